@@ -26,7 +26,7 @@ HOW = (
 )
 
 
-def defined(rubric: Rubric) -> str:
+def relevance_definition(rubric: Rubric) -> str:
     """What relevant means, in English: the definition that judges, training sets and rerankers are given, too."""
     definitions = rubric.definitions()
     if len(definitions) == 1:
@@ -36,25 +36,25 @@ def defined(rubric: Rubric) -> str:
 
 def built_in(rubric: Rubric) -> str:
     """The text that holds until somebody writes one, in English."""
-    return "\n\n".join([HEAD, defined(rubric), "\n".join(HOW)]) + "\n"
+    return "\n\n".join([HEAD, relevance_definition(rubric), "\n".join(HOW)]) + "\n"
 
 
-def translated(text: str) -> str:
+def translate_lines(text: str) -> str:
     """A built-in text in the reader's language; each of its lines is translated by itself."""
     return "\n".join(_(line) if line.strip() else line for line in text.split("\n"))
 
 
 def current(collection: Collection) -> tuple[int, str]:
     """The number and text of the guidelines that hold; number 0 is the built-in text."""
-    newest = _newest(collection)
+    newest = _newest_version(collection)
     if newest is None:
-        return 0, translated(built_in(collection.relevance))
-    return newest.version, shown(newest)
+        return 0, translate_lines(built_in(collection.relevance))
+    return newest.version, displayed_text(newest)
 
 
-def shown(guideline: Guideline) -> str:
+def displayed_text(guideline: Guideline) -> str:
     """Its text as people read it."""
-    return translated(guideline.text) if guideline.is_built_in else guideline.text
+    return translate_lines(guideline.text) if guideline.is_built_in else guideline.text
 
 
 def versions(collection: Collection) -> QuerySet[Guideline]:
@@ -62,16 +62,16 @@ def versions(collection: Collection) -> QuerySet[Guideline]:
     return collection.guidelines.select_related("written_by").order_by("-version")
 
 
-def follows(collection: Collection) -> bool:
+def follows_definition(collection: Collection) -> bool:
     """Whether the guidelines hold the definition that judges follow, word for word, in some language of the site."""
-    newest = _newest(collection)
+    newest = _newest_version(collection)
     if newest is None:
         return True
-    text = _plain(newest.text)
-    lines = [line for one in _asked(collection) for line in one.text.split("\n") if line.strip()]
+    text = _normalise_whitespace(newest.text)
+    lines = [line for one in _definitions_in_use(collection) for line in one.text.split("\n") if line.strip()]
     for code, _name in settings.LANGUAGES:
         with override(code):
-            if all(_plain(_(line)) in text for line in lines):
+            if all(_normalise_whitespace(_(line)) in text for line in lines):
                 return True
     return False
 
@@ -85,12 +85,12 @@ def write(*, collection: Collection, text: str, author: User) -> int:
     if text == held:
         return version
     ours = built_in(collection.relevance)
-    is_built_in = text in (ours, translated(ours))
-    return _add(collection, collection.relevance, ours if is_built_in else text, author, is_built_in)
+    is_built_in = text in (ours, translate_lines(ours))
+    return _add_version(collection, collection.relevance, ours if is_built_in else text, author, is_built_in)
 
 
 @contextmanager
-def redefining(collection: Collection, author: User | None = None) -> Iterator[None]:
+def record_redefinition(collection: Collection, author: User | None = None) -> Iterator[None]:
     """Around a change of what relevant means in a collection: a new version comes of it.
 
     The built-in text takes the new definition. Somebody's own words stay as they are, under a new number, so that each
@@ -102,18 +102,18 @@ def redefining(collection: Collection, author: User | None = None) -> Iterator[N
         after = Collection.objects.get(pk=collection.pk)
         if before.definitions() == after.relevance.definitions():
             return
-        newest = _newest(after)
+        newest = _newest_version(after)
         if newest is None or newest.is_built_in:
-            _add(after, before, built_in(after.relevance), author, True)
+            _add_version(after, before, built_in(after.relevance), author, True)
         else:
-            version = _add(after, before, newest.text, author, False)
+            version = _add_version(after, before, newest.text, author, False)
             readers = Membership.objects.filter(collection=after, guideline_read=newest.version)
             readers.update(guideline_read=version)
 
 
-def _add(collection: Collection, before: Rubric, text: str, author: User | None, is_built_in: bool) -> int:
+def _add_version(collection: Collection, before: Rubric, text: str, author: User | None, is_built_in: bool) -> int:
     """The next version. Before the first one the built-in text that held is kept as number 0."""
-    newest = _newest(collection) or Guideline.objects.create(
+    newest = _newest_version(collection) or Guideline.objects.create(
         collection=collection, version=0, text=built_in(before), is_built_in=True
     )
     made = Guideline.objects.create(
@@ -123,7 +123,7 @@ def _add(collection: Collection, before: Rubric, text: str, author: User | None,
     return made.version
 
 
-def _asked(collection: Collection) -> tuple[Definition, ...]:
+def _definitions_in_use(collection: Collection) -> tuple[Definition, ...]:
     """The definitions that queries of the collection are judged by; all, where there is no query yet."""
     definitions = collection.relevance.definitions()
     queries = Query.objects.filter(collection=collection, is_current=True)
@@ -132,9 +132,9 @@ def _asked(collection: Collection) -> tuple[Definition, ...]:
     return tuple(found) or definitions
 
 
-def _newest(collection: Collection) -> Guideline | None:
+def _newest_version(collection: Collection) -> Guideline | None:
     return collection.guidelines.order_by("-version").first()
 
 
-def _plain(text: str) -> str:
+def _normalise_whitespace(text: str) -> str:
     return " ".join(text.split())

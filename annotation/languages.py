@@ -47,20 +47,20 @@ def speak_to(user: User, request: HttpRequest) -> None:
         translation.activate(user.language)
 
 
-def choose(user: User | None, response: HttpResponseBase, *, language: str, contrast: str | None) -> None:
+def save_display_choice(user: User | None, response: HttpResponseBase, *, language: str, contrast: str | None) -> None:
     """Keep what somebody chose: the language with the account and on this device, contrast on this device.
 
     What is not offered is left as it is.
     """
     if language in CODES:
-        _remember(response, settings.LANGUAGE_COOKIE_NAME, language)
+        _set_choice_cookie(response, settings.LANGUAGE_COOKIE_NAME, language)
         if user is not None:
             User.objects.filter(pk=user.pk).update(language=language)
     if contrast in CONTRASTS:
-        _remember(response, CONTRAST_COOKIE, contrast)
+        _set_choice_cookie(response, CONTRAST_COOKIE, contrast)
 
 
-def _remember(response: HttpResponseBase, name: str, value: str) -> None:
+def _set_choice_cookie(response: HttpResponseBase, name: str, value: str) -> None:
     response.set_cookie(
         name, value, max_age=A_YEAR, httponly=True, secure=settings.SESSION_COOKIE_SECURE, samesite="Lax"
     )

@@ -111,7 +111,7 @@ def action(name: Action) -> Callable[[View], View]:
             if scope is None:
                 return to_sign_in(request)
             request.scope = scope  # type: ignore[attr-defined]  # error pages show the same navigation
-            return _private(name, view(request, scope, *args, **kwargs))
+            return _forbid_caching(name, view(request, scope, *args, **kwargs))
 
         guarded.action = name  # type: ignore[attr-defined]  # the permission test reads it
         return guarded
@@ -119,7 +119,7 @@ def action(name: Action) -> Callable[[View], View]:
     return decorate
 
 
-def administered(user: User) -> QuerySet[Collection]:
+def administered_collections(user: User) -> QuerySet[Collection]:
     """The collections of which they may do everything: all for owners, else those where they are admins."""
     found = Collection.objects.order_by("name")
     if user.is_owner:
@@ -127,7 +127,7 @@ def administered(user: User) -> QuerySet[Collection]:
     return found.filter(memberships__user=user, memberships__is_active=True, memberships__role__gte=Role.ADMIN)
 
 
-def foreign(name: Action, view: View) -> View:
+def guard_library_view(name: Action, view: View) -> View:
     """Name the action of a view that is not ours (allauth's), which takes no scope."""
 
     def call(request: HttpRequest, scope: object, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -140,7 +140,7 @@ def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> Publ
     """What the view may work with; None: sign in first. Takes the collection's `name` out of `kwargs`."""
     if name in SMALLEST:
         return _collection_scope(request, name, kwargs.pop("name"))
-    user = _user(request)
+    user = _signed_in_user(request)
     if name == "public":
         return PublicScope(user)
     if user is None:
@@ -151,7 +151,7 @@ def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> Publ
 
 
 def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Scope | None:
-    user = _user(request)
+    user = _signed_in_user(request)
     if user is None:
         return None
     membership = (
@@ -161,7 +161,7 @@ def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Sc
     )
     if membership is not None:
         membership.user = user
-    scope = _scope(user, membership, collection)
+    scope = _build_scope(user, membership, collection)
     if scope.role < SMALLEST[name]:
         raise PermissionDenied(
             _("This needs the role %(role)s; yours here is %(yours)s.")
@@ -172,7 +172,7 @@ def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Sc
     return scope
 
 
-def _scope(user: User, membership: Membership | None, name: str) -> Scope:
+def _build_scope(user: User, membership: Membership | None, name: str) -> Scope:
     if membership is not None:
         return Scope(user, membership.collection, membership, Role.ADMIN if user.is_owner else Role(membership.role))
     if not user.is_owner:
@@ -183,7 +183,7 @@ def _scope(user: User, membership: Membership | None, name: str) -> Scope:
     return Scope(user, collection, None, Role.ADMIN)
 
 
-def _user(request: HttpRequest) -> User | None:
+def _signed_in_user(request: HttpRequest) -> User | None:
     if not request.user.is_authenticated:
         return None
     speak_to(request.user, request)
@@ -203,7 +203,7 @@ def to_sign_in(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(address)
 
 
-def _private(name: Action, response: HttpResponseBase) -> HttpResponseBase:
+def _forbid_caching(name: Action, response: HttpResponseBase) -> HttpResponseBase:
     """Pages for members stay out of every cache, the browser's too: a shared computer shows nothing after sign-out."""
     if name != "public" and not response.has_header("Cache-Control"):
         patch_cache_control(response, private=True, no_store=True)

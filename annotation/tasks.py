@@ -3,8 +3,8 @@
 from annotation.agreement import cached_results as agreement
 from annotation.aspects import drafts
 from annotation.exports.listing import MAKE
-from annotation.exports.snapshots import begin_again, fill
-from annotation.label_quality.statistics import COMPUTE, store
+from annotation.exports.snapshots import begin_again, write_snapshot
+from annotation.label_quality.statistics import COMPUTE, store_statistics
 from annotation.models import Snapshot, StoredAgreement
 from annotation.models.quality_control import ArgumentsRequest
 from annotation.panels.self_checks import TASK, run_later
@@ -26,7 +26,7 @@ def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
         return
     if job.fencing_token > 1:
         begin_again(row)
-    fill(row, lambda rows: lease.progress(rows, 0))
+    write_snapshot(row, lambda rows: lease.progress(rows, 0))
 
 
 make_snapshot = register_background(MAKE, _make_snapshot, expected=QuorumError)
@@ -35,7 +35,7 @@ make_snapshot = register_background(MAKE, _make_snapshot, expected=QuorumError)
 def _compute_statistics(job: BackgroundJob, _lease: Lease) -> None:
     """Compute what a large collection's pages show; quiet when it is gone."""
     if (found := Collection.objects.filter(pk=job.subject).first()) is not None:
-        store(found)
+        store_statistics(found)
 
 
 def _compute_agreement(job: BackgroundJob, _lease: Lease) -> None:
@@ -49,13 +49,13 @@ def _compare_policies(job: BackgroundJob, _lease: Lease) -> None:
     """Replay every policy on a campaign's answers; quiet when it is gone."""
     found = Campaign.objects.select_related("collection").filter(pk=job.subject).first()
     if found is not None:
-        policies.store(found)
+        policies.store_comparison(found)
 
 
 def _compare_near_pairs(job: BackgroundJob, _lease: Lease) -> None:
     """Look for near-duplicates with different labels; quiet when the collection is gone."""
     if (found := Collection.objects.filter(pk=job.subject).first()) is not None:
-        near_pairs.store(found)
+        near_pairs.store_groups(found)
 
 
 compute_statistics = register_background(COMPUTE, _compute_statistics)
@@ -75,11 +75,11 @@ def _write_gold_reasons(job: BackgroundJob, lease: Lease) -> None:
     """Let the configured models argue about gold pairs; quiet when the request is gone or done."""
     waiting = ArgumentsRequest.objects.select_related("collection", "gold_set").filter(ended_at=None)
     if (found := waiting.filter(pk=job.subject).first()) is not None:
-        gold_reasons.write(found, lease)
+        gold_reasons.process_request(found, lease)
 
 
 def _fetch_passage(job: BackgroundJob, _lease: Lease) -> None:
-    drafts.work(job.subject)
+    drafts.fetch_draft(job.subject)
 
 
 self_check = register_background(TASK, _self_check, expected=QuorumError)

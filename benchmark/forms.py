@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from benchmark.models import RUN_NAME, Qrels, Run
 from benchmark.runs import llm_budget
 from benchmark.runs.importing import name_of
-from benchmark.systems.chosen import K, title
+from benchmark.systems.chosen import K, version_title
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
@@ -297,7 +297,7 @@ class ReportForm(ChoiceOfRuns):
     def __init__(self, *args: Any, versions: Sequence[Qrels], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.versions = {str(version.pk): version for version in versions}
-        choices = [(key, title(version)) for key, version in self.versions.items()]
+        choices = [(key, version_title(version)) for key, version in self.versions.items()]
         for name, at in (("before", 0), ("after", -1)):
             self.fields[name].choices = choices  # type: ignore[attr-defined]
             self.fields[name].initial = choices[at][0] if choices else None
@@ -363,7 +363,7 @@ class JudgingForm(forms.Form):
         }
 
 
-class FillForm(ChoiceOfRuns, JudgingForm):
+class HoleFillingForm(ChoiceOfRuns, JudgingForm):
     """A filling: which runs, how deep, judged by whom."""
 
     before = forms.ChoiceField(required=False, label=gettext_lazy("Qrels that are filled"))
@@ -373,7 +373,7 @@ class FillForm(ChoiceOfRuns, JudgingForm):
     ) -> None:
         super().__init__(*args, collection=collection, runs=runs, **kwargs)
         self.versions = {str(version.pk): version for version in versions}
-        choices = [(key, title(version)) for key, version in self.versions.items()]
+        choices = [(key, version_title(version)) for key, version in self.versions.items()]
         self.fields["before"].choices = choices or [("", _("1, original"))]  # type: ignore[attr-defined]
         self.fields["before"].initial = choices[-1][0] if choices else ""
 

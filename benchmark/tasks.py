@@ -4,8 +4,8 @@ from benchmark import hole_filling
 from benchmark.models import Report, Run
 from benchmark.report import reports
 from benchmark.runs import builders
-from jobs.tasks import CHORES, JobKind, register
+from jobs.tasks import CHORES, JobKind, register_job_kind
 
-make_run = register(JobKind(builders.MAKE_RUN, Run, builders.work))
-make_report = register(JobKind(reports.MAKE_REPORT, Report, reports.work))
+make_run = register_job_kind(JobKind(builders.MAKE_RUN, Run, builders.work_on_run))
+make_report = register_job_kind(JobKind(reports.MAKE_REPORT, Report, reports.work_on_report))
 CHORES.append(("", hole_filling.advance_due))

@@ -4,13 +4,13 @@ Each is a `Chart`: a picture with direct labels, the same in words, and the tabl
 with their units. Values that are None or not finite are left out of the picture and empty in the table.
 """
 
-from charts.bars import Bar, bars
-from charts.bump import BumpPlace, bump
-from charts.flows import Link, Node, flow
-from charts.grids import heat
-from charts.intervals import IntervalSpan, intervals
-from charts.lines import line
-from charts.points import Dot, scatter
+from charts.bars import Bar, draw_bars
+from charts.bump import BumpPlace, draw_bump
+from charts.flows import Link, Node, draw_flow
+from charts.grids import draw_heatmap
+from charts.intervals import IntervalSpan, draw_intervals
+from charts.lines import draw_lines
+from charts.points import Dot, draw_scatter
 from charts.record import Chart
 
 __all__ = [
@@ -21,11 +21,11 @@ __all__ = [
     "IntervalSpan",
     "Link",
     "Node",
-    "bars",
-    "bump",
-    "flow",
-    "heat",
-    "intervals",
-    "line",
-    "scatter",
+    "draw_bars",
+    "draw_bump",
+    "draw_flow",
+    "draw_heatmap",
+    "draw_intervals",
+    "draw_lines",
+    "draw_scatter",
 ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from charts.drawing import WIDTH, Canvas, clipped, figure, svg, ticks, wide
+from charts.drawing import WIDTH, Canvas, axis_ticks, clip_text, format_figure, render_svg, text_width
 from charts.plot import Plot
 from charts.record import Chart, Value
 
@@ -23,7 +23,7 @@ class Bar:
     detail: str = ""
 
 
-def bars(
+def draw_bars(
     key: str,
     title: str,
     rows: Sequence[Bar],
@@ -38,33 +38,33 @@ def bars(
 ) -> Chart:
     """A line of the picture for each value, with its interval; `mark`: a value to compare with, as a dashed rule."""
     known = [value for row in rows for value in (row.value, row.high) if value is not None]
-    across = ticks(min([low, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
+    across = axis_ticks(min([low, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
     step = 60 if any(row.detail for row in rows) else 44
     plot = Plot(8, 8, width - 24, 16 + step * len(rows), across, [0.0, 1.0])
     canvas = Canvas(width, plot.bottom + 46)
     for at in across:
         canvas.rule(plot.x(at), plot.top, plot.x(at), plot.bottom)
         end = "start" if at == across[0] else "end" if at == across[-1] else "middle"
-        canvas.text(plot.x(at), plot.bottom + 16, figure(at), anchor=end)
+        canvas.text(plot.x(at), plot.bottom + 16, format_figure(at), anchor=end)
     canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
     for place, row in enumerate(rows):
-        _bar(canvas, plot, row, plot.top + place * step)
+        _draw_bar(canvas, plot, row, plot.top + place * step)
         if mark is not None and row.value is not None:
             middle = plot.top + place * step + (45 if row.detail else 29)
             canvas.rule(plot.x(mark), middle - 10, plot.x(mark), middle + 10, kind="soft", width=1.5)
-    words = summary or " ".join(f"{row.label}: {_bar_words(row)}." for row in rows) or _("Nothing to draw yet.")
-    picture = svg(canvas, key=key, title=title, summary=words)
+    words = summary or " ".join(f"{row.label}: {_bar_text(row)}." for row in rows) or _("Nothing to draw yet.")
+    picture = render_svg(canvas, key=key, title=title, summary=words)
     header = ("", "value", "low", "high", "n", "note")
     table = tuple((row.label, row.value, row.low, row.high, row.n, row.detail or row.words) for row in rows)
     return Chart(key, title, words, picture, header, table, source, canvas.height, width)
 
 
-def _bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
-    said = _bar_words(row)
-    canvas.text(plot.left, top + 16, clipped(row.label, plot.right - plot.left - wide(said) - 16), kind="ink")
+def _draw_bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
+    said = _bar_text(row)
+    canvas.text(plot.left, top + 16, clip_text(row.label, plot.right - plot.left - text_width(said) - 16), kind="ink")
     canvas.text(plot.right, top + 16, said, anchor="end", kind="ink", bold=True)
     if row.detail:
-        canvas.text(plot.left, top + 32, clipped(row.detail, plot.right - plot.left))
+        canvas.text(plot.left, top + 32, clip_text(row.detail, plot.right - plot.left))
     if row.value is None:
         return
     middle = top + (45 if row.detail else 29)
@@ -76,15 +76,17 @@ def _bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
             canvas.rule(plot.x(end), middle - 7, plot.x(end), middle + 7, kind="ink", width=2)
 
 
-def _bar_words(row: Bar) -> str:
+def _bar_text(row: Bar) -> str:
     if row.value is None:
         return row.words or _("not measured")
     interval = (
-        _(" (%(two)s to %(two2)s)") % {"two": _two(row.low), "two2": _two(row.high)} if row.low is not None else ""
+        _(" (%(two)s to %(two2)s)") % {"two": _format_value(row.low), "two2": _format_value(row.high)}
+        if row.low is not None
+        else ""
     )
-    return f"{_two(row.value)}{interval}" + (f", n = {figure(row.n)}" if row.n is not None else "")
+    return f"{_format_value(row.value)}{interval}" + (f", n = {format_figure(row.n)}" if row.n is not None else "")
 
 
-def _two(value: Value) -> str:
+def _format_value(value: Value) -> str:
     """Small values with two decimals, so that those of a column compare."""
-    return f"{value:.2f}".replace("-", "−") if value is not None and abs(value) < 10 else figure(value)
+    return f"{value:.2f}".replace("-", "−") if value is not None and abs(value) < 10 else format_figure(value)

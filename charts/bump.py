@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from charts.drawing import SERIES, WIDTH, Canvas, clipped, figure, svg, wide
+from charts.drawing import SERIES, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
 from charts.phrases import gettext_noop
 from charts.record import Chart, Value
 
@@ -33,7 +33,7 @@ class BumpPlace:
         return self.before - self.after
 
 
-def bump(
+def draw_bump(
     key: str,
     title: str,
     places: Sequence[BumpPlace],
@@ -48,8 +48,8 @@ def bump(
     `x` names the two lists, `y` the measure by which they are ranked. Names of equal rank stand below each other.
     """
     rows = sorted(places, key=lambda one: (one.before, one.after, one.name))
-    left, right = _slots(rows, "before"), _slots(rows, "after")
-    longest = max([wide(_words(one, side)) for one in rows for side in ("before", "after")], default=60)
+    left, right = _assign_slots(rows, "before"), _assign_slots(rows, "after")
+    longest = max([text_width(_rank_label(one, side)) for one in rows for side in ("before", "after")], default=60)
     room = min(ROOM, BOLD * longest + 16)
     canvas = Canvas(WIDTH, 44 + STEP * max(1, len(rows)))
     canvas.text(room, 16, x[0], anchor="end", kind="ink", bold=True)
@@ -57,36 +57,36 @@ def bump(
     if not rows:
         canvas.text(WIDTH / 2, 50, _("Nothing to draw yet."), anchor="middle")
     for one in sorted(rows, key=lambda one: abs(one.climbed)):
-        _slope(canvas, one, room, _at(left[one.name]), _at(right[one.name]))
-    words = summary or said(rows, x, y)
+        _draw_slope(canvas, one, room, _slot_top(left[one.name]), _slot_top(right[one.name]))
+    words = summary or summarise_moves(rows, x, y)
     ranks = tuple(_("rank, %(when)s") % {"when": when} for when in x)
     header = (gettext_noop("system"), *ranks, gettext_noop("ranks won"), f"{y}, {x[0]}", f"{y}, {x[1]}")
     table = tuple((one.name, one.before, one.after, one.climbed, one.value_before, one.value_after) for one in rows)
-    picture = svg(canvas, key=key, title=title, summary=words)
+    picture = render_svg(canvas, key=key, title=title, summary=words)
     return Chart(key, title, words, picture, header, table, source, canvas.height)
 
 
-def _slots(rows: Sequence[BumpPlace], side: str) -> dict[str, int]:
+def _assign_slots(rows: Sequence[BumpPlace], side: str) -> dict[str, int]:
     """Name to its line from the top."""
     return {one.name: place for place, one in enumerate(sorted(rows, key=lambda one: (getattr(one, side), one.name)))}
 
 
-def _at(slot: int) -> float:
+def _slot_top(slot: int) -> float:
     return 44 + STEP * slot
 
 
-def _slope(canvas: Canvas, one: BumpPlace, room: float, top: float, end: float) -> None:
+def _draw_slope(canvas: Canvas, one: BumpPlace, room: float, top: float, end: float) -> None:
     series = 5 if not one.climbed else 0 if one.climbed > 0 else 1
     kind, bold = (f"s{series % len(SERIES)}", True) if one.climbed else ("soft", False)
     left, right = room + 10, WIDTH - room - 10
     canvas.curve([(left, top), (right, end)], series)
     canvas.dot(left, top, series, hollow=one.climbed < 0)
     canvas.dot(right, end, series, hollow=one.climbed < 0)
-    canvas.text(room, top + 4, clipped(_words(one, "before"), room - 8), anchor="end", kind=kind, bold=bold)
-    canvas.text(WIDTH - room, end + 4, clipped(_words(one, "after"), room - 8), kind=kind, bold=bold)
+    canvas.text(room, top + 4, clip_text(_rank_label(one, "before"), room - 8), anchor="end", kind=kind, bold=bold)
+    canvas.text(WIDTH - room, end + 4, clip_text(_rank_label(one, "after"), room - 8), kind=kind, bold=bold)
 
 
-def _words(one: BumpPlace, side: str) -> str:
+def _rank_label(one: BumpPlace, side: str) -> str:
     """bm25  0.412  3  on the left, mirrored on the right: rank nearest to the line."""
     rank = getattr(one, side)
     if side == "before":
@@ -95,7 +95,7 @@ def _words(one: BumpPlace, side: str) -> str:
     return f"{rank}  {one.name}{moved}"
 
 
-def said(rows: Sequence[BumpPlace], x: tuple[str, str], y: str) -> str:
+def summarise_moves(rows: Sequence[BumpPlace], x: tuple[str, str], y: str) -> str:
     """Who moved, in words: as many as one reads, then how many more."""
     moved = sorted((one for one in rows if one.climbed), key=lambda one: (-abs(one.climbed), one.name))
     if not rows:
@@ -110,8 +110,8 @@ def said(rows: Sequence[BumpPlace], x: tuple[str, str], y: str) -> str:
     rest = ngettext(", and %(more)s more", ", and %(more)s more", more) % {"more": more} if more > 0 else ""
     return _("By %(measure)s %(moved)s of %(all)s systems change their rank: %(few)s%(rest)s.") % {
         "measure": y,
-        "moved": figure(len(moved)),
-        "all": figure(len(rows)),
+        "moved": format_figure(len(moved)),
+        "all": format_figure(len(rows)),
         "few": few,
         "rest": rest,
     }

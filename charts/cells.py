@@ -8,7 +8,7 @@ ALWAYS_FORMULA = ("=", "@", "\t", "\r")
 SIGNED_WORD = re.compile(r"[+-][\w.:-]*\Z")
 
 
-def cell(value: object) -> str:
+def csv_cell(value: object) -> str:
     """A CSV cell. Text that a spreadsheet would run as a formula gets an apostrophe in front.
 
     Formulas begin with = + - @ tab or return. A sign before letters, digits, `_ . : -` alone cannot act (no call, no
@@ -26,4 +26,4 @@ def cell(value: object) -> str:
 
 def csv_line(row: Sequence[Any]) -> str:
     """Cells of a row, joined."""
-    return ",".join(map(cell, row)) + "\n"
+    return ",".join(map(csv_cell, row)) + "\n"

@@ -33,7 +33,7 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if value else "0"
 
 
-def figure(value: float | None) -> str:
+def format_figure(value: float | None) -> str:
     """A value as people read it: 1,234 or 0.0123; a dash for None."""
     if value is None:
         return "–"
@@ -46,7 +46,7 @@ def figure(value: float | None) -> str:
     return text.replace("-", "−")
 
 
-def ticks(low: float, high: float, about: int = 5, *, least: float = 0.0) -> list[float]:
+def axis_ticks(low: float, high: float, about: int = 5, *, least: float = 0.0) -> list[float]:
     """Round values (steps of 1, 2, 5, none below `least`) from at most `low` to at least `high`."""
     span = (high - low) or abs(high) or 1.0
     rough = max(span / about, least)
@@ -135,7 +135,7 @@ class Canvas:
         return "".join(self._parts)
 
 
-def svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:
+def render_svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:
     """The picture in a page: named and described for those who do not see it."""
     name = escape(key, quote=True)
     return (
@@ -146,16 +146,16 @@ def svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:
     )
 
 
-def clipped(words: str, room: float, size: int = 12) -> str:
+def clip_text(words: str, room: float, size: int = 12) -> str:
     """The words, or as many of them as fit into `room` px, with an ellipsis."""
-    if wide(words, size) <= room or len(words) < 2:
+    if text_width(words, size) <= room or len(words) < 2:
         return words
-    while len(words) > 1 and wide(words, size) + size > room:
+    while len(words) > 1 and text_width(words, size) + size > room:
         words = words[:-1]
     return words.rstrip() + "…"
 
 
-def wide(words: str, size: int = 12) -> float:
+def text_width(words: str, size: int = 12) -> float:
     """About how many px the words take."""
     return sum(1.0 if east_asian_width(letter) in "WF" else CHARACTER for letter in words) * size
 

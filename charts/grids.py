@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from django.utils.translation import gettext as _
 
-from charts.drawing import HEAT, WIDTH, Canvas, clipped, figure, svg, wide
+from charts.drawing import HEAT, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
 from charts.record import Chart, Value
 
 
-def heat(
+def draw_heatmap(
     key: str,
     title: str,
     rows: Mapping[str, Sequence[Value]],
@@ -22,21 +22,21 @@ def heat(
     source: str = "",
 ) -> Chart:
     """A number in every cell, and shades by fifths of `low` to `high`; below `low` is hatched by its own class."""
-    left = min(200.0, max([wide(name) for name in rows], default=0) + 32)
+    left = min(200.0, max([text_width(name) for name in rows], default=0) + 32)
     across = (WIDTH - left - 8) / max(len(columns), 1)
     canvas = Canvas(WIDTH, 62 + 32 * len(rows))
     canvas.text(left + across * len(columns) / 2, 14, x, anchor="middle")
     canvas.text(12, 40 + 16 * len(rows), y, anchor="middle", turned=True)
     for place, name in enumerate(columns):
-        canvas.text(left + (place + 0.5) * across, 34, clipped(name, across), anchor="middle")
+        canvas.text(left + (place + 0.5) * across, 34, clip_text(name, across), anchor="middle")
     for down, (name, values) in enumerate(rows.items()):
         top = 42 + 32 * down
-        canvas.text(left - 8, top + 20, clipped(name, left - 30), anchor="end", kind="ink")
+        canvas.text(left - 8, top + 20, clip_text(name, left - 30), anchor="end", kind="ink")
         for place, value in enumerate(values):
-            canvas.heat(left + place * across, top, across, 32, _step(value, low, high))
-            words = clipped(figure(value), across)
+            canvas.heat(left + place * across, top, across, 32, _shade_step(value, low, high))
+            words = clip_text(format_figure(value), across)
             canvas.text(left + (place + 0.5) * across, top + 20, words, anchor="middle", kind="ink")
-    words = summary or _heat_words(
+    words = summary or _summarise_grid(
         [
             (value, name, column)
             for name, values in rows.items()
@@ -44,26 +44,26 @@ def heat(
             if value is not None
         ]
     )
-    picture = svg(canvas, key=key, title=title, summary=words)
+    picture = render_svg(canvas, key=key, title=title, summary=words)
     table = tuple((name, *values) for name, values in rows.items())
     return Chart(key, title, words, picture, (y, *columns), table, source, canvas.height)
 
 
-def _step(value: Value, low: float, high: float) -> int:
+def _shade_step(value: Value, low: float, high: float) -> int:
     if value is None or value < low:
         return 0
     return min(len(HEAT) - 1, 1 + int(5 * (value - low) / ((high - low) or 1)))
 
 
-def _heat_words(known: Sequence[tuple[float, str, str]]) -> str:
+def _summarise_grid(known: Sequence[tuple[float, str, str]]) -> str:
     if not known:
         return _("Nothing to draw yet.")
     least, most = min(known), max(known)
     return _("Highest at %(row)s, %(column)s (%(high)s); lowest at %(low_row)s, %(low_column)s (%(low)s).") % {
         "row": most[1],
         "column": most[2],
-        "high": figure(most[0]),
+        "high": format_figure(most[0]),
         "low_row": least[1],
         "low_column": least[2],
-        "low": figure(least[0]),
+        "low": format_figure(least[0]),
     }

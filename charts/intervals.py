@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from charts.drawing import WIDTH, Canvas, clipped, figure, svg, ticks, wide
+from charts.drawing import WIDTH, Canvas, axis_ticks, clip_text, format_figure, render_svg, text_width
 from charts.phrases import gettext_noop
 from charts.plot import Plot
 from charts.record import Chart
@@ -24,33 +24,33 @@ class IntervalSpan:
     open: bool = False
 
 
-def intervals(
+def draw_intervals(
     key: str, title: str, spans: Sequence[IntervalSpan], *, x: str, summary: str = "", source: str = ""
 ) -> Chart:
     """A line for each name in the order given: its interval as a bar, the value as a dot (hollow where open)."""
     canvas = Canvas(WIDTH, 60 + STEP * max(1, len(spans)))
     if spans:
-        _draw(canvas, spans, x)
+        _draw_spans(canvas, spans, x)
     else:
         canvas.text(WIDTH / 2, 40, _("Nothing to draw yet."), anchor="middle")
-    words = summary or _said(spans, x)
-    picture = svg(canvas, key=key, title=title, summary=words)
+    words = summary or _summarise_intervals(spans, x)
+    picture = render_svg(canvas, key=key, title=title, summary=words)
     rows = tuple((one.name, one.value, one.low, one.high, one.high - one.low) for one in spans)
     header = (gettext_noop("system"), x, gettext_noop("at least"), gettext_noop("at most"), gettext_noop("width"))
     return Chart(key, title, words, picture, header, rows, source, canvas.height)
 
 
-def _draw(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
-    room = min(220.0, 1.15 * max(wide(one.name) for one in spans) + 24)
-    across = ticks(min(one.low for one in spans), max(one.high for one in spans))
+def _draw_spans(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
+    room = min(220.0, 1.15 * max(text_width(one.name) for one in spans) + 24)
+    across = axis_ticks(min(one.low for one in spans), max(one.high for one in spans))
     plot = Plot(room, 8, WIDTH - 130, 16 + STEP * len(spans), across, [0.0, 1.0])
     for at in across:
         canvas.rule(plot.x(at), plot.top, plot.x(at), plot.bottom)
-        canvas.text(plot.x(at), plot.bottom + 16, figure(at), anchor="middle")
+        canvas.text(plot.x(at), plot.bottom + 16, format_figure(at), anchor="middle")
     canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
     for place, one in enumerate(spans):
         middle = 24 + STEP * place
-        canvas.text(room - 12, middle + 4, clipped(one.name, room - 20), anchor="end", kind="ink")
+        canvas.text(room - 12, middle + 4, clip_text(one.name, room - 20), anchor="end", kind="ink")
         left, right = plot.x(one.low), plot.x(one.high)
         canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if one.open else "accent", pale=True)
         for end in (left, right):
@@ -59,7 +59,7 @@ def _draw(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
         canvas.text(WIDTH - 4, middle + 4, f"{one.low:.3f} – {one.high:.3f}", anchor="end")
 
 
-def _said(spans: Sequence[IntervalSpan], x: str) -> str:
+def _summarise_intervals(spans: Sequence[IntervalSpan], x: str) -> str:
     if not spans:
         return _("Nothing to draw yet.")
     widest = max(spans, key=lambda one: one.high - one.low)

@@ -33,12 +33,12 @@ SPECIAL = {
 }
 
 
-def escaped(words: str) -> str:
+def escape_latex(words: str) -> str:
     """The words as LaTeX prints them."""
     return "".join(SPECIAL.get(letter, letter) for letter in words)
 
 
-def tabular(
+def latex_table(
     header: Sequence[str],
     rows: Sequence[Sequence[Cell]],
     *,
@@ -52,8 +52,12 @@ def tabular(
     `places`: decimals of floats; whole numbers are given as int. None is an empty cell. Needs `\\usepackage{booktabs}`.
     """
     columns = "l" * min(numbers, len(header)) + "r" * max(0, len(header) - numbers)
-    lines = [_line(header), r"\midrule", *(_line([_written(cell, places) for cell in row]) for row in rows)]
-    said = [rf"\caption{{{escaped(caption)}}}"] if caption else []
+    lines = [
+        _latex_row(header),
+        r"\midrule",
+        *(_latex_row([_format_cell(cell, places) for cell in row]) for row in rows),
+    ]
+    said = [rf"\caption{{{escape_latex(caption)}}}"] if caption else []
     named = [rf"\label{{tab:{label}}}"] if label else []
     return "\n".join([
         r"% needs \usepackage{booktabs}",
@@ -71,11 +75,11 @@ def tabular(
     ])  # fmt: skip
 
 
-def _line(cells: Sequence[str]) -> str:
-    return " & ".join(cell if isinstance(cell, Raw) else escaped(cell) for cell in cells) + r" \\"
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(cell if isinstance(cell, Raw) else escape_latex(cell) for cell in cells) + r" \\"
 
 
-def _written(cell: Cell, places: int) -> str:
+def _format_cell(cell: Cell, places: int) -> str:
     if cell is None:
         return ""
     if isinstance(cell, float):

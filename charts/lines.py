@@ -6,7 +6,17 @@ from typing import TypeVar
 
 from django.utils.translation import gettext as _
 
-from charts.drawing import CHARACTER, SERIES, WIDTH, Canvas, clipped, figure, svg, ticks, wide
+from charts.drawing import (
+    CHARACTER,
+    SERIES,
+    WIDTH,
+    Canvas,
+    axis_ticks,
+    clip_text,
+    format_figure,
+    render_svg,
+    text_width,
+)
 from charts.plot import Plot
 from charts.record import Cell, Chart, Value
 
@@ -18,7 +28,7 @@ Curve = Sequence[tuple[float, float]]
 Interval = Sequence[tuple[float, float, float]]
 
 
-def line(
+def draw_lines(
     key: str,
     title: str,
     series: Mapping[str, Curve],
@@ -33,8 +43,8 @@ def line(
     source: str = "",
 ) -> Chart:
     """Lines by name, each a sequence of (x, y); `bands`: (x, low, high) by the same names; `names`: words at x."""
-    kept = {name: _finite(points) for name, points in series.items()}
-    behind = {name: _finite3(band) for name, band in (bands or {}).items()}
+    kept = {name: _finite_points(points) for name, points in series.items()}
+    behind = {name: _finite_bands(band) for name, band in (bands or {}).items()}
     ys = [value for points in kept.values() for _, value in points]
     ys += [value for band in behind.values() for _, *both in band for value in both]
     xs = [at for points in kept.values() for at, _ in points]
@@ -43,32 +53,32 @@ def line(
         canvas.text(WIDTH / 2, 150, _("Nothing to draw yet."), anchor="middle")
     else:
         ends = (min(ys) if low is None else low, max(ys) if high is None else high)
-        room = min(180.0, max(wide(name) for name in kept) + 16)
+        room = min(180.0, max(text_width(name) for name in kept) + 16)
         least = 1.0 if all(float(at).is_integer() for at in xs) else 0.0  # what is counted has no halves
-        across = ticks(min(xs), max(xs), 6, least=least) if names is None else [min(xs) - 0.5, max(xs) + 0.5]
-        plot = Plot(64, 14, WIDTH - room, 252, across, ticks(*ends))
-        plot.axes(canvas, x, y, None if names is None else _sparse(names, set(xs)))
+        across = axis_ticks(min(xs), max(xs), 6, least=least) if names is None else [min(xs) - 0.5, max(xs) + 0.5]
+        plot = Plot(64, 14, WIDTH - room, 252, across, axis_ticks(*ends))
+        plot.axes(canvas, x, y, None if names is None else _thin_names(names, set(xs)))
         for place, name in enumerate(kept):
-            band = _thinned(behind.get(name, ()))
+            band = _thin_points(behind.get(name, ()))
             if len(band) > 1:
                 edge = [(plot.x(at), plot.y(up)) for at, _, up in band]
                 canvas.area(edge + [(plot.x(at), plot.y(down)) for at, down, _ in reversed(band)], place)
-        _curves(canvas, plot, kept, room)
-    words = summary or _line_words(kept, y)
+        _draw_curves(canvas, plot, kept, room)
+    words = summary or _summarise_lines(kept, y)
     return Chart(
         key,
         title,
         words,
-        svg(canvas, key=key, title=title, summary=words),
+        render_svg(canvas, key=key, title=title, summary=words),
         *_line_table(kept, behind, x, names),
         source,
     )
 
 
-def _curves(canvas: Canvas, plot: Plot, kept: Mapping[str, list[tuple[float, float]]], room: float) -> None:
+def _draw_curves(canvas: Canvas, plot: Plot, kept: Mapping[str, list[tuple[float, float]]], room: float) -> None:
     ends: list[tuple[float, int, str]] = []
     for place, (name, points) in enumerate(kept.items()):
-        places = [(plot.x(at), plot.y(value)) for at, value in _thinned(points)]
+        places = [(plot.x(at), plot.y(value)) for at, value in _thin_points(points)]
         if len(places) > 1:
             canvas.curve(places, place)
         if len(places) <= 40:
@@ -79,20 +89,20 @@ def _curves(canvas: Canvas, plot: Plot, kept: Mapping[str, list[tuple[float, flo
     below = -math.inf
     for at, place, name in sorted(ends):
         below = max(at + 4, below + 15)
-        canvas.text(plot.right + 8, below, clipped(name, room - 10), kind=f"s{place % len(SERIES)}", bold=True)
+        canvas.text(plot.right + 8, below, clip_text(name, room - 10), kind=f"s{place % len(SERIES)}", bold=True)
 
 
-def _line_words(kept: Mapping[str, list[tuple[float, float]]], y: str) -> str:
+def _summarise_lines(kept: Mapping[str, list[tuple[float, float]]], y: str) -> str:
     said = [
-        _("%(name)s is %(figure)s") % {"name": name, "figure": figure(points[0][1])}
+        _("%(name)s is %(figure)s") % {"name": name, "figure": format_figure(points[0][1])}
         if len(points) == 1
         else _("%(name)s goes from %(first)s to %(last)s (lowest %(least)s, highest %(most)s)")
         % {
             "name": name,
-            "first": figure(points[0][1]),
-            "last": figure(points[-1][1]),
-            "least": figure(min(value for _, value in points)),
-            "most": figure(max(value for _, value in points)),
+            "first": format_figure(points[0][1]),
+            "last": format_figure(points[-1][1]),
+            "least": format_figure(min(value for _, value in points)),
+            "most": format_figure(max(value for _, value in points)),
         }
         for name, points in kept.items()
         if points
@@ -114,7 +124,7 @@ def _line_table(
         header += [name, *bounds] if name in edges else [name]
     rows: list[tuple[Cell, ...]] = []
     for at in sorted({at for points in values.values() for at in points}):
-        row: list[Cell] = [at if names is None else names.get(at, figure(at))]
+        row: list[Cell] = [at if names is None else names.get(at, format_figure(at))]
         for name, points in values.items():
             row.append(points.get(at))
             if name in edges:
@@ -123,20 +133,20 @@ def _line_table(
     return tuple(header), tuple(rows)
 
 
-def _finite(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+def _finite_points(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(at, value) for at, value in points if value is not None and math.isfinite(value)]
 
 
-def _finite3(points: Interval) -> list[tuple[float, float, float]]:
+def _finite_bands(points: Interval) -> list[tuple[float, float, float]]:
     return [one for one in points if all(value is not None and math.isfinite(value) for value in one)]
 
 
-def _thinned(points: Sequence[T]) -> list[T]:
+def _thin_points(points: Sequence[T]) -> list[T]:
     step = max(1, math.ceil(len(points) / MOST_POINTS))
     return [*points[:-1:step], *points[-1:]]
 
 
-def _sparse(names: Mapping[float, str], used: set[float]) -> dict[float, str]:
+def _thin_names(names: Mapping[float, str], used: set[float]) -> dict[float, str]:
     """As many names as stand side by side."""
     places = sorted(at for at in names if at in used)
     widest = max((len(names[at]) for at in places), default=1) * 12 * CHARACTER + 12

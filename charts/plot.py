@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from charts.drawing import Canvas, figure
+from charts.drawing import Canvas, format_figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Plot:
     def axes(self, canvas: Canvas, x: str, y: str, names: Mapping[float, str] | None = None) -> None:
         for at in self.y_ticks:
             canvas.rule(self.left, self.y(at), self.right, self.y(at))
-            canvas.text(self.left - 8, self.y(at) + 4, figure(at), anchor="end")
+            canvas.text(self.left - 8, self.y(at) + 4, format_figure(at), anchor="end")
         for at in self.x_ticks if names is None else names:
-            words = figure(at) if names is None else names[at]
+            words = format_figure(at) if names is None else names[at]
             canvas.text(self.x(at), self.bottom + 18, words, anchor="middle")
         canvas.rule(self.left, self.bottom, self.right, self.bottom, kind="soft")
         canvas.text((self.left + self.right) / 2, self.bottom + 38, x, anchor="middle")

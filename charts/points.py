@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from charts.drawing import WIDTH, Canvas, clipped, figure, svg, ticks
+from charts.drawing import WIDTH, Canvas, axis_ticks, clip_text, format_figure, render_svg
 from charts.plot import Plot
 from charts.record import Chart
 
@@ -22,7 +22,7 @@ class Dot:
     quiet: bool = False
 
 
-def scatter(
+def draw_scatter(
     key: str,
     title: str,
     dots: Sequence[Dot],
@@ -42,30 +42,30 @@ def scatter(
     else:
         xs, ys = [dot.x for dot in kept], [dot.y for dot in kept]
         both = [*xs, *ys]
-        x_ticks = ticks(min(both), max(both)) if diagonal else ticks(min(xs), max(xs), 6)
-        plot = Plot(64, 14, WIDTH - 140, 312, x_ticks, x_ticks if diagonal else ticks(min(ys), max(ys)))
+        x_ticks = axis_ticks(min(both), max(both)) if diagonal else axis_ticks(min(xs), max(xs), 6)
+        plot = Plot(64, 14, WIDTH - 140, 312, x_ticks, x_ticks if diagonal else axis_ticks(min(ys), max(ys)))
         plot.axes(canvas, x, y)
         if diagonal:
             canvas.rule(plot.left, plot.bottom, plot.right, plot.top, kind="soft")
-        _dots(canvas, plot, kept, groups)
+        _draw_dots(canvas, plot, kept, groups)
     words = summary or (
-        _("%(figure)s points of %(x)s against %(y)s.") % {"figure": figure(len(kept)), "x": x, "y": y}
+        _("%(figure)s points of %(x)s against %(y)s.") % {"figure": format_figure(len(kept)), "x": x, "y": y}
         if kept
         else _("Nothing to draw yet.")
     )
-    picture = svg(canvas, key=key, title=title, summary=words)
+    picture = render_svg(canvas, key=key, title=title, summary=words)
     table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in kept)
     return Chart(key, title, words, picture, ("name", "group", x, y), table, source, canvas.height, numbers=2)
 
 
-def _dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence[str]) -> None:
+def _draw_dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence[str]) -> None:
     named = sum(not dot.quiet for dot in kept) <= 24
     for dot in kept:
         place = groups.index(dot.series)
         canvas.dot(plot.x(dot.x), plot.y(dot.y), place, hollow=bool(place % 2))
         if named and dot.label and not dot.quiet:
-            canvas.text(plot.x(dot.x) + 7, plot.y(dot.y) + 4, clipped(dot.label, 150))
+            canvas.text(plot.x(dot.x) + 7, plot.y(dot.y) + 4, clip_text(dot.label, 150))
     for place, group in enumerate(groups):
         if group:
             canvas.dot(plot.right + 14, 22 + place * 18, place, hollow=bool(place % 2))
-            canvas.text(plot.right + 24, 26 + place * 18, clipped(group, 114), kind="ink")
+            canvas.text(plot.right + 24, 26 + place * 18, clip_text(group, 114), kind="ink")

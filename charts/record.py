@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from html import escape
 
 from charts.cells import csv_line
-from charts.drawing import FONT, INK, INK_2, PAPER, WIDTH, figure, number
-from charts.latex import tabular
+from charts.drawing import FONT, INK, INK_2, PAPER, WIDTH, format_figure, number
+from charts.latex import latex_table
 
 SHOWN_ROWS = 100
 """Rows of the table in the page; the CSV has all."""
@@ -37,7 +37,7 @@ class Chart:
     @property
     def shown(self) -> list[list[str]]:
         """The first rows as text."""
-        return [[_shown(value) for value in row] for row in self.rows[:SHOWN_ROWS]]
+        return [[_format_cell(value) for value in row] for row in self.rows[:SHOWN_ROWS]]
 
     @property
     def left_out(self) -> int:
@@ -54,7 +54,7 @@ class Chart:
 
     def latex(self) -> str:
         """The table with every row, for a paper."""
-        return tabular(self.header, self.rows, numbers=self.numbers, caption=self.title, label=self.key)
+        return latex_table(self.header, self.rows, numbers=self.numbers, caption=self.title, label=self.key)
 
     def standalone(self) -> str:
         """The picture as a file of its own: paper, title and source line, colours as attributes."""
@@ -72,5 +72,5 @@ class Chart:
         )
 
 
-def _shown(value: Cell) -> str:
-    return value if isinstance(value, str) else figure(value)
+def _format_cell(value: Cell) -> str:
+    return value if isinstance(value, str) else format_figure(value)

@@ -32,16 +32,16 @@ class AwayMiddleware:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """The page; None for every other error."""
-        return unavailable() if is_away(error) else None
+        return unavailable_page() if is_away(error) else None
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """The handler of errors, also of those outside views, as when a session is stored."""
     error = sys.exc_info()[1]
-    return unavailable() if error is not None and is_away(error) else defaults.server_error(request)
+    return unavailable_page() if error is not None and is_away(error) else defaults.server_error(request)
 
 
-def unavailable() -> HttpResponse:
+def unavailable_page() -> HttpResponse:
     """The page, without anything of the database; the connection is made anew for the next request."""
     connection.close()
     return HttpResponse(get_template("503.html").render(), status=503, headers={"Retry-After": str(COME_BACK_S)})
@@ -70,6 +70,6 @@ class InOneLine(logging.Filter):
         return True
 
 
-def services(request: HttpRequest) -> dict[str, Any]:
+def services_context(request: HttpRequest) -> dict[str, Any]:
     """For pages: whether Redis is away, asked when a page wants to know."""
     return {"redis_is_away": notifications.is_away}

@@ -22,7 +22,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from corpus.errors import BadInput, QuorumError
 from embedded import postgres
-from embedded.versions import unsupported
+from embedded.versions import unsupported_reason
 
 VERSION = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"
@@ -37,11 +37,11 @@ NO_HASH = "0" * 64
 Say = Callable[[str], None]
 
 
-def quiet(line: str) -> None:
+def ignore_progress(line: str) -> None:
     """Tell nobody."""
 
 
-def backup(path: Path, var: Path, say: Say = quiet) -> dict[str, Any]:
+def write_backup(path: Path, var: Path, say: Say = ignore_progress) -> dict[str, Any]:
     """Write the instance to a new file, whole or not at all; returns the manifest.
 
     Raises BadInput when the file exists or cannot be written. The file holds secrets: only its owner may read it.
@@ -52,7 +52,7 @@ def backup(path: Path, var: Path, say: Say = quiet) -> dict[str, Any]:
     try:
         with part.open("xb") as file, tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as folder:
             part.chmod(0o600)
-            manifest = _write(file, Path(folder) / DUMP, var, say)
+            manifest = _write_archive(file, Path(folder) / DUMP, var, say)
         part.rename(path)
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror or error}") from error
@@ -61,12 +61,12 @@ def backup(path: Path, var: Path, say: Say = quiet) -> dict[str, Any]:
     return manifest
 
 
-def instance() -> str:
+def instance_id() -> str:
     """What tells this instance from others whose VAR has the same path, as in Docker: made of its secret key."""
     return hashlib.sha256(settings.SECRET_KEY.encode()).hexdigest()[:16]
 
 
-def prune(folder: Path, keep: int, pattern: str = "*") -> list[Path]:
+def prune_backups(folder: Path, keep: int, pattern: str = "*") -> list[Path]:
     """Remove backups of this instance from the folder until the `keep` newest are left; those removed, newest first.
 
     What is no backup, what another instance wrote, and backups that do not name their instance stay; so do copies that
@@ -77,7 +77,7 @@ def prune(folder: Path, keep: int, pattern: str = "*") -> list[Path]:
         for path in folder.glob(pattern)
         if path.is_file()
         and (pattern == BEFORE_RESTORE or not path.match(BEFORE_RESTORE))
-        and _instance_of(path) == instance()
+        and _instance_of(path) == instance_id()
     ]
     older = sorted(ours, key=lambda path: path.stat().st_mtime, reverse=True)[keep:]
     for path in older:
@@ -96,41 +96,41 @@ def _instance_of(path: Path) -> str | None:
         return None
 
 
-def _write(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str, Any]:
+def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str, Any]:
     """The manifest stands first and is known last: its place is kept, for a hash is as long as any other."""
     version = server_version()
-    if line := unsupported(version):
+    if line := unsupported_reason(version):
         raise BadInput(line)
     say("dumping the database ...")
-    rows = _dump(dump)
-    files = {DUMP: dump} | {f"var/{one.relative_to(var)}": one for one in _files(var)}
+    rows = _dump_database(dump)
+    files = {DUMP: dump} | {f"var/{one.relative_to(var)}": one for one in _kept_files(var)}
     say(f"packing {len(files) - 1:,} files ...")
     manifest: dict[str, Any] = {
         "quorum_backup": VERSION,
-        "instance": instance(),
+        "instance": instance_id(),
         "var": str(var),
         "postgresql": version // 10_000,
-        "migrations": _applied(),
+        "migrations": _applied_migrations(),
         "rows": rows,
         "files": dict.fromkeys(files, NO_HASH),
     }
-    room = len(_text(manifest))
+    room = len(_manifest_bytes(manifest))
     first = tarfile.TarInfo(MANIFEST)
     first.size = room
     with tarfile.open(fileobj=file, mode="w") as tar:
         tar.addfile(first, io.BytesIO(b" " * room))
-        hashes = {name: _add(tar, name, path) for name, path in files.items()}
+        hashes = {name: _add_file(tar, name, path) for name, path in files.items()}
     manifest["files"] = {name: found for name, found in hashes.items() if found}
     file.seek(len(first.tobuf()))
-    file.write(_text(manifest).ljust(room))
+    file.write(_manifest_bytes(manifest).ljust(room))
     return manifest
 
 
-def _text(manifest: dict[str, Any]) -> bytes:
+def _manifest_bytes(manifest: dict[str, Any]) -> bytes:
     return json.dumps(manifest, indent=1, sort_keys=True).encode()
 
 
-def _add(tar: tarfile.TarFile, name: str, path: Path) -> str:
+def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str:
     """Pack a file as long as it is now, for others may append to it; its sha256, or "" when it is gone meanwhile."""
     try:
         source = path.open("rb")
@@ -162,7 +162,7 @@ class _Hashing:
         return data
 
 
-def _files(var: Path) -> Iterator[Path]:
+def _kept_files(var: Path) -> Iterator[Path]:
     """Regular files that are kept; what is being written (a name that begins with a dot) is left out."""
     for name in KEPT:
         top = var / name
@@ -179,18 +179,20 @@ def server_version() -> int:
         return int(cursor.fetchone()[0])
 
 
-def _dump(path: Path) -> dict[str, int]:
+def _dump_database(path: Path) -> dict[str, int]:
     """pg_dump in the snapshot of a transaction that counts the rows of all tables."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
         with path.open("wb") as file:
-            run("pg_dump", "-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", stdout=file)
-        return _counts(cursor)
+            run_postgres_program(
+                "pg_dump", "-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", stdout=file
+            )
+        return _count_rows(cursor)
 
 
-def _counts(cursor: Any) -> dict[str, int]:
+def _count_rows(cursor: Any) -> dict[str, int]:
     """Rows of every table of ours, by its name."""
     cursor.execute(
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
@@ -203,16 +205,18 @@ def _counts(cursor: Any) -> dict[str, int]:
     return found
 
 
-def _applied() -> list[str]:
+def _applied_migrations() -> list[str]:
     return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
 
 
-def run(program: str, *args: str, stdout: Any = subprocess.DEVNULL, stdin: Any = subprocess.DEVNULL) -> None:
+def run_postgres_program(
+    program: str, *args: str, stdout: Any = subprocess.DEVNULL, stdin: Any = subprocess.DEVNULL
+) -> None:
     """A program of PostgreSQL on our database. Raises QuorumError with the last thing that it said."""
     values = connection.get_connection_params()
     known = {"dbname": "PGDATABASE", "user": "PGUSER", "password": "PGPASSWORD", "host": "PGHOST", "port": "PGPORT"}
     settings = {name: str(values[key]) for key, name in known.items() if values.get(key)}
-    command = [str(postgres.binaries() / program), *args]
+    command = [str(postgres.binaries_folder() / program), *args]
     done = subprocess.run(
         command, env={**os.environ, **settings}, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, check=False
     )

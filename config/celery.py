@@ -29,10 +29,10 @@ def prepare_worker(**_: Any) -> None:
     """A worker is a user of the instance's services like any command, and ends with whoever spawned it."""
     from config import env
     from config.startup import apply_or_refuse
-    from embedded import ensure
+    from embedded import ensure_services
     from embedded.versions import check_server
 
-    ensure(env.var())
+    ensure_services(env.var())
     check_server(env.var())
     apply_or_refuse()
     watch_parent()

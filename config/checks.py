@@ -9,7 +9,7 @@ COMMANDS = 10
 """Connections left for commands, the superuser's reserve and people at psql."""
 
 
-def connections(judge_workers: int) -> int:
+def count_connections(judge_workers: int) -> int:
     """PostgreSQL connections that a fully used instance with so many judge workers opens (MECHANICS M6)."""
     web = settings.WEB_PROCESSES * settings.WEB_THREADS
     return int(web + judge_workers * settings.CONNECTIONS_PER_JUDGE_WORKER + COMMANDS)
@@ -18,7 +18,7 @@ def connections(judge_workers: int) -> int:
 @register()
 def enough_connections(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """All connections together fit into PostgreSQL's max_connections."""
-    wanted = connections(settings.JUDGE_WORKERS)
+    wanted = count_connections(settings.JUDGE_WORKERS)
     if wanted <= settings.MAX_CONNECTIONS:
         return []
     return [

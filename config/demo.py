@@ -28,7 +28,7 @@ def load_collection(folder: Path, out: TextIO) -> tuple[Collection, bundled.Buil
     return collection, built
 
 
-def accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
+def ensure_accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
     """[{role, username, password}], made once with random passwords and kept in `path`, which only we can read."""
     if path.exists():
         known: list[dict[str, str]] = json.loads(path.read_text())
@@ -43,7 +43,7 @@ def accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
     return made
 
 
-def estimate(collection: Collection, panel: str) -> str | None:
+def estimate_line(collection: Collection, panel: str) -> str | None:
     """One line on what judging with this panel would still cost; None when nothing is left, or nothing is paid for."""
-    expected = forecasts.forecast(collection, configurations.configuration(panel=panel))
+    expected = forecasts.forecast_judging(collection, configurations.build_configuration(panel=panel))
     return None if expected is None or expected.free else expected.line()

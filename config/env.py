@@ -17,7 +17,7 @@ def text(name: str, default: str = "") -> str:
 def secret(name: str) -> str:
     """A secret from the environment or from a secret file; one that cannot be read stops the program."""
     try:
-        return secrets.secret(name)
+        return secrets.read_secret(name)
     except BadInput as error:
         raise SystemExit(str(error)) from None
 
@@ -37,7 +37,7 @@ def number(name: str, default: float) -> float:
         raise SystemExit(f"{name}={value!r} is not a number") from None
 
 
-def words(name: str, default: str = "") -> list[str]:
+def comma_separated(name: str, default: str = "") -> list[str]:
     """Comma-separated words."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from config import env
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 
 STATE = "training-extra.json"
 """In VAR: {state: installing|ready|failed|left-out, done, of (packages), line (for people), seconds}."""
@@ -25,13 +25,13 @@ FILES = ("requirements-training.txt", "requirements-torch.txt")
 LINE = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*", re.MULTILINE)
 
 
-def wanted() -> set[str]:
+def wanted_packages() -> set[str]:
     """Names of the packages of the extra that this machine needs, torch among them."""
     lines = [Requirement(line.strip()) for name in FILES for line in LINE.findall((env.ROOT / name).read_text())]
     return {canonicalize_name(one.name) for one in lines if one.marker is None or one.marker.evaluate()}
 
 
-def installed() -> set[str]:
+def installed_packages() -> set[str]:
     """Names of the packages that are here."""
     importlib.invalidate_caches()
     return {canonicalize_name(one.name) for one in importlib.metadata.distributions() if one.name}
@@ -59,7 +59,7 @@ class Extra:
             here = (
                 {"VENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
             )  # this Python's packages, not another's
-            self.process = spawn(args, {**os.environ, **here}, cwd=env.ROOT, stdout=log, stderr=log)
+            self.process = spawn_child(args, {**os.environ, **here}, cwd=env.ROOT, stdout=log, stderr=log)
         self.tell("installing", "installing packages")
 
     def look(self) -> None:
@@ -81,7 +81,7 @@ class Extra:
     def stop(self) -> None:
         """End an installation that is under way; the next start goes on."""
         if self.process is not None:
-            stop([self.process])
+            stop_children([self.process])
 
     def last_line(self) -> str:
         """The last thing that the installer said."""
@@ -91,10 +91,10 @@ class Extra:
     def tell(self, state: str, line: str) -> None:
         """Write the state, whole or not at all."""
         self.told = time.monotonic()
-        names = wanted()
+        names = wanted_packages()
         known: dict[str, Any] = {
             "state": state,
-            "done": len(names & installed()),
+            "done": len(names & installed_packages()),
             "of": len(names),
             "line": line,
             "seconds": round(self.told - self.begun, 1) if self.begun else 0.0,

@@ -45,12 +45,12 @@ def readyz() -> JsonResponse:
 
     Without Redis pages are read and written all the same: that is said as `degraded` and keeps nobody out.
     """
-    reasons = _reasons()
-    document = {"ready": not reasons, "reasons": reasons, "degraded": _degraded()}
+    reasons = _unready_reasons()
+    document = {"ready": not reasons, "reasons": reasons, "degraded": _degraded_reasons()}
     return JsonResponse(document, status=503 if reasons else 200)
 
 
-def _reasons() -> list[str]:
+def _unready_reasons() -> list[str]:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -59,16 +59,16 @@ def _reasons() -> list[str]:
         return ["The database has pending migrations: run `manage.py migrate`."]
     except Exception as error:
         connection.close()
-        log.warning("PostgreSQL does not answer: %s", _line(error))
+        log.warning("PostgreSQL does not answer: %s", _one_line(error))
         return ["PostgreSQL does not answer"]
     return []
 
 
-def _degraded() -> list[str]:
+def _degraded_reasons() -> list[str]:
     try:
-        notifications.redis().ping()
+        notifications.redis_client().ping()
     except (RedisError, OSError) as error:
-        log.warning("Redis does not answer: %s", _line(error))
+        log.warning("Redis does not answer: %s", _one_line(error))
         return ["Redis does not answer: workers and judges' calls wait"]
     return []
 
@@ -84,5 +84,5 @@ def _is_migrated() -> None:
         raise NotMigratedError
 
 
-def _line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]

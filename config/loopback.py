@@ -21,11 +21,11 @@ def enforce() -> None:
     """From now on, for the life of this process."""
     global _enforced
     if not _enforced:
-        sys.addaudithook(_watch)
+        sys.addaudithook(_audit_hook)
         _enforced = True
 
 
-def _watch(event: str, args: tuple[Any, ...]) -> None:
+def _audit_hook(event: str, args: tuple[Any, ...]) -> None:
     if event not in EVENTS:
         return
     if event == "socket.getaddrinfo":

@@ -33,7 +33,7 @@ def in_template(file: Any, keywords: Any, comment_tags: Any, options: Any) -> An
     return extract_python(BytesIO(unindented.encode()), keywords, comment_tags, options)
 
 
-def collected(root: Path) -> "Catalog":
+def collect_messages(root: Path) -> "Catalog":
     """Every marked string of the project with the files in which it stands, in the order of the files."""
     from babel.messages import Catalog
     from babel.messages.extract import extract
@@ -56,7 +56,7 @@ def catalogue_path(root: Path, locale: str) -> Path:
     return root / "locale" / locale / "LC_MESSAGES" / "django.po"
 
 
-def merged(path: Path, messages: "Catalog") -> "polib.POFile":
+def merge_catalogue(path: Path, messages: "Catalog") -> "polib.POFile":
     """The catalogue at `path` with exactly these messages: translations are kept, what is not used any more goes."""
     import polib
 
@@ -67,21 +67,23 @@ def merged(path: Path, messages: "Catalog") -> "polib.POFile":
     for message in messages:
         text, *plural = (message.id,) if isinstance(message.id, str) else message.id
         if text:
-            made.append(_entry(message, text, *plural, old=known.get((text, message.context or ""))))
+            made.append(_build_po_message(message, text, *plural, old=known.get((text, message.context or ""))))
     return made
 
 
-def update(path: Path, messages: "Catalog | None") -> tuple[int, int]:
+def update_catalogue(path: Path, messages: "Catalog | None") -> tuple[int, int]:
     """Merge (None: leave the strings alone), save and compile; how many strings, how many without a translation."""
     import polib
 
-    made = polib.pofile(str(path), wrapwidth=0) if messages is None else merged(path, messages)
+    made = polib.pofile(str(path), wrapwidth=0) if messages is None else merge_catalogue(path, messages)
     made.save(str(path))
     path.with_suffix(".mo").write_bytes(made.to_binary())
     return len(made), len(made.untranslated_entries())
 
 
-def _entry(message: "Message", text: str, plural: str = "", *, old: "polib.POEntry | None") -> "polib.POEntry":
+def _build_po_message(
+    message: "Message", text: str, plural: str = "", *, old: "polib.POEntry | None"
+) -> "polib.POEntry":
     import polib
 
     places = dict.fromkeys((place, "") for place, _line in message.locations)
@@ -94,6 +96,6 @@ def _entry(message: "Message", text: str, plural: str = "", *, old: "polib.POEnt
     return entry
 
 
-def locales() -> list[str]:
+def translated_locales() -> list[str]:
     """Folders of the languages that are translated: zh_Hans."""
     return [to_locale(code) for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE]

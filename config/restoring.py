@@ -18,7 +18,7 @@ from typing import Any
 from django.db import DatabaseError, connection
 
 from config import startup
-from config.backup import DUMP, KEPT, MANIFEST, VERSION, Say, quiet, run, server_version
+from config.backup import DUMP, KEPT, MANIFEST, VERSION, Say, ignore_progress, run_postgres_program, server_version
 from corpus.errors import BadInput, QuorumError
 
 CHUNK = 1 << 20
@@ -45,7 +45,9 @@ TOO_NEW = b"SET transaction_timeout = 0;\n"
 """pg_restore 18 writes it for every server; those below 17 do not know it."""
 
 
-def restore(path: Path, var: Path, say: Say = quiet, before: Callable[[], None] = lambda: None) -> dict[str, Any]:
+def restore_backup(
+    path: Path, var: Path, say: Say = ignore_progress, before: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
     """Put the instance back to what the file holds; returns its manifest.
 
     The whole file is checked, then `before` is called, then everything changes at once. Raises BadInput for a file that
@@ -53,20 +55,20 @@ def restore(path: Path, var: Path, say: Say = quiet, before: Callable[[], None] 
     """
     with tempfile.TemporaryDirectory(dir=var, prefix=".restore-") as name:
         folder = Path(name)
-        with _opened(path) as tar:
-            manifest = _manifest(tar, path)
+        with _open_archive(path) as tar:
+            manifest = _read_manifest(tar, path)
             say(f"checking {len(manifest['files']):,} files ...")
-            _unpack(tar, folder, manifest, path)
+            _unpack_files(tar, folder, manifest, path)
         old = Path(manifest["var"])
-        script = _script(folder, manifest, old, var)
+        script = _write_script(folder, manifest, old, var)
         _move_paths_in_files(folder / "var", old, var)
         before()
         say("loading the database ...")
         connection.close()
         with script.open("rb") as file:
-            run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", stdin=file)
+            run_postgres_program("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", stdin=file)
         _replace_files(folder / "var", var)
-    startup.forget(var)
+    startup.remove_stamp(var)
     return manifest
 
 
@@ -83,7 +85,7 @@ def missing_bases(bases: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tarfile.TarFile]:
+def _open_archive(path: Path) -> Iterator[tarfile.TarFile]:
     """The tar file. Raises BadInput for what cannot be read as one."""
     try:
         file = path.open("rb")
@@ -98,7 +100,7 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
         raise QuorumError(f"{path} cannot be unpacked ({error.strerror or error}): nothing was changed") from error
 
 
-def _manifest(tar: tarfile.TarFile, path: Path) -> dict[str, Any]:
+def _read_manifest(tar: tarfile.TarFile, path: Path) -> dict[str, Any]:
     first = tar.next()
     file = tar.extractfile(first) if first is not None and first.name == MANIFEST else None
     if first is None or file is None:
@@ -153,7 +155,7 @@ def _known_migrations() -> set[tuple[str, str]]:
     return set(MigrationLoader(None).disk_migrations)
 
 
-def _unpack(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], path: Path) -> None:
+def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], path: Path) -> None:
     """Every file of the manifest, and no other, with the content that it had."""
     wanted = dict(manifest["files"])
     for entry in tar:
@@ -177,11 +179,11 @@ def _unpack(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], path: 
         raise BadInput(f"{path} is cut off: {min(wanted)!r} is missing, nothing was changed")
 
 
-def _script(folder: Path, manifest: dict[str, Any], old: Path, new: Path) -> Path:
+def _write_script(folder: Path, manifest: dict[str, Any], old: Path, new: Path) -> Path:
     """Everything in one transaction: whoever looks sees the old instance, or the new one."""
     plain, script = folder / "plain.sql", folder / "database.sql"
     with plain.open("wb") as file:
-        run("pg_restore", "--no-owner", "--no-privileges", "-f", "-", str(folder / DUMP), stdout=file)
+        run_postgres_program("pg_restore", "--no-owner", "--no-privileges", "-f", "-", str(folder / DUMP), stdout=file)
     knows_timeout = server_version() >= 170_000
     with plain.open("rb") as source, script.open("wb") as file:
         file.write(b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
@@ -192,12 +194,14 @@ def _script(folder: Path, manifest: dict[str, Any], old: Path, new: Path) -> Pat
             if knows_timeout or line != TOO_NEW:
                 file.write(line)
         shutil.copyfileobj(source, file, CHUNK)
-        file.write(f"\nSET search_path = public;\n{_checks(manifest['rows'])}{_moved(old, new)}".encode())
+        file.write(
+            f"\nSET search_path = public;\n{_row_count_checks(manifest['rows'])}{_move_paths_sql(old, new)}".encode()
+        )
     plain.unlink()
     return script
 
 
-def _checks(rows: dict[str, int]) -> str:
+def _row_count_checks(rows: dict[str, int]) -> str:
     """Ends the transaction with an error when a table does not hold what it held."""
     return "".join(
         f'DO $$ BEGIN IF (SELECT count(*) FROM "{table}") <> {count} '
@@ -206,18 +210,18 @@ def _checks(rows: dict[str, int]) -> str:
     )
 
 
-def _moved(old: Path, new: Path) -> str:
+def _move_paths_sql(old: Path, new: Path) -> str:
     """Paths inside VAR follow it to where it is now."""
     if old == new:
         return ""
-    before, after = _quoted(f"{old}/"), _quoted(f"{new}/")
+    before, after = _quote_literal(f"{old}/"), _quote_literal(f"{new}/")
     texts = "".join(
         f"UPDATE {table} SET {column} = {after} || substr({column}, {len(str(old)) + 2}) "
         f"WHERE starts_with({column}, {before});\n"
         for table, columns in PATHS.items()
         for column in columns
     )
-    before, after = (_quoted(_in_json(path)) for path in (old, new))
+    before, after = (_quote_literal(_in_json(path)) for path in (old, new))
     return texts + "".join(
         f"UPDATE {table} SET {column} = replace({column}::text, {before}, {after})::jsonb "
         f"WHERE strpos({column}::text, {before}) > 0;\n"
@@ -226,7 +230,7 @@ def _moved(old: Path, new: Path) -> str:
     )
 
 
-def _quoted(text: str) -> str:
+def _quote_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

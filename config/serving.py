@@ -18,10 +18,10 @@ from urllib.request import ProxyHandler, build_opener
 from django.conf import settings
 
 from config import env
-from config.checks import connections
+from config.checks import count_connections
 from corpus.errors import BadInput, QuorumError
 from embedded import are_embedded, start_keeper
-from jobs.processes import die_with_parent, spawn, stop
+from jobs.processes import die_with_parent, spawn_child, stop_children
 from jobs.workers import live_workers
 from judges.engine.worker_pool import worker_command
 from training.jobs import worker_pool
@@ -44,7 +44,7 @@ _asked: int | None = None
 """The exit code of an end that was asked for: Python drops what a signal raises inside a destructor, so look asks."""
 
 
-class ServingStopped(BaseException):
+class ServingInterrupted(BaseException):
     """Somebody asked this command to end. `code` is the exit code. Nothing in between may catch it."""
 
     def __init__(self, code: int) -> None:
@@ -55,15 +55,15 @@ class ServingStopped(BaseException):
 def stop_on_signals() -> None:
     """SIGINT and SIGTERM raise `ServingStopped` in the main thread; with QUORUM_WITH_PARENT our parent's end counts."""
 
-    def raise_stopped(number: int, frame: FrameType | None) -> None:
+    def raise_interrupted(number: int, frame: FrameType | None) -> None:
         global _asked
         for name in (signal.SIGINT, signal.SIGTERM):  # the end is on its way: a second Ctrl-C must not cut it short
             signal.signal(name, signal.SIG_IGN)
         _asked = 130 if number == signal.SIGINT else 0
-        raise ServingStopped(_asked)
+        raise ServingInterrupted(_asked)
 
-    signal.signal(signal.SIGINT, raise_stopped)
-    signal.signal(signal.SIGTERM, raise_stopped)
+    signal.signal(signal.SIGINT, raise_interrupted)
+    signal.signal(signal.SIGTERM, raise_interrupted)
     if env.flag("QUORUM_WITH_PARENT"):
         die_with_parent(os.getppid(), signal.SIGTERM)
 
@@ -94,7 +94,7 @@ def hand_over(listener: socket.socket) -> socket.socket:
     return kept
 
 
-def granian(application: str, host: str, port: int, *, processes: int, threads: int) -> list[str]:
+def granian_command(application: str, host: str, port: int, *, processes: int, threads: int) -> list[str]:
     """Return the command that serves a WSGI application at an address."""
     options: dict[str, object] = {
         "interface": "wsgi",
@@ -120,7 +120,7 @@ def web_command(host: str, port: int, processes: int = 0) -> list[str]:
 
     `processes`: instead of as many as the settings say.
     """
-    command = granian(
+    command = granian_command(
         "config.wsgi:application", host, port, processes=processes or settings.WEB_PROCESSES, threads=REQUESTS
     )
     if settings.METRICS_PORT:
@@ -152,7 +152,7 @@ class Children:
 
     def judge_workers(self, count: int) -> None:
         """One Celery worker with `count` children; none for 0."""
-        if connections(count) > settings.MAX_CONNECTIONS:
+        if count_connections(count) > settings.MAX_CONNECTIONS:
             raise BadInput(
                 f"--judge-workers {count} needs more database connections than PostgreSQL allows: take fewer"
             )
@@ -166,7 +166,7 @@ class Children:
 
     def web(self, listener: socket.socket) -> None:
         """The site at the address of this socket, which is closed: the address is kept until all ends."""
-        self._start("web", web_command(*self._take(listener)), settings=web_environment(), stdout=STDERR)
+        self._start("web", web_command(*self._hand_over_listener(listener)), settings=web_environment(), stdout=STDERR)
 
     def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
         """One model (training/serving) at the address of this socket, which is closed.
@@ -174,11 +174,11 @@ class Children:
         One process, because it holds the model, and more threads than requests may wait: 503 is said at once.
         """
         threads = int(settings["QUORUM_RERANK_LIMIT"]) + 32
-        host, port = self._take(listener)
-        command = granian("training.serving.wsgi:application", host, port, processes=1, threads=threads)
+        host, port = self._hand_over_listener(listener)
+        command = granian_command("training.serving.wsgi:application", host, port, processes=1, threads=threads)
         self._start("model", command, settings=settings, stdout=STDERR)
 
-    def _take(self, listener: socket.socket) -> tuple[str, int]:
+    def _hand_over_listener(self, listener: socket.socket) -> tuple[str, int]:
         allow_connections()
         self.kept.append(hand_over(listener))
         host, port = self.kept[-1].getsockname()[:2]
@@ -191,10 +191,10 @@ class Children:
 
         def make() -> subprocess.Popen[str]:
             if self.log_folder is None:
-                return spawn(args, environment, cwd=env.ROOT, stdout=stdout, stderr=STDERR)
+                return spawn_child(args, environment, cwd=env.ROOT, stdout=stdout, stderr=STDERR)
             self.log_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with (self.log_folder / f"{name.replace(' ', '-')}.log").open("a") as log:
-                return spawn(args, environment, cwd=env.ROOT, stdout=log, stderr=log)
+                return spawn_child(args, environment, cwd=env.ROOT, stdout=log, stderr=log)
 
         self.makers[name] = make
         self.running[name] = make()
@@ -221,7 +221,7 @@ class Children:
     def look(self) -> None:
         """Once: restart what ended, and the keeper when somebody killed it. Raises when it ends again and again."""
         if _asked is not None:
-            raise ServingStopped(_asked)
+            raise ServingInterrupted(_asked)
         if not settings.VAR.exists():
             raise QuorumError(f"{settings.VAR} is gone: this instance ends")
         if are_embedded():
@@ -247,7 +247,7 @@ class Children:
 
     def stop(self) -> None:
         """End them all."""
-        stop(self.running.values(), patience=15)
+        stop_children(self.running.values(), patience=15)
         for kept in self.kept:
             kept.close()
 
@@ -256,7 +256,7 @@ _direct = build_opener(ProxyHandler({}))
 """Our own address is asked without the proxy of the environment."""
 
 
-def answers(address: str) -> bool:
+def site_answers(address: str) -> bool:
     """The site says that it is well."""
     try:
         with _direct.open(f"{address}/readyz", timeout=5) as response:

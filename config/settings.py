@@ -20,8 +20,8 @@ PREFIX = env.text("QUORUM_PREFIX", "quorum")
 DEBUG = env.flag("QUORUM_DEBUG")
 PRODUCTION = env.flag("QUORUM_PRODUCTION")
 SECRET_KEY = env.secret("SECRET_KEY") or embedded.secret_key(VAR)
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
-CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+ALLOWED_HOSTS = env.comma_separated("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = env.comma_separated("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -82,7 +82,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "config.away.services",
+                "config.away.services_context",
             ],
         },
     }
@@ -98,7 +98,7 @@ METRICS_BIND = env.text("QUORUM_METRICS_BIND", "127.0.0.1")
 JUDGE_WORKERS = int(env.number("QUORUM_JUDGE_WORKERS", 1))
 CONNECTIONS_PER_JUDGE_WORKER = 2
 MAX_CONNECTIONS = int(env.number("QUORUM_MAX_CONNECTIONS", 100))
-DATABASES = {"default": embedded.database(VAR)}
+DATABASES = {"default": embedded.database_settings(VAR)}
 if pool_size := int(env.number("QUORUM_DB_POOL", 0)):
     patience = env.number("QUORUM_DB_PATIENCE_S", 30)
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": patience}
@@ -178,7 +178,7 @@ MFA_FORMS = {
 OIDC_URL = env.text("QUORUM_OIDC_URL").rstrip("/")
 SOCIALACCOUNT_ADAPTER = "annotation.accounts.single_sign_on.SingleSignOnAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
-SOCIALACCOUNT_PROVIDERS = single_sign_on.providers(OIDC_URL)
+SOCIALACCOUNT_PROVIDERS = single_sign_on.openid_providers(OIDC_URL)
 CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += single_sign_on.form_origins(OIDC_URL)
 
 # Mail goes out when a server is named; without one, links are handed over by people.

@@ -9,7 +9,7 @@ PROVIDER = "sso"
 """Names the provider in addresses and in stored connections: another server under the same name would inherit them."""
 
 
-def providers(url: str) -> dict[str, Any]:
+def openid_providers(url: str) -> dict[str, Any]:
     """allauth's SOCIALACCOUNT_PROVIDERS: one provider, or none without an address."""
     if not url:
         return {}
@@ -34,4 +34,4 @@ def form_origins(url: str) -> list[str]:
     if not url:
         return []
     parts = urlsplit(url)
-    return [f"{parts.scheme}://{parts.netloc}", *env.words("QUORUM_OIDC_ORIGINS")]
+    return [f"{parts.scheme}://{parts.netloc}", *env.comma_separated("QUORUM_OIDC_ORIGINS")]

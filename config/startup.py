@@ -43,26 +43,26 @@ def ensure_for_command(argv: list[str]) -> None:
     command = argv[1] if len(argv) > 1 else "help"
     if command.startswith("-") or command in NEEDS_NOTHING or {"-h", "--help"} & set(argv):
         return
-    startup.ensure(env.var())
+    startup.ensure_services(env.var())
     check_server(env.var())
     if command not in MIGRATES_ITSELF:
         apply_or_refuse()
     elif addresses.are_embedded():
-        forget(env.var())
+        remove_stamp(env.var())
 
 
 def apply_or_refuse() -> None:
     """Embedded: apply what is pending, once for all who come at the same time. By URL: exit 2 when it is pending."""
     stamp = stamp_file(env.var())
     if addresses.are_embedded() and not os.environ.get("DATABASE_URL"):
-        if not (stamp.exists() and stamp.read_text() == fingerprint()):
-            _apply()
-            stamp.write_text(fingerprint())
+        if not (stamp.exists() and stamp.read_text() == migrations_fingerprint()):
+            _apply_migrations()
+            stamp.write_text(migrations_fingerprint())
     elif are_pending():
         refuse("The database has pending migrations: run `manage.py migrate` first.")
 
 
-def forget(var: Path) -> None:
+def remove_stamp(var: Path) -> None:
     """Before a command that changes the tables by itself: look again next time."""
     stamp_file(var).unlink(missing_ok=True)
 
@@ -72,7 +72,7 @@ def stamp_file(var: Path) -> Path:
     return var / "postgres" / "migrated"
 
 
-def fingerprint() -> str:
+def migrations_fingerprint() -> str:
     """sha256 of our migrations and of the versions of the packages that bring others."""
     digest = hashlib.sha256()
     for app in APPS:
@@ -95,7 +95,7 @@ def are_pending() -> bool:
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
-def _apply() -> None:
+def _apply_migrations() -> None:
     import django
 
     django.setup()

@@ -17,7 +17,7 @@ def collect() -> bool:
     lock = locks.open_lock(settings.VAR / "static.lock")
     with open(lock) as _held:  # noqa: PTH123 - closes the descriptor, and with it the lock
         locks.exclusive(lock)
-        wanted = fingerprint()
+        wanted = sources_fingerprint()
         if stamp.exists() and stamp.read_text() == wanted and Path(settings.STATIC_ROOT).exists():
             return False
         call_command("collectstatic", interactive=False, verbosity=0, clear=True)
@@ -25,7 +25,7 @@ def collect() -> bool:
         return True
 
 
-def fingerprint() -> str:
+def sources_fingerprint() -> str:
     """sha256 of names, sizes and times of all sources."""
     digest = hashlib.sha256()
     for finder in get_finders():

@@ -6,11 +6,11 @@ from django.core.wsgi import get_wsgi_application
 
 from config import env
 from config.bodies import whole_bodies
-from embedded import ensure
+from embedded import ensure_services
 from jobs.processes import end_with_server
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 end_with_server()
-ensure(env.var())
+ensure_services(env.var())
 application = whole_bodies(get_wsgi_application())

@@ -87,14 +87,14 @@ class QuorumCommand(BaseCommand):
                 self._record(options, outcome=outcome, began=began)
 
     def _record(self, options: dict[str, Any], **details: object) -> int:
-        from corpus.collections.audit_log import record, shell
+        from corpus.collections.audit_log import record_act, shell_user
         from corpus.models import Collection
 
         name = str(options.get("name") or "")
         collection = Collection.objects.filter(name=name).first()
         where = {} if collection or not name else {"name": name}  # it does not exist yet, or no more
         command = type(self).__module__.rpartition(".")[2]
-        return record(None, self.act, collection, shell=shell(), command=command, **where, **details)
+        return record_act(None, self.act, collection, shell=shell_user(), command=command, **where, **details)
 
     def print_document(self, document: object) -> None:
         """The JSON document, when it was asked for."""

@@ -47,7 +47,7 @@ class Resolved:
     origin: str
 
 
-def resolve(grades: Iterable[Grade]) -> Resolved | None:
+def resolve_label(grades: Iterable[Grade]) -> Resolved | None:
     """The label of one pair and aspect; None where nothing settles it."""
     grades = list(grades)
     replaced = {grade.supersedes for grade in grades}
@@ -59,14 +59,14 @@ def resolve(grades: Iterable[Grade]) -> Resolved | None:
         and (not grade.measures or grade.step == Step.ADJUDICATION)
     ]
     return (
-        _newest([g for g in standing if g.step == Step.ADJUDICATION], ADJUDICATOR)
-        or _people([g for g in standing if g.kind == Kind.PERSON])
-        or _imported(standing)
-        or _newest([g for g in standing if g.kind == Kind.POLICY])
+        _newest_label([g for g in standing if g.step == Step.ADJUDICATION], ADJUDICATOR)
+        or _people_majority([g for g in standing if g.kind == Kind.PERSON])
+        or _imported_majority(standing)
+        or _newest_label([g for g in standing if g.kind == Kind.POLICY])
     )
 
 
-def _newest(grades: list[Grade], origin: str | None = None) -> Resolved | None:
+def _newest_label(grades: list[Grade], origin: str | None = None) -> Resolved | None:
     """The last word of the rows given."""
     last = max(grades, key=lambda grade: grade.id, default=None)
     if last is None or last.grade is None:
@@ -74,25 +74,25 @@ def _newest(grades: list[Grade], origin: str | None = None) -> Resolved | None:
     return Resolved(last.grade, origin or last.name)
 
 
-def _people(grades: list[Grade]) -> Resolved | None:
+def _people_majority(grades: list[Grade]) -> Resolved | None:
     """The majority of the newest settled item that has one."""
     finals = [g for g in grades if g.step == Step.FINAL and g.settled]
     for item in sorted({g.item or 0 for g in finals}, reverse=True):
-        grade = _majority([g.grade for g in finals if (g.item or 0) == item])
+        grade = _majority_grade([g.grade for g in finals if (g.item or 0) == item])
         if grade is not None:
             return Resolved(grade, PEOPLE)
     return None
 
 
-def _imported(standing: list[Grade]) -> Resolved | None:
+def _imported_majority(standing: list[Grade]) -> Resolved | None:
     """The majority of imported people, where no person of the collection judged the pair."""
     if any(g.kind == Kind.PERSON for g in standing):
         return None
-    grade = _majority([g.grade for g in standing if g.kind == Kind.HUMAN_IMPORT])
+    grade = _majority_grade([g.grade for g in standing if g.kind == Kind.HUMAN_IMPORT])
     return None if grade is None else Resolved(grade, PEOPLE)
 
 
-def _majority(grades: Sequence[int | None]) -> int | None:
+def _majority_grade(grades: Sequence[int | None]) -> int | None:
     """The grade that more gave than any other; None for a tie or for nobody."""
     ranked = Counter(grades).most_common(2)
     if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):

@@ -12,13 +12,13 @@ LARGE = 1000
 """Rows. With fewer, any plan will do."""
 
 
-def grown(added: int, *tables: type[models.Model]) -> None:
+def renew_statistics(added: int, *tables: type[models.Model]) -> None:
     """Renew the statistics of these tables when the transaction ends, if a large number of rows was added to them."""
     if added >= LARGE:
-        transaction.on_commit(partial(_analyze, tables))
+        transaction.on_commit(partial(_analyze_tables, tables))
 
 
-def _analyze(tables: tuple[type[models.Model], ...]) -> None:
+def _analyze_tables(tables: tuple[type[models.Model], ...]) -> None:
     names = ", ".join(connection.ops.quote_name(table._meta.db_table) for table in tables)
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {names}")

@@ -3,14 +3,14 @@
 Settings ask for addresses, which are known before anything runs. Whoever needs the services calls `ensure`.
 """
 
-from embedded.addresses import are_embedded, celery_url, database, keep_private, redis_url, secret_key
-from embedded.startup import ensure, start_keeper
+from embedded.addresses import are_embedded, celery_url, database_settings, keep_private, redis_url, secret_key
+from embedded.startup import ensure_services, start_keeper
 
 __all__ = [
     "are_embedded",
     "celery_url",
-    "database",
-    "ensure",
+    "database_settings",
+    "ensure_services",
     "keep_private",
     "redis_url",
     "secret_key",

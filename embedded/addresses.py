@@ -39,7 +39,7 @@ def database_url(var: Path) -> str:
     return os.environ.get("DATABASE_URL") or f"postgres://postgres@/{DATABASE_NAME}?host={folder}"
 
 
-def database(var: Path) -> dict[str, Any]:
+def database_settings(var: Path) -> dict[str, Any]:
     """Django's settings of the database. `postgres://user:password@host:port/name`, or `...@/name?host=/folder`."""
     url = urlsplit(database_url(var))
     if url.scheme not in {"postgres", "postgresql"}:

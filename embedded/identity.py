@@ -68,34 +68,34 @@ def as_nobody() -> None:
         raise OSError(ctypes.get_errno(), "uid 65534 may not keep its way to VAR")
 
 
-def choose() -> tuple[Callable[[], None], int]:
+def choose_identity() -> tuple[Callable[[], None], int]:
     """(what the child calls, owner that its files have outside). Raises OSError where no way is open."""
     uid = os.geteuid()
     if uid != 0:
         if has_name(uid):
             return same_user, uid
-        if _works(in_namespace):
+        if _can_run_as(in_namespace):
             return in_namespace, uid
         raise OSError(
             f"User id {uid} has no entry in /etc/passwd, and PostgreSQL does not start without one: add one, run as "
             "another user, or set DATABASE_URL and REDIS_URL."
         )
     wanted = os.environ.get("QUORUM_ROOT_AS", "")  # "namespace" or "nobody": for tests and odd machines
-    if wanted != "nobody" and _works(in_namespace):
+    if wanted != "nobody" and _can_run_as(in_namespace):
         return in_namespace, 0
-    if wanted != "namespace" and _works(as_nobody):
+    if wanted != "namespace" and _can_run_as(as_nobody):
         return as_nobody, NOBODY
     raise OSError("PostgreSQL does not run as root here: run as an ordinary user, or set DATABASE_URL and REDIS_URL.")
 
 
-def _works(change: Callable[[], None]) -> bool:
+def _can_run_as(change: Callable[[], None]) -> bool:
     try:
         return subprocess.run(["/bin/true"], preexec_fn=change, check=False).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
 
 
-def child(change: Callable[[], None], end_signal: int = signal.SIGKILL) -> Callable[[], None]:
+def prepare_child(change: Callable[[], None], end_signal: int = signal.SIGKILL) -> Callable[[], None]:
     """The whole preparation of a service's process. The death signal comes last: changing the user clears it."""
 
     def prepare() -> None:

@@ -55,7 +55,7 @@ class Keeper:
             tries += self._start_again()
             if tries >= START_TRIES or time.monotonic() > end:
                 raise Failed(f"The embedded services do not start: {self._complaint()}")
-            if self.asked_to_stop or self.var_is_gone():
+            if self.asked_to_stop or self.var_was_removed():
                 return
             time.sleep(0.02)
         self.postgres.make_database()
@@ -88,7 +88,7 @@ class Keeper:
 
     def keep(self) -> None:
         """Until nobody has used the services for `linger` seconds, VAR is gone, or somebody asks to stop."""
-        while not self.asked_to_stop and not self.var_is_gone() and not self.nobody_left():
+        while not self.asked_to_stop and not self.var_was_removed() and not self.nobody_left():
             ended = [service for service in self.services if service.process and service.process.poll() is not None]
             for service in ended:
                 service.start()
@@ -109,7 +109,7 @@ class Keeper:
         locks.release(self.users)
         return False
 
-    def var_is_gone(self) -> bool:
+    def var_was_removed(self) -> bool:
         """True when VAR was removed, or removed and made anew: then the lock we hold is not the one in VAR."""
         try:
             return (self.var / "keeper.lock").stat().st_ino != os.fstat(self.lock).st_ino
@@ -118,7 +118,7 @@ class Keeper:
 
     def stop(self) -> None:
         """End both services. When VAR is gone there is nothing to save, and a newcomer may own the sockets' paths."""
-        gone = self.var_is_gone()
+        gone = self.var_was_removed()
         for service in self.services:
             if service.process and service.process.poll() is None:
                 service.process.send_signal(signal.SIGKILL if gone else service.stop_signal)
@@ -183,7 +183,7 @@ def main(var: Path, lock: int) -> None:
         keeper.start()
         keeper.keep()
     except (Failed, OSError) as error:
-        if not keeper.var_is_gone():
+        if not keeper.var_was_removed():
             failure.write_text(f"{error}\n")
     finally:
         keeper.stop()

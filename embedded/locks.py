@@ -34,7 +34,7 @@ def release(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def holders(path: Path) -> list[int]:
+def lock_holders(path: Path) -> list[int]:
     """Process ids that took the lock and live (not those that inherited it), from /proc/locks."""
     inode = str(path.stat().st_ino)
     found = set()

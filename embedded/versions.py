@@ -21,11 +21,11 @@ def check_server(var: Path) -> None:
             version = connection.info.server_version
     except psycopg.OperationalError as error:
         refuse(f"PostgreSQL (DATABASE_URL) does not answer: {' '.join(str(error).split())}", 1)
-    if line := unsupported(version):
+    if line := unsupported_reason(version):
         refuse(line)
 
 
-def unsupported(version: int) -> str:
+def unsupported_reason(version: int) -> str:
     """Why a server of this version (180004 is 18.4) is refused; "" when it is not."""
     major = version // 10_000
     if OLDEST <= major <= NEWEST:

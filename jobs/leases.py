@@ -27,11 +27,11 @@ Job = TypeVar("Job", bound=LeasedJob)
 logger = logging.getLogger(__name__)
 
 
-class JobLost(Exception):
+class LeaseLost(Exception):
     """Somebody cancelled the job, or another worker holds it: what this worker makes is not wanted any more."""
 
 
-def free(model: type[Job], **only: Any) -> QuerySet[Job]:
+def free_jobs(model: type[Job], **only: Any) -> QuerySet[Job]:
     """Jobs that wait, and those whose holder is gone. `only`: further conditions, as for `filter`."""
     rows: QuerySet[Job] = model._default_manager.filter(**only)
     return rows.filter(Q(state=model.WAITING) | Q(state=model.RUNNING, lease_until__lt=Now()))
@@ -43,7 +43,7 @@ def claim(model: type[Job], **only: Any) -> Job | None:
     A job that was claimed too often without making progress fails here, and the next one is taken.
     """
     with transaction.atomic():
-        rows = free(model, **only).select_for_update(skip_locked=True, no_key=True)
+        rows = free_jobs(model, **only).select_for_update(skip_locked=True, no_key=True)
         key = rows.order_by("pk").values_list("pk", flat=True).first()
         if key is None:
             return None
@@ -60,7 +60,7 @@ def claim(model: type[Job], **only: Any) -> Job | None:
     if job.attempts <= MOST_ATTEMPTS:
         return job
     why = f"taken up {MOST_ATTEMPTS} times without getting further"
-    finish(job, job.FAILED, error=f"{why}: {said}" if (said := job.last_words()) else why)
+    finish(job, job.FAILED, error=f"{why}: {said}" if (said := job.last_log_line()) else why)
     return claim(model, **only)
 
 
@@ -69,7 +69,7 @@ def lease_end(model: type[LeasedJob]) -> Expression:
     return ExpressionWrapper(Now() + timedelta(seconds=model.lease_seconds()), output_field=DateTimeField())
 
 
-def held(job: LeasedJob) -> QuerySet[Any]:
+def held_row(job: LeasedJob) -> QuerySet[Any]:
     """The row, as long as whoever claimed it as `job` still holds it."""
     rows = type(job)._default_manager.filter(pk=job.pk)
     return rows.filter(fencing_token=job.fencing_token, state=job.RUNNING)
@@ -78,13 +78,13 @@ def held(job: LeasedJob) -> QuerySet[Any]:
 def finish(job: LeasedJob, state: str, **changes: Any) -> bool:
     """Write the last state of a job; False when somebody else holds it by now."""
     values = {"phase": "", "lease_until": None, "ended_at": Now(), **changes}
-    return bool(held(job).update(state=state, **values))
+    return bool(held_row(job).update(state=state, **values))
 
 
 def give_back(job: LeasedJob, **changes: Any) -> None:
     """Let another worker go on, because this one ends; the claim does not count."""
     values = {"phase": "", "lease_until": None, "attempts": max(0, job.attempts - 1), **changes}
-    held(job).update(state=job.WAITING, **values)
+    held_row(job).update(state=job.WAITING, **values)
 
 
 def cancel(job: LeasedJob, **changes: Any) -> bool:
@@ -134,13 +134,13 @@ class Lease:
         self._over.set()
         self._thread.join()
 
-    def lost(self) -> bool:
+    def is_revoked(self) -> bool:
         """Whether the job was cancelled, or is somebody else's."""
         return self._lost.is_set()
 
-    def stopped(self) -> bool:
+    def should_stop(self) -> bool:
         """Whether to leave the work: it is lost, or this worker ends. Once true it stays true."""
-        self.left = self.left or self.lost() or self._stopping()
+        self.left = self.left or self.is_revoked() or self._stopping()
         return self.left
 
     def progress(self, done: int, total: int, phase: str = "") -> None:
@@ -155,9 +155,9 @@ class Lease:
 
     def renew(self, **changes: Any) -> bool:
         """Renew the lease and write columns with it; False when the job is lost."""
-        if not held(self.job).update(lease_until=lease_end(type(self.job)), **changes):
+        if not held_row(self.job).update(lease_until=lease_end(type(self.job)), **changes):
             self._lost.set()
-        return not self.lost()
+        return not self.is_revoked()
 
     def _renew_until_over(self) -> None:
         try:
@@ -176,7 +176,7 @@ def perform(
     work: Callable[[Lease], object],
     *,
     stopping: Callable[[], bool] = lambda: False,
-    expected: type[Exception] = JobLost,
+    expected: type[Exception] = LeaseLost,
     last: Callable[[], dict[str, Any]] = dict,
 ) -> None:
     """Do a claimed job's work under its lease and record how it ended.
@@ -186,7 +186,7 @@ def perform(
     with Lease(job, stopping) as lease:
         try:
             work(lease)
-        except JobLost:
+        except LeaseLost:
             give_back(job, **last())  # where this worker ends; what is cancelled or lost stays as it is
         except expected as error:
             finish(job, job.FAILED, error=" ".join(str(error).split()), **last())

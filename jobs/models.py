@@ -59,7 +59,7 @@ class LeasedJob(models.Model):
         """How long a lease lasts that nobody renews."""
         return float(settings.LEASE_SECONDS)
 
-    def last_words(self) -> str:
+    def last_log_line(self) -> str:
         """What is known of why its workers died, for the error of a job that was claimed too often."""
         return ""
 

@@ -23,12 +23,12 @@ _away_until = 0.0
 
 
 @cache
-def redis() -> Redis:
+def redis_client() -> Redis:
     """The connection pool of this process. That Redis is away is known at once: pages go on without it."""
     return Redis.from_url(settings.REDIS_URL, **QUICK)
 
 
-def key(*parts: object) -> str:
+def redis_key(*parts: object) -> str:
     """A name in Redis that belongs to this instance."""
     return ":".join(str(part) for part in (settings.PREFIX, *parts))
 
@@ -39,7 +39,7 @@ def is_away() -> bool:
     if time.monotonic() < _away_until:
         return True
     try:
-        redis().ping()
+        redis_client().ping()
     except (RedisError, OSError) as error:
         logger.warning("Redis is away: %s", error)
         _away_until = time.monotonic() + AWAY_S
@@ -48,7 +48,7 @@ def is_away() -> bool:
 
 
 @cache
-def messenger() -> Celery:
+def message_sender() -> Celery:
     """Sends messages by their task's name: whoever sends one need not load the worker's application."""
     app = Celery("quorum", set_as_current=False)
     app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -63,7 +63,7 @@ def notify(task: str, *args: Any, queue: str | None = None) -> bool:
     if is_away():
         return False
     try:
-        messenger().send_task(task, args=list(args), queue=queue, ignore_result=True)
+        message_sender().send_task(task, args=list(args), queue=queue, ignore_result=True)
     except (kombu.exceptions.OperationalError, RedisError, OSError) as error:
         logger.warning("Redis is away, %s was not sent: %s", task, error)
         return False

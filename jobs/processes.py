@@ -44,7 +44,7 @@ def die_with_parent(parent: int, end: signal.Signals = signal.SIGKILL) -> None:
         os._exit(1)
 
 
-def spawn(
+def spawn_child(
     args: Sequence[str | Path],
     env: Mapping[str, str] | None = None,
     *,
@@ -103,7 +103,7 @@ def _wait_for_end(read_end: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def stop(children: Iterable[subprocess.Popen[str]], patience: float = 10.0) -> None:
+def stop_children(children: Iterable[subprocess.Popen[str]], patience: float = 10.0) -> None:
     """End children: SIGTERM, then after `patience` seconds SIGKILL to whatever is left of their process groups."""
     alive = [child for child in children if child.poll() is None]
     for child in alive:
@@ -118,7 +118,7 @@ def stop(children: Iterable[subprocess.Popen[str]], patience: float = 10.0) -> N
         child.wait()
 
 
-def lives(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Whether the process runs; a killed one that nobody has reaped yet does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 
 from jobs import leases, workers
 from jobs.models import BackgroundJob, LeasedJob
-from jobs.notifications import key, notify, redis
+from jobs.notifications import notify, redis_client, redis_key
 from jobs.processes import watch_parent
 
 BEAT_S = 2.0
@@ -51,7 +51,7 @@ DEVICES: dict[str, Callable[[], tuple[str, ...]]] = {}
 """By queue: the devices that this machine has for its jobs."""
 
 
-def register(kind: JobKind) -> Any:
+def register_job_kind(kind: JobKind) -> Any:
     """The Celery task of a kind of jobs, which the watcher looks after from now on."""
 
     def work_off() -> None:
@@ -62,7 +62,7 @@ def register(kind: JobKind) -> Any:
 
 
 def register_background(
-    task: str, work: Callable[[BackgroundJob, leases.Lease], object], *, expected: type[Exception] = leases.JobLost
+    task: str, work: Callable[[BackgroundJob, leases.Lease], object], *, expected: type[Exception] = leases.LeaseLost
 ) -> Any:
     """The Celery task of a kind of BackgroundJob: `work(job, lease)` does it, and returns or raises.
 
@@ -72,45 +72,47 @@ def register_background(
     def perform(job: BackgroundJob, _stopping: Callable[[], bool]) -> None:
         leases.perform(job, partial(work, job), expected=expected)
 
-    return register(JobKind(task, BackgroundJob, perform, only=lambda: {"kind": task}))
+    return register_job_kind(JobKind(task, BackgroundJob, perform, only=lambda: {"kind": task}))
 
 
-def is_stopping() -> bool:
+def is_shutting_down() -> bool:
     """Whether this worker shuts down."""
     return bool(stopping.value)
 
 
 def _work_off(kind: JobKind) -> None:
     """Take jobs up until none waits."""
-    redis().delete(_told(kind))
-    while not is_stopping() and (job := leases.claim(kind.model, **kind.only())) is not None:
-        kind.work(job, is_stopping)
+    redis_client().delete(_told_key(kind))
+    while not is_shutting_down() and (job := leases.claim(kind.model, **kind.only())) is not None:
+        kind.work(job, is_shutting_down)
 
 
-def _told(kind: JobKind) -> str:
-    return key("told", kind.task)
+def _told_key(kind: JobKind) -> str:
+    return redis_key("told", kind.task)
 
 
-def look(queues: Iterable[str]) -> None:
+def look_for_jobs(queues: Iterable[str]) -> None:
     """Send a message for every kind with a free job (its message was lost, or its holder died); then the chores."""
     for kind in KINDS:
-        if _queue(kind.queue) in queues:
-            _guarded(partial(_tell, kind))
+        if _queue_name(kind.queue) in queues:
+            _run_guarded(partial(_notify_kind, kind))
     for queue, chore in CHORES:
-        if _queue(queue) in queues:
-            _guarded(chore)
+        if _queue_name(queue) in queues:
+            _run_guarded(chore)
 
 
-def _tell(kind: JobKind) -> None:
-    if leases.free(kind.model, **kind.only()).exists() and redis().set(_told(kind), 1, nx=True, ex=TOLD_S):
-        notify(kind.task, queue=_queue(kind.queue))
+def _notify_kind(kind: JobKind) -> None:
+    if leases.free_jobs(kind.model, **kind.only()).exists() and redis_client().set(
+        _told_key(kind), 1, nx=True, ex=TOLD_S
+    ):
+        notify(kind.task, queue=_queue_name(kind.queue))
 
 
-def _queue(name: str) -> str:
+def _queue_name(name: str) -> str:
     return name or str(settings.CELERY_TASK_DEFAULT_QUEUE)
 
 
-def _guarded(act: Callable[[], None]) -> None:
+def _run_guarded(act: Callable[[], None]) -> None:
     """One that fails holds up no other."""
     try:
         act()
@@ -122,33 +124,33 @@ def _guarded(act: Callable[[], None]) -> None:
         close_old_connections()
 
 
-def _begin(sender: Any = None, **_: Any) -> None:
-    queues = list(sender.app.amqp.queues.consume_from) if sender is not None else [_queue("")]
+def _on_worker_ready(sender: Any = None, **_: Any) -> None:
+    queues = list(sender.app.amqp.queues.consume_from) if sender is not None else [_queue_name("")]
     slots = int(sender.pool.num_processes) if getattr(sender, "pool", None) else 1
     served = [(queue, slots, DEVICES.get(queue, tuple)()) for queue in queues]
     watch_parent()
     for one in served:
         workers.say_alive(*one)
     connection.close()
-    threading.Thread(target=_beat, args=(served,), name="worker-beat", daemon=True).start()
-    threading.Thread(target=_watch, args=(queues,), name="worker-watch", daemon=True).start()
+    threading.Thread(target=_send_heartbeats, args=(served,), name="worker-beat", daemon=True).start()
+    threading.Thread(target=_watch_queues, args=(queues,), name="worker-watch", daemon=True).start()
 
 
-def _beat(served: list[tuple[str, int, tuple[str, ...]]]) -> None:
+def _send_heartbeats(served: list[tuple[str, int, tuple[str, ...]]]) -> None:
     """Say that this worker lives, apart from the watcher, whose chores may take a while."""
     pause = threading.Event()
-    while not is_stopping():
+    while not is_shutting_down():
         for one in served:
-            _guarded(partial(workers.say_alive, *one))
+            _run_guarded(partial(workers.say_alive, *one))
         pause.wait(BEAT_S)
     for one in served:
-        _guarded(partial(workers.say_gone, *one))
+        _run_guarded(partial(workers.deregister_worker, *one))
 
 
-def _watch(queues: list[str]) -> None:
+def _watch_queues(queues: list[str]) -> None:
     pause = threading.Event()
-    while not is_stopping():
-        look(queues)
+    while not is_shutting_down():
+        look_for_jobs(queues)
         pause.wait(LOOK_S)
 
 
@@ -156,5 +158,5 @@ def _shut_down(**_: Any) -> None:
     stopping.value = 1
 
 
-signals.worker_ready.connect(_begin)
+signals.worker_ready.connect(_on_worker_ready)
 signals.worker_shutting_down.connect(_shut_down)

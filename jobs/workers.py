@@ -10,8 +10,8 @@ from typing import Any
 from django.conf import settings
 from redis.exceptions import RedisError
 
-from jobs.notifications import is_away, key, redis
-from jobs.processes import lives
+from jobs.notifications import is_away, redis_client, redis_key
+from jobs.processes import is_running
 
 LIVE_S = 10.0
 """A worker that has not been heard of for so long is gone."""
@@ -27,30 +27,30 @@ class Worker:
     devices: tuple[str, ...] = ()
 
 
-def _key(queue: str) -> str:
-    return key("workers", queue or settings.CELERY_TASK_DEFAULT_QUEUE)
+def _workers_key(queue: str) -> str:
+    return redis_key("workers", queue or settings.CELERY_TASK_DEFAULT_QUEUE)
 
 
-def _member(slots: int, devices: tuple[str, ...]) -> str:
+def _worker_member(slots: int, devices: tuple[str, ...]) -> str:
     return json.dumps([socket.gethostname(), os.getpid(), slots, devices])
 
 
 def say_alive(queue: str, slots: int, devices: tuple[str, ...] = ()) -> None:
     """Record that this process is a worker of the queue and lives."""
-    redis().zadd(_key(queue), {_member(slots, devices): time.time()})
-    redis().zremrangebyscore(_key(queue), "-inf", time.time() - 60)
+    redis_client().zadd(_workers_key(queue), {_worker_member(slots, devices): time.time()})
+    redis_client().zremrangebyscore(_workers_key(queue), "-inf", time.time() - 60)
 
 
-def say_gone(queue: str, slots: int, devices: tuple[str, ...] = ()) -> None:
+def deregister_worker(queue: str, slots: int, devices: tuple[str, ...] = ()) -> None:
     """Record that this worker takes no more jobs."""
-    redis().zrem(_key(queue), _member(slots, devices))
+    redis_client().zrem(_workers_key(queue), _worker_member(slots, devices))
 
 
 def live_workers(queue: str = "") -> list[Worker]:
     """Workers that serve a queue of this instance; without a name, the one that judges."""
-    members: list[Any] = redis().zrangebyscore(_key(queue), time.time() - LIVE_S, "+inf")
+    members: list[Any] = redis_client().zrangebyscore(_workers_key(queue), time.time() - LIVE_S, "+inf")
     found = [Worker(host, pid, slots, tuple(devices)) for host, pid, slots, devices in map(json.loads, members)]
-    return [worker for worker in found if worker.host != socket.gethostname() or lives(worker.pid)]
+    return [worker for worker in found if worker.host != socket.gethostname() or is_running(worker.pid)]
 
 
 def has_workers(queue: str = "") -> bool:

@@ -27,7 +27,7 @@ class Side(StrEnum):
     AGAINST = "against"
 
 
-class Seat(NamedTuple):
+class DebateAgent(NamedTuple):
     """An agent's place in a debate: its opening stance, and which pair of agents it belongs to, from 0."""
 
     side: Side
@@ -78,7 +78,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeEntry:
+class JudgeSettings:
     """A configured model as a judges file says it: the fields of a JudgeVersion, and what its parameters mean."""
 
     name: str
@@ -170,7 +170,7 @@ class JudgeEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge(JudgeEntry):
+class Judge(JudgeSettings):
     """A configured model as the engine uses it: a JudgeVersion without its row."""
 
     id: int = field(kw_only=True)
@@ -216,7 +216,7 @@ class ModelRequest:
     """A role of an Attempt, or check."""
     round: int = 0
     sample: int = 0
-    history: Mapping[Seat, Turn] | None = None
+    history: Mapping[DebateAgent, Turn] | None = None
     """Turns of the round before; None in round 1. Offline judges read it; others see the prompt."""
     written: EvidenceTarget | None = None
     """What is to be measured, for roles entity and measure. Offline judges read it; others see the prompt."""

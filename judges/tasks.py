@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from jobs import notifications
 from jobs.processes import watch_parent
-from jobs.tasks import CHORES, is_stopping
+from jobs.tasks import CHORES, is_shutting_down
 from judges.engine import notifications as wakeups
 from judges.engine import plan as plans
 from judges.models import Campaign
@@ -22,25 +22,25 @@ logger = logging.getLogger(__name__)
 _child: Any = None
 
 
-def _drain(campaign_id: int, generation: int) -> None:
+def _judge_campaign(campaign_id: int, generation: int) -> None:
     """Work on a campaign for a while, then queue itself again."""
-    if is_stopping() or not wakeups.is_current(campaign_id, generation):
+    if is_shutting_down() or not wakeups.is_current(campaign_id, generation):
         return
     if not _in_work().filter(pk=campaign_id).exists():
         return
     try:
-        plan = plans.load(campaign_id)
+        plan = plans.load_plan(campaign_id)
         connection.close()
-        more = plan is not None and child().drain(plan)
+        more = plan is not None and worker_engine().run_campaign(plan)
     except (OperationalError, InterfaceError) as error:  # no fault of ours: whoever looks next wakes somebody again
         logger.warning("PostgreSQL is away: %s", error)
         return
     except Exception as error:
-        wakeups.drain_broke(campaign_id, error)
+        wakeups.record_error(campaign_id, error)
         raise
-    wakeups.drain_worked(campaign_id)
+    wakeups.clear_errors(campaign_id)
     if more:
-        wakeups.again(campaign_id, generation)
+        wakeups.requeue_run(campaign_id, generation)
 
 
 def _in_work() -> QuerySet[Campaign]:
@@ -52,12 +52,12 @@ def _in_work() -> QuerySet[Campaign]:
     return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out)).exclude(policy=Campaign.Policy.LARA)
 
 
-drain = shared_task(_drain, name=wakeups.DRAIN, ignore_result=True)
+drain = shared_task(_judge_campaign, name=wakeups.DRAIN, ignore_result=True)
 
 
-def _canaries(now: bool = False, paid: bool = False) -> None:
+def _ask_canaries(now: bool = False, paid: bool = False) -> None:
     """Ask the judges that are due, unless another worker does; `now`: those of the default panel."""
-    if is_stopping():
+    if is_shutting_down():
         return
     if now:
         canaries.ask_panel("", paid=paid, by=CanaryRound.By.PAGE)
@@ -65,10 +65,10 @@ def _canaries(now: bool = False, paid: bool = False) -> None:
         canaries.run_scheduled()
 
 
-ask_canaries = shared_task(_canaries, name=canaries.TASK, ignore_result=True)
+ask_canaries = shared_task(_ask_canaries, name=canaries.TASK, ignore_result=True)
 
 
-def child() -> Any:
+def worker_engine() -> Any:
     """The engine of this worker process, started on first use."""
     global _child
     if _child is None:
@@ -76,7 +76,7 @@ def child() -> Any:
         from judges.engine.worker_loop import Pace
 
         _child = Child(
-            dsn=database(),
+            dsn=database_parameters(),
             redis_url=settings.REDIS_URL,
             prefix=settings.PREFIX,
             folder=settings.VAR / "spool",
@@ -84,12 +84,12 @@ def child() -> Any:
             calls=settings.CALLS_IN_FLIGHT,
             retry_s=settings.RETRY_SECONDS,
             batch_poll=settings.BATCH_POLL_SECONDS,
-            stopping=is_stopping,
+            stopping=is_shutting_down,
         )
     return _child
 
 
-def database() -> dict[str, Any]:
+def database_parameters() -> dict[str, Any]:
     """Django's connection as psycopg takes it; the pool, if there is one, is not for the writer."""
     values: dict[str, Any] = connection.get_connection_params()
     known = ("dbname", "user", "password", "host", "port", "service", "passfile", "sslmode", "options")
@@ -100,7 +100,7 @@ def wake_running() -> None:
     """Wake-ups for running campaigns that nobody works on."""
     for campaign in _in_work().values_list("pk", flat=True):
         if not wakeups.is_drained(campaign):
-            wakeups.send(campaign)
+            wakeups.notify_workers(campaign)
 
 
 def wake_canaries() -> None:
@@ -109,11 +109,11 @@ def wake_canaries() -> None:
         notifications.notify(canaries.TASK)
 
 
-def _begin(sender: Any = None, **_: Any) -> None:
+def _notify_on_start(sender: Any = None, **_: Any) -> None:
     if sender is not None and settings.CELERY_TASK_DEFAULT_QUEUE not in sender.app.amqp.queues.consume_from:
         return  # a worker of another queue judges nothing
     for campaign in _in_work().values_list("pk", flat=True):
-        wakeups.send(campaign)
+        wakeups.notify_workers(campaign)
     connection.close()
 
 
@@ -128,6 +128,6 @@ def _end_child(**_: Any) -> None:
 
 
 CHORES.extend([("", wake_running), ("", wake_canaries)])
-signals.worker_ready.connect(_begin)
+signals.worker_ready.connect(_notify_on_start)
 signals.worker_process_init.connect(_begin_child)
 signals.worker_process_shutdown.connect(_end_child)

@@ -127,7 +127,7 @@ def judge_all(member: Membership) -> int:
 
 def filled(collection: Collection, runs: list[Run]) -> Filling:
     """A filling to depth 10, settled to its end by what people would say (`judge_all` goes through the queue)."""
-    begun = hole_filling.start(collection=collection, runs=runs, depth=DEPTH, policy="people", by="charlie")
+    begun = hole_filling.start_filling(collection=collection, runs=runs, depth=DEPTH, policy="people", by="charlie")
     known = truth()
     pairs = Pair.objects.filter(pk__in=begun.pairs).select_related("query", "document")
     Label.objects.bulk_create(
@@ -135,13 +135,13 @@ def filled(collection: Collection, runs: list[Run]) -> Filling:
         for pair in pairs
     )
     Item.objects.filter(pair__in=begun.pairs).update(state=Item.State.SETTLED)
-    return hole_filling.advance(begun)
+    return hole_filling.advance_filling(begun)
 
 
 def reported(collection: Collection, runs: list[Run], before: Qrels, after: Qrels) -> tuple[Report, Report]:
     """How safe the order is by the version before, and what the version after did to it."""
-    safe = reports.ensure(collection, before, before, runs, DEPTH)
-    return safe, reports.ensure(collection, before, after, runs, DEPTH)
+    safe = reports.ensure_report(collection, before, before, runs, DEPTH)
+    return safe, reports.ensure_report(collection, before, after, runs, DEPTH)
 
 
 def whole_scene(name: str = "books") -> tuple[Collection, Membership]:
@@ -149,7 +149,7 @@ def whole_scene(name: str = "books") -> tuple[Collection, Membership]:
     collection = collection_of_books(name)
     charlie = make_member(collection, "charlie", Role.ADMIN)
     runs = runs_of(collection)
-    before = qrels.original(collection, by="charlie")
+    before = qrels.original_version(collection, by="charlie")
     done = filled(collection, runs)
     assert done.after is not None
     reported(collection, runs, before, done.after)

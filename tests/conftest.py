@@ -122,7 +122,7 @@ def redis_is_away(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     address = f"redis://127.0.0.1:{free_port()}/0"
     settings.REDIS_URL = settings.CELERY_BROKER_URL = address
     monkeypatch.setattr(notifications, "_away_until", 0.0)
-    known = (notifications.redis, notifications.messenger)
+    known = (notifications.redis_client, notifications.message_sender)
     for one in known:
         one.cache_clear()
     yield

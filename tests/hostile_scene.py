@@ -6,7 +6,7 @@ import zlib
 from annotation.models import Role
 from corpus.collections.task_order import next_place
 from corpus.models import Collection, Item, Pair, Target
-from judges.domain.quotes import locate
+from judges.domain.quotes import locate_quote
 from judges.models import AttemptBody, Campaign, JudgeVersion
 from judges.probes.injections import INJECTIONS
 from tests.evidence import make_attempt, make_campaign, make_judge, make_label
@@ -60,7 +60,7 @@ def _pair(books: Collection, campaign: Campaign, number: int, text: str) -> None
 
 
 def _turn(campaign: Campaign, pair: Pair, judge: JudgeVersion, side: str, round: int, text: str) -> None:
-    found = [locate(quote, pair.document.text) for quote in (FIRST, text, f"Not there: {text}")]
+    found = [locate_quote(quote, pair.document.text) for quote in (FIRST, text, f"Not there: {text}")]
     attempt = make_attempt(
         campaign, pair, judge, int(side == "for"), role=side, round=round, reason=f"It says {text}", error=text,
         quotes=[{"text": one.text, "start": one.start, "end": one.end} for one in found],

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PATIENCE = 240.0
 """Seconds that a test waits for what other processes do: more than a slow machine needs, for it never waits longer."""
 HOLD = (
-    "import embedded, sys; from config import env; embedded.ensure(env.var()); "
+    "import embedded, sys; from config import env; embedded.ensure_services(env.var()); "
     "print('ready', flush=True); sys.stdin.read()"
 )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.exports.formats import EVERY
 from annotation.exports.sets.options import SetOptions, default_teacher
-from annotation.exports.snapshots import begin, fill
+from annotation.exports.snapshots import create_snapshot, write_snapshot
 from corpus.models import Collection, Pair, Target
 from judges.models import JudgeVersion
 from tests.evidence import make_campaign, make_judge, make_label, make_votes
@@ -42,7 +42,7 @@ def write_targets(books: Collection) -> None:
 def export(collection: Collection, name: str, folder: Path, **options: Any) -> dict[str, Any]:
     """Make a training set; its manifest."""
     asked = SetOptions(**{"teacher": default_teacher(name), **options})
-    fill(begin(collection=collection, form=EVERY[name], folder=folder, asked=asked))
+    write_snapshot(create_snapshot(collection=collection, form=EVERY[name], folder=folder, asked=asked))
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
     return manifest
 

@@ -2,7 +2,7 @@
 
 from corpus.collections.task_order import next_place
 from corpus.models import Collection, Document, Item, Pair
-from judges.domain.quotes import locate
+from judges.domain.quotes import locate_quote
 from judges.models import Campaign, JudgeVersion
 from tests.evidence import make_attempt, make_campaign, make_judge
 from tests.factories import make_document, make_pair, make_query
@@ -50,7 +50,7 @@ def escalate(campaign: Campaign, pair: Pair, *, remark: str = "", **values: obje
 def _turn(
     campaign: Campaign, document: Document, pair: Pair, side: str, round: int, verdict: int, reason: str, *quotes: str
 ) -> None:
-    found = [locate(quote, document.text) for quote in quotes]
+    found = [locate_quote(quote, document.text) for quote in quotes]
     judge = JudgeVersion.objects.get(pk=campaign.debaters[side == "against"])
     make_attempt(
         campaign, pair, judge, verdict, role=side, round=round, reason=reason,

@@ -52,10 +52,10 @@ def large_report(systems: int, queries: int, depth: int = 10, documents: int = 2
     )
     grades[:, :KNOWN] = [2, 0, 1]
     pks = [query.pk for query in asked]
-    before = qrels.store(
+    before = qrels.store_version(
         collection, Qrels.Kind.ORIGINAL, _rows(pks, candidates[:, :KNOWN], grades[:, :KNOWN], "original")
     )
-    after = qrels.store(collection, Qrels.Kind.FILLED, _rows(pks, candidates, grades, "debate"))
+    after = qrels.store_version(collection, Qrels.Kind.FILLED, _rows(pks, candidates, grades, "debate"))
     runs = [_run(collection, place, pks, candidates, grades, depth) for place in range(systems)]
     return Large(collection, before, after, runs)
 

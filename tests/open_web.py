@@ -76,7 +76,7 @@ class Web:
         self.answers[path] = answer
 
 
-real_resolve = addresses.resolve
+real_resolve = addresses.resolve_host
 
 
 @contextlib.contextmanager
@@ -98,7 +98,7 @@ def open_web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     server.daemon_threads = True
     found.port = server.server_address[1]
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    monkeypatch.setattr(addresses, "resolve", found.resolve)
+    monkeypatch.setattr(addresses, "resolve_host", found.resolve)
     yield found
     server.shutdown()
     server.server_close()

@@ -65,7 +65,7 @@ def live_site(instance_environment: dict[str, str]) -> Iterator[str]:
 def site(environment: dict[str, str], processes: int = 1) -> Iterator[str]:
     """A real granian in this environment, until the block ends; its address."""
     from config import serving
-    from jobs.processes import spawn, stop
+    from jobs.processes import spawn_child, stop_children
 
     environment = {**environment, **serving.web_environment(), "QUORUM_DB_POOL": "4"}
     port = free_port()
@@ -75,12 +75,12 @@ def site(environment: dict[str, str], processes: int = 1) -> Iterator[str]:
     subprocess.run(collect, env=environment, check=True, cwd=Path(__file__).parent.parent)
     with log.open("w") as output:
         command = serving.web_command("127.0.0.1", port, processes=processes)
-        server = spawn(command, environment, cwd=Path(__file__).parent.parent, stdout=output, stderr=output)
+        server = spawn_child(command, environment, cwd=Path(__file__).parent.parent, stdout=output, stderr=output)
     try:
         wait_for(f"http://127.0.0.1:{port}/healthz", log)
         yield f"http://127.0.0.1:{port}"
     finally:
-        stop([server])
+        stop_children([server])
 
 
 def free_port() -> int:

@@ -30,7 +30,7 @@ def set_environment() -> None:
     import embedded
     from embedded.addresses import database_url
 
-    embedded.ensure(var)
+    embedded.ensure_services(var)
     os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = database_url(var), embedded.redis_url(var)
 
 

@@ -32,5 +32,5 @@ def make_next_report() -> bool:
     """Make the oldest report that waits, as a worker does; False where none waits."""
     report = leases.claim(Report)
     if report is not None:
-        reports.work(report)
+        reports.work_on_report(report)
     return report is not None

@@ -3,7 +3,7 @@
 import subprocess
 
 from config.env import ROOT
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 
 STANDING = "_standing_worker"
 """The fixture that asks for it, in tests.engine_parts."""
@@ -17,11 +17,11 @@ def standing_worker(environment: dict[str, str]) -> "subprocess.Popen[str]":
     if not _running or _running[0].poll() is not None:
         end_standing_worker()
         command = worker_pool.worker_command(2, "tests")
-        _running.append(spawn(command, environment, cwd=ROOT, stderr=subprocess.DEVNULL))
+        _running.append(spawn_child(command, environment, cwd=ROOT, stderr=subprocess.DEVNULL))
     return _running[0]
 
 
 def end_standing_worker() -> None:
     """Wait for its end, if one stands."""
-    stop(_running)
+    stop_children(_running)
     _running.clear()

@@ -58,14 +58,14 @@ class Job(LeasedJob):
         """Shorter than others': its holder only looks after a subprocess, so nothing keeps it from renewing."""
         return 30.0
 
-    def last_words(self) -> str:
+    def last_log_line(self) -> str:
         """The last line of its log."""
-        return JobFolder(Path(self.folder)).last_words()
+        return JobFolder(Path(self.folder)).last_log_line()
 
     @property
     def verdict(self) -> str:
         """Whether a training gained anything, in words."""
-        return verdict(self.result)
+        return verdict_sentence(self.result)
 
 
 class Model(models.Model):
@@ -90,9 +90,9 @@ class Model(models.Model):
     @property
     def verdict(self) -> str:
         """Whether it gained anything, in words."""
-        return verdict(self.summary)
+        return verdict_sentence(self.summary)
 
 
-def verdict(found: dict[str, Any]) -> str:
+def verdict_sentence(found: dict[str, Any]) -> str:
     """The sentence of training.jobs.gains, or that there is none."""
     return str((found.get("gain") or {}).get("words") or _("not measured: there is no dev split"))

@@ -5,26 +5,34 @@ from collections.abc import Callable
 from billiard.process import current_process
 
 from corpus.errors import QuorumError
-from jobs.tasks import DEVICES, JobKind, register, register_background
+from jobs.tasks import DEVICES, JobKind, register_background, register_job_kind
 from training.jobs import graded_outputs, worker_pool
-from training.jobs.supervisor import supervise
+from training.jobs.supervisor import supervise_job
 from training.models import Job
 
 
-def _supervise(job: Job, stopping: Callable[[], bool]) -> None:
-    supervise(job, stopping, gpu=_gpu(job))
+def _supervise_job(job: Job, stopping: Callable[[], bool]) -> None:
+    supervise_job(job, stopping, gpu=_gpu_index(job))
 
 
-def _gpu(job: Job) -> int | None:
+def _gpu_index(job: Job) -> int | None:
     """One process, one GPU; a job for the CPU sees none."""
     return None if job.device != "cuda" else int(getattr(current_process(), "index", 0))
 
 
-DEVICES[worker_pool.QUEUE] = worker_pool.devices
-work = register(
-    JobKind(worker_pool.WORK, Job, _supervise, worker_pool.QUEUE, lambda: {"device__in": worker_pool.devices()})
+DEVICES[worker_pool.QUEUE] = worker_pool.available_devices
+work = register_job_kind(
+    JobKind(
+        worker_pool.WORK,
+        Job,
+        _supervise_job,
+        worker_pool.QUEUE,
+        lambda: {"device__in": worker_pool.available_devices()},
+    )
 )
 judge_outputs = register_background(
-    graded_outputs.TASK, lambda job, _lease: graded_outputs.score(job.subject, **job.arguments), expected=QuorumError
+    graded_outputs.TASK,
+    lambda job, _lease: graded_outputs.score_outputs(job.subject, **job.arguments),
+    expected=QuorumError,
 )
 """For workers of the judges' queue: it asks a judge and needs no GPU."""

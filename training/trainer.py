@@ -42,20 +42,20 @@ def main(path: Path) -> int:
     folder = JobFolder(path)
     leads = os.environ.get("QUORUM_RANK", "0") == "0"
     try:
-        found = work(folder, stop)
+        found = run_job(folder, stop)
     except BadInput as error:
-        return _ended(folder, leads, "refused", REFUSED, " ".join(str(error).split()))
+        return _report_end(folder, leads, "refused", REFUSED, " ".join(str(error).split()))
     except BaseException as error:
         if type(error).__name__ == "Cancelled":
-            return _ended(folder, leads, "cancelled", CANCELLED, "")
+            return _report_end(folder, leads, "cancelled", CANCELLED, "")
         traceback.print_exc()
-        return _ended(folder, leads, "failed", FAILED, " ".join(f"{type(error).__name__}: {error}".split())[:1000])
+        return _report_end(folder, leads, "failed", FAILED, " ".join(f"{type(error).__name__}: {error}".split())[:1000])
     if leads:
         folder.say(state="finished", phase="finished", error="", result=found)
     return FINISHED
 
 
-def _ended(folder: JobFolder, leads: bool, state: str, code: int, error: str) -> int:
+def _report_end(folder: JobFolder, leads: bool, state: str, code: int, error: str) -> int:
     if error:
         print(error, file=sys.stderr)  # noqa: T201
     if leads:
@@ -63,21 +63,21 @@ def _ended(folder: JobFolder, leads: bool, state: str, code: int, error: str) ->
     return code
 
 
-def work(folder: JobFolder, stop: StopRequest) -> dict[str, Any]:
+def run_job(folder: JobFolder, stop: StopRequest) -> dict[str, Any]:
     """Train and publish, write, or score; the result for the job's row."""
     folder.say(state="running", phase="starting", error="")
     kind = folder.job.get("kind", "train")
     if kind == "train":
-        from training.trainers.training import train
+        from training.trainers.training import train_model
 
-        return train(folder, stop)
+        return train_model(folder, stop)
     if kind == "generate":
-        from training.trainers.outputs_job import write
+        from training.trainers.outputs_job import write_outputs
 
-        return write(folder, stop)
-    from training.trainers.scoring_job import score
+        return write_outputs(folder, stop)
+    from training.trainers.scoring_job import score_pairs
 
-    return score(folder, stop)
+    return score_pairs(folder, stop)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ TOTP = Authenticator.Type.TOTP
 @receiver(auth.user_logged_in)
 def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """By whatever way."""
-    record(user, "session.in", address=sessions.network(request))
+    record(user, "session.in", address=sessions.client_network(request))
 
 
 @receiver(auth.user_logged_out)
@@ -34,10 +34,12 @@ def signed_out(sender: Any, request: HttpRequest, user: User | None, **kwargs: A
 
 
 @receiver(auth.user_login_failed)
-def failed(sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any) -> None:
+def record_failed_sign_in(
+    sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
+) -> None:
     """With the account that was aimed at; what was typed is not kept, because it may be a password."""
     named = User.objects.filter(username__iexact=str(credentials.get("username", ""))).first()
-    record(None, "session.failed", concerns=named, address=sessions.network(request) if request else "")
+    record(None, "session.failed", concerns=named, address=sessions.client_network(request) if request else "")
 
 
 @receiver(accounts.password_changed)
@@ -81,10 +83,10 @@ def used_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs:
 @receiver(mfa.authentication_failed)
 def failed_factor(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """The password was right and the code was not."""
-    record(None, "session.failed", concerns=user, step="second factor", address=sessions.network(request))
+    record(None, "session.failed", concerns=user, step="second factor", address=sessions.client_network(request))
 
 
 @receiver(socialaccounts.social_account_added)
-def connected(sender: Any, sociallogin: Any, **kwargs: Any) -> None:
+def record_provider_connection(sender: Any, sociallogin: Any, **kwargs: Any) -> None:
     """To an account that was there before."""
     record(sociallogin.user, "provider.connected")

@@ -22,7 +22,7 @@ from annotation.accounts.members import add_member
 from annotation.audit_log.recording import record
 from annotation.models import Membership, Role, User
 from annotation.permissions import Scope, SiteScope
-from corpus.collections.audit_log import shell
+from corpus.collections.audit_log import shell_user
 from corpus.models import Collection
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         except ValidationError as error:
             name = str(credentials.get("username", "")).lower()
             if cache.add(f"locked-out:{name}", 1, LOCKED_SECONDS):
-                record(None, "session.locked", concerns=_named(name), address=sessions.network(request))
+                record(None, "session.locked", concerns=_find_user(name), address=sessions.client_network(request))
             page = render(request, "account/locked.html", {"minutes": LOCKED_SECONDS // 60}, status=429)
             page.headers["Retry-After"] = str(LOCKED_SECONDS)
             raise ImmediateHttpResponse(page) from error
@@ -75,7 +75,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
             logger.error("A mail could not be sent: %s", error)
 
 
-def _named(username: str) -> User | None:
+def _find_user(username: str) -> User | None:
     return User.objects.filter(username__iexact=username).first()
 
 
@@ -93,7 +93,7 @@ def create_accounts(*, role: str, count: int, collection: Collection | None) -> 
     for username in _free_names(role, count):
         password = new_password()
         user = User.objects.create_user(username=username, password=password, is_owner=role == "owner")
-        record(None, "account.made", collection, concerns=user, role=role, shell=shell())
+        record(None, "account.made", collection, concerns=user, role=role, shell=shell_user())
         if collection is not None:
             add_member(user=user, collection=collection, role=Role[role.upper()])
         accounts.append({"username": username, "password": password})

@@ -17,7 +17,7 @@ from corpus.models import Assessor, Collection
 INVITATION_DAYS = 14
 
 
-def members(collection: Collection) -> QuerySet[Membership]:
+def list_members(collection: Collection) -> QuerySet[Membership]:
     """Everyone who ever joined, active ones first, each with `judged`: how many items they judged."""
     return (
         collection.memberships.select_related("user")
@@ -84,7 +84,7 @@ def invite(
 
 
 @transaction.atomic
-def revoke(*, invitation: Invitation, by: User | None = None) -> None:
+def revoke_invitation(*, invitation: Invitation, by: User | None = None) -> None:
     """The link stops working; whoever used it before stays."""
     if Invitation.objects.filter(pk=invitation.pk, accepted_by=None, revoked=False).update(revoked=True):
         record(by, "invitation.revoked", invitation.collection, invitation=invitation.pk)
@@ -107,7 +107,7 @@ def home_of(invitation: Invitation) -> str:
 
 
 @transaction.atomic
-def accept(*, invitation: Invitation, user: User) -> None:
+def accept_invitation(*, invitation: Invitation, user: User) -> None:
     """Join by an invitation, once: two people with the same link race for a row lock. BadInput says why not."""
     invitation = Invitation.objects.select_for_update().get(pk=invitation.pk)
     if reason := why_closed(invitation):
@@ -125,5 +125,5 @@ def sign_up(*, invitation: Invitation, username: str, password: str) -> User:
     """A new account that joins by the invitation; nothing of it stays when the invitation turns out closed."""
     user = User.objects.create_user(username=username, password=password)
     record(user, "account.made", invitation.collection, way="invitation")
-    accept(invitation=invitation, user=user)
+    accept_invitation(invitation=invitation, user=user)
     return user

@@ -26,18 +26,18 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth h
 
     def encrypt(self, text: str) -> str:
         """With a key made from SECRET_KEY: a stolen database alone gives no codes."""
-        return _box().encrypt(text.encode()).decode()
+        return _build_cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
         """SECRET_KEY_FALLBACKS open what an earlier key closed."""
-        return _box().decrypt(encrypted_text.encode()).decode()
+        return _build_cipher().decrypt(encrypted_text.encode()).decode()
 
     def build_totp_svg(self, url: str) -> SafeString:
         """The QR code of the address that authenticator apps read."""
         return qr_code(url)
 
 
-def _box() -> MultiFernet:
+def _build_cipher() -> MultiFernet:
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     digests = (hashlib.sha256(b"second factor\0" + str(key).encode()).digest() for key in keys)
     return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])

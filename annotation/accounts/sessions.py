@@ -31,7 +31,7 @@ def sessions_of(user: User, current: str | None) -> list[dict[str, Any]]:
         {
             "pk": row.pk,
             "address": row.ip,
-            "browser": browser(row.user_agent),
+            "browser": describe_browser(row.user_agent),
             "since": row.created_at,
             "is_this": row.session_key == current,
         }
@@ -39,17 +39,17 @@ def sessions_of(user: User, current: str | None) -> list[dict[str, Any]]:
     ]
 
 
-def end(user: User, pk: int) -> int:
+def end_session(user: User, pk: int) -> int:
     """End one session of this user; 0 when there is none of that number."""
-    return _end(list(UserSession.objects.filter(user=user, pk=pk)))
+    return _delete_sessions(list(UserSession.objects.filter(user=user, pk=pk)))
 
 
 def end_others(user: User, current: str | None) -> int:
     """End all sessions of this user but the current one (None: all); how many there were."""
-    return _end(list(UserSession.objects.filter(user=user).exclude(session_key=current or "")))
+    return _delete_sessions(list(UserSession.objects.filter(user=user).exclude(session_key=current or "")))
 
 
-def _end(rows: list[UserSession]) -> int:
+def _delete_sessions(rows: list[UserSession]) -> int:
     store = import_module(settings.SESSION_ENGINE).SessionStore()
     for row in rows:
         store.delete(row.session_key)
@@ -57,14 +57,14 @@ def _end(rows: list[UserSession]) -> int:
     return len(rows)
 
 
-def browser(agent: str) -> str:
+def describe_browser(agent: str) -> str:
     """ "Firefox on Linux", as far as the User-Agent says; empty when it says nothing known."""
     name = next((word for word in BROWSERS if f"{word}/" in agent or f"{word}iOS/" in agent), "")
     system = next((word for word in SYSTEMS if re.search(rf"\b{word}\b", agent)), "")
     return " · ".join(part for part in (NAMES.get(name, name), system.replace("Mac OS X", "macOS")) if part)
 
 
-def network(request: HttpRequest) -> str:
+def client_network(request: HttpRequest) -> str:
     """The network a visitor comes from (/24 or /48): the audit log tells attacks apart without keeping addresses."""
     try:
         address = ipaddress.ip_address(get_adapter().get_client_ip(request))

@@ -67,7 +67,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  #
         with transaction.atomic():
             user: User = super().save_user(request, sociallogin, form)
             record(user, "account.made", invitation.collection, way="single sign-on")
-            members.accept(invitation=invitation, user=user)
+            members.accept_invitation(invitation=invitation, user=user)
         request.session.pop(INVITED, None)
         sociallogin.state["next"] = members.home_of(invitation)
         return user
@@ -144,7 +144,7 @@ def connection_of(user: User) -> SocialAccount | None:
 
 
 @transaction.atomic
-def disconnect(user: User) -> bool:
+def disconnect_provider(user: User) -> bool:
     """Part from the provider; False when nothing is connected. BadInput for who would have no way in any more."""
     connection = connection_of(user)
     if connection is None:

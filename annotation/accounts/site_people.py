@@ -22,7 +22,7 @@ from corpus.models import Assessor, Target
 PAGE = 50
 
 
-def people(search: str, after: str) -> QuerySet[User]:
+def list_users(search: str, after: str) -> QuerySet[User]:
     """A page of accounts in the order of their names, behind `after`; one row more tells of a next page."""
     factor = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
     found = User.objects.filter(username__gt=after) if after else User.objects.all()
@@ -33,7 +33,7 @@ def people(search: str, after: str) -> QuerySet[User]:
 
 
 @transaction.atomic
-def stop(person: User, *, by: User) -> str:
+def close_account(person: User, *, by: User) -> str:
     """Close an account: nobody gets in, open pairs go back to the queue."""
     _not_oneself(person, by)
     _set_active(person, False)
@@ -42,9 +42,9 @@ def stop(person: User, *, by: User) -> str:
 
 
 @transaction.atomic
-def start(person: User, *, by: User) -> str:
+def reopen_account(person: User, *, by: User) -> str:
     """Open a closed account again, with the password it had."""
-    if not person.has_usable_password() and re.fullmatch(rf"{_pseudonym(person)}(-[0-9]+)?", person.username):
+    if not person.has_usable_password() and re.fullmatch(rf"{_base_pseudonym(person)}(-[0-9]+)?", person.username):
         raise BadInput(_("a pseudonymised person stays closed: invite them anew"))
     _set_active(person, True)
     record(by, "account.started", concerns=person)
@@ -116,8 +116,8 @@ def pseudonymise(person: User, *, by: User) -> str:
 
 
 ACTS: dict[str, Callable[..., str]] = {
-    "stop": stop,
-    "start": start,
+    "stop": close_account,
+    "start": reopen_account,
     "end-sessions": end_sessions,
     "remove-second-factor": remove_factor,
     "make-owner": make_owner,
@@ -127,13 +127,13 @@ ACTS: dict[str, Callable[..., str]] = {
 """What owners may do to an account, by the word in the address; each returns a sentence for the page."""
 
 
-def _pseudonym(person: User) -> str:
+def _base_pseudonym(person: User) -> str:
     return f"person-{person.pk}"
 
 
 def _free_pseudonym(person: User) -> str:
     """The name with a number behind it where somebody calls themselves so already, here or as an assessor."""
-    first = _pseudonym(person)
+    first = _base_pseudonym(person)
     beside = Assessor.objects.filter(
         collection__in=Membership.objects.filter(user=person).values("collection"), kind=Assessor.Kind.PERSON
     ).exclude(membership__user=person)

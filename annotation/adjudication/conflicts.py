@@ -16,17 +16,17 @@ from annotation.models import Assignment, Membership
 from annotation.queue.aggregation import UNDO_WITHIN, why_not_undo
 from annotation.queue.assignment import (
     SHARDS,
-    Lost,
+    DecisionRefused,
     Unknown,
     arm_of,
     check_time,
-    fetch,
+    fetch_records,
     in_transaction,
-    run,
-    settled_key,
+    resolved_counter,
+    run_statement,
 )
 from annotation.queue.statements import COUNTED
-from annotation.queue.undo import unsettle
+from annotation.queue.undo import revert_resolution
 from corpus.labels import ADJUDICATOR, write_labels
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from judges.campaigns.counters import ADD
@@ -35,7 +35,7 @@ SPREAD = 7919
 """A prime: each adjudicator begins elsewhere, so two of them rarely meet on one conflict without any lease."""
 
 
-def conflicts(membership: Membership) -> QuerySet[Item]:
+def find_conflicts(membership: Membership) -> QuerySet[Item]:
     """Conflicts that this adjudicator may decide: never one that they judged or hold. Their own fixed order."""
     theirs = Assignment.objects.filter(item=OuterRef("pk"), membership=membership).exclude(
         state__in=[Assignment.State.RETURNED, Assignment.State.SKIPPED]
@@ -49,7 +49,9 @@ def conflicts(membership: Membership) -> QuerySet[Item]:
     )
 
 
-def choose(waiting: QuerySet[Item], *, after: int | None = None, show: int | None = None) -> tuple[Item | None, int]:
+def choose_conflict(
+    waiting: QuerySet[Item], *, after: int | None = None, show: int | None = None
+) -> tuple[Item | None, int]:
     """The conflict to show, and how many wait.
 
     Shown is `show` where it waits, else the first, or the one behind `after` (then from the start).
@@ -87,7 +89,7 @@ class Opinion:
     """Of a flag, or why it was skipped."""
 
 
-def opinions(item: Item) -> list[Opinion]:
+def list_opinions(item: Item) -> list[Opinion]:
     """All that stands on the item, in an order that does not follow the annotators' names."""
     State = Assignment.State
     skipped = Q(state=State.SKIPPED)
@@ -97,7 +99,7 @@ def opinions(item: Item) -> list[Opinion]:
         .select_related("judgment")
         .order_by("judgment__grade", "token")
     )
-    return [_opinion(number, row) for number, row in enumerate(rows, 1)]
+    return [_build_opinion(number, row) for number, row in enumerate(rows, 1)]
 
 
 def why_conflict(said: Sequence[Opinion]) -> str:
@@ -111,7 +113,7 @@ def why_conflict(said: Sequence[Opinion]) -> str:
     return ""
 
 
-def _opinion(number: int, row: Assignment) -> Opinion:
+def _build_opinion(number: int, row: Assignment) -> Opinion:
     if row.state == Assignment.State.SKIPPED:
         return Opinion(number, None, "", False, row.get_skip_reason_display())
     if row.flagged or row.judgment is None:
@@ -134,14 +136,14 @@ def adjudicate(
     Raises Unknown, Lost when somebody else was first, and TooSoon.
     """
     given = {"grade": grade, "comment": comment, "milliseconds": milliseconds, "idle": idle}
-    in_transaction(lambda db: _settle(db, membership, item_id, given, shown_ms))
+    in_transaction(lambda db: _resolve_conflict(db, membership, item_id, given, shown_ms))
 
 
-def _settle(
+def _resolve_conflict(
     db: Connection[Any], membership: Membership, item_id: int, given: dict[str, Any], shown_ms: int | None
 ) -> None:
     who = {"membership": membership.pk, "assessor": membership.assessor_id, "collection": membership.collection_id}
-    found = fetch(db, _Conflict, _CONFLICT, item=item_id, **who)
+    found = fetch_records(db, _Conflict, _CONFLICT, item=item_id, **who)
     if not found:
         raise Unknown
     (own,) = found
@@ -149,7 +151,7 @@ def _settle(
         _known_already(membership, item_id, own.state, given["grade"])
         return
     check_time(membership.collection.min_judgment_ms, shown_ms, given["milliseconds"])
-    run(
+    run_statement(
         db,
         _SETTLE,
         **given,
@@ -160,7 +162,7 @@ def _settle(
         arm=arm_of(own.reason),
         guideline=membership.collection.guideline_version,
         campaign=own.campaign,
-        tally=settled_key(own.reason),
+        tally=resolved_counter(own.reason),
         shard=membership.pk % SHARDS,
     )
     record(membership.user, "conflict.settled", membership.collection, item=item_id, grade=given["grade"])
@@ -168,9 +170,11 @@ def _settle(
 
 def _known_already(membership: Membership, item_id: int, state: str, grade: int) -> None:
     """Raise Lost unless the same decision was stored before. Asked anew: who waited for the lock saw what was."""
-    before = _chain(membership, item_id)
+    before = _newest_adjudication(membership, item_id)
     if state != Item.State.SETTLED or before is None or before.grade != grade:
-        raise Lost(_("Another adjudicator settled this pair while you worked on it, or it is no conflict any more."))
+        raise DecisionRefused(
+            _("Another adjudicator settled this pair while you worked on it, or it is no conflict any more.")
+        )
 
 
 class _Conflict(NamedTuple):
@@ -221,13 +225,13 @@ SELECT id FROM judged
 def undo_adjudication(membership: Membership, item_id: int) -> None:
     """Take one's own decision back: the pair is a conflict again."""
     item = Item.objects.select_for_update().filter(pk=item_id, collection=membership.collection_id).first()
-    decision = _chain(membership, item.pk) if item else None
+    decision = _newest_adjudication(membership, item.pk) if item else None
     if item is None or decision is None or decision.grade is None or item.state != Item.State.SETTLED:
         raise Unknown
     exported = ExportRecord.is_exported(item.collection_id, decision.created_at)
     reason = why_not_undo(now=timezone.now(), ended_at=decision.created_at, exported=exported)
     if reason:
-        raise Lost(reason)
+        raise DecisionRefused(reason)
     Judgment.objects.create(
         pair_id=item.pair_id,
         assessor_id=membership.assessor_id,
@@ -238,10 +242,10 @@ def undo_adjudication(membership: Membership, item_id: int) -> None:
     )
     record(membership.user, "conflict.undone", membership.collection, item=item.pk)
     Item.objects.filter(pk=item.pk).update(state=Item.State.CONFLICT, settled_at=None)
-    unsettle(item, shard=membership.pk % SHARDS)
+    revert_resolution(item, shard=membership.pk % SHARDS)
 
 
-def _chain(membership: Membership, item: int) -> Judgment | None:
+def _newest_adjudication(membership: Membership, item: int) -> Judgment | None:
     """The adjudicator's newest row on the item: a decision, or its withdrawal."""
     own = Judgment.objects.filter(item=item, assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION)
     return own.heads().first()

@@ -9,9 +9,9 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import guidelines
 from annotation.adjudication import conflicts
 from annotation.judging import page, shown
-from annotation.judging.forms import Invalid, grade, milliseconds, text, whole
+from annotation.judging.forms import Invalid, parse_grade, parse_milliseconds, parse_text, parse_whole_number
 from annotation.permissions import Scope, action
-from annotation.queue.assignment import Lost, TooSoon, Unknown
+from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
 from corpus.models import Item
 
 
@@ -20,7 +20,9 @@ from corpus.models import Item
 def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The next conflict; `?after=ITEM` leaves one for later."""
     after = request.GET.get("after", "")
-    return _page(request, scope, after=int(after) if after.isascii() and after.isdigit() and len(after) < 18 else None)
+    return _render_conflict(
+        request, scope, after=int(after) if after.isascii() and after.isdigit() and len(after) < 18 else None
+    )
 
 
 @action("adjudicate")
@@ -28,23 +30,23 @@ def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
 def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle a conflict; the next one comes with the answer."""
     try:
-        item = whole(request.POST, "item")
+        item = parse_whole_number(request.POST, "item")
         conflicts.adjudicate(
             scope.member,
             item,
-            grade(request.POST, scope.collection),
-            comment=text(request.POST, "comment"),
-            milliseconds=milliseconds(request.POST),
-            idle=milliseconds(request.POST, "idle"),
+            parse_grade(request.POST, scope.collection),
+            comment=parse_text(request.POST, "comment"),
+            milliseconds=parse_milliseconds(request.POST),
+            idle=parse_milliseconds(request.POST, "idle"),
             shown_ms=shown.shown_ms(request.POST.get("shown", ""), shown.CONFLICT, scope.member, item),
         )
     except Unknown:
         raise Http404(_("There is no such pair here.")) from None
-    except Lost as lost:
-        return _page(request, scope, status=409, problem=str(lost))
+    except DecisionRefused as lost:
+        return _render_conflict(request, scope, status=409, problem=str(lost))
     except (Invalid, TooSoon) as wrong:
-        return _page(request, scope, status=422, problem=str(wrong))
-    return _done(request, scope, settled=item)
+        return _render_conflict(request, scope, status=422, problem=str(wrong))
+    return _show_next_conflict(request, scope, settled=item)
 
 
 @action("adjudicate")
@@ -52,22 +54,26 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take one's own decision back; the pair is a conflict again and is shown."""
     try:
-        item = whole(request.POST, "item")
+        item = parse_whole_number(request.POST, "item")
         conflicts.undo_adjudication(scope.member, item)
     except Unknown:
         raise Http404(_("There is nothing of yours to take back.")) from None
-    except (Lost, Invalid) as refused:
-        return _page(request, scope, status=409, problem=str(refused))
-    return _page(request, scope, show=item) if request.headers.get("HX-Request") else _done(request, scope)
+    except (DecisionRefused, Invalid) as refused:
+        return _render_conflict(request, scope, status=409, problem=str(refused))
+    return (
+        _render_conflict(request, scope, show=item)
+        if request.headers.get("HX-Request")
+        else _show_next_conflict(request, scope)
+    )
 
 
-def _done(request: HttpRequest, scope: Scope, *, settled: int | None = None) -> HttpResponse:
+def _show_next_conflict(request: HttpRequest, scope: Scope, *, settled: int | None = None) -> HttpResponse:
     if request.headers.get("HX-Request"):
-        return _page(request, scope, settled=settled)
+        return _render_conflict(request, scope, settled=settled)
     return HttpResponseRedirect(reverse("adjudicate", args=[scope.collection.name]), status=303)
 
 
-def _page(
+def _render_conflict(
     request: HttpRequest,
     scope: Scope,
     *,
@@ -77,7 +83,7 @@ def _page(
     show: int | None = None,
     settled: int | None = None,
 ) -> HttpResponse:
-    item, waiting = conflicts.choose(conflicts.conflicts(scope.member), after=after, show=show)
+    item, waiting = conflicts.choose_conflict(conflicts.find_conflicts(scope.member), after=after, show=show)
     context: dict[str, object] = {
         "scope": scope,
         "collection": scope.collection,
@@ -86,10 +92,10 @@ def _page(
         "last": settled or conflicts.last_decision(scope.member),
         "settled": settled,
         "problem": problem,
-        "typed": text(request.POST, "comment") if status == 422 else "",
-        "kept": text(request.POST, "comment") if status == 409 else "",
-        "grades": page.grades(scope.collection),
-        **(_conflict(scope, item) if item else {}),
+        "typed": parse_text(request.POST, "comment") if status == 422 else "",
+        "kept": parse_text(request.POST, "comment") if status == 409 else "",
+        "grades": page.grade_choices(scope.collection),
+        **(_conflict_context(scope, item) if item else {}),
     }
     fragment = "judging/_conflict.html" if item else "judging/_no_conflict.html"
     if request.headers.get("HX-Request"):
@@ -98,7 +104,7 @@ def _page(
     return render(request, "judging/page.html", context, status=status)
 
 
-def _conflict(scope: Scope, item: Item) -> dict[str, object]:
-    work, said = page.conflict_work(scope.collection, item.pk), conflicts.opinions(item)
+def _conflict_context(scope: Scope, item: Item) -> dict[str, object]:
+    work, said = page.conflict_work(scope.collection, item.pk), conflicts.list_opinions(item)
     stamp = shown.stamp(shown.CONFLICT, scope.member, item.pk)
     return {"work": work, "opinions": said, "why_conflict": conflicts.why_conflict(said), "shown": stamp}

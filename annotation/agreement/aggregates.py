@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from annotation.agreement.dawid_skene import STARTS, Floats, Solution, dawid_skene, sparse_counts, votes_of
 from annotation.agreement.report import AgreementReport
-from annotation.agreement.resampling import MISSING, patterns, places
+from annotation.agreement.resampling import MISSING, group_patterns, pattern_places
 
 LARGE = 50_000
 """Patterns x assessors from which fewer starts are made."""
@@ -69,7 +69,7 @@ class Second:
         ]
 
 
-def second(report: AgreementReport) -> Second:
+def fit_dawid_skene(report: AgreementReport) -> Second:
     """Fit it to the report's grades. Equal columns of grades are one item with a weight, so a million pairs are few."""
     grades, pairs = report.found.grades, report.found.pairs
     there = (grades != MISSING).any(axis=0)
@@ -77,16 +77,16 @@ def second(report: AgreementReport) -> Second:
         grades, pairs = grades[:, there], pairs[there]
     names = tuple(one.name for one in report.assessors)
     empty = np.empty(0, dtype=np.int64)
-    reason = _reason(grades)
+    reason = _why_not_fitted(grades)
     if reason:
         nothing = np.empty(0, dtype=np.bool_)
         return Second(None, reason, names, len(pairs), empty, empty, empty, np.empty(0), nothing)
-    found = patterns(grades)
+    found = group_patterns(grades)
     classes, counts = sparse_counts(found.grades)
     starts = STARTS if found.grades.size < LARGE else 2
     solution = dawid_skene(counts, classes, weights=found.counts.astype(np.float64), starts=starts)
     assert solution is not None
-    place = places(grades)
+    place = pattern_places(grades)
     votes = votes_of(counts, len(classes))
     alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
     majority = np.where(alone, np.array(classes, dtype=np.int64)[votes.argmax(axis=1)], MISSING)[place]
@@ -96,7 +96,7 @@ def second(report: AgreementReport) -> Second:
     return Second(solution, "", names, len(pairs), pairs, labels, majority, probability, differs)
 
 
-def _reason(grades: NDArray[np.integer]) -> str:
+def _why_not_fitted(grades: NDArray[np.integer]) -> str:
     """Why there is no second aggregate; empty where there is."""
     if int((grades != MISSING).any(axis=1).sum()) < 3:
         return TOO_FEW
@@ -105,7 +105,7 @@ def _reason(grades: NDArray[np.integer]) -> str:
     return ONE_CLASS if len(np.unique(grades[grades != MISSING])) < 2 else ""
 
 
-def differing(report: AgreementReport, found: Second, limit: int = 200) -> list[Differing]:
+def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) -> list[Differing]:
     """Pairs on which the aggregates differ, the surest first."""
     at = np.flatnonzero(found.differs)
     at = at[np.lexsort((found.pairs[at], -found.probability[at]))][:limit]
@@ -119,7 +119,7 @@ def differing(report: AgreementReport, found: Second, limit: int = 200) -> list[
     return rows
 
 
-def document(found: Second) -> dict[str, Any]:
+def dawid_skene_document(found: Second) -> dict[str, Any]:
     """The value of `dawid_skene` in the JSON of the command `agreement`."""
     solution = found.solution
     if solution is None:

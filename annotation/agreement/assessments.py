@@ -66,7 +66,7 @@ class KnownAssessors:
 
 
 @dataclass(frozen=True, slots=True)
-class Assessments:
+class GradeMatrix:
     """Grades of assessors x pairs, -1 where there is none. `pairs`: ids of pairs that at least one of them graded."""
 
     assessors: tuple[KnownAssessors, ...]
@@ -89,25 +89,25 @@ def known_assessors(collection: Collection) -> list[KnownAssessors]:
         .values_list("kind", "id", "name")
     )
     campaigns = Campaign.judging.filter(collection=collection).values_list("pk", flat=True)
-    found = [*(KnownAssessors(kind, pk, name) for kind, pk, name in rows), *voting(campaigns)]
+    found = [*(KnownAssessors(kind, pk, name) for kind, pk, name in rows), *voting_judges(campaigns)]
     uses = Counter(name for _, _, name in {(one.kind, one.id, one.one or one.name) for one in found})
     order = {kind: place for place, kind in enumerate(Kind.values)}
-    named = [_apart(one) if uses[one.one or one.name] > 1 else one for one in found]
+    named = [_qualify_name(one) if uses[one.one or one.name] > 1 else one for one in found]
     return sorted(named, key=lambda one: (order[one.kind], one.one or one.name, one.sample))
 
 
-def _apart(one: KnownAssessors) -> KnownAssessors:
+def _qualify_name(one: KnownAssessors) -> KnownAssessors:
     """With the kind before its name."""
     return replace(one, name=f"{one.kind}:{one.name}", one=one.one and f"{one.kind}:{one.one}")
 
 
-def voting(campaigns: Iterable[int]) -> list[KnownAssessors]:
+def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
     """Those who vote in some campaigns: each judge, or as many assessors as it gives samples on one panel."""
     times: Counter[int] = Counter()
     for voters in Campaign.objects.filter(pk__in=campaigns).values_list("voters", flat=True):
         times |= Counter(voters)
     versions = list(JudgeVersion.objects.filter(pk__in=times).order_by("name", "-version"))
-    names = _names((one.pk, one.name, one.version) for one in versions)
+    names = _versioned_names((one.pk, one.name, one.version) for one in versions)
     found = []
     for one in versions:
         name, again = names[one.pk], times[one.pk] > 1
@@ -122,7 +122,7 @@ def voting(campaigns: Iterable[int]) -> list[KnownAssessors]:
 
 def vote_names(campaigns: Iterable[int]) -> dict[tuple[int, int], str]:
     """Names of those who voted, by judge and sample: `name`, or `name #1`, `name #2` of one with several votes."""
-    return {(one.id, one.sample): one.name for one in voting(campaigns)}
+    return {(one.id, one.sample): one.name for one in voting_judges(campaigns)}
 
 
 def copied_places(panels: Iterable[tuple[int, Sequence[int]]]) -> list[tuple[int, int, int]]:
@@ -136,7 +136,7 @@ def copied_places(panels: Iterable[tuple[int, Sequence[int]]]) -> list[tuple[int
     ]
 
 
-def alike(chosen: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
+def find_copies(chosen: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
     """Places of assessors that are copies: judges of one model with the same parameters, or samples of one judge."""
     found: dict[object, list[int]] = defaultdict(list)
     for place, one in enumerate(chosen):
@@ -150,10 +150,10 @@ def judge_names(campaigns: Iterable[int], *, voters_only: bool = False) -> dict[
     members = Campaign.objects.filter(pk__in=campaigns).values_list("voters", "debaters")
     ids = {judge for voters, debaters in members for judge in (voters if voters_only else [*voters, *debaters])}
     versions = JudgeVersion.objects.filter(pk__in=ids).order_by("name", "-version")
-    return _names(versions.values_list("id", "name", "version"))
+    return _versioned_names(versions.values_list("id", "name", "version"))
 
 
-def _names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]:
+def _versioned_names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]:
     """By id; of each name the newest version comes first."""
     newest: set[str] = set()
     found = {}
@@ -163,7 +163,7 @@ def _names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]:
     return found
 
 
-def choose(
+def choose_assessors(
     known: Sequence[KnownAssessors], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
 ) -> list[KnownAssessors]:
     """Those that are named, plus all people or judges if asked; nobody named: every judge, person and import.
@@ -190,25 +190,25 @@ def choose(
     return [one for one in known if one in wanted or one.kind in kinds]
 
 
-def assessments(
+def load_grade_matrix(
     collection: Collection,
     assessors: Sequence[KnownAssessors] | None = None,
     *,
     population: Population = "all",
     votes: Votes = "first",
-) -> Assessments:
+) -> GradeMatrix:
     """What the assessors said about the pairs of the collection; by default every judge, person and import.
 
     A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`; of a judge's votes that of the newest
     campaign counts. Of a person's answers on a pair `votes` says which.
     """
-    chosen = list(choose(known_assessors(collection)) if assessors is None else assessors)
+    chosen = list(choose_assessors(known_assessors(collection)) if assessors is None else assessors)
     rows = {(one.kind == Kind.JUDGE, one.id * SAMPLES + one.sample): place for place, one in enumerate(chosen)}
-    spoken = _spoken(collection, [one.id for one in chosen if one.kind != Kind.JUDGE], votes)
-    cast = _votes(collection, [one for one in chosen if one.kind == Kind.JUDGE])
+    spoken = _load_judgments(collection, [one.id for one in chosen if one.kind != Kind.JUDGE], votes)
+    cast = _load_votes(collection, [one for one in chosen if one.kind == Kind.JUDGE])
     parts = [
-        (_places(spoken["who"] * SAMPLES, rows, False), spoken["pair"], spoken["grade"]),
-        (_places(cast["who"], rows, True), cast["pair"], cast["verdict"] * collection.relevant_from),
+        (_matrix_rows(spoken["who"] * SAMPLES, rows, False), spoken["pair"], spoken["grade"]),
+        (_matrix_rows(cast["who"], rows, True), cast["pair"], cast["verdict"] * collection.relevant_from),
     ]
     row, pair, grade = (np.concatenate(column) for column in zip(*parts, strict=True))
     if population != "all":
@@ -217,7 +217,7 @@ def assessments(
     pairs, column = np.unique(pair, return_inverse=True)
     grades = np.full((len(chosen), len(pairs)), MISSING, dtype=np.int16)
     grades[row, column] = grade
-    return Assessments(tuple(chosen), pairs, grades)
+    return GradeMatrix(tuple(chosen), pairs, grades)
 
 
 def options_of(cell: str) -> tuple[str, int | None, Population]:
@@ -239,8 +239,8 @@ def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") 
     """
     known = known_assessors(collection)
     kind, bound, population = options_of(cell)
-    chosen = [choose(known, names=[name])[0] for name in dict.fromkeys((a, b))]
-    found = assessments(collection, chosen, population=population)
+    chosen = [choose_assessors(known, names=[name])[0] for name in dict.fromkeys((a, b))]
+    found = load_grade_matrix(collection, chosen, population=population)
     first, second = found.grades[0], found.grades[-1]
     both = (first != MISSING) & (second != MISSING)
     if bound is not None:
@@ -253,16 +253,16 @@ def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") 
     return pairs
 
 
-def _places(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bool) -> NDArray[np.int64]:
+def _matrix_rows(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bool) -> NDArray[np.int64]:
     """Rows of the matrix for assessors or judges, by id and sample in one number."""
     unique, inverse = np.unique(ids, return_inverse=True)
     return np.array([rows[judge, int(one)] for one in unique], dtype=np.int64)[inverse]
 
 
-def _spoken(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.void]:
+def _load_judgments(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.void]:
     """Standing judgments of people, imports, policies: the one that shall count for a pair comes last."""
     order = "j.step = 'final', j.id" if votes == "final" else "j.step = 'first', j.id DESC"
-    return columns(
+    return fetch_columns(
         f"""
         SELECT j.assessor_id::bigint, j.pair_id::bigint, j.grade::bigint
         FROM current_judgment j JOIN corpus_pair p ON p.id = j.pair_id
@@ -277,7 +277,7 @@ def _spoken(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.
     )
 
 
-def _votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[np.void]:
+def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[np.void]:
     """Counted votes that may enter agreement: the one that shall count for a pair comes last.
 
     `who` is the judge's id and its sample in one number.
@@ -285,7 +285,7 @@ def _votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[
     ids = list({one.id for one in judges})
     asked = Campaign.objects.filter(collection=collection) if ids else ()
     campaigns = {campaign.pk: campaign for campaign in asked}
-    found = columns(
+    found = fetch_columns(
         """
         SELECT campaign_id, pair_id, judge_id, sample::bigint, verdict::bigint FROM judges_attempt
         WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' AND counts AND outcome = 'labelled'
@@ -295,7 +295,7 @@ def _votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[
     )
     found = found[np.lexsort((-found["sample"], found["campaign"]))]
     early = [pk for pk, campaign in campaigns.items() if campaign.early_stop and campaign.policy == "ensemble"]
-    found = found[_drawn(found, campaigns, early)] if early else found
+    found = found[_drawn_vote_mask(found, campaigns, early)] if early else found
     found["who"] *= SAMPLES
     for campaign, place, sample in copied_places((pk, one.voters) for pk, one in campaigns.items()):
         found["who"][(found["campaign"] == campaign) & (found["sample"] == place)] += sample
@@ -303,7 +303,7 @@ def _votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[
     return found[np.isin(found["who"], wanted)] if any(one.one for one in judges) else found
 
 
-def _drawn(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[int]) -> NDArray[np.bool_]:
+def _drawn_vote_mask(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[int]) -> NDArray[np.bool_]:
     """Which votes are not among those that an early stop left to chance and to the other votes (MECHANICS M4)."""
     kept = np.ones(len(found), dtype=np.bool_)
     for place in np.flatnonzero(np.isin(found["campaign"], early)):
@@ -317,7 +317,7 @@ def population_of(collection: Collection, population: Population) -> NDArray[np.
     """Pairs that a campaign handed to people (`escalated`), or that were drawn to check its labels (`audited`)."""
     others = ", ".join(f"'{reason}'" for reason in ("audit", *MEASURING))
     kind = "reason = 'audit'" if population == "audited" else f"reason NOT IN ({others})"
-    return columns(
+    return fetch_columns(
         f"SELECT DISTINCT pair_id FROM corpus_item WHERE collection_id = %s AND {kind}", [collection.pk], ["pair"]
     )["pair"]
 
@@ -325,7 +325,7 @@ def population_of(collection: Collection, population: Population) -> NDArray[np.
 ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 
 
-def columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDArray[np.void]:
+def fetch_columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDArray[np.void]:
     """Rows of a query whose columns are all bigint and not null, as a structured array.
 
     Each column comes as one array in PostgreSQL's binary form, so a million votes need no Python object each.

@@ -18,9 +18,16 @@ from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.agreement.aggregates import Differing, Second, differing, second
-from annotation.agreement.assessments import Assessments, KnownAssessors, alike, choose, columns, known_assessors
-from annotation.agreement.clusters import Cluster, clusters
+from annotation.agreement.aggregates import Differing, Second, differing_pairs, fit_dawid_skene
+from annotation.agreement.assessments import (
+    GradeMatrix,
+    KnownAssessors,
+    choose_assessors,
+    fetch_columns,
+    find_copies,
+    known_assessors,
+)
+from annotation.agreement.clusters import Cluster, cluster_assessors
 from annotation.agreement.measures import MANY, AgreementMeasures, Couples, Statistic
 from annotation.agreement.page import RESAMPLES, AgreementFilters
 from annotation.agreement.report import AgreementReport, OneAssessor, agreement_report
@@ -82,22 +89,22 @@ class Figures:
     """Why measuring failed the last time."""
 
 
-def figures(collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors]) -> Figures:
+def get_figures(collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors]) -> Figures:
     """Everything that the page shows for what was asked; one row where it is stored. `known`: everybody here."""
     if not is_large(collection, asked.chosen):
         try:
             with measuring(collection):
-                found = compute(collection, asked)
+                found = compute_figures(collection, asked)
         except MeasuringFailed as error:
             return Figures(None, None, [], stored=False, at=None, asked=False, failure=str(error))
-        return Figures(*_read(collection, asked, known, found), stored=False, at=None, asked=False)
+        return Figures(*_restore_figures(collection, asked, known, found), stored=False, at=None, asked=False)
     row = StoredAgreement.objects.filter(collection=collection, key=key_of(asked)).first()
     job = background.last(COMPUTE, row.pk) if row is not None else None
     waits = job is not None and not job.is_over
     failure = (job.error if job else "") or (row.failure if row is not None else "")
     if row is None or row.at is None:
         return Figures(None, None, [], stored=True, at=None, asked=waits, failure=failure)
-    shown = _read(collection, asked, known, row.values)
+    shown = _restore_figures(collection, asked, known, row.values)
     return Figures(*shown, stored=True, at=row.at, asked=waits, failure=failure)
 
 
@@ -105,7 +112,7 @@ def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
     """Whether a worker measures it. One statement."""
     people = [one.id for one in chosen if one.kind != Assessor.Kind.JUDGE]
     judges = [one.id for one in chosen if one.kind == Assessor.Kind.JUDGE]
-    grades = int(columns(COUNT, [people, collection.pk, judges], ["n"])["n"][0])
+    grades = int(fetch_columns(COUNT, [people, collection.pk, judges], ["n"])["n"][0])
     present = min(len(chosen), grades)
     return grades > (GRADES if len(chosen) <= MANY else GRADES_OF_MANY) or present * (present - 1) // 2 > COUPLES
 
@@ -113,7 +120,7 @@ def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
 def refresh(collection: Collection, asked: AgreementFilters) -> bool:
     """Measure anew: by a worker where one lives (False), else now (True). Raises MeasuringFailed."""
     row, _made = StoredAgreement.objects.update_or_create(
-        collection=collection, key=key_of(asked), defaults={"options": _options(asked)}
+        collection=collection, key=key_of(asked), defaults={"options": _build_options(asked)}
     )
     if not workers.has_workers():
         if failure := store(row):
@@ -131,10 +138,10 @@ def store(row: StoredAgreement) -> str:
     at = timezone.now()
     try:
         with transaction.atomic():
-            values = compute(row.collection, _asked(row))
+            values = compute_figures(row.collection, _load_filters(row))
     except Exception as error:
         logger.exception("the agreement of %s cannot be measured", row.collection)
-        failure = why(error)
+        failure = describe_error(error)
         StoredAgreement.objects.filter(pk=row.pk).update(failure=failure)
         return failure
     StoredAgreement.objects.filter(pk=row.pk).update(values=values, at=at, failure="")
@@ -152,10 +159,10 @@ def measuring(collection: Collection) -> Iterator[None]:
         raise
     except Exception as error:
         logger.exception("the agreement of %s cannot be measured", collection)
-        raise MeasuringFailed(why(error)) from error
+        raise MeasuringFailed(describe_error(error)) from error
 
 
-def why(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """What broke a measurement, as one line: memory in plain words, anything else as Python has it."""
     if isinstance(error, MemoryError):
         return _("the memory was not enough")
@@ -164,48 +171,48 @@ def why(error: Exception) -> str:
 
 def key_of(asked: AgreementFilters) -> str:
     """The same for the same choice, whatever the order of its names."""
-    return sha256(json.dumps(_options(asked)).encode()).hexdigest()
+    return sha256(json.dumps(_build_options(asked)).encode()).hexdigest()
 
 
-def _options(asked: AgreementFilters) -> dict[str, Any]:
-    chosen = None if asked.everybody else sorted(_identity(one) for one in asked.chosen)
+def _build_options(asked: AgreementFilters) -> dict[str, Any]:
+    chosen = None if asked.everybody else sorted(_assessor_key(one) for one in asked.chosen)
     return {"population": asked.population, "binarize": asked.binarize, "chosen": chosen}
 
 
-def _identity(one: KnownAssessors) -> list[Any]:
+def _assessor_key(one: KnownAssessors) -> list[Any]:
     """Who it is, without a name: kind, id, and the number of a sample beyond the first."""
     return [one.kind, one.id, *([one.sample] if one.sample else [])]
 
 
-def _gone(kind: str, pk: int, sample: int = 0) -> KnownAssessors:
+def _removed_assessor(kind: str, pk: int, sample: int = 0) -> KnownAssessors:
     """Somebody who is nobody here any more keeps a number."""
     return KnownAssessors(kind, pk, f"{kind} {pk}" if not sample else sample_name(f"{kind} {pk}", sample), sample)
 
 
-def _asked(row: StoredAgreement) -> AgreementFilters:
+def _load_filters(row: StoredAgreement) -> AgreementFilters:
     """What a stored row is about, with the assessors of now."""
     known = known_assessors(row.collection)
     chosen, options = row.options["chosen"], row.options
-    named = choose(known) if chosen is None else [one for one in known if _identity(one) in chosen]
+    named = choose_assessors(known) if chosen is None else [one for one in known if _assessor_key(one) in chosen]
     return AgreementFilters(tuple(named), options["population"], "kappa", options["binarize"], chosen is None)
 
 
-def compute(collection: Collection, asked: AgreementFilters) -> dict[str, Any]:
+def compute_figures(collection: Collection, asked: AgreementFilters) -> dict[str, Any]:
     """All figures as JSON takes them."""
     report = agreement_report(
         collection, asked.chosen, binarize=asked.binarize, bootstrap=RESAMPLES, population=asked.population
     )
-    measures, other = report.measures, second(report)
-    groups = clusters(report) if len(report.assessors) > MANY else []
+    measures, other = report.measures, fit_dawid_skene(report)
+    groups = cluster_assessors(report) if len(report.assessors) > MANY else []
     return {
-        "assessors": [_identity(one) for one in report.found.assessors],
+        "assessors": [_assessor_key(one) for one in report.found.assessors],
         "graded": [[one.n, one.relevant] for one in report.assessors],
         "measures": {
             **{name: asdict(getattr(measures, name)) for name in STATISTICS},
             **{name: getattr(measures, name) for name in ("items", "apart", "fleiss_votes")},
-            **{name: _columns(getattr(measures, name)).dump() for name in ("pairwise", "majority")},
+            **{name: _as_couples(getattr(measures, name)).dump() for name in ("pairwise", "majority")},
         },
-        "second": _second(report, other),
+        "second": _dump_aggregate(report, other),
         "clusters": [asdict(one) for one in groups],
     }
 
@@ -213,12 +220,12 @@ def compute(collection: Collection, asked: AgreementFilters) -> dict[str, Any]:
 STATISTICS = ("fleiss", "alpha_nominal", "alpha_ordinal", "alpha_interval")
 
 
-def _columns(found: object) -> Couples:
+def _as_couples(found: object) -> Couples:
     assert isinstance(found, Couples)
     return found
 
 
-def _second(report: AgreementReport, found: Second) -> dict[str, Any]:
+def _dump_aggregate(report: AgreementReport, found: Second) -> dict[str, Any]:
     solution = found.solution
     names = ("classes", "log_likelihood", "iterations", "converged", "starts", "collapsed")
     place = {name: at for at, name in enumerate(found.names)}
@@ -231,17 +238,17 @@ def _second(report: AgreementReport, found: Second) -> dict[str, Any]:
         "shares": [[share, *rates] for _name, share, rates in found.accuracies],
         "rows": [
             [row.pair, row.majority, row.dawid_skene, row.probability, [[place[name], g] for name, g in row.grades]]
-            for row in differing(report, found)
+            for row in differing_pairs(report, found)
         ],
     }
 
 
-def _read(
+def _restore_figures(
     collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors], found: dict[str, Any]
 ) -> tuple[AgreementReport, Aggregate, list[Cluster]]:
     """The records of what `compute` gave, with the names of now; who is nobody any more keeps a number."""
-    here = {tuple(_identity(one)): one for one in known}
-    people = tuple(here.get(tuple(who)) or _gone(*who) for who in found["assessors"])
+    here = {tuple(_assessor_key(one)): one for one in known}
+    people = tuple(here.get(tuple(who)) or _removed_assessor(*who) for who in found["assessors"])
     kept = found["measures"]
     overall: dict[str, Any] = {name: Statistic(**kept[name]) for name in STATISTICS}
     measures = AgreementMeasures(
@@ -258,8 +265,8 @@ def _read(
             OneAssessor(one.name, one.kind, n, yes) for one, (n, yes) in zip(people, found["graded"], strict=True)
         ),
         measures=measures,
-        found=Assessments(people, np.empty(0, dtype=np.int64), np.empty((len(people), 0), dtype=np.int16)),
-        copies=tuple(alike(people)),
+        found=GradeMatrix(people, np.empty(0, dtype=np.int64), np.empty((len(people), 0), dtype=np.int16)),
+        copies=tuple(find_copies(people)),
     )
     other = found["second"]
     aggregate = Aggregate(

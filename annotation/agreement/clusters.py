@@ -29,13 +29,13 @@ class Cluster:
     prevalence: float | None
 
 
-def clusters(report: AgreementReport) -> list[Cluster]:
+def cluster_assessors(report: AgreementReport) -> list[Cluster]:
     """Clusters of two and more, the largest first. Who is in none shares too little, or agrees too little."""
     couples = report.measures.pairwise
     assert isinstance(couples, Couples)
     graded = np.array([one.n for one in report.assessors])
     order = np.argsort(-graded, kind="stable")[:MOST]
-    label = _labels(couples, order, len(graded))
+    label = _cluster_labels(couples, order, len(graded))
     kappa = couples.values[:, 0, 0]
     known = np.isfinite(kappa) & (couples.n >= FEW)
     found = []
@@ -46,16 +46,16 @@ def clusters(report: AgreementReport) -> list[Cluster]:
         inside = (label[couples.places] == one).sum(axis=1)
         n = sum(report.assessors[place].n for place in members)
         yes = sum(report.assessors[place].relevant for place in members)
-        within, outside = (_mean(kappa[known & (inside == ends)]) for ends in (2, 1))
+        within, outside = (_mean_or_none(kappa[known & (inside == ends)]) for ends in (2, 1))
         found.append(Cluster(tuple(members), within, outside, n, yes / n if n else None))
     return sorted(found, key=lambda cluster: (-len(cluster.members), cluster.members))
 
 
-def _mean(values: NDArray[np.float64]) -> float | None:
+def _mean_or_none(values: NDArray[np.float64]) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _labels(couples: Couples, order: NDArray[np.intp], assessors: int) -> NDArray[np.int64]:
+def _cluster_labels(couples: Couples, order: NDArray[np.intp], assessors: int) -> NDArray[np.int64]:
     """The cluster of each assessor, -1 for those who were not looked at.
 
     Two who hardly met are as far apart as chance: kappa 0. So a cluster needs meetings, not the want of them.

@@ -37,7 +37,7 @@ class Sums(NamedTuple):
     theirs: list[Floats]
 
 
-def cohen(weights: Floats, rows: Grades, pairs: Sequence[tuple[int, int]]) -> Cohen:
+def cohen_kappas(weights: Floats, rows: Grades, pairs: Sequence[tuple[int, int]]) -> Cohen:
     """Cohen's family for each row of `weights` (resamples x patterns) and each pair of rows of grades.
 
     Distances of the weighted kinds are those of the grades themselves: 0 and 3 are three apart though nobody gave 1.
@@ -48,19 +48,19 @@ def cohen(weights: Floats, rows: Grades, pairs: Sequence[tuple[int, int]]) -> Co
     whole = (rows != MISSING).all(axis=1)[places].all(axis=1)
     block = max(1, CELLS // (2 * (width + 1) * max(rows.shape[1], 1)))
     result = np.empty((len(Cohen._fields), len(weights), len(places)), dtype=weights.dtype)
-    for add, kind in ((_sums_of_whole, np.flatnonzero(whole)), (_sums, np.flatnonzero(~whole))):
+    for add, kind in ((_sums_of_whole, np.flatnonzero(whole)), (_sums_of_overlap, np.flatnonzero(~whole))):
         for at in range(0, len(kind), block):
             some = kind[at : at + block]
-            result[:, :, some] = _formulas(add(weights, rows, hot, places[some, 0], places[some, 1]))
+            result[:, :, some] = _compute_kappas(add(weights, rows, hot, places[some, 0], places[some, 1]))
     return Cohen(*result)
 
 
-def _sums(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Places) -> Sums:
+def _sums_of_overlap(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Places) -> Sums:
     """Only items that both graded enter, so each pair of assessors has margins of its own."""
     width, size = hot.shape[1], len(left)
     there = (rows != MISSING).astype(weights.dtype)
     both = there[left] * there[right]
-    distances = _distances(rows, left, right, width, weights.dtype)
+    distances = _grade_distances(rows, left, right, width, weights.dtype)
     features = [both, *(distance * both for distance in distances)]
     features += [hot[left, grade] * there[right] for grade in range(1, width)]
     features += [hot[right, grade] * there[left] for grade in range(1, width)]
@@ -73,7 +73,7 @@ def _sums(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Place
 def _sums_of_whole(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Places) -> Sums:
     """Assessors who graded everything: one margin each serves all their pairs, a quarter of the work."""
     width, size = hot.shape[1], len(left)
-    observed = weights @ np.concatenate(_distances(rows, left, right, width, weights.dtype)).T
+    observed = weights @ np.concatenate(_grade_distances(rows, left, right, width, weights.dtype)).T
     margins = [weights @ hot[:, grade].T for grade in range(1, width)]
     n = np.repeat(weights.sum(axis=1, keepdims=True), size, axis=1)
     return Sums(
@@ -84,15 +84,17 @@ def _sums_of_whole(weights: Floats, rows: Grades, hot: Floats, left: Places, rig
     )
 
 
-def _distances(rows: Grades, left: Places, right: Places, width: int, dtype: np.dtype[np.floating]) -> list[Floats]:
+def _grade_distances(
+    rows: Grades, left: Places, right: Places, width: int, dtype: np.dtype[np.floating]
+) -> list[Floats]:
     """How far grades are apart, by each weighting; with two grades all weightings are one."""
     apart = np.abs(rows[left] - rows[right]).astype(dtype)  # int16: grades are at most 100
     return [np.minimum(apart, 1), apart, apart**2] if width > 2 else [apart]
 
 
-def _formulas(sums: Sums) -> Cohen:
+def _compute_kappas(sums: Sums) -> Cohen:
     """Kappa = 1 - observed / expected disagreement, in each weighting."""
-    expected = _expected(sums)
+    expected = _expected_disagreement(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         kappas = [np.where(e > 0, 1 - o / e, np.nan) for o, e in zip(sums.observed, expected, strict=True)]
         percent = np.where(sums.n > 0, 1 - sums.observed[0] / sums.n, np.nan)
@@ -100,7 +102,7 @@ def _formulas(sums: Sums) -> Cohen:
     return Cohen(sums.n, plain, linear, quadratic, percent)
 
 
-def _expected(sums: Sums) -> list[Floats]:
+def _expected_disagreement(sums: Sums) -> list[Floats]:
     """Disagreement by chance under each weighting."""
     a = [sums.n - sum(sums.mine), *sums.mine]
     b = [sums.n - sum(sums.theirs), *sums.theirs]
@@ -127,7 +129,7 @@ class Met:
         return np.stack([found // rows, found % rows], axis=1)
 
 
-def meetings(grades: Grades) -> Met:
+def find_overlaps(grades: Grades) -> Met:
     """Where two assessors graded the same item; `left` is always the smaller row."""
     item, row = (found.astype(np.int32) for found in np.nonzero((grades != MISSING).T))
     parts = [(row[:0], row[:0], item[:0])]
@@ -166,4 +168,4 @@ class Sparse:
         ]
         mine = [table[grade].sum(axis=0) for grade in range(1, width)]
         theirs = [table[:, grade].sum(axis=0) for grade in range(1, width)]
-        return Cohen(*_formulas(Sums(table.sum(axis=(0, 1)), observed, mine, theirs)))
+        return Cohen(*_compute_kappas(Sums(table.sum(axis=(0, 1)), observed, mine, theirs)))

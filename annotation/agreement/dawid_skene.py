@@ -90,20 +90,20 @@ def dawid_skene(
         counts = csr_array(counts.reshape(len(counts), -1))
     items = counts.shape[0]
     weights = np.ones(items) if weights is None else weights
-    shares = _normal(votes_of(counts, len(classes)), 1)
+    shares = _normalise_shares(votes_of(counts, len(classes)), 1)
     random = np.random.default_rng(seed)
-    runs = [_run(counts, weights, shares)]
+    runs = [_run_em(counts, weights, shares)]
     for _start in range(max(0, starts - 1)):
         disturbed = 0.5 * shares + 0.5 * random.dirichlet(np.ones(len(classes)), size=items)
-        runs.append(_run(counts, weights, disturbed))
-    solutions = [_solution(run, counts, weights, classes, runs) for run in runs]
+        runs.append(_run_em(counts, weights, disturbed))
+    solutions = [_build_solution(run, counts, weights, classes, runs) for run in runs]
     return next((one for one in solutions if not one.collapsed), solutions[0])
 
 
 Run = tuple[Floats, Floats, Floats, float, int, bool]
 
 
-def _solution(run: Run, counts: Counts, weights: Floats, classes: tuple[int, ...], runs: list[Run]) -> Solution:
+def _build_solution(run: Run, counts: Counts, weights: Floats, classes: tuple[int, ...], runs: list[Run]) -> Solution:
     priors, confusion, posterior, likelihood, iterations, converged = run
     return Solution(
         classes=classes,
@@ -119,7 +119,7 @@ def _solution(run: Run, counts: Counts, weights: Floats, classes: tuple[int, ...
     )
 
 
-def _run(counts: Counts, weights: Floats, posterior: Floats) -> Run:
+def _run_em(counts: Counts, weights: Floats, posterior: Floats) -> Run:
     """EM from a first guess of the posterior; M step, then E step, until the likelihood stands still."""
     size = posterior.shape[1]
     assessors = counts.shape[1] // size
@@ -129,23 +129,23 @@ def _run(counts: Counts, weights: Floats, posterior: Floats) -> Run:
         iterations += 1
         weighted = posterior * weights[:, None]
         priors = weighted.sum(axis=0) / weights.sum()
-        confusion = _normal((by_column @ weighted).T.reshape(size, assessors, size), 2)
-        joint = counts @ _log(confusion).reshape(size, assessors * size).T + _log(priors)
+        confusion = _normalise_shares((by_column @ weighted).T.reshape(size, assessors, size), 2)
+        joint = counts @ _floored_log(confusion).reshape(size, assessors * size).T + _floored_log(priors)
         most = joint.max(axis=1, keepdims=True)
         likely = np.exp(joint - most)
         likelihood = float((weights * (np.log(likely.sum(axis=1)) + most[:, 0])).sum())
-        posterior = _normal(likely, 1)
+        posterior = _normalise_shares(likely, 1)
         converged = abs(likelihood - before) <= TOLERANCE * (1 + abs(likelihood))
         before = likelihood
     return priors, confusion.transpose(1, 0, 2), posterior, before, iterations, converged
 
 
-def _log(values: Floats) -> Floats:
+def _floored_log(values: Floats) -> Floats:
     """Logarithm with a floor, so that nought times its logarithm is nought."""
     return np.log(np.maximum(values, 1e-300))
 
 
-def _normal(values: Floats, axis: int) -> Floats:
+def _normalise_shares(values: Floats, axis: int) -> Floats:
     """Shares along an axis; equal ones where there is nothing."""
     total = values.sum(axis=axis, keepdims=True)
     return np.where(total > 0, values / np.where(total > 0, total, 1), 1 / values.shape[axis])
@@ -175,8 +175,8 @@ def why_collapsed(
             }
     majority = votes.argmax(axis=1)
     alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
-    mine = _agreement(votes, weights, posterior.argmax(axis=1), alone)
-    theirs = _agreement(votes, weights, majority, alone)
+    mine = _agreeing_share(votes, weights, posterior.argmax(axis=1), alone)
+    theirs = _agreeing_share(votes, weights, majority, alone)
     if mine < theirs - 0.1:
         return _("%(mine)s of the grades agree with it, and %(theirs)s agree with the majority") % {
             "mine": f"{mine:.0%}",
@@ -191,7 +191,7 @@ def votes_of(counts: Counts, classes: int) -> Floats:
     return found
 
 
-def _agreement(votes: Floats, weights: Floats, labels: NDArray[np.intp], where: NDArray[np.bool_]) -> float:
+def _agreeing_share(votes: Floats, weights: Floats, labels: NDArray[np.intp], where: NDArray[np.bool_]) -> float:
     """Share of the grades on some items that equal the items' labels."""
     equal = votes[np.arange(len(votes)), labels]
     mass = weights * where

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.agreement.measures import NO_DOUBLE, ONE_GRADE, Statistic
-from annotation.agreement.resampling import MISSING, Floats, interval, patterns, resamples
+from annotation.agreement.resampling import MISSING, Floats, draw_resamples, group_patterns, percentile_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,13 @@ class AssessorGroup:
     prevalence: float | None
 
 
-def group(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AssessorGroup:
+def group_agreement(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AssessorGroup:
     """Krippendorff's nominal alpha (it takes pairs that few of the group graded; with two grades on every pair it is
     Scott's pi) and the mean share of equal couples, over the pairs with two grades and more.
 
     `grades`: assessors x pairs of 0 and 1, MISSING where there is none. 95% intervals by resampling pairs.
     """
-    found = patterns(grades)
+    found = group_patterns(grades)
     yes, graded = (found.grades == 1).sum(axis=0), (found.grades != MISSING).sum(axis=0)
     double = graded >= 2
     yes, graded, counts = yes[double], graded[double], found.counts[double]
@@ -37,20 +37,20 @@ def group(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> 
     features = np.vstack(
         [(yes * (yes - 1) + no * (no - 1)) / (graded * (graded - 1)), yes * no / (graded - 1), yes, no]
     )
-    value = _values(counts[None].astype(np.float64), features)[:, 0]
+    value = _alpha_and_percent(counts[None].astype(np.float64), features)[:, 0]
     low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
     if bootstrap:
-        drawn = [_values(weights, features) for weights in resamples(counts, bootstrap, seed)]
-        low, high = interval(np.concatenate(drawn, axis=1).T)
+        drawn = [_alpha_and_percent(weights, features) for weights in draw_resamples(counts, bootstrap, seed)]
+        low, high = percentile_interval(np.concatenate(drawn, axis=1).T)
     return AssessorGroup(
         pairs,
-        _statistic(value[0], low[0], high[0], pairs),
-        _statistic(value[1], low[1], high[1], pairs),
+        _build_statistic(value[0], low[0], high[0], pairs),
+        _build_statistic(value[1], low[1], high[1], pairs),
         float((counts * yes).sum() / (counts * graded).sum()),
     )
 
 
-def _values(weights: Floats, features: Floats) -> Floats:
+def _alpha_and_percent(weights: Floats, features: Floats) -> Floats:
     """Alpha and the share of equal couples, for each row of weights."""
     sums = weights.astype(np.float64) @ features.T
     total = sums[:, 2] + sums[:, 3]
@@ -60,7 +60,7 @@ def _values(weights: Floats, features: Floats) -> Floats:
     return np.stack([alpha, sums[:, 0] / weights.sum(axis=1)])
 
 
-def _statistic(value: np.floating, low: np.floating, high: np.floating, n: int) -> Statistic:
+def _build_statistic(value: np.floating, low: np.floating, high: np.floating, n: int) -> Statistic:
     if not np.isfinite(value):
         return Statistic(None, None, None, n, ONE_GRADE)
     bounded = bool(np.isfinite(low) and np.isfinite(high))

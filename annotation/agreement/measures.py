@@ -12,8 +12,17 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.agreement.cohen import Met, Sparse, cohen, meetings
-from annotation.agreement.resampling import CELLS, MISSING, Draws, Floats, Grades, Patterns, interval, patterns
+from annotation.agreement.cohen import Met, Sparse, cohen_kappas, find_overlaps
+from annotation.agreement.resampling import (
+    CELLS,
+    MISSING,
+    Draws,
+    Floats,
+    Grades,
+    Patterns,
+    group_patterns,
+    percentile_interval,
+)
 from charts.phrases import gettext_noop
 
 NO_ITEM = gettext_noop("no pair was graded by both")
@@ -77,7 +86,9 @@ class Couples(Sequence[Pairwise]):
         if isinstance(at, slice):
             return Couples(self.places[at], self.n[at], self.values[at])
         (a, b), n = self.places[at].tolist(), int(self.n[at])
-        return Pairwise(a, b, n, *(_statistic(v, low, high, n, NO_ITEM) for v, low, high in self.values[at].tolist()))
+        return Pairwise(
+            a, b, n, *(_build_statistic(v, low, high, n, NO_ITEM) for v, low, high in self.values[at].tolist())
+        )
 
     def __iter__(self) -> Iterator[Pairwise]:
         for at in range(len(self)):
@@ -125,17 +136,17 @@ class AgreementMeasures:
     majority: Sequence[Pairwise]
 
 
-def measure(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AgreementMeasures:
+def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AgreementMeasures:
     """Every measure for assessors x items; `bootstrap` resamples of the items for the intervals, 0 for none."""
-    found = patterns(grades)
+    found = group_patterns(grades)
     assessors = len(found.grades)
     draws = Draws(found.counts, bootstrap, seed)
-    given = tallies(found)
-    kappa, votes = _fleiss(given, draws, assessors)
-    alphas = _estimate(_alphas(given), draws)
+    given = count_grades(found)
+    kappa, votes = _fleiss_statistic(given, draws, assessors)
+    alphas = _estimate_intervals(_krippendorff_alphas(given), draws)
     double = int(found.counts[given.sum(axis=0) >= 2].sum())
     none = ONE_ASSESSOR if assessors < 2 else NO_DOUBLE
-    nominal, ordinal, by_distance = (_statistic(value, low, high, double, none) for value, low, high in alphas)
+    nominal, ordinal, by_distance = (_build_statistic(value, low, high, double, none) for value, low, high in alphas)
     pairwise, majority = _two_by_two(found, draws)
     return AgreementMeasures(
         items=found.items,
@@ -150,20 +161,20 @@ def measure(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -
     )
 
 
-def fleiss(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> tuple[Statistic, int]:
+def fleiss_kappa(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> tuple[Statistic, int]:
     """Fleiss' kappa alone, and how many grades each of its items has."""
-    found = patterns(grades)
-    return _fleiss(tallies(found), Draws(found.counts, bootstrap, seed), len(found.grades))
+    found = group_patterns(grades)
+    return _fleiss_statistic(count_grades(found), Draws(found.counts, bootstrap, seed), len(found.grades))
 
 
-def tallies(found: Patterns) -> NDArray[np.int64]:
+def count_grades(found: Patterns) -> NDArray[np.int64]:
     """How many gave each grade: grades x patterns."""
     return np.stack([(found.grades == grade).sum(axis=0) for grade in range(found.width)])
 
 
-def majorities(found: Patterns) -> Grades:
+def majority_of_others(found: Patterns) -> Grades:
     """For each item and assessor who graded it, what most of the others gave; MISSING for a tie, or nobody else."""
-    given = tallies(found)
+    given = count_grades(found)
     result = np.full_like(found.grades, MISSING)
     for place, mine in enumerate(found.grades):
         at = np.flatnonzero(mine != MISSING)
@@ -178,14 +189,14 @@ def majorities(found: Patterns) -> Grades:
 def _two_by_two(found: Patterns, draws: Draws) -> tuple[Couples, Couples]:
     """Cohen's family of each couple of assessors, and of each assessor with the majority of the others."""
     assessors = len(found.grades)
-    rows = np.vstack([found.grades, majorities(found)])
-    met = meetings(found.grades)
+    rows = np.vstack([found.grades, majority_of_others(found)])
+    met = find_overlaps(found.grades)
     every = np.stack(np.triu_indices(assessors, 1), axis=1)
     between = every if assessors <= MANY else met.couples(assessors)
     few = len(met.item) * SPARSE < len(between) * rows.shape[1]
-    pairwise = _family(rows, between, draws, Sparse(rows, between, met) if few else None)
+    pairwise = _measure_couples(rows, between, draws, Sparse(rows, between, met) if few else None)
     against = np.stack([np.arange(assessors), np.arange(assessors) + assessors], axis=1)
-    own = _family(rows, against, draws, Sparse(rows, against, _with_majority(rows)) if few else None)
+    own = _measure_couples(rows, against, draws, Sparse(rows, against, _with_majority(rows)) if few else None)
     own.places[:, 1] = own.places[:, 0]
     return pairwise, own
 
@@ -197,7 +208,7 @@ def _with_majority(rows: Grades) -> Met:
     return Met(mine, mine + half, item)
 
 
-def _family(rows: Grades, pairs: NDArray[np.int64], draws: Draws, sparse: Sparse | None = None) -> Couples:
+def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, sparse: Sparse | None = None) -> Couples:
     """Values in double precision and the bounds of their intervals, some couples at a time."""
     values = np.full((len(pairs), len(FAMILY), 3), np.nan)
     n = np.zeros(len(pairs), dtype=np.int64)
@@ -209,24 +220,24 @@ def _family(rows: Grades, pairs: NDArray[np.int64], draws: Draws, sparse: Sparse
 
         def of(weights: Floats, columns: Sequence[int], some: slice = some) -> Floats:
             """Resamples x couples x some columns of (n, FAMILY)."""
-            found = cohen(weights, rows, pairs[some].tolist()) if sparse is None else sparse.cohen(weights, some)
+            found = cohen_kappas(weights, rows, pairs[some].tolist()) if sparse is None else sparse.cohen(weights, some)
             return np.stack([found[column] for column in columns], axis=2)
 
         once = of(draws.counts[None].astype(np.float64), range(5))[0]
         n[some], values[some, :, 0] = np.round(once[:, 0]).astype(np.int64), once[:, 1:]
         if draws.number and draws.counts.size:
-            low, high = interval(np.concatenate([of(weights, told) for weights in draws]))
+            low, high = percentile_interval(np.concatenate([of(weights, told) for weights in draws]))
             values[some, :, 1], values[some, :, 2] = low[:, back], high[:, back]
     return Couples(pairs.copy(), n, values)
 
 
-def _estimate(part: Measure, draws: Draws) -> list[tuple[Floats, Floats, Floats]]:
+def _estimate_intervals(part: Measure, draws: Draws) -> list[tuple[Floats, Floats, Floats]]:
     """Value, low and high of each thing that `part` measures; NaN where undefined."""
     value = np.atleast_1d(part(draws.counts[None].astype(np.float64))[0])
     low = high = np.full_like(value, np.nan)
     if draws.number and draws.counts.size:
         samples = np.concatenate([part(weights) for weights in draws])
-        low, high = interval(samples.reshape(len(samples), -1))
+        low, high = percentile_interval(samples.reshape(len(samples), -1))
     return list(zip(value, low, high, strict=True))
 
 
@@ -241,11 +252,11 @@ def fleiss_items(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[i
     return (most, int(items[most])) if items[most] else (0, 0)
 
 
-def _fleiss(given: NDArray[np.int64], draws: Draws, assessors: int) -> tuple[Statistic, int]:
+def _fleiss_statistic(given: NDArray[np.int64], draws: Draws, assessors: int) -> tuple[Statistic, int]:
     """The kappa, and how many grades each of its items has."""
     votes, items = fleiss_items(given, draws.counts)
-    ((value, low, high),) = _estimate(_fleiss_of(given, votes), draws)
-    return _statistic(value, low, high, items, ONE_ASSESSOR if assessors < 2 else NO_DOUBLE), votes
+    ((value, low, high),) = _estimate_intervals(_fleiss_of(given, votes), draws)
+    return _build_statistic(value, low, high, items, ONE_ASSESSOR if assessors < 2 else NO_DOUBLE), votes
 
 
 def _fleiss_of(given: NDArray[np.int64], votes: int) -> Measure:
@@ -259,13 +270,13 @@ def _fleiss_of(given: NDArray[np.int64], votes: int) -> Measure:
     def values(weights: Floats) -> Floats:
         sums = (weights @ features.T.astype(weights.dtype)).astype(np.float64)
         grades = sums[:, 1:].sum(axis=1)
-        chance = (_ratio(sums[:, 1:], grades[:, None]) ** 2).sum(axis=1)
-        return _ratio(_ratio(sums[:, 0], grades / votes) - chance, 1 - chance)
+        chance = (_safe_ratio(sums[:, 1:], grades[:, None]) ** 2).sum(axis=1)
+        return _safe_ratio(_safe_ratio(sums[:, 0], grades / votes) - chance, 1 - chance)
 
     return values
 
 
-def _alphas(given: NDArray[np.int64]) -> Measure:
+def _krippendorff_alphas(given: NDArray[np.int64]) -> Measure:
     """Krippendorff's alpha over the items with two grades and more. Values: nominal, ordinal, interval."""
     grades = np.flatnonzero(given.any(axis=1))
     counts = given[grades].astype(np.float64)
@@ -283,20 +294,20 @@ def _alphas(given: NDArray[np.int64]) -> Measure:
         chance = margins[:, low] * margins[:, high]
         total = margins.sum(axis=1) - 1
         return np.stack(
-            [1 - _ratio(total * (coincidences * span).sum(axis=1), (chance * span).sum(axis=1)) for span in spans],
+            [1 - _safe_ratio(total * (coincidences * span).sum(axis=1), (chance * span).sum(axis=1)) for span in spans],
             axis=1,
         )
 
     return values
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
+def _safe_ratio(above: Floats, below: Floats) -> Floats:
     """NaN where the denominator is zero, or only its rounding is left."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 1e-12, above / below, np.nan)
 
 
-def _statistic(value: Number, low: Number, high: Number, n: int, none: str) -> Statistic:
+def _build_statistic(value: Number, low: Number, high: Number, n: int, none: str) -> Statistic:
     """Numbers to a Statistic; NaN becomes null. `none`: the reason when there is no item at all."""
     if not np.isfinite(value):
         return Statistic(None, None, None, n, ONE_GRADE if n else none)

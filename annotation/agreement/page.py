@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessors, Population, choose
+from annotation.agreement.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessors, Population, choose_assessors
 from annotation.agreement.measures import Couples, Pairwise, Statistic
 from annotation.agreement.report import AgreementReport, of_itself
 from charts import Chart
-from charts import heat as heat_chart
+from charts import draw_heatmap as heat_chart
 from corpus.models import Assessor, Collection
 
 RESAMPLES = 1_000
@@ -65,14 +65,14 @@ class AgreementFilters:
         )
 
 
-def read(parameters: QueryDict, collection: Collection, known: Sequence[KnownAssessors]) -> AgreementFilters:
+def read_filters(parameters: QueryDict, collection: Collection, known: Sequence[KnownAssessors]) -> AgreementFilters:
     """From a query string; what it does not know falls back to every judge, person and import, all pairs, kappa.
 
     Where a judge's yes stands beside grades of a longer scale, they are compared as relevant or not unless asked.
     """
     by_name = {one.name: one for one in known}
     named = [by_name[name] for name in parameters.getlist("a") if name in by_name]
-    chosen = tuple(one for one in known if one in named) if named else tuple(choose(known))
+    chosen = tuple(one for one in known if one in named) if named else tuple(choose_assessors(known))
     grades = parameters.get("grades", "")
     mixed = collection.grades > 1 and any(one.kind == Assessor.Kind.JUDGE for one in chosen)
     binary = grades == "relevant" or (grades != "given" and mixed)
@@ -103,40 +103,46 @@ class PairCell:
     """Both are one model with the same parameters."""
 
 
-def matrix(report: AgreementReport, asked: AgreementFilters) -> list[dict[str, Any]]:
+def build_matrix(report: AgreementReport, asked: AgreementFilters) -> list[dict[str, Any]]:
     """The pairwise values as a square table, in the order of the assessors."""
     found = {(pair.a, pair.b): pair for pair in report.measures.pairwise}
     places = range(len(report.assessors))
     return [
         {
             "assessor": report.assessors[row],
-            "cells": tuple(_cell(report, asked, found.get((min(row, at), max(row, at))), row, at) for at in places),
+            "cells": tuple(
+                _build_cell(report, asked, found.get((min(row, at), max(row, at))), row, at) for at in places
+            ),
         }
         for row in places
     ]
 
 
-def _cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise | None, row: int, at: int) -> PairCell:
+def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise | None, row: int, at: int) -> PairCell:
     if pair is None:
         return PairCell(None, None, None, "", "", "", "")
     shown: Statistic = getattr(pair, asked.measure)
     a, b = report.name(row), report.name(at)
     names = _("%(a)s and %(b)s") % {"a": a, "b": b}
-    about = _("%(names)s: %(words)s, over %(n)s pairs") % {"names": names, "words": words(shown), "n": f"{pair.n:,}"}
+    about = _("%(names)s: %(words)s, over %(n)s pairs") % {
+        "names": names,
+        "words": format_statistic(shown),
+        "n": f"{pair.n:,}",
+    }
     copy = report.is_copy(row, at)
     about += _(", one model with itself") if copy else ""
     where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
     where += "" if asked.population == "all" else f":{asked.population}"
     pairs = urlencode({"a": a, "b": b, "cell": where})
-    return PairCell(pair, shown, pair.percent, heat(shown.value), pairs, names, about, copy)
+    return PairCell(pair, shown, pair.percent, heat_class(shown.value), pairs, names, about, copy)
 
 
-def heat(value: float | None) -> str:
+def heat_class(value: float | None) -> str:
     """The class of a value's colour."""
     return "heat-none" if value is None else f"heat-{sum(value >= step for step in STEPS)}"
 
 
-def picture(report: AgreementReport, asked: AgreementFilters) -> Chart:
+def draw_heat_map(report: AgreementReport, asked: AgreementFilters) -> Chart:
     """The heat map as a file."""
     found = {(pair.a, pair.b): getattr(pair, asked.measure).value for pair in report.measures.pairwise}
     places = range(len(report.assessors))
@@ -145,12 +151,12 @@ def picture(report: AgreementReport, asked: AgreementFilters) -> Chart:
         _("%(measure)s, two by two") % {"measure": _(MEASURES[asked.measure])},
         {report.name(row): [found.get((min(row, at), max(row, at))) for at in places] for row in places},
         [one.name for one in report.assessors],
-        summary=" ".join(summary(report, asked)),
+        summary=" ".join(summarise_agreement(report, asked)),
         source=f"{report.collection}: {POPULATIONS[report.population]}",
     )
 
 
-def words(statistic: Statistic) -> str:
+def format_statistic(statistic: Statistic) -> str:
     """A statistic in words: 0.42 (95% interval 0.31 to 0.53), or why it is undefined."""
     if statistic.value is None:
         return f"undefined, {statistic.reason}"
@@ -163,7 +169,7 @@ def words(statistic: Statistic) -> str:
     return f"{statistic.value:.2f}{interval}"
 
 
-def summary(report: AgreementReport, asked: AgreementFilters) -> list[str]:
+def summarise_agreement(report: AgreementReport, asked: AgreementFilters) -> list[str]:
     """The page in a few sentences, for those who do not read tables."""
     measures, population = report.measures, _(POPULATIONS[report.population])
     if not measures.items:
@@ -180,10 +186,10 @@ def summary(report: AgreementReport, asked: AgreementFilters) -> list[str]:
             "prevalence": f"{report.prevalence or 0:.0%}",
         },
         _("Krippendorff's alpha (nominal) over %(n)s pairs with two grades and more is %(words)s.")
-        % {"n": f"{alpha.n:,}", "words": words(alpha)},
+        % {"n": f"{alpha.n:,}", "words": format_statistic(alpha)},
     ]
     label = _(MEASURES[asked.measure])
-    values = columns_of(measures.pairwise).values[:, list(MEASURES).index(asked.measure), 0]
+    values = as_couples(measures.pairwise).values[:, list(MEASURES).index(asked.measure), 0]
     if np.isfinite(values).sum() > 1:
         least, most = measures.pairwise[int(np.nanargmin(values))], measures.pairwise[int(np.nanargmax(values))]
         low, high = np.nanmin(values), np.nanmax(values)
@@ -191,26 +197,26 @@ def summary(report: AgreementReport, asked: AgreementFilters) -> list[str]:
             _("%(label)s is highest between %(most)s (%(high)s) and lowest between %(least)s (%(low)s).")
             % {
                 "label": label,
-                "most": _both(report, most),
+                "most": _couple_name(report, most),
                 "high": f"{high:.2f}",
-                "least": _both(report, least),
+                "least": _couple_name(report, least),
                 "low": f"{low:.2f}",
             }
         )
     return [*lines, *of_itself(report)]
 
 
-def columns_of(pairwise: Sequence[Pairwise]) -> Couples:
+def as_couples(pairwise: Sequence[Pairwise]) -> Couples:
     """The couples as columns, which they are."""
     assert isinstance(pairwise, Couples)
     return pairwise
 
 
-def _both(report: AgreementReport, pair: Pairwise) -> str:
+def _couple_name(report: AgreementReport, pair: Pairwise) -> str:
     return _("%(name)s and %(name2)s") % {"name": report.name(pair.a), "name2": report.name(pair.b)}
 
 
-def overall(report: AgreementReport, *, two_grades: bool) -> list[tuple[str, str, Statistic]]:
+def overall_measures(report: AgreementReport, *, two_grades: bool) -> list[tuple[str, str, Statistic]]:
     """Measures over all assessors: name, what it rests on, value. With two grades the three alphas are one."""
     measures, double = report.measures, _("over pairs with two grades and more")
     alphas = [
@@ -225,7 +231,7 @@ def overall(report: AgreementReport, *, two_grades: bool) -> list[tuple[str, str
     return [*alphas, (_("Fleiss' kappa"), basis if measures.fleiss_votes else double, measures.fleiss)]
 
 
-def groups(known: Sequence[KnownAssessors]) -> list[tuple[str, list[KnownAssessors]]]:
+def group_assessors(known: Sequence[KnownAssessors]) -> list[tuple[str, list[KnownAssessors]]]:
     """The chooser: assessors by what they are; groups without anybody are left out."""
     found = [(label, [one for one in known if one.kind in kinds]) for label, kinds in GROUPS]
     return [(label, members) for label, members in found if members]
@@ -282,18 +288,18 @@ class AssessorList:
     """Query string of the list as it is sorted, to which a page's number is added."""
 
 
-def couples(report: AgreementReport, asked: AgreementFilters, parameters: QueryDict) -> AssessorList:
+def list_couples(report: AgreementReport, asked: AgreementFilters, parameters: QueryDict) -> AssessorList:
     """Couples of assessors, a page of them: `sort` names a column, a minus before it turns it round."""
-    found = columns_of(report.measures.pairwise)
-    sort, down, columns = _columns(asked, parameters, "sort", COUPLE_COLUMNS, "-n")
+    found = as_couples(report.measures.pairwise)
+    sort, down, columns = _sortable_columns(asked, parameters, "sort", COUPLE_COLUMNS, "-n")
     keys = found.n.astype(float) if sort == "n" else found.values[:, list(MEASURES).index(sort), 0]
-    order = _order(keys, down)
+    order = _sort_places(keys, down)
     page = Paginator(order, ROWS).get_page(parameters.get("page"))
-    shown = [(found[at], _cell(report, asked, found[at], *found.places[at].tolist())) for at in page]
-    return AssessorList(columns, shown, page, _with(asked, parameters, "sort", f"{'-' * down}{sort}"))
+    shown = [(found[at], _build_cell(report, asked, found[at], *found.places[at].tolist())) for at in page]
+    return AssessorList(columns, shown, page, _sorted_query(asked, parameters, "sort", f"{'-' * down}{sort}"))
 
 
-def assessors(
+def list_assessors(
     report: AgreementReport,
     asked: AgreementFilters,
     parameters: QueryDict,
@@ -301,8 +307,8 @@ def assessors(
     cluster: Mapping[int, int],
 ) -> AssessorList:
     """Assessors against the majority of the others, a page of them: `by` names a column."""
-    by, down, columns = _columns(asked, parameters, "by", ASSESSOR_COLUMNS, "kappa")
-    against = columns_of(report.measures.majority)
+    by, down, columns = _sortable_columns(asked, parameters, "by", ASSESSOR_COLUMNS, "kappa")
+    against = as_couples(report.measures.majority)
     keys = {
         "name": np.arange(len(report.assessors), dtype=float),
         "graded": np.array([one.n for one in report.assessors], dtype=float),
@@ -311,18 +317,18 @@ def assessors(
         "percent": against.values[:, 3, 0],
         "estimated": np.array([estimated.get(one.name) for one in report.assessors], dtype=float),
     }
-    page = Paginator(_order(keys[by], down), ROWS).get_page(parameters.get("assessors"))
+    page = Paginator(_sort_places(keys[by], down), ROWS).get_page(parameters.get("assessors"))
     rows = [(report.assessors[at], against[at], estimated.get(report.name(at)), cluster.get(at)) for at in page]
-    return AssessorList(columns, rows, page, _with(asked, parameters, "by", f"{'-' * down}{by}"))
+    return AssessorList(columns, rows, page, _sorted_query(asked, parameters, "by", f"{'-' * down}{by}"))
 
 
-def _order(keys: NDArray[np.float64], down: bool) -> list[int]:
+def _sort_places(keys: NDArray[np.float64], down: bool) -> list[int]:
     """Places by their keys; undefined ones last either way."""
     order: list[int] = np.argsort(-keys if down else keys, kind="stable").tolist()
     return order
 
 
-def _columns(
+def _sortable_columns(
     asked: AgreementFilters, parameters: QueryDict, name: str, labels: Mapping[str, str], usual: str
 ) -> tuple[str, bool, tuple[AssessorColumn, ...]]:
     given = parameters.get(name, usual)
@@ -333,11 +339,11 @@ def _columns(
         falls = not down if key == sort else key != "name"
         turned = f"-{key}" if falls else key
         direction = ("descending" if down else "ascending") if key == sort else ""
-        columns.append(AssessorColumn(_(label), _with(asked, parameters, name, turned), direction))
+        columns.append(AssessorColumn(_(label), _sorted_query(asked, parameters, name, turned), direction))
     return sort, down, tuple(columns)
 
 
-def _with(asked: AgreementFilters, parameters: QueryDict, name: str, value: str) -> str:
+def _sorted_query(asked: AgreementFilters, parameters: QueryDict, name: str, value: str) -> str:
     """The page's query with the sorting of both lists, one of them changed."""
     kept = {key: parameters[key] for key in ("sort", "by") if key in parameters} | {name: value}
     return f"{asked.query()}&{urlencode(kept)}"

@@ -27,7 +27,7 @@ class Stratum(NamedTuple):
     right: float
 
 
-def exact(right: float, n: float, level: float = LEVEL) -> Interval:
+def clopper_pearson(right: float, n: float, level: float = LEVEL) -> Interval:
     """Clopper-Pearson; the whole of 0..1 for n = 0. Fractions (an effective sample size) are taken as they are."""
     from scipy.special import betaincinv
 
@@ -39,7 +39,7 @@ def exact(right: float, n: float, level: float = LEVEL) -> Interval:
     return Interval(low, high)
 
 
-def sequence(right: int, n: int, level: float = LEVEL) -> Interval:
+def confidence_sequence(right: int, n: int, level: float = LEVEL) -> Interval:
     """All shares whose mixture martingale never reached 1 / (1 - level): valid at every n at once."""
     if n <= 0:
         return Interval(0.0, 1.0)
@@ -50,7 +50,7 @@ def sequence(right: int, n: int, level: float = LEVEL) -> Interval:
         return _log_power(share, right) + _log_power(1 - share, wrong) >= bound
 
     middle = right / n
-    return Interval(_edge(inside, middle, 0.0), _edge(inside, middle, 1.0))
+    return Interval(_bisect_edge(inside, middle, 0.0), _bisect_edge(inside, middle, 1.0))
 
 
 def _log_power(base: float, times: int) -> float:
@@ -60,7 +60,7 @@ def _log_power(base: float, times: int) -> float:
     return times * log(base) if base > 0 else float("-inf")
 
 
-def _edge(inside: object, start: float, end: float) -> float:
+def _bisect_edge(inside: object, start: float, end: float) -> float:
     """Where a walk from `start`, which is inside, towards `end` leaves; bisection."""
     assert callable(inside)
     if inside(end):
@@ -80,13 +80,13 @@ def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Interv
     total = sum(stratum.size for stratum in sampled)
     low, high = 0.0, 0.0 if sampled else 1.0
     for stratum in sampled:
-        one = sequence(round(stratum.right), round(stratum.n), 1 - (1 - level) / len(sampled))
+        one = confidence_sequence(round(stratum.right), round(stratum.n), 1 - (1 - level) / len(sampled))
         low += stratum.size / total * one.low
         high += stratum.size / total * one.high
     return Interval(low, min(1.0, high))
 
 
-def overall(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Interval] | None:
+def stratified_share(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Interval] | None:
     """The share over all strata weighted by their sizes, and its interval; None where no stratum has a sample.
 
     Strata without a sample are left out of both. The interval joins the strata's exact ones by the method of Donner
@@ -100,7 +100,7 @@ def overall(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Int
     value = below = above = 0.0
     for stratum in sampled:
         weight, share = stratum.size / total, stratum.right / stratum.n
-        low, high = exact(stratum.right, stratum.n, level)
+        low, high = clopper_pearson(stratum.right, stratum.n, level)
         value += weight * share
         below += (weight * (share - low)) ** 2
         above += (weight * (high - share)) ** 2

@@ -8,8 +8,8 @@ import numpy as np
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from annotation.agreement.assessments import Assessments, KnownAssessors, Population, alike, assessments
-from annotation.agreement.measures import FAMILY, AgreementMeasures, Pairwise, Statistic, measure
+from annotation.agreement.assessments import GradeMatrix, KnownAssessors, Population, find_copies, load_grade_matrix
+from annotation.agreement.measures import FAMILY, AgreementMeasures, Pairwise, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
@@ -39,7 +39,7 @@ class AgreementReport:
     population: Population
     assessors: tuple[OneAssessor, ...]
     measures: AgreementMeasures
-    found: Assessments = field(repr=False, compare=False)
+    found: GradeMatrix = field(repr=False, compare=False)
     """The grades that were measured, binarized where asked for."""
     copies: tuple[tuple[int, ...], ...] = ()
     """Places of judges that are one model with the same parameters, or samples of one judge."""
@@ -75,7 +75,7 @@ def agreement_report(
         raise BadInput(f"--binarize {binarize}: this collection has grades 0 to {collection.grades}; use 1 or more")
     if bootstrap < 0:
         raise BadInput(f"--bootstrap {bootstrap}: the number of resamples cannot be negative")
-    found = assessments(collection, chosen, population=population)
+    found = load_grade_matrix(collection, chosen, population=population)
     graded, relevant = found.counts(), (found.grades >= collection.relevant_from).sum(axis=1)
     grades = found.grades
     if binarize is not None:
@@ -88,9 +88,9 @@ def agreement_report(
             OneAssessor(one.name, one.kind, n, int(yes))
             for one, n, yes in zip(found.assessors, graded, relevant, strict=True)
         ),
-        measures=measure(grades, bootstrap=bootstrap),
+        measures=compute_measures(grades, bootstrap=bootstrap),
         found=replace(found, grades=grades),
-        copies=tuple(alike(found.assessors)),
+        copies=tuple(find_copies(found.assessors)),
     )
 
 
@@ -119,7 +119,7 @@ def mixed_prompts(collection: Collection) -> str:
     ) % {"count": f"{count['plain']:,}", "count2": f"{count['every']:,}"}
 
 
-def document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:
+def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:
     """The JSON document of the command `agreement` (CONTRACT); `dawid_skene`: see annotation.agreement.aggregates."""
     measures = report.measures
     return {
@@ -127,7 +127,7 @@ def document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None)
         "binarize": report.binarize,
         "assessors": [{"name": one.name, "kind": one.kind, "n": one.n} for one in report.assessors],
         "items": measures.items,
-        "pairwise": [_pairwise(report, pair) for pair in measures.pairwise],
+        "pairwise": [_pairwise_document(report, pair) for pair in measures.pairwise],
         "pairwise_left_out": measures.apart,
         "fleiss": asdict(measures.fleiss),
         "fleiss_votes": measures.fleiss_votes,
@@ -135,7 +135,12 @@ def document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None)
         "alpha_ordinal": asdict(measures.alpha_ordinal),
         "alpha_interval": asdict(measures.alpha_interval),
         "majority": [
-            {"name": report.name(one.a), "n": one.n, "kappa": _json(one.kappa), "percent": _json(one.percent)}
+            {
+                "name": report.name(one.a),
+                "n": one.n,
+                "kappa": _statistic_document(one.kappa),
+                "percent": _statistic_document(one.percent),
+            }
             for one in measures.majority
         ],
         "dawid_skene": dawid_skene,
@@ -143,12 +148,12 @@ def document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None)
     }
 
 
-def _pairwise(report: AgreementReport, pair: Pairwise) -> dict[str, Any]:
-    family = {name: _json(getattr(pair, name)) for name in FAMILY}
+def _pairwise_document(report: AgreementReport, pair: Pairwise) -> dict[str, Any]:
+    family = {name: _statistic_document(getattr(pair, name)) for name in FAMILY}
     copy = {"copies": True} if report.is_copy(pair.a, pair.b) else {}
     return {"a": report.name(pair.a), "b": report.name(pair.b), "n": pair.n, **family, **copy}
 
 
-def _json(one: Statistic) -> dict[str, Any]:
+def _statistic_document(one: Statistic) -> dict[str, Any]:
     """As `asdict`, which takes ten times as long: there may be 100,000 of them."""
     return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "reason": one.reason}

@@ -34,23 +34,23 @@ class Patterns:
         return int(self.grades.max(initial=0)) + 1
 
 
-def patterns(grades: NDArray[np.integer]) -> Patterns:
+def group_patterns(grades: NDArray[np.integer]) -> Patterns:
     """Group equal columns of assessors x items; columns without any grade are left out."""
     matrix = np.asarray(grades, dtype=np.int16)
     there = (matrix != MISSING).any(axis=0)
     matrix = matrix if there.all() else matrix[:, there]
-    _, first, counts = np.unique(_codes(matrix), return_index=True, return_counts=True)
+    _, first, counts = np.unique(_column_codes(matrix), return_index=True, return_counts=True)
     return Patterns(matrix[:, first], counts.astype(np.int64))
 
 
-def places(grades: NDArray[np.integer]) -> NDArray[np.intp]:
+def pattern_places(grades: NDArray[np.integer]) -> NDArray[np.intp]:
     """For each column of grades its pattern's place in `patterns`; every column must have a grade."""
-    _, place = np.unique(_codes(np.asarray(grades, dtype=np.int16)), return_inverse=True)
+    _, place = np.unique(_column_codes(np.asarray(grades, dtype=np.int16)), return_inverse=True)
     result: NDArray[np.intp] = place.ravel()
     return result
 
 
-def _codes(matrix: Grades) -> NDArray[np.generic]:
+def _column_codes(matrix: Grades) -> NDArray[np.generic]:
     """One value for each column, equal where columns are."""
     assessors, base = matrix.shape[0], int(matrix.max(initial=0)) + 2
     if base**assessors < 2**62:
@@ -74,13 +74,13 @@ class Draws:
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
         if self.kept or self.number * len(self.counts) > CELLS:
-            yield from self.kept or resamples(self.counts, self.number, self.seed)
+            yield from self.kept or draw_resamples(self.counts, self.number, self.seed)
         elif self.number:
-            self.kept.extend(resamples(self.counts, self.number, self.seed))
+            self.kept.extend(draw_resamples(self.counts, self.number, self.seed))
             yield from self.kept
 
 
-def resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDArray[np.float32]]:
+def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDArray[np.float32]]:
     """Weights of the patterns in `number` samples of items with replacement, in chunks of resamples x patterns.
 
     The same seed gives the same resamples.
@@ -102,7 +102,7 @@ def resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDA
         yield weights
 
 
-def interval(samples: Floats) -> tuple[Floats, Floats]:
+def percentile_interval(samples: Floats) -> tuple[Floats, Floats]:
     """95% percentile interval down axis 0, over the resamples where the value is defined.
 
     NaN where it is undefined in more than one resample of ten: an interval over the rest would flatter.
@@ -110,10 +110,14 @@ def interval(samples: Floats) -> tuple[Floats, Floats]:
     ordered = np.sort(samples, axis=0)
     defined = np.isfinite(ordered).sum(axis=0)
     enough = defined * 10 >= len(samples) * 9
-    return _quantile(ordered, defined, enough, 0.025), _quantile(ordered, defined, enough, 0.975)
+    return _interpolate_quantile(ordered, defined, enough, 0.025), _interpolate_quantile(
+        ordered, defined, enough, 0.975
+    )
 
 
-def _quantile(ordered: Floats, defined: NDArray[np.intp], enough: NDArray[np.bool_], share: float) -> Floats:
+def _interpolate_quantile(
+    ordered: Floats, defined: NDArray[np.intp], enough: NDArray[np.bool_], share: float
+) -> Floats:
     """Linear interpolation between order statistics; undefined values were sorted to the end."""
     place = np.maximum(defined - 1, 0) * share
     below = np.floor(place).astype(np.intp)

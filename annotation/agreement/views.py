@@ -26,17 +26,17 @@ from corpus.chart_downloads import download
 def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
     """How far the chosen assessors agree, with intervals, as numbers and as a heat map."""
     known = known_assessors(scope.collection)
-    asked = page.read(request.GET, scope.collection, known)
-    found = cached_results.figures(scope.collection, asked, known)
+    asked = page.read_filters(request.GET, scope.collection, known)
+    found = cached_results.get_figures(scope.collection, asked, known)
     report = found.report
     matrix = report is not None and len(report.assessors) <= MANY
-    if report and matrix and (file := download(request, [page.picture(report, asked)])):
+    if report and matrix and (file := download(request, [page.draw_heat_map(report, asked)])):
         return file
     context = {
         "scope": scope,
         "section": "agreement",
         "asked": asked,
-        "groups": page.groups(known),
+        "groups": page.group_assessors(known),
         "many": len(known) > MANY,
         "measures": page.MEASURES,
         "populations": page.POPULATIONS,
@@ -46,30 +46,30 @@ def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
         "mixed": mixed_prompts(scope.collection),
     }
     return render(
-        request, "reports/agreement.html", context | (_tables(request, scope, asked, found) if report else {})
+        request, "reports/agreement.html", context | (_tables_context(request, scope, asked, found) if report else {})
     )
 
 
-def _tables(
+def _tables_context(
     request: HttpRequest, scope: Scope, asked: page.AgreementFilters, found: cached_results.Figures
 ) -> dict[str, object]:
     """The figures as the page lays them out: a matrix, or sorted lists and clusters where there are many assessors."""
     report = found.report
     assert report is not None and found.second is not None
     shown: dict[str, object] = {
-        "summary": page.summary(report, asked),
-        "overall": page.overall(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
+        "summary": page.summarise_agreement(report, asked),
+        "overall": page.overall_measures(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
     }
     if len(report.assessors) <= MANY:
         majority = list(zip(report.assessors, report.measures.majority, strict=True))
-        return {**shown, "matrix": page.matrix(report, asked), "majority": majority}
+        return {**shown, "matrix": page.build_matrix(report, asked), "majority": majority}
     usable = found.second.solution and not found.second.solution["collapsed"]
     estimated = {name: share for name, share, _rates in found.second.accuracies} if usable else {}
     cluster = {place: number for number, one in enumerate(found.clusters, start=1) for place in one.members}
     return {
         **shown,
-        "couples": page.couples(report, asked, request.GET),
-        "assessors": page.assessors(report, asked, request.GET, estimated, cluster),
+        "couples": page.list_couples(report, asked, request.GET),
+        "assessors": page.list_assessors(report, asked, request.GET, estimated, cluster),
         "clusters": [(one, [report.name(place) for place in one.members[:SHOWN]]) for one in found.clusters],
         "alone": len(report.assessors) - len(cluster),
     }
@@ -83,7 +83,7 @@ SHOWN = 12
 @require_POST
 def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Measure what the address asks for and keep it: for a page that cannot wait. A worker does it where one lives."""
-    asked = page.read(request.GET, scope.collection, known_assessors(scope.collection))
+    asked = page.read_filters(request.GET, scope.collection, known_assessors(scope.collection))
     back = redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
     record(scope, "statistics.asked")
     try:
@@ -101,8 +101,8 @@ def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
 def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The same values as a table to download."""
     known = known_assessors(scope.collection)
-    asked = page.read(request.GET, scope.collection, known)
-    found = cached_results.figures(scope.collection, asked, known)
+    asked = page.read_filters(request.GET, scope.collection, known)
+    found = cached_results.get_figures(scope.collection, asked, known)
     if found.report is None:
         if found.stored:
             messages.info(request, _("Not measured yet"))

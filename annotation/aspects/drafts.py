@@ -15,7 +15,7 @@ from annotation.audit_log.recording import record
 from annotation.models import Membership
 from annotation.models.aspects import PassageDraft
 from annotation.url_fetch import texts
-from annotation.url_fetch.pages import FetchedPage, FetchLimits, checked, fetch
+from annotation.url_fetch.pages import FetchedPage, FetchLimits, check_url, fetch_page
 from annotation.url_fetch.problems import NoPage
 from corpus.errors import BadInput
 from corpus.importing import recognition
@@ -40,10 +40,10 @@ def open_drafts(query: Query) -> QuerySet[PassageDraft]:
 
 
 @transaction.atomic
-def ask(member: Membership, query: Query, url: str) -> PassageDraft:
+def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
     """Have a worker fetch a page. BadInput for an address that cannot be one, and for too many at a time."""
     url = url.strip()
-    checked(url)
+    check_url(url)
     waiting = PassageDraft.objects.filter(asked_by=member, state__in=PENDING, asked_at__gt=timezone.now() - SILENT)
     if waiting.count() >= MOST_PENDING:
         raise BadInput(_("%(most)d pages are being fetched for you: wait for one of them.") % {"most": MOST_PENDING})
@@ -54,7 +54,7 @@ def ask(member: Membership, query: Query, url: str) -> PassageDraft:
 
 
 @transaction.atomic
-def again(draft: PassageDraft) -> None:
+def retry_fetch(draft: PassageDraft) -> None:
     """Fetch once more what failed, or what nobody was heard of."""
     if not (draft.state == State.FAILED or is_silent(draft)) or not draft.url:
         raise BadInput(_("This page is being fetched: wait a moment."))
@@ -73,7 +73,7 @@ def is_silent(draft: PassageDraft) -> bool:
     return draft.state in PENDING and (draft.started_at or draft.asked_at) < timezone.now() - SILENT
 
 
-def work(draft: int, limits: FetchLimits | None = None) -> None:
+def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
     """Fetch a page that was asked for; quiet when it is here or wanted no longer. Who began last is heard alone."""
     now = timezone.now()
     mine = PassageDraft.objects.filter(pk=draft, state__in=PENDING)
@@ -81,13 +81,13 @@ def work(draft: int, limits: FetchLimits | None = None) -> None:
         return
     held = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
     row = PassageDraft.objects.get(pk=draft)
-    _fetch(row, held, limits)
+    _fetch_and_store(row, held, limits)
 
 
-def _fetch(row: PassageDraft, held: QuerySet[PassageDraft], limits: FetchLimits | None) -> None:
+def _fetch_and_store(row: PassageDraft, held: QuerySet[PassageDraft], limits: FetchLimits | None) -> None:
     try:
-        page = fetch(row.url, limits, _telling(held))
-        title, text = texts.read(page)
+        page = fetch_page(row.url, limits, _progress_callback(held))
+        title, text = texts.extract_text(page)
     except NoPage as problem:
         held.update(state=State.FAILED, error=problem.stored)
     except Exception:
@@ -100,7 +100,7 @@ def _fetch(row: PassageDraft, held: QuerySet[PassageDraft], limits: FetchLimits 
         )  # fmt: skip
 
 
-def _telling(held: QuerySet[PassageDraft]) -> Callable[[int], None]:
+def _progress_callback(held: QuerySet[PassageDraft]) -> Callable[[int], None]:
     """Write down how much has come, twice a second at most."""
     told = monotonic()
 
@@ -114,18 +114,18 @@ def _telling(held: QuerySet[PassageDraft]) -> Callable[[int], None]:
 
 
 @transaction.atomic
-def upload(member: Membership, query: Query, name: str, body: bytes) -> PassageDraft:
+def store_upload(member: Membership, query: Query, name: str, body: bytes) -> PassageDraft:
     """A file of text or HTML, to be refined. BadInput when it is neither, too large or empty."""
     if len(body) > MOST_UPLOADED:
         raise BadInput(_("The file is larger than %(most)d MB: cut it first.") % {"most": MOST_UPLOADED // 1_000_000})
-    if known := recognition.binary(body, pages=True):
+    if known := recognition.recognise_format(body, pages=True):
         raise BadInput(
             _("This is not a file of text but %(what)s: save it as plain text or as a web page.") % {"what": known.what}
         )
     if b"\0" in body:
         raise BadInput(_("This is not a file of text: save it as plain text or as a web page."))
     page = FetchedPage("", texts.media_of(body), "", body)
-    title, text = texts.read(page)
+    title, text = texts.extract_text(page)
     name = PurePath(name.replace("\\", "/")).name[:255]
     return PassageDraft.objects.create(
         query=query, asked_by=member, state=State.READY, file=name, title=title, text=text,
@@ -133,7 +133,7 @@ def upload(member: Membership, query: Query, name: str, body: bytes) -> PassageD
     )  # fmt: skip
 
 
-def source(draft: PassageDraft) -> dict[str, str]:
+def source_metadata(draft: PassageDraft) -> dict[str, str]:
     """What the passage's metadata says of where it comes from."""
     at = draft.fetched_at.isoformat(timespec="seconds") if draft.fetched_at else ""
     if draft.url:
@@ -144,6 +144,6 @@ def source(draft: PassageDraft) -> dict[str, str]:
     return {**found, "fetched_at": at, "sha256": draft.sha256}
 
 
-def used(draft: PassageDraft) -> None:
+def mark_used(draft: PassageDraft) -> None:
     """It became a passage."""
     PassageDraft.objects.filter(pk=draft.pk).update(state=State.USED)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.agreement.cohen import cohen
+from annotation.agreement.cohen import cohen_kappas
 from annotation.agreement.measures import NO_ITEM, ONE_GRADE, Statistic
-from annotation.agreement.resampling import Floats, Grades, interval
+from annotation.agreement.resampling import Floats, Grades, percentile_interval
 
 RESAMPLES = 2_000
 LEVELS = range(1, 6)
@@ -32,35 +32,35 @@ class Agreement:
     table: list[list[int]]
 
 
-def agreement(readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
+def importance_agreement(readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
     """Linear and quadratic weighted kappa and percent agreement, with 95% intervals."""
     readings = [reading for reading in readings if reading]
     pairs = [pair for reading in readings for pair in reading]
     grades: Grades = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    values = _values(np.ones((1, len(pairs))), grades)[:, 0] if pairs else np.full(3, np.nan)
+    values = _kappa_values(np.ones((1, len(pairs))), grades)[:, 0] if pairs else np.full(3, np.nan)
     drawable = resamples > 0 and len(readings) > 1
-    low, high = _bounds(readings, grades, resamples, seed) if drawable else (values * np.nan, values * np.nan)
-    linear, quadratic, percent = (_statistic(values[k], low[k], high[k], len(pairs)) for k in range(3))
+    low, high = _bootstrap_bounds(readings, grades, resamples, seed) if drawable else (values * np.nan, values * np.nan)
+    linear, quadratic, percent = (_build_statistic(values[k], low[k], high[k], len(pairs)) for k in range(3))
     table = [[pairs.count((first, second)) for second in LEVELS] for first in LEVELS]
     return Agreement(len(readings), len(pairs), linear, quadratic, percent, table)
 
 
-def _values(weights: Floats, grades: Grades) -> Floats:
+def _kappa_values(weights: Floats, grades: Grades) -> Floats:
     """(linear, quadratic, percent) x resamples."""
-    found = cohen(weights, grades, [(0, 1)])
+    found = cohen_kappas(weights, grades, [(0, 1)])
     return np.stack([found.linear[:, 0], found.quadratic[:, 0], found.percent[:, 0]])
 
 
-def _bounds(readings: Readings, grades: Grades, resamples: int, seed: int) -> tuple[Floats, Floats]:
+def _bootstrap_bounds(readings: Readings, grades: Grades, resamples: int, seed: int) -> tuple[Floats, Floats]:
     """95% percentile intervals; each resample draws as many queries, with all their aspects."""
     random = np.random.default_rng(seed)
     owner = np.repeat(np.arange(len(readings)), [len(reading) for reading in readings])
     drawn = random.multinomial(len(readings), np.full(len(readings), 1 / len(readings)), size=resamples)
-    low, high = interval(_values(drawn[:, owner].astype(np.float64), grades).T)
+    low, high = percentile_interval(_kappa_values(drawn[:, owner].astype(np.float64), grades).T)
     return low, high
 
 
-def _statistic(value: float, low: float, high: float, n: int) -> Statistic:
+def _build_statistic(value: float, low: float, high: float, n: int) -> Statistic:
     if not np.isfinite(value):
         return Statistic(None, None, None, n, ONE_GRADE if n else NO_ITEM)
     bounded = bool(np.isfinite(low) and np.isfinite(high))

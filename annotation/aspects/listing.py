@@ -6,7 +6,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 
-from annotation.aspects.workspace import concerned
+from annotation.aspects.workspace import reviewable_pairs
 from corpus.models import Collection, CurrentJudgment, Query
 from corpus.models.aspects import Aspect
 
@@ -14,9 +14,11 @@ PAGE = 50
 STATES = ("none", "review", "done")
 
 
-def listing(collection: Collection, *, q: str = "", state: str = "", after: int = 0, before: int = 0) -> dict[str, Any]:
+def list_queries(
+    collection: Collection, *, q: str = "", state: str = "", after: int = 0, before: int = 0
+) -> dict[str, Any]:
     """Queries in the order of their import; `q` searches ids and texts."""
-    found = _filtered(collection, q, state)
+    found = _filter_queries(collection, q, state)
     if before:
         keys = list(found.filter(pk__lt=before).order_by("-pk").values_list("pk", flat=True)[: PAGE + 1])
         more_before, more_after = len(keys) > PAGE, True
@@ -26,19 +28,19 @@ def listing(collection: Collection, *, q: str = "", state: str = "", after: int 
         more_before, more_after = bool(after), len(keys) > PAGE
         keys = keys[:PAGE]
     return {
-        "lines": _lines(collection, keys),
+        "lines": _load_lines(collection, keys),
         "before": keys[0] if keys and more_before else None,
         "after": keys[-1] if keys and more_after else None,
     }
 
 
-def _filtered(collection: Collection, q: str, state: str) -> QuerySet[Query]:
+def _filter_queries(collection: Collection, q: str, state: str) -> QuerySet[Query]:
     found = Query.objects.filter(collection=collection, is_current=True)
     if q:
         found = found.filter(Q(external_id__startswith=q) | Q(text__icontains=q))
     has = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
     said = CurrentJudgment.objects.filter(pair=OuterRef("pk"), aspect__is_current=True)
-    waiting = Exists(concerned(Q(query=OuterRef("pk")), collection.relevant_from).exclude(Exists(said)))
+    waiting = Exists(reviewable_pairs(Q(query=OuterRef("pk")), collection.relevant_from).exclude(Exists(said)))
     if state == "none":
         return found.exclude(has)
     if state == "review":
@@ -67,7 +69,7 @@ FROM unnest(%(queries)s::bigint[]) AS q(id)
 """
 
 
-def _lines(collection: Collection, keys: list[int]) -> list[dict[str, Any]]:
+def _load_lines(collection: Collection, keys: list[int]) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, {"queries": keys, "from": collection.relevant_from})
         counts = {
@@ -81,7 +83,7 @@ def _lines(collection: Collection, keys: list[int]) -> list[dict[str, Any]]:
     ]
 
 
-def totals(collection: Collection) -> dict[str, Any]:
+def count_totals(collection: Collection) -> dict[str, Any]:
     """Counted in one statement."""
     with connection.cursor() as cursor:
         cursor.execute(

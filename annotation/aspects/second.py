@@ -8,11 +8,11 @@ from hashlib import sha256
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from annotation.aspects.kappa import Agreement, agreement
+from annotation.aspects.kappa import Agreement, importance_agreement
 from annotation.audit_log.recording import record
 from annotation.models import Membership
 from annotation.models.aspects import BlindSample, SecondReading
-from corpus.aspects.entries import AspectEntry, Entries, load
+from corpus.aspects.entries import AspectSnapshot, Entries, load_aspects
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.models.aspects import AspectRevision
@@ -37,7 +37,7 @@ class Apart:
     """An aspect that two people weighed far apart."""
 
     revision: AspectRevision
-    entry: AspectEntry
+    entry: AspectSnapshot
     second: int
 
 
@@ -61,7 +61,7 @@ def newest_sample(collection: Collection) -> BlindSample | None:
 
 
 @transaction.atomic
-def draw(member: Membership, *, size: int = SIZE, seed: int = 0) -> BlindSample:
+def draw_sample(member: Membership, *, size: int = SIZE, seed: int = 0) -> BlindSample:
     """A new sample of queries that have aspects; the same seed over the same sets draws the same queries."""
     if not 1 <= size <= MOST:
         raise BadInput(_("Draw 1 to %(most)d queries.") % {"most": MOST})
@@ -85,24 +85,24 @@ def next_task(sample: BlindSample, member: Membership) -> WeighingTask | None:
     own = AspectRevision.objects.filter(author=member.assessor, query__collection=sample.collection).values("query")
     open_to = set(AspectRevision.objects.filter(pk__in=unread).exclude(query__in=own).values_list("pk", flat=True))
     # Two people who begin together seldom get the same query.
-    order = sorted((pk for pk in unread if pk in open_to), key=lambda pk: _place(f"{member.pk}:{pk}"))
+    order = sorted((pk for pk in unread if pk in open_to), key=lambda pk: _shuffle_key(f"{member.pk}:{pk}"))
     if not order:
         return None
     revision = AspectRevision.objects.select_related("query").get(pk=order[0])
-    return WeighingTask(revision, blind(sample, load(revision.aspects)))
+    return WeighingTask(revision, blind_order(sample, load_aspects(revision.aspects)))
 
 
-def blind(sample: BlindSample, entries: Entries) -> Entries:
+def blind_order(sample: BlindSample, entries: Entries) -> Entries:
     """In an order drawn from the sample and the aspects' ids alone."""
-    return tuple(sorted(entries, key=lambda entry: _place(f"{sample.pk}:{entry.id}")))
+    return tuple(sorted(entries, key=lambda entry: _shuffle_key(f"{sample.pk}:{entry.id}")))
 
 
-def _place(what: str) -> str:
+def _shuffle_key(what: str) -> str:
     return sha256(what.encode()).hexdigest()
 
 
 @transaction.atomic
-def submit(
+def submit_reading(
     sample: BlindSample, member: Membership, revision: int, importances: dict[str, int], comment: str = ""
 ) -> SecondReading:
     """Keep a second reading. BadInput unless every aspect is weighed, the query is not the person's own, and nobody
@@ -113,7 +113,7 @@ def submit(
     row = AspectRevision.objects.select_related("query").get(pk=revision)
     if AspectRevision.objects.filter(query=row.query, author=member.assessor).exists():
         raise BadInput(_("You worked on this query yourself: somebody else weighs it anew."))
-    if set(importances) != {entry.id for entry in load(row.aspects)}:
+    if set(importances) != {entry.id for entry in load_aspects(row.aspects)}:
         raise BadInput(_("Weigh every aspect of the query."))
     try:
         with transaction.atomic():
@@ -124,21 +124,21 @@ def submit(
         raise BadInput(_("Somebody else has just weighed this query: here is the next one.")) from None
 
 
-def results(sample: BlindSample) -> Results:
+def sample_results(sample: BlindSample) -> Results:
     """Agreement of the readings with the weights that were drawn."""
     readings = list(SecondReading.objects.filter(sample=sample).select_related("revision__query").order_by("revision"))
     pairs = [
-        [(entry.importance, reading.importances[entry.id]) for entry in load(reading.revision.aspects)]
+        [(entry.importance, reading.importances[entry.id]) for entry in load_aspects(reading.revision.aspects)]
         for reading in readings
     ]
-    return Results(sample, agreement(pairs, seed=sample.seed), _apart(readings))
+    return Results(sample, importance_agreement(pairs, seed=sample.seed), _find_disagreements(readings))
 
 
-def _apart(readings: Sequence[SecondReading]) -> list[Apart]:
+def _find_disagreements(readings: Sequence[SecondReading]) -> list[Apart]:
     found = [
         Apart(reading.revision, entry, reading.importances[entry.id])
         for reading in readings
-        for entry in load(reading.revision.aspects)
+        for entry in load_aspects(reading.revision.aspects)
         if abs(entry.importance - reading.importances[entry.id]) >= FAR
     ]
     return sorted(found, key=lambda one: -abs(one.entry.importance - one.second))[:50]

@@ -10,9 +10,9 @@ from django.db.models.functions import Left, Length
 from annotation.aspects.drafts import is_silent, open_drafts
 from annotation.models.aspects import PassageDraft
 from corpus.aspects.documents import as_passage
-from corpus.aspects.entries import AspectEntry, load, weights
-from corpus.aspects.passages import joinable
-from corpus.aspects.revising import earlier, newest_revision, undoable
+from corpus.aspects.entries import AspectSnapshot, importance_weights, load_aspects
+from corpus.aspects.passages import joinable_groups
+from corpus.aspects.revising import earlier_revision, newest_revision, undoable_revision
 from corpus.models import Assessor, CurrentJudgment, Document, Judgment, Label, Pair, Query
 from corpus.models.aspects import Aspect, AspectRevision
 
@@ -86,26 +86,26 @@ class Workspace:
     """The set of an earlier text of the query, where this one has none."""
 
 
-def desk(query: Query) -> Workspace:
+def load_workspace(query: Query) -> Workspace:
     """Everything of one query, in a fixed number of statements."""
     newest = newest_revision(query)
-    entries = load(newest.aspects) if newest else _unversioned(query)
-    cards = _cards(query)
+    entries = load_aspects(newest.aspects) if newest else _current_entries(query)
+    cards = _load_cards(query)
     others = Query.objects.filter(collection_id=query.collection_id, is_current=True)
     return Workspace(
         query=query,
         number=newest.number if newest else 0,
-        aspects=_shown(entries, cards),
+        aspects=_build_aspects(entries, cards),
         to_review=[card for card in cards if card.state == "open"],
         discarded=[card for card in cards if card.state == "discarded"],
         cut_off=MOST if len(cards) >= MOST else 0,
         incoming=incoming_of(query),
-        history=list(history(query)[:HISTORY]),
-        undoable=undoable(query),
+        history=list(list_revisions(query)[:HISTORY]),
+        undoable=undoable_revision(query),
         before=others.filter(pk__lt=query.pk).order_by("-pk").values_list("pk", flat=True).first(),
         after=others.filter(pk__gt=query.pk).order_by("pk").values_list("pk", flat=True).first(),
         kept=sum(card.state == "kept" for card in cards),
-        earlier=None if entries else earlier(query),
+        earlier=None if entries else earlier_revision(query),
     )
 
 
@@ -114,14 +114,14 @@ def incoming_of(query: Query) -> list[Incoming]:
     return [Incoming(draft, is_silent(draft)) for draft in open_drafts(query)]
 
 
-def history(query: Query) -> QuerySet[AspectRevision]:
+def list_revisions(query: Query) -> QuerySet[AspectRevision]:
     """Every act, newest first, each with `taken_back`."""
     taken = Exists(AspectRevision.objects.filter(undoes=OuterRef("pk")))
     rows = AspectRevision.objects.filter(query=query).select_related("author").annotate(taken_back=taken)
     return rows.order_by("-number")
 
 
-def concerned(query: Q, relevant_from: int) -> QuerySet[Pair]:
+def reviewable_pairs(query: Q, relevant_from: int) -> QuerySet[Pair]:
     """Pairs to be reviewed: relevant by a label or a reference, or put under an aspect once (BRIGHT-Pro 3.3)."""
     labels = Label.objects.filter(pair=OuterRef("pk"), aspect=None, grade__gte=relevant_from)
     reference = CurrentJudgment.objects.filter(
@@ -131,12 +131,12 @@ def concerned(query: Q, relevant_from: int) -> QuerySet[Pair]:
     return Pair.objects.filter(query, Exists(labels) | Exists(reference) | Exists(touched), document__is_current=True)
 
 
-def _unversioned(query: Query) -> tuple[AspectEntry, ...]:
+def _current_entries(query: Query) -> tuple[AspectSnapshot, ...]:
     rows = Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk")
-    return tuple(AspectEntry(row.external_id, row.text, row.rationale, row.importance) for row in rows)
+    return tuple(AspectSnapshot(row.external_id, row.text, row.rationale, row.importance) for row in rows)
 
 
-def _cards(query: Query) -> list[AspectCard]:
+def _load_cards(query: Query) -> list[AspectCard]:
     """The query's documents that are relevant, or that somebody put under an aspect once."""
     kept: dict[int, set[str]] = {}
     reasons: dict[int, str] = {}
@@ -147,7 +147,7 @@ def _cards(query: Query) -> list[AspectCard]:
         else:
             reasons[pair] = comment or "·"
     pairs = (
-        concerned(Q(query=query), query.collection.relevant_from)
+        reviewable_pairs(Q(query=query), query.collection.relevant_from)
         .annotate(said=Exists(current.filter(pair=OuterRef("pk"))))
         .annotate(shown=Left("document__text", SHOWN), length=Length("document__text"))
         .values_list("pk", "document", "shown", "length")
@@ -161,22 +161,22 @@ def _cards(query: Query) -> list[AspectCard]:
     ]
 
 
-def _shown(entries: Sequence[AspectEntry], cards: Sequence[AspectCard]) -> list[dict[str, Any]]:
-    by_weight = weights([entry.importance for entry in entries])
+def _build_aspects(entries: Sequence[AspectSnapshot], cards: Sequence[AspectCard]) -> list[dict[str, Any]]:
+    by_weight = importance_weights([entry.importance for entry in entries])
     shown = []
     for place, (entry, weight) in enumerate(zip(entries, by_weight, strict=True), 1):
         mine = [card for card in cards if entry.id in card.aspects]
         key = str(place) if place <= KEYS else ""
-        shown.append({"entry": entry, "weight": weight, "key": key, "cards": mine, "joinable": _joinable(mine)})
+        shown.append({"entry": entry, "weight": weight, "key": key, "cards": mine, "joinable": _joinable_groups(mine)})
     return shown
 
 
-def _joinable(cards: Sequence[AspectCard]) -> list[list[Document]]:
+def _joinable_groups(cards: Sequence[AspectCard]) -> list[list[Document]]:
     """Contiguous by their chunks' numbers alone: texts are not loaded here, and joining looks again."""
     if len(cards) < 2:
         return []
     for card in cards:
         card.document.text = card.text  # deferred: the whole text is not needed here
     by_id = {card.document.external_id: card.document for card in cards}
-    groups = joinable([as_passage(document) for document in by_id.values()])
+    groups = joinable_groups([as_passage(document) for document in by_id.values()])
     return [[by_id[passage.id] for passage in group] for group in groups]

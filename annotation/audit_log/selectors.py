@@ -38,8 +38,8 @@ class AuditLogFilters:
         return cls(
             act=act if act in ACTS else "",
             person=given.get("person", "").replace("\0", "").strip()[:150],
-            since=_day(given.get("since", "")),
-            until=_day(given.get("until", "")),
+            since=_parse_day(given.get("since", "")),
+            until=_parse_day(given.get("until", "")),
         )
 
     def query(self) -> str:
@@ -48,15 +48,15 @@ class AuditLogFilters:
         return urlencode({name: value for name, value in given.items() if value})
 
 
-def page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> dict[str, Any]:
+def load_page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> dict[str, Any]:
     """Entries older than the one numbered `before`; None: the newest. `collection` None: the whole site."""
-    found = entries(collection, filters)
+    found = filter_records(collection, filters)
     rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
     older = rows[PAGE - 1].pk if len(rows) > PAGE else None
     return {"entries": rows[:PAGE], "older": older, "is_newest": before is None}
 
 
-def entries(collection: Collection | None, filters: AuditLogFilters) -> QuerySet[AuditEntry]:
+def filter_records(collection: Collection | None, filters: AuditLogFilters) -> QuerySet[AuditEntry]:
     """Newest first, with people."""
     found = AuditEntry.objects.select_related("person", "concerns").order_by("-pk")
     if collection is not None:
@@ -66,18 +66,18 @@ def entries(collection: Collection | None, filters: AuditLogFilters) -> QuerySet
     if filters.person:
         found = found.filter(Q(person__username__iexact=filters.person) | Q(concerns__username__iexact=filters.person))
     if filters.since:
-        found = found.filter(at__gte=_midnight(filters.since))
+        found = found.filter(at__gte=_start_of_day(filters.since))
     if filters.until:
-        found = found.filter(at__lt=_midnight(filters.until + timedelta(days=1)))
+        found = found.filter(at__lt=_start_of_day(filters.until + timedelta(days=1)))
     return found
 
 
-def csv(found: QuerySet[AuditEntry]) -> Iterator[str]:
+def csv_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
     """Lines of a CSV file that a spreadsheet opens without running anything."""
     yield csv_line(COLUMNS)
     for row in found.iterator(CHUNK):
         values = record_of(row)
-        yield csv_line([_text(values[name]) for name in COLUMNS])
+        yield csv_line([_format_value(values[name]) for name in COLUMNS])
 
 
 def json_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
@@ -99,18 +99,18 @@ def record_of(row: AuditEntry) -> dict[str, Any]:
     }
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return ""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
-def _day(text: str) -> date | None:
+def _parse_day(text: str) -> date | None:
     try:
         return parse_date(text)
     except ValueError:
         return None
 
 
-def _midnight(day: date) -> datetime:
+def _start_of_day(day: date) -> datetime:
     return timezone.make_aware(datetime.combine(day, datetime.min.time()))

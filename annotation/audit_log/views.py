@@ -10,7 +10,7 @@ from annotation.audit_log.recording import ACTS, record
 from annotation.permissions import Scope, SiteScope, action
 
 FORMATS = {
-    "csv": (selectors.csv, "text/csv; charset=utf-8", "audit-log.csv"),
+    "csv": (selectors.csv_lines, "text/csv; charset=utf-8", "audit-log.csv"),
     "jsonl": (selectors.json_lines, "application/x-ndjson; charset=utf-8", "audit-log.jsonl"),
 }
 
@@ -19,31 +19,31 @@ FORMATS = {
 @require_GET
 def collection_log(request: HttpRequest, scope: Scope) -> HttpResponse:
     """What was done in this collection."""
-    return _page(request, scope)
+    return _render_log(request, scope)
 
 
 @action("own-site")
 @require_GET
 def site_log(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """What was done anywhere, sign-ins and accounts too."""
-    return _page(request, scope)
+    return _render_log(request, scope)
 
 
 @action("admin")
 @require_POST
 def export_collection_log(request: HttpRequest, scope: Scope) -> HttpResponseBase:
     """The filtered entries as a file. A POST, because it is an act that the log tells of."""
-    return _export(request, scope)
+    return _export_log(request, scope)
 
 
 @action("own-site")
 @require_POST
 def export_site_log(request: HttpRequest, scope: SiteScope) -> HttpResponseBase:
     """The same for the whole site."""
-    return _export(request, scope)
+    return _export_log(request, scope)
 
 
-def _page(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
+def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
     filters = selectors.AuditLogFilters.read(request.GET)
     before = request.GET.get("before", "")
     key = int(before) if before.isdecimal() and len(before) <= 18 else None
@@ -52,16 +52,16 @@ def _page(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
         "section": "audit-log",
         "filters": filters,
         "query": filters.query(),
-        "page": selectors.page(scope.collection, filters, before=key),
+        "page": selectors.load_page(scope.collection, filters, before=key),
         "acts": ACTS,
     }
     return render(request, "accounts/audit_log.html", context)
 
 
-def _export(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponseBase:
+def _export_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponseBase:
     filters = selectors.AuditLogFilters.read(request.POST)
     lines, kind, name = FORMATS.get(request.POST.get("format", ""), FORMATS["csv"])
     record(scope, "audit.exported", format=name.rpartition(".")[2], filters=filters.query())
-    found = selectors.entries(scope.collection, filters)
+    found = selectors.filter_records(scope.collection, filters)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(lines(found), content_type=kind, headers=headers)

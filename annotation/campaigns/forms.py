@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.panels.applying import chosen_name, offered
+from annotation.panels.applying import chosen_name, offered_panels
 from corpus.models import Collection
 from judges.campaigns import configurations
 from judges.campaigns.configurations import Configuration
@@ -37,7 +37,7 @@ SWITCHES = ("batch", "guard", "play_on")
 POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in configurations.JUDGING]
 
 
-def panels(rows: Iterable[Panel]) -> list[tuple[str, str]]:
+def panel_choices(rows: Iterable[Panel]) -> list[tuple[str, str]]:
     """Names of panels with who sits on them."""
     return [
         (
@@ -140,8 +140,8 @@ class StartForm(forms.Form):
         if not Panel.objects.exists():
             ensure_offline()
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        rows = {row.name: row for row in offered(collection)}  # the default first
-        names = panels(rows.values())
+        rows = {row.name: row for row in offered_panels(collection)}  # the default first
+        names = panel_choices(rows.values())
         self.fields["panel"].choices = names  # type: ignore[attr-defined]
         judges = [(name, name) for name in judges_that_vote()]
         self.fields["filter"].choices = judges  # type: ignore[attr-defined]
@@ -159,7 +159,7 @@ class StartForm(forms.Form):
             debate_for_people=not given["no_debate"],
             **{name: given[name] for name in ("agents", "temperature", "adjudicator", "filter", *SWITCHES)},
         )
-        return configurations.configuration(
+        return configurations.build_configuration(
             panel=given["panel"], policy=given["policy"], rounds=given["rounds"], options=options
         )
 

@@ -13,13 +13,13 @@ from django.views.decorators.http import require_GET, require_POST
 from annotation.audit_log.recording import record
 from annotation.campaigns.forms import StartForm, WriteForm
 from annotation.dashboard import overview
-from annotation.panels.self_checks import LARGE, unchecked
+from annotation.panels.self_checks import LARGE, unchecked_judges
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from judges.campaigns import lifecycle as services
 from judges.campaigns.estimates import Estimate
-from judges.campaigns.forecasts import forecast, forecast_writing
-from judges.costs.spending_limits import caps_of
+from judges.campaigns.forecasts import forecast_judging, forecast_writing
+from judges.costs.spending_limits import collection_budget
 from judges.evidence import campaigns as evidence
 from judges.models import Campaign
 
@@ -28,7 +28,7 @@ from judges.models import Campaign
 @require_GET
 def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
     """All campaigns, newest first, and the form that starts one."""
-    return _page(request, scope, StartForm(collection=scope.collection))
+    return _render_campaigns(request, scope, StartForm(collection=scope.collection))
 
 
 @action("admin")
@@ -37,14 +37,14 @@ def start(request: HttpRequest, scope: Scope) -> HttpResponse:
     """First what it will cost; started when that was confirmed."""
     form = StartForm(request.POST, collection=scope.collection)
     if not form.is_valid():
-        return _page(request, scope, form, status=422)
+        return _render_campaigns(request, scope, form, status=422)
     try:
         if "confirm" in request.POST:
-            return _start(request, scope, form)
-        return _ask(request, scope, form)
+            return _start_campaign(request, scope, form)
+        return _confirm_start(request, scope, form)
     except BadInput as error:
         form.add_error(None, form.for_people(str(error)))
-        return _page(request, scope, form, status=422)
+        return _render_campaigns(request, scope, form, status=422)
 
 
 @action("admin")
@@ -53,10 +53,10 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Let a judge write contribution and evidence of the relevant pairs that have none."""
     form = WriteForm(request.POST, prefix="write")
     if not form.is_valid():
-        return _page(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
+        return _render_campaigns(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
     given = form.cleaned_data
     try:
-        wanted = evidence.configuration(given["writer"], given["measure"])
+        wanted = evidence.writer_configuration(given["writer"], given["measure"])
         limits = {name: given[name] for name in ("limit", "budget", "max_calls")}
         expected = (
             None if "confirm" in request.POST else forecast_writing(scope.collection, wanted, limit=given["limit"])
@@ -64,12 +64,12 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
         if expected is not None and not expected.free:
             return _ask_to_write(request, scope, form, expected)
         with transaction.atomic():
-            started = evidence.start(collection=scope.collection, wanted=wanted, **limits)
+            started = evidence.start_campaign(collection=scope.collection, wanted=wanted, **limits)
             number = started.campaign.pk if started.campaign else None
             record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:
         form.add_error(None, StartForm.for_people(str(error)))
-        return _page(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
+        return _render_campaigns(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
     if started.campaign is None or started.idle:
         messages.info(request, "Nothing to do: every relevant pair has its texts, or waits for somebody.")
     else:
@@ -86,7 +86,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected: Estimate) -> HttpResponse:
-    caps = caps_of(scope.collection)
+    caps = collection_budget(scope.collection)
     context = {
         "scope": scope,
         "section": "campaigns",
@@ -116,22 +116,22 @@ def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> Http
     return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.pk}")
 
 
-def _pause(campaign: Campaign) -> str:
+def _pause_campaign(campaign: Campaign) -> str:
     services.pause(campaign=campaign)
     return _("Campaign %(campaign)s is paused. Calls that are out are still taken in.") % {"campaign": campaign.pk}
 
 
-def _resume(campaign: Campaign) -> str:
+def _resume_campaign(campaign: Campaign) -> str:
     services.resume(campaign=campaign)
     return _("Campaign %(campaign)s goes on.") % {"campaign": campaign.pk}
 
 
-def _cancel(campaign: Campaign) -> str:
+def _cancel_campaign(campaign: Campaign) -> str:
     services.cancel(campaign=campaign)
     return _("Campaign %(campaign)s is cancelled. What was judged stays.") % {"campaign": campaign.pk}
 
 
-def _retry(campaign: Campaign) -> str:
+def _retry_failed(campaign: Campaign) -> str:
     retried = services.retry_failed(campaign=campaign)
     return (
         _("%(retried)s failed pairs are judged again.") % {"retried": f"{retried:,}"}
@@ -146,20 +146,20 @@ def _send_again(campaign: Campaign) -> str:
 
 
 CONTROLS: dict[str, Callable[[Campaign], str]] = {
-    "pause": _pause,
-    "resume": _resume,
-    "cancel": _cancel,
-    "retry-failed": _retry,
+    "pause": _pause_campaign,
+    "resume": _resume_campaign,
+    "cancel": _cancel_campaign,
+    "retry-failed": _retry_failed,
     "send-again": _send_again,
 }
 
 
-def _ask(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
+def _confirm_start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
     wanted = form.configuration()
     given = form.cleaned_data
-    estimate = forecast(scope.collection, wanted, limit=given["limit"], again=given["again"])
+    estimate = forecast_judging(scope.collection, wanted, limit=given["limit"], again=given["again"])
     left = services.pairs_to_judge(scope.collection, wanted, limit=given["limit"], again=given["again"])
-    caps = caps_of(scope.collection)
+    caps = collection_budget(scope.collection)
     context = {
         "scope": scope,
         "section": "campaigns",
@@ -169,13 +169,13 @@ def _ask(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
         "short": estimate is not None and caps.is_short_for(estimate.known.expected),
         "pairs": left,
         "estimate": estimate,
-        "unchecked": unchecked(scope.collection, wanted.judges) if left >= LARGE else (),
+        "unchecked": unchecked_judges(scope.collection, wanted.judges) if left >= LARGE else (),
         "hidden": form.hidden(),
     }
     return render(request, "collections/campaign_confirm.html", context)
 
 
-def _start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
+def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
     given = form.cleaned_data
     with transaction.atomic():
         started = services.start_or_join(
@@ -202,7 +202,7 @@ def _start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
     return redirect("collection", scope.collection.name)
 
 
-def _page(
+def _render_campaigns(
     request: HttpRequest, scope: Scope, form: StartForm, *, writing: WriteForm | None = None, status: int = 200
 ) -> HttpResponse:
     context = {
@@ -211,6 +211,6 @@ def _page(
         "form": form,
         "rows": overview.campaign_rows(scope.collection),
         "writing": writing or WriteForm(prefix="write"),
-        "texts": evidence.coverage(scope.collection),
+        "texts": evidence.target_coverage(scope.collection),
     }
     return render(request, "collections/campaigns.html", context, status=status)

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.costs.prices import NAMES
-from judges.costs.price_keys import HIGHEST, PRICES, misfit
+from judges.costs.price_keys import HIGHEST, PRICES, incomplete_price
 from judges.records import Judge
 
 HELP = {
@@ -57,6 +57,6 @@ class PriceForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Prices that need each other."""
-        if not self.errors and (problem := misfit(self.prices)):
+        if not self.errors and (problem := incomplete_price(self.prices)):
             self.add_error(problem[0], _("Give both prices of a batch, or none of a batch."))
         return self.cleaned_data

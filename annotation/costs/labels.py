@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 
 from annotation.agreement.measures import Statistic
-from annotation.agreement.proportions import Stratum, overall
+from annotation.agreement.proportions import Stratum, stratified_share
 from charts.phrases import gettext_noop
 from judges.costs.accounting import Paid
 
@@ -39,10 +39,10 @@ class PerLabel:
 
 def per_label(who: str, truth: str, labels: int, paid: Paid, accuracy: Statistic, population: str) -> PerLabel:
     """The cost of a correct one of `labels` labels that cost `paid` together."""
-    return PerLabel(who, truth, labels, paid, accuracy, _cost(labels, paid, accuracy), population)
+    return PerLabel(who, truth, labels, paid, accuracy, _cost_per_correct(labels, paid, accuracy), population)
 
 
-def _cost(labels: int, paid: Paid, accuracy: Statistic) -> Statistic:
+def _cost_per_correct(labels: int, paid: Paid, accuracy: Statistic) -> Statistic:
     nothing = Statistic(None, None, None, accuracy.n, None)
     if accuracy.value is None:
         return replace(nothing, reason=accuracy.reason)
@@ -65,7 +65,7 @@ def against_gold(strata: Sequence[Stratum]) -> Statistic:
     if any(stratum.n <= 0 for stratum in used):
         part = _("none of them has") if not n else _("not every part of them has")
         return Statistic(None, None, None, n, _("not measured: %(part)s a reference grade") % {"part": part})
-    found = overall(used)
+    found = stratified_share(used)
     assert found is not None
     value, bounds = found
     return Statistic(value, bounds.low, bounds.high, n, None)

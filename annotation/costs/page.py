@@ -6,10 +6,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.costs.report import CostReport
-from charts import Bar, Chart, bars
+from charts import Bar, Chart, draw_bars
 from charts.cells import csv_line
-from judges.costs.accounting import money
-from judges.costs.ledger import LedgerEntry, Sum
+from judges.costs.accounting import format_cost
+from judges.costs.ledger import LedgerRow, Sum
 
 HEADER = (
     "judge",
@@ -33,26 +33,26 @@ SHOWN = 12
 """Judges in the picture; the table has all."""
 
 
-def spending(found: CostReport) -> Chart | None:
+def judge_cost_chart(found: CostReport) -> Chart | None:
     """USD by judge; None where nothing was asked."""
     lines = sorted(found.by_judge, key=lambda one: (one.paid.usd is not None, -(one.paid.usd or 0.0)))[:SHOWN]
     if not lines:
         return None
-    rows = [Bar(one.name, one.paid.usd, words=_("no price is known"), detail=_detail(one)) for one in lines]
+    rows = [Bar(one.name, one.paid.usd, words=_("no price is known"), detail=_describe_calls(one)) for one in lines]
     source = _("%(collection)s, campaign %(campaign)s") % {
         "collection": found.collection.name,
         "campaign": found.campaign.pk,
     }
     summary = _("All judges together: %(text)s.") % {"text": found.machine.text}
-    return bars("spending", _("What each judge cost"), rows, x="USD", summary=summary, source=source)
+    return draw_bars("spending", _("What each judge cost"), rows, x="USD", summary=summary, source=source)
 
 
-def _detail(one: Sum) -> str:
+def _describe_calls(one: Sum) -> str:
     calls = ngettext("%(calls)s call", "%(calls)s calls", one.calls) % {"calls": f"{one.calls:,}"}
     return f"{calls}, {', '.join(one.paid.missing)}" if one.paid.at_least else calls
 
 
-def csv(entries: list[LedgerEntry]) -> Iterator[str]:
+def csv_lines(entries: list[LedgerRow]) -> Iterator[str]:
     """The ledger as CSV; `usd` is empty where no cost is known, and leaves out calls of unknown cost.
 
     `usd_assumed`: what stands for those of known price in budgets, the most that they can have cost.
@@ -72,37 +72,38 @@ def csv(entries: list[LedgerEntry]) -> Iterator[str]:
                 one.tokens_in,
                 one.tokens_cached,
                 one.tokens_out,
-                "" if one.paid.usd is None else _plain(one.cost),
+                "" if one.paid.usd is None else _format_usd(one.cost),
                 one.assumed,
-                _plain(one.cost_assumed),
+                _format_usd(one.cost_assumed),
                 one.tokens_written,
                 one.tokens_reasoning,
             )
         )
 
 
-def _plain(usd: float) -> str:
+def _format_usd(usd: float) -> str:
     return f"{usd:.10f}".rstrip("0").rstrip(".")
 
 
-def left_words(found: CostReport) -> str:
+def describe_budget_left(found: CostReport) -> str:
     """What the caps still allow, in a sentence; "" without a cap."""
     caps, campaign, told = found.caps, found.campaign, []
     if campaign.budget is not None:
         told.append(
             _("%(max)s of the campaign's %(budget)s")
-            % {"max": money(max(0.0, campaign.budget - campaign.spent)), "budget": money(campaign.budget)}
+            % {"max": format_cost(max(0.0, campaign.budget - campaign.spent)), "budget": format_cost(campaign.budget)}
         )
     if caps.left is not None:
         told.append(
-            _("%(left)s of the collection's %(budget)s") % {"left": money(caps.left), "budget": money(caps.budget)}
+            _("%(left)s of the collection's %(budget)s")
+            % {"left": format_cost(caps.left), "budget": format_cost(caps.budget)}
         )
     if caps.left_today is not None:
         told.append(
             _("%(left_today)s of %(daily_budget)s for today, %(day)s (UTC)")
             % {
-                "left_today": money(caps.left_today),
-                "daily_budget": money(caps.daily_budget),
+                "left_today": format_cost(caps.left_today),
+                "daily_budget": format_cost(caps.daily_budget),
                 "day": f"{caps.day:%-d %b}",
             }
         )

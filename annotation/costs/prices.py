@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from judges.costs.accounting import dollars
+from judges.costs.accounting import format_price
 from judges.costs.price_keys import PRICES
-from judges.costs.prices import Price, is_batched, price, source_words
+from judges.costs.prices import Price, describe_price_source, is_batched, price_for_judge
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion
 from judges.models.prices import PriceRow
@@ -61,25 +61,27 @@ def judge_prices() -> list[JudgePrice]:
 
 def judge_price(judge: Judge) -> JudgePrice:
     """The price that holds for the judge."""
-    batch = price(judge, batch=True) if is_batched(judge) else None
-    return JudgePrice(judge, price(judge), batch, source_words(judge))
+    batch = price_for_judge(judge, batch=True) if is_batched(judge) else None
+    return JudgePrice(judge, price_for_judge(judge), batch, describe_price_source(judge))
 
 
-def changes(judge: Judge, wanted: Mapping[str, float]) -> list[tuple[str, str, str]]:
+def price_changes(judge: Judge, wanted: Mapping[str, float]) -> list[tuple[str, str, str]]:
     """(what, now, then) of what a new row would change; "" for what is not said."""
     now = {key: getattr(judge, key) for key in PRICES}
     return [
-        (str(NAMES[key]), dollars(now[key]), dollars(wanted.get(key))) for key in PRICES if now[key] != wanted.get(key)
+        (str(NAMES[key]), format_price(now[key]), format_price(wanted.get(key)))
+        for key in PRICES
+        if now[key] != wanted.get(key)
     ]
 
 
-def rows_in_words(rows: list[PriceRow]) -> list[tuple[PriceRow, str]]:
+def describe_price_rows(rows: list[PriceRow]) -> list[tuple[PriceRow, str]]:
     """Each row with its prices in one line."""
-    return [(row, in_words({key: getattr(row, key) for key in PRICES})) for row in rows]
+    return [(row, describe_prices({key: getattr(row, key) for key in PRICES})) for row in rows]
 
 
-def in_words(prices: Mapping[str, float | None]) -> str:
+def describe_prices(prices: Mapping[str, float | None]) -> str:
     """In one line."""
     if prices.get("input_price") is None:
         return _("taken away")
-    return ", ".join(f"{NAMES[key]} {dollars(prices[key])}" for key in PRICES if prices.get(key) is not None)
+    return ", ".join(f"{NAMES[key]} {format_price(prices[key])}" for key in PRICES if prices.get(key) is not None)

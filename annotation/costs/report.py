@@ -10,14 +10,14 @@ from django.utils.translation import gettext_noop
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum
 from annotation.costs.labels import JUDGES, TOGETHER, PerLabel, against_gold, per_label, with_people
-from annotation.label_quality.audits import audits
+from annotation.label_quality.audits import measure_audits
 from annotation.queue.judging_time import median_seconds
 from corpus.models import Collection
 from judges.campaigns import counters, selectors
 from judges.costs import ledger
 from judges.costs.accounting import Paid, of_status
-from judges.costs.ledger import Day, Ended, LedgerEntry, Sum
-from judges.costs.spending_limits import Caps, caps_of
+from judges.costs.ledger import Day, Ended, LedgerRow, Sum
+from judges.costs.spending_limits import CollectionBudget, collection_budget
 from judges.domain.audits import OVERLAP
 from judges.engine.plan import LABEL_NOTHING
 from judges.models import Campaign
@@ -83,12 +83,12 @@ class CostReport:
     collection: Collection
     campaign: Campaign
     status: dict[str, Any]
-    entries: list[LedgerEntry]
+    entries: list[LedgerRow]
     days: list[Day]
     pairs: list[Ended] | None
     people: HumanCost
     labels: list[PerLabel]
-    caps: Caps
+    caps: CollectionBudget
 
     @property
     def machine(self) -> Paid:
@@ -104,22 +104,22 @@ class CostReport:
     @property
     def wasted(self) -> Sum:
         """Calls that brought nothing: unparsed, refused, out of range, failed."""
-        return ledger.added(_("without a verdict"), [entry for entry in self.entries if entry.outcome != "labelled"])
+        return ledger.sum_rows(_("without a verdict"), [entry for entry in self.entries if entry.outcome != "labelled"])
 
     @property
     def by_judge(self) -> list[Sum]:
         """By name."""
-        return sorted(ledger.by(self.entries, lambda entry: entry.judge), key=lambda one: one.name)
+        return sorted(ledger.sum_by(self.entries, lambda entry: entry.judge), key=lambda one: one.name)
 
     @property
     def by_step(self) -> list[Sum]:
         """By what was asked: rounds of the debate, votes and others."""
-        return ledger.by(self.entries, lambda entry: entry.step)
+        return ledger.sum_by(self.entries, lambda entry: entry.step)
 
     @property
     def by_outcome(self) -> list[Sum]:
         """By what came of the call."""
-        return ledger.by(self.entries, lambda entry: entry.outcome)
+        return ledger.sum_by(self.entries, lambda entry: entry.outcome)
 
     @property
     def groups(self) -> list[tuple[str, str, list[Sum]]]:
@@ -131,27 +131,27 @@ class CostReport:
         ]
 
 
-def report(campaign: Campaign, *, most: int | None = None) -> CostReport:
+def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
     """The money of the campaign; pairs are read where it made at most `most` calls (None: always)."""
     collection = campaign.collection
-    status = selectors.status(collection, campaign)
+    status = selectors.campaign_status(collection, campaign)
     counts = counters.read(campaign.pk)
-    people = _people(collection, counts)
+    people = _human_cost(collection, counts)
     few = most is None or status["calls"] + status["calls_cached"] <= most
     return CostReport(
         collection=collection,
         campaign=campaign,
         status=status,
-        entries=ledger.entries(campaign),
-        days=ledger.days(campaign),
-        pairs=ledger.pairs(campaign) if few else None,
+        entries=ledger.ledger_rows(campaign),
+        days=ledger.daily_costs(campaign),
+        pairs=ledger.costs_by_outcome(campaign) if few else None,
         people=people,
-        labels=_labels(campaign, status, counts, people),
-        caps=caps_of(collection),
+        labels=_costs_per_label(campaign, status, counts, people),
+        caps=collection_budget(collection),
     )
 
 
-def _people(collection: Collection, counts: dict[str, float]) -> HumanCost:
+def _human_cost(collection: Collection, counts: dict[str, float]) -> HumanCost:
     return HumanCost(
         settling=int(counts.get("settled", 0) * collection.overlap),
         auditing=int(counts.get("audited", 0) * OVERLAP),
@@ -160,17 +160,19 @@ def _people(collection: Collection, counts: dict[str, float]) -> HumanCost:
     )
 
 
-def _labels(campaign: Campaign, status: dict[str, Any], counts: dict[str, float], people: HumanCost) -> list[PerLabel]:
+def _costs_per_label(
+    campaign: Campaign, status: dict[str, Any], counts: dict[str, float], people: HumanCost
+) -> list[PerLabel]:
     """Four figures: judges' labels, and all labels with people's work; each against gold and by audits."""
     if campaign.policy in LABEL_NOTHING:
         return []
     machine = of_status(status)
     together = machine + people.paid
     labelled, settled = sum(status["labels"].values()), int(counts.get("settled", 0))
-    known, right, known_people, right_people = _gold(campaign)
+    known, right, known_people, right_people = _count_gold(campaign)
     judged = Stratum(labelled, known, right)
     whole = Stratum(settled, known_people, right_people)
-    audited, covered = _audited(campaign, counts)
+    audited, covered = _audit_accuracy(campaign, counts)
     ours = _("%(labelled)s labels of judges") % {"labelled": f"{labelled:,}"}
     all_of = _("%(ours)s and %(settled)s of people") % {"ours": ours, "settled": f"{settled:,}"}
     said = _(", in routes with %(covered)s of them") % {"covered": f"{covered:.0%}"} if 0 < covered < 1 else ""
@@ -211,7 +213,7 @@ def _labels(campaign: Campaign, status: dict[str, Any], counts: dict[str, float]
     ]
 
 
-def _gold(campaign: Campaign) -> tuple[int, int, int, int]:
+def _count_gold(campaign: Campaign) -> tuple[int, int, int, int]:
     collection = campaign.collection
     values = {"campaign": campaign.pk, "collection": collection.pk, "relevant": collection.relevant_from}
     with connection.cursor() as cursor:
@@ -220,9 +222,9 @@ def _gold(campaign: Campaign) -> tuple[int, int, int, int]:
     return known, right, known_people, right_people
 
 
-def _audited(campaign: Campaign, counts: dict[str, float]) -> tuple[Statistic, float]:
+def _audit_accuracy(campaign: Campaign, counts: dict[str, float]) -> tuple[Statistic, float]:
     """Accuracy of the judges' labels by audits, and the share of labels whose routes it speaks for."""
-    found = audits(campaign.collection, campaign, counts)
+    found = measure_audits(campaign.collection, campaign, counts)
     if found is None:
         return Statistic(None, None, None, 0, NO_AUDIT), 0.0
     return found.overall, found.covered
@@ -234,7 +236,7 @@ SPENT = (
 )
 
 
-def document(found: CostReport) -> dict[str, Any]:
+def build_json_document(found: CostReport) -> dict[str, Any]:
     """The report as the command prints it with --json; USD, None: unknown."""
     status, people = found.status, found.people
     return {
@@ -245,42 +247,42 @@ def document(found: CostReport) -> dict[str, Any]:
         "stopped_by": status.get("stopped_by", ""),
         **{key: status[key] for key in SPENT},
         "cost_is_lower_bound": found.machine.at_least,
-        "by_judge": [_sum(one) for one in found.by_judge],
-        "by_round": [_sum(one) for one in found.by_step],
-        "by_outcome": [_sum(one) for one in found.by_outcome],
-        "by_pair": None if found.pairs is None else [_ended(one) for one in found.pairs],
-        "by_day": [{"day": one.day.isoformat(), "calls": one.calls, **_paid(one.paid)} for one in found.days],
+        "by_judge": [_sum_document(one) for one in found.by_judge],
+        "by_round": [_sum_document(one) for one in found.by_step],
+        "by_outcome": [_sum_document(one) for one in found.by_outcome],
+        "by_pair": None if found.pairs is None else [_ended_document(one) for one in found.pairs],
+        "by_day": [{"day": one.day.isoformat(), "calls": one.calls, **_paid_document(one.paid)} for one in found.days],
         "people": {
             "judgments": people.settling + people.auditing,
             "hours": people.hours,
             "hourly_rate": people.hourly_rate,
-            **_paid(people.paid),
+            **_paid_document(people.paid),
         },
-        "together": _paid(found.together),
-        "cost_per_correct_label": [_label(one) for one in found.labels],
+        "together": _paid_document(found.together),
+        "cost_per_correct_label": [_label_document(one) for one in found.labels],
         "caps": {**asdict(found.caps), "day": found.caps.day.isoformat()},
         "ledger": [{**asdict(entry), "cost": entry.paid.usd} for entry in found.entries],
     }
 
 
-def _paid(paid: Paid) -> dict[str, Any]:
+def _paid_document(paid: Paid) -> dict[str, Any]:
     return {"cost": paid.usd, "cost_is_lower_bound": paid.at_least, "not_in_it": list(paid.missing)}
 
 
-def _sum(one: Sum) -> dict[str, Any]:
-    return {**asdict(one), **_paid(one.paid)}
+def _sum_document(one: Sum) -> dict[str, Any]:
+    return {**asdict(one), **_paid_document(one.paid)}
 
 
-def _ended(one: Ended) -> dict[str, Any]:
-    return {"name": one.name, "pairs": one.pairs, "calls": one.calls, **_paid(one.paid)}
+def _ended_document(one: Ended) -> dict[str, Any]:
+    return {"name": one.name, "pairs": one.pairs, "calls": one.calls, **_paid_document(one.paid)}
 
 
-def _label(one: PerLabel) -> dict[str, Any]:
+def _label_document(one: PerLabel) -> dict[str, Any]:
     return {
         "labels_of": one.who,
         "correct_by": one.truth,
         "labels": one.labels,
-        **_paid(one.paid),
+        **_paid_document(one.paid),
         "accuracy": asdict(one.accuracy),
         "per_correct_label": asdict(one.cost),
         "population": one.population,

@@ -10,11 +10,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.dashboard.overview import CollectionOverview, overview
-from annotation.label_quality import canaries, costs, decisions
+from annotation.dashboard.overview import CollectionOverview, collection_overview
+from annotation.label_quality import campaign_costs, canaries, list_route_decisions
 from annotation.label_quality.records import Audits, Costs, Kappa, RouteDecision, RouteQuality
-from annotation.label_quality.statistics import StoredStatistics, is_stale, standing
-from charts import Bar, Chart, Link, Node, bars, flow
+from annotation.label_quality.statistics import StoredStatistics, cached_statistics, is_stale
+from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
 from corpus.models import Collection
 from judges.campaigns import selectors
 from judges.domain.audits import OVERLAP
@@ -49,7 +49,7 @@ class Dashboard:
     @cached_property
     def _stages(self) -> tuple[list[Node], list[Link]]:
         campaign = self.story.campaign
-        return _flow(self.story.status, selectors.filtered(campaign)) if campaign else ([], [])
+        return _build_flow(self.story.status, selectors.count_filtered(campaign)) if campaign else ([], [])
 
     @cached_property
     def flow(self) -> Chart | None:
@@ -61,9 +61,11 @@ class Dashboard:
         source = _("%(collection)s, campaign %(campaign)s, %(at)s") % {
             "collection": self.collection.name,
             "campaign": campaign.pk,
-            "at": _at(self.story.at),
+            "at": _format_time(self.story.at),
         }
-        return flow("flow", _("Where the pairs stand"), nodes, links, summary=self.story.in_words, source=source)
+        return draw_flow(
+            "flow", _("Where the pairs stand"), nodes, links, summary=self.story.flow_summary, source=source
+        )
 
     @cached_property
     def accuracy(self) -> Chart | None:
@@ -71,10 +73,10 @@ class Dashboard:
         audits = self.audits
         if audits is None or not audits.routes:
             return None
-        shown = largest(audits.routes)
+        shown = largest_routes(audits.routes)
         rows = [route_bar(route) for route in shown]
         rest = len(audits.routes) - len(shown)
-        return bars(
+        return draw_bars(
             "audits",
             _("Accuracy of the judges' labels by route"),
             rows,
@@ -82,8 +84,8 @@ class Dashboard:
             high=1.0,
             mark=1.0 - audits.limit,
             width=HALF,
-            summary=routes_words(shown, rest),
-            source=f"{self.collection.name}: {audits.population}; {_at(self.story.at)}",
+            summary=describe_routes(shown, rest),
+            source=f"{self.collection.name}: {audits.population}; {_format_time(self.story.at)}",
         )
 
     @cached_property
@@ -92,14 +94,14 @@ class Dashboard:
         known = [one for one in self.standing.trust.kappas or () if one.pairs]
         if not known:
             return None
-        return bars(
+        return draw_bars(
             "agreement",
             _("Agreement beyond chance"),
             [kappa_bar(one) for one in known],
             x=_("Krippendorff's alpha (nominal), relevant or not, 95% interval"),
             high=1.0,
             width=HALF,
-            source=f"{self.collection.name}, {_at(self.standing.trust.at or self.story.at)}",
+            source=f"{self.collection.name}, {_format_time(self.standing.trust.at or self.story.at)}",
         )
 
     @property
@@ -113,7 +115,7 @@ class Dashboard:
         return (self.flow, self.accuracy, self.agreement)
 
     @property
-    def audits_waiting(self) -> int:
+    def pending_audits(self) -> int:
         """Audited pairs of the newest campaign that wait for annotators."""
         audits = self.audits
         return max(0, audits.drawn - audits.settled - audits.conflicts) if audits else 0
@@ -122,27 +124,29 @@ class Dashboard:
     def people_needed(self) -> int:
         """How many people a waiting pair needs, where fewer can judge here; 0 where there are enough."""
         needed = self.collection.overlap if self.story.for_annotators else 0
-        needed = max(needed, OVERLAP if self.audits_waiting else 0)
+        needed = max(needed, OVERLAP if self.pending_audits else 0)
         return needed if self.story.judging < needed else 0
 
     @property
-    def waiting(self) -> int:
+    def decision_count(self) -> int:
         """Lines of the list at the end: what needs somebody."""
         story, status = self.story, self.story.status
         said = [story.conflicts, story.skipped, story.other_tasks, status["failed"], story.for_annotators]
-        said += [self.audits_waiting, self.people_needed]
+        said += [self.pending_audits, self.people_needed]
         stopped = status["state"] in (Campaign.State.PAUSED, Campaign.State.BUDGET)
         return len(self.alarms) + sum(map(bool, said)) + stopped
 
     @property
-    def trust_words(self) -> str:
+    def accuracy_summary(self) -> str:
         """Can the labels be trusted, in a sentence."""
         return (
-            accuracy_words(self.audits) if self.audits else _("No pair is labelled yet, so there is nothing to audit.")
+            describe_accuracy(self.audits)
+            if self.audits
+            else _("No pair is labelled yet, so there is nothing to audit.")
         )
 
     @property
-    def cost_words(self) -> str:
+    def cost_note(self) -> str:
         """What is not in the figures."""
         found = self.costs
         if found.calls_without_price:
@@ -156,22 +160,22 @@ class Dashboard:
         return ""
 
 
-def dashboard(collection: Collection, campaign: Campaign | None) -> Dashboard:
+def build_dashboard(collection: Collection, campaign: Campaign | None) -> Dashboard:
     """The home of `collection`, whose newest campaign is `campaign`."""
-    story = overview(collection, campaign)
-    stand = standing(collection, campaign)
-    waiting = decisions(
+    story = collection_overview(collection, campaign)
+    stand = cached_statistics(collection, campaign)
+    waiting = list_route_decisions(
         story.status,
         audits=stand.trust.audits,
         people=stand.people.people,
         conflicts=story.conflicts,
         skipped=story.skipped,
-        flips=canaries.flips(canaries.judges_of(campaign)),
+        flips=canaries.measure_flips(canaries.judges_of(campaign)),
     )
     alarms = tuple(
         {"decision": one, "address": address_of(one, collection)} for one in waiting if one.kind not in SAID_ABOVE
     )
-    return Dashboard(collection, story, stand, costs(collection, story.status), alarms, is_stale(stand))
+    return Dashboard(collection, story, stand, campaign_costs(collection, story.status), alarms, is_stale(stand))
 
 
 def address_of(decision: RouteDecision, collection: Collection) -> str:
@@ -183,7 +187,7 @@ def address_of(decision: RouteDecision, collection: Collection) -> str:
     return f"{address}?{decision.query}" if decision.query else address
 
 
-def accuracy_words(audits: Audits) -> str:
+def describe_accuracy(audits: Audits) -> str:
     """The audit in a sentence that names its population."""
     found = audits.overall
     if not audits.drawn:
@@ -214,14 +218,14 @@ def accuracy_words(audits: Audits) -> str:
     ) + (rest if audits.covered < 0.999 else "")
 
 
-def largest(routes: Sequence[RouteQuality]) -> list[RouteQuality]:
+def largest_routes(routes: Sequence[RouteQuality]) -> list[RouteQuality]:
     """Those with the most pairs, and all that are surely beyond the limit, in the order of the audit."""
     by_size = sorted(routes, key=lambda route: (route.verdict != "over", -route.population))
     kept = {route.key for place, route in enumerate(by_size) if place < MOST_ROUTES or route.verdict == "over"}
     return [route for route in routes if route.key in kept]
 
 
-def routes_words(routes: Sequence[RouteQuality], rest: int) -> str:
+def describe_routes(routes: Sequence[RouteQuality], rest: int) -> str:
     """What the picture shows, in a sentence or two."""
     known = sorted((route.accuracy.value, route.words) for route in routes if route.accuracy.value is not None)
     said = _("Of these routes, %(routes)s of %(routes2)s have no settled audit.") % {
@@ -278,7 +282,7 @@ def route_bar(route: RouteQuality) -> Bar:
     return Bar(route.words, found.value, found.low, found.high, None, _("not measured"), detail)
 
 
-def _flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], list[Link]]:
+def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], list[Link]]:
     """pairs -> debate -> label or people -> settled. Pairs whose debate agreed may still go to people (a conflict).
 
     `dropped`: labelled by the filter, without a debate.
@@ -318,5 +322,5 @@ def _flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], list[Lin
     return nodes, [link for link in (*first, *after, *people) if link.count > 0]
 
 
-def _at(when: Any) -> str:
+def _format_time(when: Any) -> str:
     return f"{timezone.localtime(when):%Y-%m-%d %H:%M}"

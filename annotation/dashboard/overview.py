@@ -14,8 +14,8 @@ from annotation.models import Assignment, Membership, Role, User
 from annotation.queue.skipped import skipped_by_all
 from corpus.models import Collection, Item
 from judges.campaigns import selectors
-from judges.campaigns.configurations import VOTED, panel_words
-from judges.costs.accounting import Paid, money, of_calls
+from judges.campaigns.configurations import VOTED, describe_panel
+from judges.costs.accounting import Paid, format_cost, of_calls
 from judges.models import Campaign, JudgeVersion, Tally, Work
 from judges.models.batches import Batch
 
@@ -86,7 +86,7 @@ class CollectionCard(Counted):
         return 100 * self.with_label // self.pairs if self.pairs else 0
 
 
-def cards(user: User) -> list[CollectionCard]:
+def list_collection_cards(user: User) -> list[CollectionCard]:
     """The collections that `user` may see, in four statements at most."""
     memberships = {m.collection_id: m for m in _own_memberships(user)}
     collections = Collection.objects.order_by("name")
@@ -97,8 +97,8 @@ def cards(user: User) -> list[CollectionCard]:
     campaigns: dict[int, list[Campaign]] = {collection.pk: [] for collection in seen}
     for campaign in Campaign.judging.filter(collection__in=admin).order_by("pk") if admin else []:
         campaigns[campaign.collection_id].append(campaign)
-    counts = _counters([campaign.pk for found in campaigns.values() for campaign in found])
-    return [_card(one, memberships.get(one.pk), one.pk in admin, campaigns[one.pk], counts) for one in seen]
+    counts = _load_counters([campaign.pk for found in campaigns.values() for campaign in found])
+    return [_build_card(one, memberships.get(one.pk), one.pk in admin, campaigns[one.pk], counts) for one in seen]
 
 
 def _own_memberships(user: User) -> Any:
@@ -106,7 +106,7 @@ def _own_memberships(user: User) -> Any:
     return user.memberships.filter(is_active=True).annotate(judged=done)
 
 
-def _counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
+def _load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
     counts: dict[int, dict[str, float]] = {pk: {} for pk in campaigns}
     rows = Tally.objects.filter(campaign__in=campaigns).values_list("campaign", "key").annotate(total=Sum("value"))
     for campaign, key, total in rows if campaigns else []:
@@ -114,7 +114,7 @@ def _counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
     return counts
 
 
-def _card(
+def _build_card(
     collection: Collection,
     membership: Any,
     sees_all: bool,
@@ -130,7 +130,7 @@ def _card(
         judged=membership.judged if membership else 0,
         counts=rows[-1].counts if rows else {},
         state=campaigns[-1].get_state_display() if campaigns else "",
-        waiting=sum(row.waiting for row in rows),
+        waiting=sum(row.unresolved_escalations for row in rows),
     )
 
 
@@ -149,10 +149,10 @@ class CampaignRow(Counted):
         if self.campaign.policy not in VOTED or not self.voters:
             return ""
         early = self.campaign.early_stop and self.campaign.policy == Campaign.Policy.ENSEMBLE
-        return panel_words(self.voters, self.campaign.majority, early_stop=early)
+        return describe_panel(self.voters, self.campaign.majority, early_stop=early)
 
     @property
-    def waiting(self) -> int:
+    def unresolved_escalations(self) -> int:
         """Escalated pairs that people did not settle yet."""
         return max(0, self.escalated - self._sum("settled") - self._sum("moved"))
 
@@ -189,7 +189,7 @@ class CampaignRow(Counted):
             "%(most)s of what counts against the budget is assumed: %(n)s answers did not say what they used.",
             n,
         )
-        return words % {"most": money(most), "n": f"{n:,}"}
+        return words % {"most": format_cost(most), "n": f"{n:,}"}
 
     @property
     def may_pause(self) -> bool:
@@ -207,9 +207,9 @@ class CampaignRow(Counted):
         return self.may_pause or self.may_resume
 
     @property
-    def has_lost_batch(self) -> bool:
+    def has_unconfirmed_batch(self) -> bool:
         """Nobody knows of one of its batches whether the provider began it."""
-        return any(batch.is_lost for batch in getattr(self.campaign, "out", []))
+        return any(batch.is_unconfirmed for batch in getattr(self.campaign, "out", []))
 
     @property
     def may_retry(self) -> bool:
@@ -221,7 +221,7 @@ def campaign_rows(collection: Collection, limit: int = 100) -> list[CampaignRow]
     """The newest campaigns of a collection with the batches that are out and who votes, in four statements."""
     out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
     found = list(Campaign.objects.filter(collection=collection).prefetch_related(out).order_by("-pk")[:limit])
-    counts = _counters([campaign.pk for campaign in found])
+    counts = _load_counters([campaign.pk for campaign in found])
     judges = JudgeVersion.objects.in_bulk({pk for campaign in found for pk in campaign.voters})
     return [
         CampaignRow(campaign, counts[campaign.pk], tuple(judges[pk] for pk in campaign.voters if pk in judges))
@@ -258,23 +258,23 @@ def own_work(membership: Membership) -> OwnWork:
         judged=counts["judged"],
         skipped=counts["skipped"],
         has_open=bool(counts["has_open"]),
-        waiting=_waiting_for(membership),
-        conflicts=conflicts(membership.collection) if membership.role >= Role.ADJUDICATOR else 0,
+        waiting=_count_open_tasks(membership),
+        conflicts=count_conflicts(membership.collection) if membership.role >= Role.ADJUDICATOR else 0,
     )
 
 
-def _waiting_for(membership: Membership) -> int:
+def _count_open_tasks(membership: Membership) -> int:
     mine = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
     free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
     return free.filter(~Exists(mine)).order_by()[:MANY].count()
 
 
-def conflicts(collection: Collection) -> int:
+def count_conflicts(collection: Collection) -> int:
     """Items that wait for an adjudicator, exact up to MANY."""
-    return len(_conflicts(collection))
+    return len(_list_conflicts(collection))
 
 
-def _conflicts(collection: Collection) -> list[tuple[int | None, str]]:
+def _list_conflicts(collection: Collection) -> list[tuple[int | None, str]]:
     """Campaign and reason of each."""
     found = Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()
     return list(found.values_list("campaign", "reason")[:MANY])
@@ -365,7 +365,7 @@ class CollectionOverview:
         return [Share(key, _("round %(key)s") % {"key": key}, int(n)) for key, n in sorted(found) if n]
 
     @property
-    def in_words(self) -> str:
+    def flow_summary(self) -> str:
         """The picture as a sentence."""
         s = self.status
         return _(
@@ -386,10 +386,10 @@ class CollectionOverview:
         return self.campaign is not None and self.campaign.state == Campaign.State.RUNNING
 
 
-def overview(collection: Collection, campaign: Campaign | None) -> CollectionOverview:
+def collection_overview(collection: Collection, campaign: Campaign | None) -> CollectionOverview:
     """Everything on an admin's home, from counters, and the last failures by their index."""
-    status = selectors.status(collection, campaign)
-    disputed = _conflicts(collection)
+    status = selectors.campaign_status(collection, campaign)
+    disputed = _list_conflicts(collection)
     number = campaign.pk if campaign else None
     return CollectionOverview(
         status=status,
@@ -397,27 +397,27 @@ def overview(collection: Collection, campaign: Campaign | None) -> CollectionOve
         conflicts=len(disputed),
         own_conflicts=sum(one == number and reason != Item.Reason.AUDIT for one, reason in disputed),
         skipped=skipped_by_all(collection).count(),
-        others=_others(collection, campaign) if campaign else (),
+        others=_count_other_tasks(collection, campaign) if campaign else (),
         judging=collection.memberships.filter(is_active=True, user__is_active=True, paused_at=None).count(),
-        failures=_failures(campaign) if campaign and status["failed"] else [],
+        failures=_newest_failures(campaign) if campaign and status["failed"] else [],
         latency=selectors.latency_medians(campaign) if campaign else None,
-        pairs=0 if campaign else _candidates(collection),
+        pairs=0 if campaign else _count_candidates(collection),
         at=timezone.now(),
     )
 
 
-def _candidates(collection: Collection) -> int:
+def _count_candidates(collection: Collection) -> int:
     found = collection.pair_set.filter(is_candidate=True, query__is_current=True, document__is_current=True)
     return found.order_by()[: MANY + 1].count()
 
 
-def _others(collection: Collection, campaign: Campaign) -> tuple[Share, ...]:
+def _count_other_tasks(collection: Collection, campaign: Campaign) -> tuple[Share, ...]:
     """The queue holds items of all campaigns; the newest one's counters know only its own."""
     waiting = Item.objects.filter(collection=collection, state=Item.State.OPEN).exclude(campaign=campaign.pk)
     reasons = Counter(waiting.order_by().values_list("reason", flat=True)[:MANY])
     return tuple(Share(reason, str(Item.Reason(reason).label), n) for reason, n in reasons.most_common())
 
 
-def _failures(campaign: Campaign, limit: int = 5) -> list[Work]:
+def _newest_failures(campaign: Campaign, limit: int = 5) -> list[Work]:
     failed = Work.objects.filter(campaign=campaign, state=Work.State.FAILED)
     return list(failed.select_related("pair__query", "pair__document").order_by("-id")[:limit])

@@ -11,15 +11,15 @@ site_urls = [
     path("collections/new/", site.new_collection, name="new_collection"),
     path("people/", site_people.people, name="site_people"),
     path("people/<int:user>/password/", site_people.password_link, name="password_link"),
-    path("people/<int:user>/<slug:act>/", site_people.control, name="control_person"),
+    path("people/<int:user>/<slug:act>/", site_people.control_account, name="control_person"),
 ]
 
 collection_urls = [
     path("", collection.home, name="collection"),
     path("import/", imports.import_files, name="import"),
     path("settings/", settings.settings, name="settings"),
-    path("settings/money/", settings.money_settings, name="money_settings"),
-    path("settings/arms/", settings.arms_settings, name="arms_settings"),
+    path("settings/money/", settings.cost_settings, name="money_settings"),
+    path("settings/arms/", settings.arm_settings, name="arms_settings"),
     path("settings/preset/", settings.apply_preset, name="apply_preset"),
     path("settings/instruction/", settings.instruction, name="instruction"),
     path("settings/guidelines/", settings.guidelines_editor, name="guidelines_editor"),

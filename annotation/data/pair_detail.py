@@ -6,7 +6,7 @@ from functools import cached_property
 from django.utils.translation import gettext as _
 
 from annotation.data import pairs
-from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, highlight, text_of
+from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, highlight_spans, text_of
 from annotation.models import Assignment
 from corpus.models import Judgment, Label, Pair, Target
 from judges.campaigns import selectors
@@ -52,7 +52,7 @@ class Evidence:
     @cached_property
     def highlighted(self) -> list[Stretch]:
         """The document\'s text, cut where its quoted sentences begin and end."""
-        return highlight(self.pair.document.text, self.debate.spans)
+        return highlight_spans(self.pair.document.text, self.debate.spans)
 
     @property
     def votes(self) -> list[Attempt]:
@@ -79,23 +79,23 @@ class Evidence:
         return sum(known) if len(known) == len(costs) else None
 
 
-def of(pair: Pair) -> Evidence:
+def load_pair_detail(pair: Pair) -> Evidence:
     """All of it, in a fixed number of statements."""
     work = list(pair.work.select_related("campaign").order_by("-campaign"))
     return Evidence(
         pair=pair,
         label=pair.labels.filter(aspect=None).first(),
         work=work,
-        debate=debate_of(_turns(selectors.debate_of(pair))),
+        debate=debate_of(_debate_turns(selectors.debate_of(pair))),
         latency=selectors.latency_of(pair, work[0].campaign) if work else None,
         attempts=selectors.attempts_of(pair),
-        judgments=list(pairs.judgments(pair)),
-        assignments=list(pairs.assignments(pair)),
+        judgments=list(pairs.list_judgments(pair)),
+        assignments=list(pairs.list_assignments(pair)),
         targets=list(pair.targets.select_related("withdrawn_by").order_by("-version")),
     )
 
 
-def _turns(rounds: list[DebateRound]) -> list[dict[str, object]]:
+def _debate_turns(rounds: list[DebateRound]) -> list[dict[str, object]]:
     """The turns that brought a verdict, as a debate is made of."""
     sides = [(r, side, said) for r in rounds for side, said in (("for", r.for_turn), ("against", r.against_turn))]
     return [

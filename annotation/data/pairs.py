@@ -104,17 +104,17 @@ class PairRow:
     gold: int | None
 
 
-def page(
+def load_page(
     collection: Collection, filters: PairFilters, *, campaign: Campaign | None, after: int = 0, before: int = 0
 ) -> dict[str, Any]:
     """One page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
-    found = matching(collection, filters, campaign=campaign)
+    found = matching_pairs(collection, filters, campaign=campaign)
     if before:
-        rows = list(_columns(found.filter(pk__lt=before).order_by("-pk"))[: PAGE + 1])
+        rows = list(_select_columns(found.filter(pk__lt=before).order_by("-pk"))[: PAGE + 1])
         more, rows = len(rows) > PAGE, rows[:PAGE][::-1]
         earlier, later = more, True
     else:
-        rows = list(_columns(found.filter(pk__gt=after).order_by("pk"))[: PAGE + 1])
+        rows = list(_select_columns(found.filter(pk__gt=after).order_by("pk"))[: PAGE + 1])
         earlier, later, rows = after > 0, len(rows) > PAGE, rows[:PAGE]
     total = found.order_by()[: COUNTED + 1].count()
     return {
@@ -126,7 +126,7 @@ def page(
     }
 
 
-def matching(collection: Collection, filters: PairFilters, *, campaign: Campaign | None) -> QuerySet[Pair]:
+def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Campaign | None) -> QuerySet[Pair]:
     """The pairs that all filters let through. A value that means nothing lets none through.
 
     Pairs that only an imported grade names are no candidates for judging: they show when grades are asked for.
@@ -139,18 +139,18 @@ def matching(collection: Collection, filters: PairFilters, *, campaign: Campaign
     elif not filters.gold:
         found = found.filter(is_candidate=True)
     for condition in (
-        _text(collection, filters.q),
-        _state(collection, filters, campaign),
-        _route(filters, campaign),
+        _text_condition(collection, filters.q),
+        _state_condition(collection, filters, campaign),
+        _route_condition(filters, campaign),
         of_cell(campaign, filters.cross),
-        _label(filters),
-        _gold(filters),
+        _label_condition(filters),
+        _gold_condition(filters),
     ):
         found = found.filter(condition)
     return found
 
 
-def _text(collection: Collection, q: str) -> Q:
+def _text_condition(collection: Collection, q: str) -> Q:
     """Words of the query, the id of the query, or the id of the document.
 
     Texts and documents are looked up first and pairs by their keys: as one condition over three tables a million
@@ -168,14 +168,14 @@ def _text(collection: Collection, q: str) -> Q:
     return condition | Q(document__in=documents) if documents else condition
 
 
-def _state(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> Q:
+def _state_condition(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> Q:
     state, reason = filters.state, filters.reason
     if state == "new":
         return ~Q(Exists(Work.objects.filter(pair=OuterRef("pk"))))
     if state == "skipped":
         return Q(pk__in=skipped_by_all(collection).values("pair"))
     if state in ITEM_STATES or (reason == Item.Reason.AUDIT and not state):
-        return Q(pk__in=_items(collection, filters))
+        return Q(pk__in=_item_pairs(collection, filters))
     work: dict[str, object] = {}
     if state:
         work["state"] = state
@@ -190,14 +190,14 @@ def _state(collection: Collection, filters: PairFilters, campaign: Campaign | No
     return Q(pk__in=Work.objects.filter(campaign=campaign, **work).values("pair")) if campaign else Q(pk__in=[])
 
 
-def _route(filters: PairFilters, campaign: Campaign | None) -> Q:
+def _route_condition(filters: PairFilters, campaign: Campaign | None) -> Q:
     drawn = Audit.objects.filter(campaign=campaign, stratum=filters.route)
     return Q(pk__in=drawn.values("pair")) if filters.route else Q()
 
 
-def _items(collection: Collection, filters: PairFilters) -> QuerySet[Any]:
+def _item_pairs(collection: Collection, filters: PairFilters) -> QuerySet[Any]:
     """Pairs of items; of one campaign when the filters name it."""
-    items = (_standing(filters.state) if filters.state else Item.objects.all()).filter(collection=collection)
+    items = (_items_in_state(filters.state) if filters.state else Item.objects.all()).filter(collection=collection)
     if filters.reason:
         items = items.filter(reason=filters.reason)
     if filters.campaign.isdecimal():
@@ -205,7 +205,7 @@ def _items(collection: Collection, filters: PairFilters) -> QuerySet[Any]:
     return items.values("pair")
 
 
-def _label(filters: PairFilters) -> Q:
+def _label_condition(filters: PairFilters) -> Q:
     labels = Label.objects.filter(pair=OuterRef("pk"), aspect=None)
     condition = Q()
     if filters.label == "none":
@@ -217,12 +217,12 @@ def _label(filters: PairFilters) -> Q:
     return condition
 
 
-def _gold(filters: PairFilters) -> Q:
+def _gold_condition(filters: PairFilters) -> Q:
     gold = CurrentJudgment.objects.filter(pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE)
     return {"": Q(), "yes": Q(Exists(gold)), "no": ~Q(Exists(gold))}.get(filters.gold, Q(pk__in=[]))
 
 
-def _columns(found: QuerySet[Pair]) -> QuerySet[Pair, Any]:
+def _select_columns(found: QuerySet[Pair]) -> QuerySet[Pair, Any]:
     return found.values(
         "pk",
         "query__external_id",
@@ -237,7 +237,7 @@ def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None, *, asked:
     """Where the pairs of one page stand, in four statements. Who asked for a state of people sees that state."""
     pairs = [row["pk"] for row in rows]
     work = {w.pair_id: w for w in Work.objects.filter(campaign=campaign, pair__in=pairs)} if campaign else {}
-    items = {item.pair_id: item for item in _standing(asked).filter(pair__in=pairs).order_by("pk")}
+    items = {item.pair_id: item for item in _items_in_state(asked).filter(pair__in=pairs).order_by("pk")}
     if asked in ITEM_STATES:
         work = {pair: row for pair, row in work.items() if pair not in items}
     labels = {label.pair_id: label for label in Label.objects.filter(pair__in=pairs, aspect=None)}
@@ -246,17 +246,17 @@ def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None, *, asked:
         .order_by("pk")
         .values_list("pair", "grade")
     )
-    return [_row(row, work.get(row["pk"]), items.get(row["pk"]), labels.get(row["pk"]), gold) for row in rows]
+    return [_build_row(row, work.get(row["pk"]), items.get(row["pk"]), labels.get(row["pk"]), gold) for row in rows]
 
 
-def _standing(state: str) -> QuerySet[Item]:
+def _items_in_state(state: str) -> QuerySet[Item]:
     """Items in a state; what waits for an adjudicator is open, too. Any state but withdrawn unless one is asked for."""
     if state == "open":
         return Item.objects.filter(state__in=[Item.State.OPEN, Item.State.CONFLICT])
     return Item.objects.filter(state=state) if state in ITEM_STATES else Item.objects.exclude(state="withdrawn")
 
 
-def _row(
+def _build_row(
     row: dict[str, Any], work: Work | None, item: Item | None, label: Label | None, gold: dict[int, int]
 ) -> PairRow:
     people = item if item and (not work or work.state == "escalated") else None
@@ -275,11 +275,11 @@ def _row(
     )
 
 
-def judgments(pair: Pair) -> QuerySet[Judgment]:
+def list_judgments(pair: Pair) -> QuerySet[Judgment]:
     """Every judgment ever given on a pair, withdrawn ones too, oldest first."""
     return pair.judgments.select_related("assessor", "supersedes", "superseded_by").order_by("pk")
 
 
-def assignments(pair: Pair) -> QuerySet[Assignment]:
+def list_assignments(pair: Pair) -> QuerySet[Assignment]:
     """Who had the pair, and what came of it besides a grade: skips and flags."""
     return Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item").order_by("lent_at")

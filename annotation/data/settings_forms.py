@@ -17,7 +17,7 @@ BUDGET: dict[str, Any] = {"required": False, "min_value": 0, "max_value": HIGHES
 """As the command has them."""
 
 
-class MoneyForm(forms.Form):
+class CostSettingsForm(forms.Form):
     """An empty field takes the value away."""
 
     hourly_rate = forms.FloatField(
@@ -37,28 +37,28 @@ class MoneyForm(forms.Form):
     )
 
     @classmethod
-    def of(cls, collection: Collection) -> "MoneyForm":
+    def of(cls, collection: Collection) -> "CostSettingsForm":
         """Filled with what holds."""
         return cls(initial={name: getattr(collection, name) for name in NAMES})
 
 
-def _weight(label: Any, help_text: Any) -> forms.IntegerField:
+def _weight_field(label: Any, help_text: Any) -> forms.IntegerField:
     return forms.IntegerField(min_value=0, max_value=HIGHEST, label=label, help_text=help_text)
 
 
-class ArmsForm(forms.Form):
+class ArmWeightsForm(forms.Form):
     """How often each arm comes."""
 
-    shown = _weight(_("Debate shown"), _("The debate stands beside the text from the start."))
-    hidden = _weight(_("Debate hidden"), _("Query and document alone."))
-    reveal = _weight(
+    shown = _weight_field(_("Debate shown"), _("The debate stands beside the text from the start."))
+    hidden = _weight_field(_("Debate hidden"), _("Query and document alone."))
+    reveal = _weight_field(
         _("First vote, then the debate"), _("A vote on query and document alone, then the debate, then the final vote.")
     )
 
     NAMES: ClassVar = {"shown": shown.label, "hidden": hidden.label, "reveal": reveal.label}
 
     @classmethod
-    def of(cls, collection: Collection) -> "ArmsForm":
+    def of(cls, collection: Collection) -> "ArmWeightsForm":
         """Filled with what holds."""
         return cls(initial={arm: collection.arms.get(arm, 0) for arm in ARMS})
 
@@ -73,6 +73,6 @@ class ArmsForm(forms.Form):
         return self.cleaned_data
 
     @property
-    def arms(self) -> dict[str, int]:
+    def weights(self) -> dict[str, int]:
         """As the collection keeps them."""
         return {arm: self.cleaned_data[arm] for arm in ARMS}

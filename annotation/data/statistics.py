@@ -9,8 +9,8 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from corpus.models import Collection
-from corpus.search.text import words
-from judges.campaigns.selectors import campaigns_of, filtered, status
+from corpus.search.text import tokenize_text
+from judges.campaigns.selectors import campaign_status, campaigns_of, count_filtered
 
 SAMPLE = 1_000
 """Texts of each kind whose words are counted."""
@@ -81,18 +81,18 @@ def statistics_of(collection: Collection) -> Statistics:
     key = f"statistics:{collection.pk}:{get_language()}"  # it holds words
     found: Statistics | None = cache.get(key)
     if found is None:
-        found = _statistics(collection)
+        found = _compute_statistics(collection)
         cache.set(key, found, KEPT_S)
     return found
 
 
-def _statistics(collection: Collection) -> Statistics:
+def _compute_statistics(collection: Collection) -> Statistics:
     with connection.cursor() as cursor:
         cursor.execute(COUNTS, {"c": collection.pk, "relevant_from": collection.relevant_from})
         documents, queries, answers, answered, pairs, asked, scored, labelled, judged, relevant = cursor.fetchone()
     campaign = campaigns_of(collection).first()
-    document = status(collection, campaign)
-    dropped = filtered(campaign) if campaign and campaign.protocol.get("filter") else None
+    document = campaign_status(collection, campaign)
+    dropped = count_filtered(campaign) if campaign and campaign.protocol.get("filter") else None
     return Statistics(
         documents,
         queries,
@@ -102,27 +102,27 @@ def _statistics(collection: Collection) -> Statistics:
         scored,
         documents_a_query=pairs / asked if asked else None,
         answers_a_query=float(answers) / queries if queries else None,
-        words_a_query=_mean_words(collection, "query", "text", queries),
-        words_a_document=_mean_words(collection, "document", "title || ' ' || text", documents),
-        words_an_answer=_mean_words(collection, "query", "unnest(answers)", answered),
+        words_a_query=_mean_word_count(collection, "query", "text", queries),
+        words_a_document=_mean_word_count(collection, "document", "title || ' ' || text", documents),
+        words_an_answer=_mean_word_count(collection, "query", "unnest(answers)", answered),
         relevant_a_query=float(relevant) / judged if judged else None,
         queries_labelled=judged,
         sampled=max(documents, queries) > SAMPLE,
         campaign=document["campaign"],
-        funnel=tuple(_funnel(pairs, document, dropped)),
+        funnel=tuple(_build_funnel(pairs, document, dropped)),
     )
 
 
-def _mean_words(collection: Collection, table: str, text: str, rows: int) -> float | None:
+def _mean_word_count(collection: Collection, table: str, text: str, rows: int) -> float | None:
     """Of about SAMPLE texts, chosen by the hash of their ids: the same ones each time."""
     with connection.cursor() as cursor:
         values = {"c": collection.pk, "every": max(1, rows // SAMPLE)}
         cursor.execute(TEXTS.format(table=table, text=text), values)
-        counts = [len(words(text)) for (text,) in cursor]
+        counts = [len(tokenize_text(text)) for (text,) in cursor]
     return sum(counts) / len(counts) if counts else None
 
 
-def _funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> list[CandidateStep]:
+def _build_funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> list[CandidateStep]:
     """Candidates, those that the newest campaign took, and who agreed and who is open after each round of a debate.
 
     `dropped`: pairs that the filter labelled, so that no debate knows them; None where the campaign has no filter.

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 from annotation import guidelines
 from annotation.audit_log.recording import record
 from annotation.models import InstructionVersion, User
-from corpus.collections.task_order import change_overlap, reprioritise
+from corpus.collections.task_order import change_overlap, reprioritise_tasks
 from corpus.errors import BadInput
 from corpus.models import Collection
 
@@ -62,7 +62,7 @@ def write_instruction(*, collection: Collection, text: str, author: User, base: 
         version = 1
         InstructionVersion.objects.create(collection=held, version=version, text=before)
     InstructionVersion.objects.create(collection=held, version=version + 1, text=text, written_by=author)
-    with guidelines.redefining(held, author):
+    with guidelines.record_redefinition(held, author):
         Collection.objects.filter(pk=held.pk).update(instruction=text)
     record(author, "settings.instruction", collection, version=version + 1)
     return version + 1
@@ -79,20 +79,22 @@ def write_guidelines(*, collection: Collection, text: str, author: User, base: i
 
 
 @transaction.atomic
-def configure(*, collection: Collection, changed: Sequence[str], by: User | None = None) -> None:
+def save_settings(*, collection: Collection, changed: Sequence[str], by: User | None = None) -> None:
     """Save changed settings; another order or overlap holds for what waits already, too."""
     if not changed:
         return
-    with guidelines.redefining(collection, by):
+    with guidelines.record_redefinition(collection, by):
         collection.save(update_fields=list(changed))
-    record(by, "settings.changed", collection, **{name: _plain(getattr(collection, name)) for name in changed})
+    record(
+        by, "settings.changed", collection, **{name: _shorten_setting(getattr(collection, name)) for name in changed}
+    )
     if "order" in changed:
-        reprioritise(collection)
+        reprioritise_tasks(collection)
     if "overlap" in changed:
         change_overlap(collection, collection.overlap)
 
 
-def _plain(value: Any) -> Any:
+def _shorten_setting(value: Any) -> Any:
     """A setting as the audit log keeps it: long texts have versions of their own."""
     return value[:200] if isinstance(value, str) else value
 

@@ -7,13 +7,13 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import choose, known_assessors, options_of
+from annotation.agreement.assessments import choose_assessors, known_assessors, options_of
 from annotation.agreement.measures import Pairwise, Statistic
-from annotation.agreement.page import MEASURES, RESAMPLES, words
+from annotation.agreement.page import MEASURES, RESAMPLES, format_statistic
 from annotation.agreement.report import agreement_report, of_itself
 from annotation.agreement.resampling import MISSING
 from annotation.data.pairs import PairFilters
-from charts import Chart, heat
+from charts import Chart, draw_heatmap
 from corpus.errors import BadInput
 from corpus.models import Collection
 
@@ -55,7 +55,7 @@ class Two:
         return [(_(label), getattr(self.measured, name)) for name, label in MEASURES.items()]
 
 
-def compare(collection: Collection, filters: PairFilters) -> Two:
+def compare_assessors(collection: Collection, filters: PairFilters) -> Two:
     """Measure the two that `filters` names; `cell` says what of their grades is compared
     (annotation.agreement.assessments).
 
@@ -65,10 +65,12 @@ def compare(collection: Collection, filters: PairFilters) -> Two:
         raise BadInput(_("%(a)s: an assessor cannot be compared with themself; name two") % {"a": filters.a})
     kind, binarize, population = options_of(filters.cell or "disagree")
     known = known_assessors(collection)
-    chosen = [choose(known, names=[name])[0] for name in (filters.a, filters.b)]
+    chosen = [choose_assessors(known, names=[name])[0] for name in (filters.a, filters.b)]
     report = agreement_report(collection, chosen, binarize=binarize, bootstrap=RESAMPLES, population=population)
     place = {one.name: row for row, one in enumerate(report.found.assessors)}
-    counts = _counts(report.found.grades[[place[filters.a], place[filters.b]]], 1 if binarize else collection.grades)
+    counts = _cross_table(
+        report.found.grades[[place[filters.a], place[filters.b]]], 1 if binarize else collection.grades
+    )
     rest = f"{f':{binarize}' if binarize else ''}{':escalated' if population == 'escalated' else ''}"
     (measured,) = report.measures.pairwise
     grades = (
@@ -86,7 +88,7 @@ def compare(collection: Collection, filters: PairFilters) -> Two:
         "n": f"{measured.n:,}",
         "over": over,
         "int": f"{int(np.trace(counts)):,}",
-        "words": words(measured.kappa),
+        "words": format_statistic(measured.kappa),
     }
     summary = " ".join([summary, *of_itself(report)])
     return Two(
@@ -95,26 +97,26 @@ def compare(collection: Collection, filters: PairFilters) -> Two:
         measured=measured,
         grades=grades,
         rows=tuple(
-            (grades[x], tuple(_crossing(filters, counts, x, y, kind, rest) for y in range(len(grades))))
+            (grades[x], tuple(_build_crossing(filters, counts, x, y, kind, rest) for y in range(len(grades))))
             for x in range(len(grades))
         ),
         population=over,
         summary=summary,
-        shown=_shown(filters, kind, grades),
-        disagree=_query(filters, f"disagree{rest}"),
-        query=_query(filters, filters.cell),
-        chart=_chart(filters, counts, grades, summary, collection.name),
+        shown=_describe_pairs(filters, kind, grades),
+        disagree=_build_query(filters, f"disagree{rest}"),
+        query=_build_query(filters, filters.cell),
+        chart=_draw_chart(filters, counts, grades, summary, collection.name),
     )
 
 
-def _counts(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]:
+def _cross_table(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]:
     """a's grades x b's grades, over pairs that both graded."""
     first, second = (row[(grades != MISSING).all(axis=0)].astype(np.int64) for row in grades)
     size = highest + 1
     return np.bincount(first * size + second, minlength=size * size).reshape(size, size)
 
 
-def _crossing(filters: PairFilters, counts: NDArray[np.int64], x: int, y: int, kind: str, rest: str) -> Crossing:
+def _build_crossing(filters: PairFilters, counts: NDArray[np.int64], x: int, y: int, kind: str, rest: str) -> Crossing:
     cell = f"{x}x{y}"
     said = _("%(a)s %(x)s, %(b)s %(y)s: %(counts)s pairs") % {
         "a": filters.a,
@@ -123,14 +125,14 @@ def _crossing(filters: PairFilters, counts: NDArray[np.int64], x: int, y: int, k
         "y": y,
         "counts": f"{counts[x, y]:,}",
     }
-    return Crossing(int(counts[x, y]), _query(filters, cell + rest), x == y, kind == cell, said)
+    return Crossing(int(counts[x, y]), _build_query(filters, cell + rest), x == y, kind == cell, said)
 
 
-def _query(filters: PairFilters, cell: str) -> str:
+def _build_query(filters: PairFilters, cell: str) -> str:
     return urlencode({"a": filters.a, "b": filters.b, **({"cell": cell} if cell else {})})
 
 
-def _shown(filters: PairFilters, kind: str, grades: tuple[str, ...]) -> str:
+def _describe_pairs(filters: PairFilters, kind: str, grades: tuple[str, ...]) -> str:
     x, cross, y = kind.partition("x")
     if cross and int(x) < len(grades) and int(y) < len(grades):
         return _("Pairs that %(a)s graded %(grades)s and %(b)s %(grades2)s") % {
@@ -144,9 +146,11 @@ def _shown(filters: PairFilters, kind: str, grades: tuple[str, ...]) -> str:
     )
 
 
-def _chart(filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str) -> Chart:
+def _draw_chart(
+    filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str
+) -> Chart:
     rows = {f"{filters.a}: {grade}": [float(n) for n in counts[x]] for x, grade in enumerate(grades)}
-    return heat(
+    return draw_heatmap(
         "cross-table",
         _("Grades of %(a)s and %(b)s") % {"a": filters.a, "b": filters.b},
         rows,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from annotation.agreement.measures import Statistic
-from annotation.experiments.votes import Vote, share
+from annotation.experiments.votes import Vote, share_statistic
 from charts.phrases import gettext_noop
 
 NO_RIGHT = gettext_noop("no first vote was right")
@@ -70,13 +70,13 @@ def flip_table(found: Sequence[Both]) -> FlipTable:
     sides = {"for": [one for one in found if not one.first], "against": [one for one in found if one.first]}
     people = {person: [one for one in found if one.person == person] for person in sorted({o.person for o in found})}
     return FlipTable(
-        all=flips(found),
-        by_side={side: flips(some) for side, some in sides.items()},
-        by_person={person: flips(some) for person, some in people.items()},
+        all=count_flips(found),
+        by_side={side: count_flips(some) for side, some in sides.items()},
+        by_person={person: count_flips(some) for person, some in people.items()},
     )
 
 
-def flips(found: Sequence[Both]) -> Flips:
+def count_flips(found: Sequence[Both]) -> Flips:
     """Counts and shares of some votes."""
     known = [one for one in found if one.truth is not None]
     right = [one for one in known if one.first is one.truth]
@@ -90,7 +90,7 @@ def flips(found: Sequence[Both]) -> Flips:
         right_wrong=sum(to_wrong),
         wrong_right=sum(to_right),
         wrong_wrong=len(to_right) - sum(to_right),
-        flipped=share([one.first is not one.final for one in found], NO_PAIR),
-        right_to_wrong=share(to_wrong, NO_RIGHT),
-        wrong_to_right=share(to_right, NO_WRONG),
+        flipped=share_statistic([one.first is not one.final for one in found], NO_PAIR),
+        right_to_wrong=share_statistic(to_wrong, NO_RIGHT),
+        wrong_to_right=share_statistic(to_right, NO_WRONG),
     )

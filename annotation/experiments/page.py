@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy
 from annotation.agreement.measures import Statistic
 from annotation.experiments.flips import Flips
 from annotation.experiments.paired import PairedRow
-from annotation.experiments.report import Arms, StudyFound
+from annotation.experiments.report import DebateEffect, StudyFound
 from annotation.experiments.votes import ArmVotes
-from charts import Bar, Chart, bars
+from charts import Bar, Chart, draw_bars
 
 MOMENTS = {
     "hidden": gettext_lazy("Debate hidden"),
@@ -56,7 +56,7 @@ class StudyShown:
 class ExperimentPage:
     """Everything of the page."""
 
-    found: Arms
+    found: DebateEffect
     sides: tuple[SideRow, ...]
     flips: tuple[FlipRow, ...]
     people: tuple[FlipRow, ...]
@@ -69,7 +69,7 @@ class ExperimentPage:
         return [*self.charts.values(), *(one.chart for one in self.studies)]
 
 
-def page(found: Arms, studies: Iterable[StudyFound], source: str) -> ExperimentPage:
+def build_page(found: DebateEffect, studies: Iterable[StudyFound], source: str) -> ExperimentPage:
     """Tables and charts; `source` stands under every picture that is saved."""
     timed = found.times.by_moment
     sides = tuple(SideRow(str(MOMENTS[s.moment.key]), s, timed[s.moment.key]) for s in found.sides)
@@ -83,34 +83,34 @@ def page(found: Arms, studies: Iterable[StudyFound], source: str) -> ExperimentP
         sides=sides,
         flips=flips,
         people=tuple(sorted(people, key=lambda row: row.name)),
-        studies=tuple(_study(one, source) for one in studies),
-        charts=_charts(sides, flips, source),
+        studies=tuple(_build_study(one, source) for one in studies),
+        charts=_draw_charts(sides, flips, source),
     )
 
 
-def _charts(sides: tuple[SideRow, ...], flips: tuple[FlipRow, ...], source: str) -> dict[str, Chart]:
+def _draw_charts(sides: tuple[SideRow, ...], flips: tuple[FlipRow, ...], source: str) -> dict[str, Chart]:
     return {
-        "accuracy": bars(
+        "accuracy": draw_bars(
             "accuracy",
             _("Right votes by what was read"),
-            [_bar(row.name, row.side.accuracy) for row in sides],
+            [_build_bar(row.name, row.side.accuracy) for row in sides],
             x=_("share"),
             high=1.0,
             source=source,
         ),
-        "agreement": bars(
+        "agreement": draw_bars(
             "agreement",
             _("Agreement by what was read"),
-            [_bar(row.name, row.side.agreement) for row in sides],
+            [_build_bar(row.name, row.side.agreement) for row in sides],
             x=_("Krippendorff's alpha (nominal), relevant or not"),
             high=1.0,
             source=source,
         ),
-        "flips": bars(
+        "flips": draw_bars(
             "flips",
             _("Minds that the debate changed"),
             [
-                _bar(f"{row.name}: {name}", value)
+                _build_bar(f"{row.name}: {name}", value)
                 for row in flips
                 for name, value in (
                     (_("right to wrong"), row.flips.right_to_wrong),
@@ -121,27 +121,27 @@ def _charts(sides: tuple[SideRow, ...], flips: tuple[FlipRow, ...], source: str)
             high=1.0,
             source=source,
         ),
-        "seconds": bars(
+        "seconds": draw_bars(
             "seconds",
             _("Seconds for a vote"),
-            [_bar(row.name, row.seconds) for row in sides],
+            [_build_bar(row.name, row.seconds) for row in sides],
             x=_("median seconds"),
             source=source,
         ),
     }
 
 
-def _study(found: StudyFound, source: str) -> StudyShown:
+def _build_study(found: StudyFound, source: str) -> StudyShown:
     table = found.table
     rows = (
         (_("Without the debate"), table.hidden, False),
         (_("With the debate"), table.shown, False),
         (_("Difference"), table.difference, True),
     )
-    chart = bars(
+    chart = draw_bars(
         f"study-{found.study.pk}",
         _("Balanced accuracy in study %(study)s") % {"study": found.study.pk},
-        [_bar(name, row.balanced) for name, row, is_difference in rows if not is_difference],
+        [_build_bar(name, row.balanced) for name, row, is_difference in rows if not is_difference],
         x=_("balanced accuracy of the majority"),
         high=1.0,
         source=source,
@@ -149,5 +149,5 @@ def _study(found: StudyFound, source: str) -> StudyShown:
     return StudyShown(found, rows, chart)
 
 
-def _bar(name: str, one: Statistic) -> Bar:
+def _build_bar(name: str, one: Statistic) -> Bar:
     return Bar(name, one.value, one.low, one.high, one.n, words=_("undefined"))

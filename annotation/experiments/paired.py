@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from annotation.agreement.measures import ONE_GRADE, Statistic
 from annotation.agreement.resampling import Floats
-from annotation.experiments.votes import NO_BOTH, NO_CLASS, RESAMPLES, Measure, estimate, ratio, share
+from annotation.experiments.votes import (
+    NO_BOTH,
+    NO_CLASS,
+    RESAMPLES,
+    Measure,
+    bootstrap_statistic,
+    safe_ratio,
+    share_statistic,
+)
 from charts.phrases import gettext_noop
 
 NO_PAIR = gettext_noop("no pair has all votes of both groups yet")
@@ -76,108 +84,123 @@ def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = 
     full = [one for one in found if len(one.hidden.votes) == len(one.shown.votes) == overlap]
     known = [one for one in full if one.truth is not None]
     decided = [one for one in known if one.hidden.majority is not None and one.shown.majority is not None]
-    hidden, shown = (_row(full, decided, name, overlap, bootstrap) for name in ("hidden", "shown"))
+    hidden, shown = (_build_row(full, decided, name, overlap, bootstrap) for name in ("hidden", "shown"))
     return PairedTable(
         pairs=len(full),
         known=len(known),
         ties=len(known) - len(decided),
         hidden=hidden,
         shown=shown,
-        difference=_difference(full, decided, overlap, bootstrap),
+        difference=_difference_row(full, decided, overlap, bootstrap),
     )
 
 
-def _row(
+def _build_row(
     full: Sequence[JudgedPair], decided: Sequence[JudgedPair], name: str, overlap: int, bootstrap: int
 ) -> PairedRow:
-    yes, no = ([_cell(one, name).majority for one in decided if one.truth is truth] for truth in (True, False))
+    yes, no = ([_arm_cell(one, name).majority for one in decided if one.truth is truth] for truth in (True, False))
     timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
     return PairedRow(
-        fleiss=_estimate(fleiss([_cell(one, name) for one in full]), full, _why(full, overlap), bootstrap),
-        recall_not=share([said is False for said in no], NO_CLASS if decided else NO_GOLD),
-        recall_relevant=share([said is True for said in yes], NO_CLASS if decided else NO_GOLD),
-        balanced=_estimate(balanced(decided, name), decided, NO_BOTH if decided else NO_GOLD, bootstrap),
-        seconds=_estimate(_middle([median(_cell(o, name).seconds) for o in timed]), timed, NO_TIME, bootstrap),
+        fleiss=_estimate_measure(
+            fleiss_kappa([_arm_cell(one, name) for one in full]), full, _why_undefined(full, overlap), bootstrap
+        ),
+        recall_not=share_statistic([said is False for said in no], NO_CLASS if decided else NO_GOLD),
+        recall_relevant=share_statistic([said is True for said in yes], NO_CLASS if decided else NO_GOLD),
+        balanced=_estimate_measure(
+            balanced_accuracy(decided, name), decided, NO_BOTH if decided else NO_GOLD, bootstrap
+        ),
+        seconds=_estimate_measure(
+            _median_measure([median(_arm_cell(o, name).seconds) for o in timed]), timed, NO_TIME, bootstrap
+        ),
     )
 
 
-def _difference(full: Sequence[JudgedPair], decided: Sequence[JudgedPair], overlap: int, bootstrap: int) -> PairedRow:
+def _difference_row(
+    full: Sequence[JudgedPair], decided: Sequence[JudgedPair], overlap: int, bootstrap: int
+) -> PairedRow:
     timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
     saved = [median(one.hidden.seconds) - median(one.shown.seconds) for one in timed]
     one_class = NO_CLASS if decided else NO_GOLD
     return PairedRow(
-        fleiss=_estimate(
-            _minus(fleiss([one.shown for one in full]), fleiss([one.hidden for one in full])),
+        fleiss=_estimate_measure(
+            _subtract_measures(fleiss_kappa([one.shown for one in full]), fleiss_kappa([one.hidden for one in full])),
             full,
-            _why(full, overlap),
+            _why_undefined(full, overlap),
             bootstrap,
         ),
-        recall_not=_estimate(_minus(*(recall(decided, n, False) for n in ORDER)), decided, one_class, bootstrap),
-        recall_relevant=_estimate(_minus(*(recall(decided, n, True) for n in ORDER)), decided, one_class, bootstrap),
-        balanced=_estimate(
-            _minus(*(balanced(decided, n) for n in ORDER)), decided, NO_BOTH if decided else NO_GOLD, bootstrap
+        recall_not=_estimate_measure(
+            _subtract_measures(*(class_recall(decided, n, False) for n in ORDER)), decided, one_class, bootstrap
         ),
-        seconds=_estimate(_middle(saved), timed, NO_TIME, bootstrap),
+        recall_relevant=_estimate_measure(
+            _subtract_measures(*(class_recall(decided, n, True) for n in ORDER)), decided, one_class, bootstrap
+        ),
+        balanced=_estimate_measure(
+            _subtract_measures(*(balanced_accuracy(decided, n) for n in ORDER)),
+            decided,
+            NO_BOTH if decided else NO_GOLD,
+            bootstrap,
+        ),
+        seconds=_estimate_measure(_median_measure(saved), timed, NO_TIME, bootstrap),
     )
 
 
 ORDER = ("shown", "hidden")
 
 
-def _why(full: Sequence[JudgedPair], overlap: int) -> str:
+def _why_undefined(full: Sequence[JudgedPair], overlap: int) -> str:
     if not full:
         return NO_PAIR
     return ONE_VOTE if overlap < 2 else ONE_GRADE
 
 
-def _cell(one: JudgedPair, name: str) -> ArmCell:
+def _arm_cell(one: JudgedPair, name: str) -> ArmCell:
     return one.hidden if name == "hidden" else one.shown
 
 
-def _estimate(measure: Measure, pairs: Sequence[JudgedPair], reason: str, bootstrap: int) -> Statistic:
+def _estimate_measure(measure: Measure, pairs: Sequence[JudgedPair], reason: str, bootstrap: int) -> Statistic:
     if not pairs:
         return Statistic(None, None, None, 0, reason)
-    return estimate(measure, len(pairs), reason, bootstrap=bootstrap)
+    return bootstrap_statistic(measure, len(pairs), reason, bootstrap=bootstrap)
 
 
-def _minus(a: Measure, b: Measure) -> Measure:
+def _subtract_measures(a: Measure, b: Measure) -> Measure:
     return lambda weights: a(weights) - b(weights)
 
 
-def fleiss(cells: Sequence[ArmCell]) -> Measure:
+def fleiss_kappa(cells: Sequence[ArmCell]) -> Measure:
     """Fleiss' kappa of pairs that equally many people judged (Psychological Bulletin 76, 1971)."""
     votes = np.array([len(cell.votes) for cell in cells], dtype=float)
     yes = np.array([sum(cell.votes) for cell in cells], dtype=float)
     no = votes - yes
-    equal = ratio(yes * (yes - 1) + no * (no - 1), votes * (votes - 1))
+    equal = safe_ratio(yes * (yes - 1) + no * (no - 1), votes * (votes - 1))
 
     def values(weights: Floats) -> Floats:
-        share_yes = ratio(weights @ yes, weights @ votes)
+        share_yes = safe_ratio(weights @ yes, weights @ votes)
         chance = share_yes**2 + (1 - share_yes) ** 2
-        observed = ratio(weights @ equal, weights.sum(axis=1))
-        return ratio(observed - chance, 1 - chance)
+        observed = safe_ratio(weights @ equal, weights.sum(axis=1))
+        return safe_ratio(observed - chance, 1 - chance)
 
     return values
 
 
-def recall(pairs: Sequence[JudgedPair], name: str, truth: bool) -> Measure:
+def class_recall(pairs: Sequence[JudgedPair], name: str, truth: bool) -> Measure:
     """The share of the pairs of a class that the group's majority finds."""
     known = np.array([one.truth is truth for one in pairs], dtype=float)
-    right = known * _right(pairs, name)
-    return lambda weights: ratio(weights @ right, weights @ known)
+    right = known * _right_majorities(pairs, name)
+    return lambda weights: safe_ratio(weights @ right, weights @ known)
 
 
-def balanced(pairs: Sequence[JudgedPair], name: str) -> Measure:
+def balanced_accuracy(pairs: Sequence[JudgedPair], name: str) -> Measure:
     """The mean of both recalls."""
-    parts = [recall(pairs, name, truth) for truth in (True, False)]
+    parts = [class_recall(pairs, name, truth) for truth in (True, False)]
     return lambda weights: np.mean([part(weights) for part in parts], axis=0)
 
 
-def _right(pairs: Sequence[JudgedPair], name: str) -> NDArray[np.float64]:
-    return np.array([_cell(one, name).majority is one.truth for one in pairs], dtype=float)
+def _right_majorities(pairs: Sequence[JudgedPair], name: str) -> NDArray[np.float64]:
+    return np.array([_arm_cell(one, name).majority is one.truth for one in pairs], dtype=float)
 
 
-def _middle(values: Sequence[float]) -> Measure:
+def _median_measure(values: Sequence[float]) -> Measure:
     """The median, where a pair that was drawn twice counts twice."""
     numbers = np.array(values)
 
@@ -197,11 +220,11 @@ def judged_pairs(
         cells[pair, arm].append((relevant, seconds))
         truths[pair] = truth
     return [
-        JudgedPair(pair, _made(cells[pair, "hidden"]), _made(cells[pair, "shown"]), truths[pair])
+        JudgedPair(pair, _build_cell(cells[pair, "hidden"]), _build_cell(cells[pair, "shown"]), truths[pair])
         for pair in sorted(truths)
     ]
 
 
-def _made(votes: Sequence[tuple[bool, float | None]]) -> ArmCell:
+def _build_cell(votes: Sequence[tuple[bool, float | None]]) -> ArmCell:
     seconds = tuple(one for _, one in votes if one is not None)
     return ArmCell(tuple(relevant for relevant, _ in votes), seconds)

@@ -10,15 +10,15 @@ from annotation.experiments import votes as measures
 from annotation.experiments.flips import Flips, FlipTable, both_votes, flip_table
 from annotation.experiments.paired import PairedRow, PairedTable, paired_table
 from annotation.experiments.reading import MOST, drawn_votes, studied_pairs
-from annotation.experiments.times import Times, times
-from annotation.experiments.votes import ArmVotes, gain, side_by_side
+from annotation.experiments.times import Times, vote_times
+from annotation.experiments.votes import ArmVotes, debate_gain, side_by_side
 from annotation.models import Membership, ReservedFor, Study
 from charts.cells import csv_line
 from corpus.models import Collection
 
 
 @dataclass(frozen=True, slots=True)
-class Arms:
+class DebateEffect:
     """Votes on items whose arm was drawn by lot."""
 
     votes: int
@@ -48,30 +48,30 @@ class StudyFound:
     table: PairedTable
 
 
-def arms(collection: Collection, since: date | None = None) -> Arms:
+def measure_debate_effect(collection: Collection, since: date | None = None) -> DebateEffect:
     """All figures of the drawn arms. Two statements."""
     found = drawn_votes(collection, since)
     flipped = flip_table(both_votes(found))
-    return Arms(
+    return DebateEffect(
         votes=len(found),
         newest_only=len(found) == MOST,
         seen=sum(not vote.blind for vote in found if vote.step == "first"),
         sides=side_by_side(found),
-        accuracy_gain=gain(measures.accuracy, found),
-        balanced_gain=gain(measures.balanced, found),
-        times=times(found),
+        accuracy_gain=debate_gain(measures.accuracy, found),
+        balanced_gain=debate_gain(measures.balanced_accuracy, found),
+        times=vote_times(found),
         flips=flipped,
         names=dict(Membership.objects.filter(assessor__in=flipped.by_person).values_list("assessor", "user__username")),
     )
 
 
-def studies(collection: Collection, most: int = 5) -> list[StudyFound]:
+def list_studies(collection: Collection, most: int = 5) -> list[StudyFound]:
     """The newest studies with their tables. Three statements for each."""
     known = Study.objects.filter(collection=collection).select_related("collection").order_by("-pk")[:most]
-    return [_study(study) for study in known]
+    return [_load_study(study) for study in known]
 
 
-def _study(study: Study) -> StudyFound:
+def _load_study(study: Study) -> StudyFound:
     kept = ReservedFor.objects.filter(item__study_item__study=study).values_list("membership", "item__arm").distinct()
     arm_of = dict(kept)
     names = Membership.objects.filter(pk__in=arm_of).order_by("user__username").values_list("pk", "user__username")
@@ -85,7 +85,7 @@ def _study(study: Study) -> StudyFound:
     )
 
 
-def document(collection: Collection, found: Arms, studied: Sequence[StudyFound]) -> dict[str, Any]:
+def build_json_document(collection: Collection, found: DebateEffect, studied: Sequence[StudyFound]) -> dict[str, Any]:
     """One JSON document: every statistic is {value, low, high, n, reason}."""
     return {
         "collection": collection.name,
@@ -94,24 +94,25 @@ def document(collection: Collection, found: Arms, studied: Sequence[StudyFound])
         "votes": found.votes,
         "newest_only": found.newest_only,
         "first_votes_not_blind": found.seen,
-        "moments": [_side(side, found.times) for side in found.sides],
+        "moments": [_side_document(side, found.times) for side in found.sides],
         "shown_minus_hidden": {
             "accuracy": asdict(found.accuracy_gain),
             "balanced_accuracy": asdict(found.balanced_gain),
         },
         "seconds_saved": asdict(found.times.saved),
         "flips": {
-            "all": _flips(found.flips.all),
-            "by_side": {side: _flips(some) for side, some in found.flips.by_side.items()},
+            "all": _flips_document(found.flips.all),
+            "by_side": {side: _flips_document(some) for side, some in found.flips.by_side.items()},
             "by_person": [
-                {"name": found.names.get(person, "")} | _flips(some) for person, some in found.flips.by_person.items()
+                {"name": found.names.get(person, "")} | _flips_document(some)
+                for person, some in found.flips.by_person.items()
             ],
         },
-        "studies": [_studied(one) for one in studied],
+        "studies": [_study_document(one) for one in studied],
     }
 
 
-def _side(side: ArmVotes, timed: Times) -> dict[str, Any]:
+def _side_document(side: ArmVotes, timed: Times) -> dict[str, Any]:
     return {
         "moment": side.moment.key,
         "arm": side.moment.arm,
@@ -132,11 +133,11 @@ def _side(side: ArmVotes, timed: Times) -> dict[str, Any]:
     }
 
 
-def _flips(found: Flips) -> dict[str, Any]:
+def _flips_document(found: Flips) -> dict[str, Any]:
     return asdict(found)
 
 
-def _studied(one: StudyFound) -> dict[str, Any]:
+def _study_document(one: StudyFound) -> dict[str, Any]:
     return {
         "study": one.study.pk,
         "seed": one.study.seed,
@@ -146,13 +147,13 @@ def _studied(one: StudyFound) -> dict[str, Any]:
         "finished": one.table.pairs,
         "with_reference": one.table.known,
         "ties": one.table.ties,
-        "with_debate": {"people": list(one.shown)} | _row(one.table.shown),
-        "without_debate": {"people": list(one.hidden)} | _row(one.table.hidden),
-        "difference": _row(one.table.difference),
+        "with_debate": {"people": list(one.shown)} | _row_document(one.table.shown),
+        "without_debate": {"people": list(one.hidden)} | _row_document(one.table.hidden),
+        "difference": _row_document(one.table.difference),
     }
 
 
-def _row(row: PairedRow) -> dict[str, Any]:
+def _row_document(row: PairedRow) -> dict[str, Any]:
     return {
         "fleiss": asdict(row.fleiss),
         "recall_not_relevant": asdict(row.recall_not),
@@ -165,25 +166,25 @@ def _row(row: PairedRow) -> dict[str, Any]:
 HEADER = ("part", "row", "measure", "value", "low", "high", "n", "reason")
 
 
-def csv(found: Mapping[str, Any]) -> Iterator[str]:
+def csv_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """The statistics of a document, a line each."""
     yield csv_line(HEADER)
     for side in found["moments"]:
-        yield from _lines("arms", side["moment"], side)
-    yield from _lines("difference", "shown minus hidden", found["shown_minus_hidden"])
-    yield from _lines("difference", "hidden minus shown", {"seconds_saved": found["seconds_saved"]})
+        yield from _statistic_lines("arms", side["moment"], side)
+    yield from _statistic_lines("difference", "shown minus hidden", found["shown_minus_hidden"])
+    yield from _statistic_lines("difference", "hidden minus shown", {"seconds_saved": found["seconds_saved"]})
     flips = found["flips"]
-    yield from _lines("flips", "all", flips["all"])
+    yield from _statistic_lines("flips", "all", flips["all"])
     for side, some in flips["by_side"].items():
-        yield from _lines("flips by side", side, some)
+        yield from _statistic_lines("flips by side", side, some)
     for some in flips["by_person"]:
-        yield from _lines("flips by person", some["name"], some)
+        yield from _statistic_lines("flips by person", some["name"], some)
     for study in found["studies"]:
         for row in ("with_debate", "without_debate", "difference"):
-            yield from _lines(f"study {study['study']}", row.replace("_", " "), study[row])
+            yield from _statistic_lines(f"study {study['study']}", row.replace("_", " "), study[row])
 
 
-def _lines(part: str, row: str, values: Mapping[str, Any]) -> Iterator[str]:
+def _statistic_lines(part: str, row: str, values: Mapping[str, Any]) -> Iterator[str]:
     for measure, one in values.items():
         if isinstance(one, dict) and "reason" in one:
             cells = ("" if one[key] is None else one[key] for key in ("value", "low", "high", "n", "reason"))

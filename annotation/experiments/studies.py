@@ -100,8 +100,8 @@ def make_study(
     active = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, paused_at=None)
     members = active.filter(pk__in=people)
     shown, hidden = groups_of(list(members.values_list("pk", flat=True)), seed)
-    _check(pairs, overlap, len(hidden))
-    chosen = _candidates(collection, [*shown, *hidden], pairs, gold, seed)
+    _check_sizes(pairs, overlap, len(hidden))
+    chosen = _draw_candidates(collection, [*shown, *hidden], pairs, gold, seed)
     if len(chosen) < pairs:
         raise BadInput(_too_few(len(chosen), pairs, gold))
     study = Study.objects.create(collection=collection, seed=seed, overlap=overlap, made_by=by.user if by else None)
@@ -128,7 +128,7 @@ def _too_few(found: int, pairs: int, gold: bool) -> str:
     return said % {"found": found, "pairs": pairs}
 
 
-def _check(pairs: int, overlap: int, people: int) -> None:
+def _check_sizes(pairs: int, overlap: int, people: int) -> None:
     if not 1 <= pairs <= MOST:
         raise BadInput(_("a study has 1 to %(most)d pairs, not %(pairs)d") % {"most": MOST, "pairs": pairs})
     if not 1 <= overlap <= 25:
@@ -140,7 +140,7 @@ def _check(pairs: int, overlap: int, people: int) -> None:
         raise BadInput(said % {"overlap": overlap, "people": 2 * overlap})
 
 
-def _candidates(collection: Collection, people: list[int], pairs: int, gold: bool, seed: int) -> list[int]:
+def _draw_candidates(collection: Collection, people: list[int], pairs: int, gold: bool, seed: int) -> list[int]:
     values: Values = {"collection": collection.pk, "others": list(MEASURING), "people": people}
     with connection.cursor() as cursor:
         cursor.execute(CANDIDATES, {**values, "pairs": pairs, "gold": gold, "seed": seed})

@@ -11,7 +11,7 @@ import numpy as np
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.resampling import Floats
-from annotation.experiments.votes import MOMENTS, RESAMPLES, Measure, Vote, at, difference, over_items
+from annotation.experiments.votes import MOMENTS, RESAMPLES, Measure, Vote, bootstrap_difference, over_items, votes_at
 from charts.phrases import gettext_noop
 
 NO_TIME = gettext_noop("no time was measured")
@@ -26,33 +26,33 @@ class Times:
     saved: Statistic
 
 
-def times(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Times:
+def vote_times(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Times:
     """Of all votes with a measured time. The final vote of the reveal arm counts from the reveal on."""
     timed = [vote for vote in votes if vote.seconds is not None]
-    found = {moment.key: at(moment, timed) for moment in MOMENTS}
-    medians = {key: over_items(median, mine, NO_TIME, bootstrap=bootstrap) for key, mine in found.items()}
+    found = {moment.key: votes_at(moment, timed) for moment in MOMENTS}
+    medians = {key: over_items(median_seconds, mine, NO_TIME, bootstrap=bootstrap) for key, mine in found.items()}
     sides: list[tuple[Measure, int]] = []
     for key in ("hidden", "shown"):
         items = {item: place for place, item in enumerate(sorted({vote.item for vote in found[key]}))}
-        sides.append((median(found[key], items), len(items)))
+        sides.append((median_seconds(found[key], items), len(items)))
     (hidden, hidden_items), (shown, shown_items) = sides
-    saved = difference(hidden, hidden_items, shown, shown_items, NO_TWO_ARMS, bootstrap=bootstrap)
+    saved = bootstrap_difference(hidden, hidden_items, shown, shown_items, NO_TWO_ARMS, bootstrap=bootstrap)
     return Times(medians, saved)
 
 
-def median(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
+def median_seconds(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
     """The median of the seconds, where an item that was drawn twice counts its votes twice."""
     ordered = sorted((vote.seconds, items[vote.item]) for vote in votes if vote.seconds is not None)
     seconds = np.array([one for one, _ in ordered])
     owner = np.array([item for _, item in ordered], dtype=np.intp)
 
     def values(weights: Floats) -> Floats:
-        return np.array([_weighted(seconds, row[owner]) for row in weights])
+        return np.array([_weighted_median(seconds, row[owner]) for row in weights])
 
     return values
 
 
-def _weighted(seconds: Floats, weights: Floats) -> float:
+def _weighted_median(seconds: Floats, weights: Floats) -> float:
     """The median of values in ascending order that count as often as their (whole) weight says."""
     upto = weights.cumsum()
     total = upto[-1] if len(upto) else 0

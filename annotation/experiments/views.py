@@ -10,7 +10,7 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation.data.settings_forms import ArmsForm
+from annotation.data.settings_forms import ArmWeightsForm
 from annotation.experiments import page as pages
 from annotation.experiments import report
 from annotation.experiments.forms import StudyForm
@@ -23,25 +23,25 @@ from corpus.errors import BadInput
 
 @action("admin")
 @require_GET
-def fairness(request: HttpRequest, scope: Scope) -> HttpResponse:
+def debate_effect(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Arms side by side, changed minds, seconds saved, paired studies."""
-    return _page(request, scope, StudyForm(collection=scope.collection))
+    return _render_debate_effect(request, scope, StudyForm(collection=scope.collection))
 
 
 @action("admin")
 @require_GET
-def fairness_json(request: HttpRequest, scope: Scope) -> HttpResponse:
+def debate_effect_json(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The same as one JSON document, with every study."""
-    text = json.dumps(_document(request, scope), indent=1, ensure_ascii=False)
-    return HttpResponse(text, content_type="application/json", headers=_named(scope, "json"))
+    text = json.dumps(_build_document(request, scope), indent=1, ensure_ascii=False)
+    return HttpResponse(text, content_type="application/json", headers=_download_headers(scope, "json"))
 
 
 @action("admin")
 @require_GET
-def fairness_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
+def debate_effect_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Every statistic of it, a line each."""
-    text = "".join(report.csv(_document(request, scope)))
-    return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=_named(scope, "csv"))
+    text = "".join(report.csv_lines(_build_document(request, scope)))
+    return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=_download_headers(scope, "csv"))
 
 
 @action("admin")
@@ -50,7 +50,7 @@ def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Draw pairs and groups, and lend them out."""
     form = StudyForm(request.POST, collection=scope.collection)
     if not form.is_valid():
-        return _page(request, scope, form, status=422)
+        return _render_debate_effect(request, scope, form, status=422)
     given = form.cleaned_data
     try:
         make_study(
@@ -64,7 +64,7 @@ def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
         )
     except BadInput as wrong:
         form.add_error(None, str(wrong))
-        return _page(request, scope, form, status=422)
+        return _render_debate_effect(request, scope, form, status=422)
     messages.success(request, _("The study has begun: its pairs come first to those who take part."))
     return redirect("fairness", scope.collection.name)
 
@@ -78,24 +78,24 @@ def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
     return redirect("fairness", scope.collection.name)
 
 
-def _page(request: HttpRequest, scope: Scope, form: StudyForm, status: int = 200) -> HttpResponse:
-    since = _since(request)
+def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, status: int = 200) -> HttpResponse:
+    since = _parse_since(request)
     source = f"{scope.collection.name}, {date.today().isoformat()}"
-    found = report.arms(scope.collection, since)
-    shown = pages.page(found, report.studies(scope.collection), source)
+    found = report.measure_debate_effect(scope.collection, since)
+    shown = pages.build_page(found, report.list_studies(scope.collection), source)
     if file := download(request, shown.all_charts):
         return file
     context = {"scope": scope, "section": "agreement", "page": shown, "form": form, "since": since}
-    context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in ArmsForm.NAMES.items()]}
+    context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in ArmWeightsForm.NAMES.items()]}
     return render(request, "fairness/fairness.html", context, status=status)
 
 
-def _document(request: HttpRequest, scope: Scope) -> dict[str, object]:
-    found = report.arms(scope.collection, _since(request))
-    return report.document(scope.collection, found, report.studies(scope.collection, most=1000))
+def _build_document(request: HttpRequest, scope: Scope) -> dict[str, object]:
+    found = report.measure_debate_effect(scope.collection, _parse_since(request))
+    return report.build_json_document(scope.collection, found, report.list_studies(scope.collection, most=1000))
 
 
-def _since(request: HttpRequest) -> date | None:
+def _parse_since(request: HttpRequest) -> date | None:
     """From which day on; an unreadable one is none."""
     try:
         return parse_date(request.GET.get("since", ""))
@@ -103,5 +103,5 @@ def _since(request: HttpRequest) -> date | None:
         return None
 
 
-def _named(scope: Scope, ending: str) -> dict[str, str]:
+def _download_headers(scope: Scope, ending: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{scope.collection.name}-arms.{ending}"'}

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.agreement.groups import group
-from annotation.agreement.measures import Statistic, fleiss
-from annotation.agreement.proportions import exact
-from annotation.agreement.resampling import MISSING, Floats, interval, resamples
+from annotation.agreement.groups import group_agreement
+from annotation.agreement.measures import Statistic, fleiss_kappa
+from annotation.agreement.proportions import clopper_pearson
+from annotation.agreement.resampling import MISSING, Floats, draw_resamples, percentile_interval
 from charts.phrases import gettext_noop
 from corpus.collections.arms import HIDDEN, REVEAL, SHOWN
 
@@ -83,20 +83,20 @@ class ArmVotes:
     """The mean of both recalls (bAcc)."""
 
 
-def at(moment: Moment, votes: Iterable[Vote]) -> list[Vote]:
+def votes_at(moment: Moment, votes: Iterable[Vote]) -> list[Vote]:
     """The votes of a moment; first votes only where they were blind."""
     return [v for v in votes if v.arm == moment.arm and v.step == moment.step and (v.blind or not moment.blind)]
 
 
 def side_by_side(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> list[ArmVotes]:
     """One row for each moment, also for those without a vote."""
-    return [side(moment, at(moment, votes), bootstrap=bootstrap) for moment in MOMENTS]
+    return [measure_moment(moment, votes_at(moment, votes), bootstrap=bootstrap) for moment in MOMENTS]
 
 
-def side(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> ArmVotes:
+def measure_moment(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> ArmVotes:
     """Agreement and accuracy of these votes."""
-    grades = matrix(votes)
-    agreed = group(grades, bootstrap=bootstrap)
+    grades = vote_matrix(votes)
+    agreed = group_agreement(grades, bootstrap=bootstrap)
     known = [vote for vote in votes if vote.truth is not None]
     yes, no = ([v for v in known if v.truth is truth] for truth in (True, False))
     return ArmVotes(
@@ -105,34 +105,34 @@ def side(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -
         votes=len(votes),
         people=len({vote.person for vote in votes}),
         agreement=agreed.kappa,
-        fleiss=fleiss(grades, bootstrap=bootstrap)[0],
+        fleiss=fleiss_kappa(grades, bootstrap=bootstrap)[0],
         percent=agreed.percent,
         prevalence=agreed.prevalence,
-        accuracy=share([v.relevant is v.truth for v in known], NO_GOLD if votes else NO_VOTE),
-        recall_relevant=share([v.relevant for v in yes], NO_CLASS if votes else NO_VOTE),
-        recall_not=share([not v.relevant for v in no], NO_CLASS if votes else NO_VOTE),
-        balanced=over_items(balanced, known, NO_BOTH if votes else NO_VOTE, bootstrap=bootstrap),
+        accuracy=share_statistic([v.relevant is v.truth for v in known], NO_GOLD if votes else NO_VOTE),
+        recall_relevant=share_statistic([v.relevant for v in yes], NO_CLASS if votes else NO_VOTE),
+        recall_not=share_statistic([not v.relevant for v in no], NO_CLASS if votes else NO_VOTE),
+        balanced=over_items(balanced_accuracy, known, NO_BOTH if votes else NO_VOTE, bootstrap=bootstrap),
     )
 
 
-def share(hits: Sequence[bool], reason: str) -> Statistic:
+def share_statistic(hits: Sequence[bool], reason: str) -> Statistic:
     """The share of True with its exact interval; without any, None and the reason."""
     if not hits:
         return Statistic(None, None, None, 0, reason)
-    low, high = exact(sum(hits), len(hits))
+    low, high = clopper_pearson(sum(hits), len(hits))
     return Statistic(sum(hits) / len(hits), low, high, len(hits), None)
 
 
-def matrix(votes: Sequence[Vote]) -> NDArray[np.int16]:
+def vote_matrix(votes: Sequence[Vote]) -> NDArray[np.int16]:
     """People x items of 0 and 1, MISSING where one did not vote on the other."""
-    people, items = _places(vote.person for vote in votes), _places(vote.item for vote in votes)
+    people, items = _index_ids(vote.person for vote in votes), _index_ids(vote.item for vote in votes)
     found = np.full((len(people), len(items)), MISSING, dtype=np.int16)
     for vote in votes:
         found[people[vote.person], items[vote.item]] = vote.relevant
     return found
 
 
-def _places(ids: Iterable[int]) -> dict[int, int]:
+def _index_ids(ids: Iterable[int]) -> dict[int, int]:
     return {one: place for place, one in enumerate(sorted(set(ids)))}
 
 
@@ -144,35 +144,37 @@ def over_items(
     make: Callable[[Sequence[Vote], dict[int, int]], Measure], votes: Sequence[Vote], reason: str, *, bootstrap: int
 ) -> Statistic:
     """A measure of votes with its bootstrap interval: items are drawn, with all their votes."""
-    items = _places(vote.item for vote in votes)
+    items = _index_ids(vote.item for vote in votes)
     if not items:
         return Statistic(None, None, None, 0, reason)
-    return estimate(make(votes, items), len(items), reason, bootstrap=bootstrap)
+    return bootstrap_statistic(make(votes, items), len(items), reason, bootstrap=bootstrap)
 
 
-def estimate(measure: Measure, items: int, reason: str, *, bootstrap: int, seed: int = 0) -> Statistic:
+def bootstrap_statistic(measure: Measure, items: int, reason: str, *, bootstrap: int, seed: int = 0) -> Statistic:
     """The value over all items once each, and the 95% interval of the resamples; one item alone has none."""
     value = float(measure(np.ones((1, items)))[0])
     if not np.isfinite(value):
         return Statistic(None, None, None, items, reason)
-    low, high = bounds(drawn(measure, items, bootstrap, seed)) if items > 1 and bootstrap else (None, None)
+    low, high = (
+        bootstrap_bounds(resample_measure(measure, items, bootstrap, seed)) if items > 1 and bootstrap else (None, None)
+    )
     return Statistic(value, low, high, items, None)
 
 
-def drawn(measure: Measure, items: int, bootstrap: int, seed: int = 0) -> Floats:
+def resample_measure(measure: Measure, items: int, bootstrap: int, seed: int = 0) -> Floats:
     """The measure over each resample of the items."""
     return np.concatenate(
-        [measure(w.astype(float)) for w in resamples(np.ones(items, dtype=np.int64), bootstrap, seed)]
+        [measure(w.astype(float)) for w in draw_resamples(np.ones(items, dtype=np.int64), bootstrap, seed)]
     )
 
 
-def bounds(samples: Floats) -> tuple[float | None, float | None]:
+def bootstrap_bounds(samples: Floats) -> tuple[float | None, float | None]:
     """The 95% interval, None where too few resamples have a value."""
-    low, high = interval(samples[:, None])
+    low, high = percentile_interval(samples[:, None])
     return (float(low[0]), float(high[0])) if np.isfinite(low[0]) and np.isfinite(high[0]) else (None, None)
 
 
-def difference(
+def bootstrap_difference(
     a: Measure, a_items: int, b: Measure, b_items: int, reason: str, *, bootstrap: int = RESAMPLES
 ) -> Statistic:
     """`a` minus `b`, measured on different items: each side is resampled on its own. n: the items of both."""
@@ -184,7 +186,9 @@ def difference(
         return Statistic(None, None, None, n, reason)
     if min(a_items, b_items) < 2:
         return Statistic(value, None, None, n, None)
-    low, high = bounds(drawn(a, a_items, bootstrap, 0) - drawn(b, b_items, bootstrap, 1))
+    low, high = bootstrap_bounds(
+        resample_measure(a, a_items, bootstrap, 0) - resample_measure(b, b_items, bootstrap, 1)
+    )
     return Statistic(value, low, high, n, None)
 
 
@@ -194,37 +198,37 @@ def accuracy(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
     for vote in votes:
         known[items[vote.item]] += vote.truth is not None
         right[items[vote.item]] += vote.truth is not None and vote.relevant is vote.truth
-    return lambda weights: ratio(weights @ right, weights @ known)
+    return lambda weights: safe_ratio(weights @ right, weights @ known)
 
 
-def balanced(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
+def balanced_accuracy(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
     """The mean of the recalls of both classes."""
     right, known = np.zeros((2, len(items))), np.zeros((2, len(items)))
     for vote in votes:
         if vote.truth is not None:
             known[int(vote.truth), items[vote.item]] += 1
             right[int(vote.truth), items[vote.item]] += vote.relevant is vote.truth
-    return lambda weights: np.mean([ratio(weights @ right[k], weights @ known[k]) for k in (0, 1)], axis=0)
+    return lambda weights: np.mean([safe_ratio(weights @ right[k], weights @ known[k]) for k in (0, 1)], axis=0)
 
 
-def ratio(above: Floats, below: Floats) -> Floats:
+def safe_ratio(above: Floats, below: Floats) -> Floats:
     """NaN where there is nothing to divide by."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, above / below, np.nan)
 
 
-def gain(measure: Callable[..., Measure], votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Statistic:
+def debate_gain(measure: Callable[..., Measure], votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Statistic:
     """A measure with the debate shown minus the same with it hidden; only votes with a reference count."""
     known = [vote for vote in votes if vote.truth is not None]
     sides = []
     for key in ("shown", "hidden"):
-        mine = at(next(moment for moment in MOMENTS if moment.key == key), known)
-        items = _places(vote.item for vote in mine)
-        sides.append((measure(mine, items) if items else _nothing, len(items)))
+        mine = votes_at(next(moment for moment in MOMENTS if moment.key == key), known)
+        items = _index_ids(vote.item for vote in mine)
+        sides.append((measure(mine, items) if items else _undefined_values, len(items)))
     (a, a_items), (b, b_items) = sides
     reason = NO_BOTH if a_items and b_items else NO_REFERENCE_IN_ONE
-    return difference(a, a_items, b, b_items, reason, bootstrap=bootstrap)
+    return bootstrap_difference(a, a_items, b, b_items, reason, bootstrap=bootstrap)
 
 
-def _nothing(weights: Floats) -> Floats:
+def _undefined_values(weights: Floats) -> Floats:
     return np.full(len(weights), np.nan)

@@ -135,7 +135,7 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     part.rename(folder / MANIFEST)
 
 
-def discard(folder: Path, files: ExportFiles, made: bool) -> None:
+def discard_export(folder: Path, files: ExportFiles, made: bool) -> None:
     """Take away what an export that failed has left, and the folder if it was made for it."""
     files.discard()
     for name in (f".{MANIFEST}.part", MANIFEST):

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from charts.cells import csv_line
-from corpus.aspects.files import line as aspect_line
+from corpus.aspects.files import aspect_line as aspect_line
 from corpus.errors import BadInput
 
 Row = Sequence[Any]
@@ -34,11 +34,11 @@ class Format:
     version: int = 1
 
 
-def _qrels(row: Row) -> str:
+def _qrels_line(row: Row) -> str:
     return f"{row[0]} 0 {row[1]} {row[2]}\n"
 
 
-def _json(names: Sequence[str], values: Row) -> str:
+def _json_line(names: Sequence[str], values: Row) -> str:
     return json.dumps(dict(zip(names, values, strict=True)), ensure_ascii=False) + "\n"
 
 
@@ -47,24 +47,24 @@ MARK = ("query_id", "doc_id", "assessor", "grade", "start", "end", "text", "time
 DEBATE = ("query_id", "doc_id", "round", "side", "judge", "verdict", "reason", "quotes", "found")
 
 
-def _judgment(row: Row) -> str:
+def _judgment_line(row: Row) -> str:
     *values, time = row
-    return _json(JUDGMENT, (*values, iso(time)))
+    return _json_line(JUDGMENT, (*values, format_utc_time(time)))
 
 
-def _mark(row: Row) -> str:
+def _evidence_line(row: Row) -> str:
     *values, time = row
-    return _json(MARK, (*values, iso(time)))
+    return _json_line(MARK, (*values, format_utc_time(time)))
 
 
-def _debate(row: Row) -> str:
+def _debate_line(row: Row) -> str:
     *values, quotes = row
-    return _json(
+    return _json_line(
         DEBATE, (*values, [quote["text"] for quote in quotes], [quote["start"] is not None for quote in quotes])
     )
 
 
-def iso(time: datetime) -> str:
+def format_utc_time(time: datetime) -> str:
     """A time in UTC, to the microsecond: 2026-11-20T09:30:00.000000Z."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -79,7 +79,7 @@ FORMATS = {
             about=gettext_noop(
                 "The label of every pair that has one, for trec_eval, ir_measures and other tools of the field."
             ),
-            line=_qrels,
+            line=_qrels_line,
             labels=True,
             counted={"grades": 2, "origins": 3},
         ),
@@ -100,7 +100,7 @@ FORMATS = {
             about=gettext_noop(
                 "Every grade that stands, of people, policies and imports, and each judge's newest vote on a pair."
             ),
-            line=_judgment,
+            line=_judgment_line,
             counted={"grades": 4, "kinds": 3, "steps": 5},
         ),
         Format(
@@ -110,7 +110,7 @@ FORMATS = {
             about=gettext_noop(
                 "Every turn of each pair's newest debate: verdict, reason, and the sentences it quoted."
             ),
-            line=_debate,
+            line=_debate_line,
             counted={"rounds": 2, "sides": 3, "verdicts": 5},
         ),
         Format(
@@ -118,7 +118,7 @@ FORMATS = {
             file="marks.jsonl",
             title=gettext_noop("Marked evidence"),
             about=gettext_noop("What people marked in the documents when they judged: place, words, and their grade."),
-            line=_mark,
+            line=_evidence_line,
             counted={"assessors": 2, "grades": 3},
         ),
         Format(

@@ -12,7 +12,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Pair
 
 
-def _worded(known: dict[str, str]) -> list[tuple[str, Any]]:
+def _labelled_choices(known: dict[str, str]) -> list[tuple[str, Any]]:
     return [(name, format_lazy("{}: {}", name, gettext_lazy(words))) for name, words in known.items()]
 
 
@@ -21,7 +21,7 @@ class SetForm(forms.Form):
 
     teacher = forms.ChoiceField(
         label=gettext_lazy("Teacher"),
-        choices=_worded(TEACHERS),
+        choices=_labelled_choices(TEACHERS),
         help_text=gettext_lazy(
             "What the model learns to reproduce. Pairs with fewer votes than the panel has are left out with votes."
         ),
@@ -47,7 +47,9 @@ class SetForm(forms.Form):
         label=gettext_lazy("Near-duplicates from similarity"),
         help_text=gettext_lazy("Such texts stay on one side of the split. Empty: texts may stand on both sides."),
     )
-    labels = forms.ChoiceField(choices=_worded(LABELS), initial="resolved", label=gettext_lazy("Which label wins"))
+    labels = forms.ChoiceField(
+        choices=_labelled_choices(LABELS), initial="resolved", label=gettext_lazy("Which label wins")
+    )
     relevant_from = forms.IntegerField(
         min_value=1,
         required=False,
@@ -89,16 +91,21 @@ class SetForm(forms.Form):
         required=False, label=gettext_lazy("Balance length by score, so that length is no shortcut to the score")
     )
     balance_entropy = forms.ChoiceField(
-        choices=_worded(ENTROPIES), initial="filled", required=False, label=gettext_lazy("Measure of the balance")
+        choices=_labelled_choices(ENTROPIES),
+        initial="filled",
+        required=False,
+        label=gettext_lazy("Measure of the balance"),
     )
     tokenizer = forms.FileField(
         required=False,
         label=gettext_lazy("Tokenizer for lengths"),
         help_text=gettext_lazy("A tokenizer.json: lengths are counted in its tokens. Leave blank to count words."),
     )
-    preset = forms.ChoiceField(choices=_worded(PRESETS), initial="paper", label=gettext_lazy("Losses (Prism)"))
+    preset = forms.ChoiceField(
+        choices=_labelled_choices(PRESETS), initial="paper", label=gettext_lazy("Losses (Prism)")
+    )
     shape = forms.ChoiceField(
-        choices=_worded(SHAPES), initial="pair", label=gettext_lazy("Shape (sentence-transformers)")
+        choices=_labelled_choices(SHAPES), initial="pair", label=gettext_lazy("Shape (sentence-transformers)")
     )
 
     allow_incomplete = forms.BooleanField(

@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 
 from annotation.exports.files import MANIFEST
 from annotation.exports.formats import EVERY, Format, SetFormat
-from annotation.exports.snapshots import home
+from annotation.exports.snapshots import exports_folder
 from annotation.models import Snapshot
-from charts import Chart, heat
+from charts import Chart, draw_heatmap
 from corpus.models import Collection, Judgment, Label
 from jobs import background, workers
 from jobs.models import BackgroundJob
@@ -41,7 +41,7 @@ class ListedExport:
     """Nothing was heard of it for a while: no worker took it, or it was interrupted."""
 
     @property
-    def is_making(self) -> bool:
+    def is_in_progress(self) -> bool:
         """Somebody is at it, or will be."""
         return self.snapshot.state == Snapshot.State.MAKING and not self.is_lost
 
@@ -76,15 +76,15 @@ class ListedExport:
     def balance_charts(self) -> list[Chart]:
         """Length by score, before and after balancing; none where the set was not balanced."""
         found = self.snapshot.manifest.get("balance")
-        return [_cells(self.snapshot.pk, when, found) for when in ("before", "after")] if found else []
+        return [_cell_chart(self.snapshot.pk, when, found) for when in ("before", "after")] if found else []
 
     @property
     def is_here(self) -> bool:
         """Made from this page, so that its files can be downloaded."""
-        return home(self.snapshot.collection) in Path(self.snapshot.folder).parents
+        return exports_folder(self.snapshot.collection) in Path(self.snapshot.folder).parents
 
 
-def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
+def _cell_chart(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
     """Counts of the cells, high scores at the top."""
     edges, spread = [0, *found["length_bins"]], found[when]
     columns = [f"{low}-{high - 1}" for low, high in pairwise(edges)] + [f"{edges[-1]} +"]
@@ -107,7 +107,7 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
         "spread": f"{spread['entropy']:.3f}",
         "spread2": f"{spread['coefficient_of_variation']:.2f}",
     }
-    return heat(
+    return draw_heatmap(
         f"balance-{snapshot}-{when}",
         _("Length by score after balancing") if after else _("Length by score before balancing"),
         rows,
@@ -124,15 +124,15 @@ def _cells(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
     )
 
 
-def listed(collection: Collection) -> list[ListedExport]:
+def list_exports(collection: Collection) -> list[ListedExport]:
     """The newest snapshots first."""
     rows = Snapshot.objects.filter(collection=collection).select_related("made_by", "collection").order_by("-pk")
     shown = list(rows[:SHOWN])
     jobs = background.newest(MAKE, [one.pk for one in shown if one.state == Snapshot.State.MAKING])
-    return [_listed(one, jobs.get(one.pk)) for one in shown]
+    return [_describe_snapshot(one, jobs.get(one.pk)) for one in shown]
 
 
-def _listed(snapshot: Snapshot, job: BackgroundJob | None) -> ListedExport:
+def _describe_snapshot(snapshot: Snapshot, job: BackgroundJob | None) -> ListedExport:
     """Without a job, a page or a command makes it."""
     silent = job.is_over if job else timezone.now() - snapshot.created_at > SILENT
     rows = job.done if job and job.state == job.RUNNING else None
@@ -140,7 +140,7 @@ def _listed(snapshot: Snapshot, job: BackgroundJob | None) -> ListedExport:
     return ListedExport(snapshot, EVERY.get(snapshot.format), rows, is_lost)
 
 
-def origins(collection: Collection) -> list[tuple[str, int]]:
+def count_origins(collection: Collection) -> list[tuple[str, int]]:
     """Where labels come from, and how many."""
     found = Label.objects.filter(pair__collection=collection, aspect=None).values_list("origin")
     return list(found.annotate(n=Count("pk")).order_by("origin"))
@@ -171,5 +171,5 @@ def file_of(snapshot: Snapshot, name: str) -> Path | None:
         return None
     folder = Path(snapshot.folder)
     path = folder / name
-    inside = home(snapshot.collection) in folder.parents and path.resolve().is_relative_to(folder.resolve())
+    inside = exports_folder(snapshot.collection) in folder.parents and path.resolve().is_relative_to(folder.resolve())
     return path if inside and path.is_file() else None

@@ -90,31 +90,31 @@ def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | N
         panels = Campaign.objects.filter(pk__in=campaigns).values_list("pk", "voters")
         again = list(zip(*copied_places(panels), strict=True)) or [(), (), ()]
         parameters |= dict(zip(("again_campaigns", "again_places", "again_numbers"), map(list, again), strict=True))
-        for batch in batches(JUDGMENTS, parameters):
-            yield [_judgment(row, voters) for row in batch]
+        for batch in fetch_batches(JUDGMENTS, parameters):
+            yield [_judgment_row(row, voters) for row in batch]
     elif format_name == "debates":
         names = judge_names(campaigns)
-        for batch in batches(DEBATES, parameters):
-            yield [_turn(row, names) for row in batch]
+        for batch in fetch_batches(DEBATES, parameters):
+            yield [_turn_row(row, names) for row in batch]
     elif format_name == "marks":
-        yield from batches(MARKS, parameters)
+        yield from fetch_batches(MARKS, parameters)
     elif format_name == "aspects":
-        yield from batches(ASPECTS, parameters)
+        yield from fetch_batches(ASPECTS, parameters)
     else:
-        yield from batches(LABELS, parameters)
+        yield from fetch_batches(LABELS, parameters)
 
 
-def _judgment(row: Row, names: dict[tuple[int, int], str]) -> Row:
+def _judgment_row(row: Row, names: dict[tuple[int, int], str]) -> Row:
     query, document, name, *rest, judge, number = row
     return (query, document, name if judge is None else names[judge, number], *rest)
 
 
-def _turn(row: Row, names: dict[int, str]) -> Row:
+def _turn_row(row: Row, names: dict[int, str]) -> Row:
     *start, judge, verdict, reason, quotes = row
     return (*start, names[judge], verdict, reason, json.loads(quotes) if isinstance(quotes, str) else quotes)
 
 
-def batches(sql: str, parameters: dict[str, Any]) -> Iterator[list[Row]]:
+def fetch_batches(sql: str, parameters: dict[str, Any]) -> Iterator[list[Row]]:
     """A server-side cursor, so that memory does not grow with the rows. Needs an open transaction."""
     with connection.cursor() as settings:
         settings.execute("SET LOCAL work_mem = '64MB'")

@@ -19,7 +19,7 @@ from annotation.audit_log.recording import record
 from annotation.exports import files
 from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.rows import rows_of
-from annotation.exports.sets.assumed import named
+from annotation.exports.sets.assumed import identify_run
 from annotation.exports.sets.making import MadeSet, make_set
 from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.models import Snapshot, User
@@ -34,7 +34,7 @@ Progress = Callable[[int], None]
 
 
 @transaction.atomic
-def begin(
+def create_snapshot(
     *,
     collection: Collection,
     form: Format | SetFormat,
@@ -61,7 +61,7 @@ def begin(
                 else {}
             ),
         },
-        folder=str(folder or home(collection) / uuid4().hex),
+        folder=str(folder or exports_folder(collection) / uuid4().hex),
         state=Snapshot.State.MAKING,
         made_by=user,
     )
@@ -71,7 +71,7 @@ def begin(
     return snapshot
 
 
-def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot:
+def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot:
     """Write the files and complete the row; a failure leaves neither files nor a folder, and the row says why.
 
     Raises BadInput when the folder is not new or empty.
@@ -80,20 +80,20 @@ def fill(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot
     try:
         made, written = files.ready_folder(folder), files.ExportFiles(folder)
         try:
-            moment, manifest = _write(snapshot, form, written, progress)
+            moment, manifest = _write_files(snapshot, form, written, progress)
         except BaseException:
-            files.discard(folder, written, made)
+            files.discard_export(folder, written, made)
             raise
     except BaseException as error:
         snapshot.state, snapshot.error = Snapshot.State.FAILED, " ".join(str(error).split()) or type(error).__name__
-        _complete(snapshot, state=snapshot.state, error=snapshot.error)
+        _record_outcome(snapshot, state=snapshot.state, error=snapshot.error)
         raise
     snapshot.state, snapshot.manifest, snapshot.created_at = Snapshot.State.READY, manifest, moment
-    _complete(snapshot, state=snapshot.state, manifest=manifest, created_at=moment)
+    _record_outcome(snapshot, state=snapshot.state, manifest=manifest, created_at=moment)
     return snapshot
 
 
-def _complete(snapshot: Snapshot, **values: Any) -> None:
+def _record_outcome(snapshot: Snapshot, **values: Any) -> None:
     """Write how it ended, unless another worker has begun again in another folder meanwhile."""
     if Snapshot.objects.filter(pk=snapshot.pk, folder=snapshot.folder).update(**values):
         records = ExportRecord.objects.filter(export=snapshot.pk)
@@ -105,7 +105,7 @@ def _complete(snapshot: Snapshot, **values: Any) -> None:
 
 def begin_again(snapshot: Snapshot) -> None:
     """Drop the files that a worker which died has left under VAR; `fill` writes into a folder of its own."""
-    left, snapshot.folder = Path(snapshot.folder), str(home(snapshot.collection) / uuid4().hex)
+    left, snapshot.folder = Path(snapshot.folder), str(exports_folder(snapshot.collection) / uuid4().hex)
     snapshot.save(update_fields=["folder"])
     shutil.rmtree(left, ignore_errors=True)
 
@@ -117,7 +117,7 @@ def _hold(snapshot: Snapshot) -> None:
     ExportRecord.objects.bulk_create(ExportRecord(collection=one, export=snapshot.pk) for one in collections)
 
 
-def _write(
+def _write_files(
     snapshot: Snapshot, form: Format | SetFormat, written: files.ExportFiles, progress: Progress
 ) -> tuple[datetime, dict[str, Any]]:
     """Everything that the files hold is read in one transaction."""
@@ -129,12 +129,12 @@ def _write(
         else:
             asked = None
             made = MadeSet(files.write_rows(written, form, rows_of(form.name, collection, origins), progress), {})
-        manifest = _manifest(collection, form, origins, made)
+        manifest = _build_manifest(collection, form, origins, made)
         manifest["files"] = written.written
         if asked:
             relevant_from = asked.relevant_from or collection.relevant_from
-            run = named(asked.run) if asked.run is not None else None
-            tokenizer = named(str(file_of(asked.tokenizer))) if asked.tokenizer is not None else None
+            run = identify_run(asked.run) if asked.run is not None else None
+            tokenizer = identify_run(str(file_of(asked.tokenizer))) if asked.tokenizer is not None else None
             own = {"origins": origins, "relevant_from": relevant_from, "run": run, "tokenizer": tokenizer}
             manifest["options"] |= {**asked.in_manifest(), **own}
     files.write_manifest(written.folder, manifest)
@@ -157,7 +157,7 @@ def one_view() -> Iterator[datetime]:
         yield moment
 
 
-def _manifest(
+def _build_manifest(
     collection: Collection, form: Format | SetFormat, origins: Sequence[str] | None, made: MadeSet
 ) -> dict[str, Any]:
     """What was written, from what, and how it can be checked. No time and no host: the row has those."""
@@ -184,6 +184,6 @@ def _manifest(
     }
 
 
-def home(collection: Collection) -> Path:
+def exports_folder(collection: Collection) -> Path:
     """Where snapshots made from the page lie."""
     return Path(settings.VAR) / "exports" / collection.name

@@ -7,7 +7,7 @@ from pathlib import Path
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext as _
 
-from annotation.exports.snapshots import home
+from annotation.exports.snapshots import exports_folder
 from corpus.errors import BadInput
 from corpus.importing.files import FileSource
 from corpus.importing.grades import top_of_run
@@ -24,15 +24,17 @@ def keep_run(collection: Collection, upload: "UploadedFile[bytes]") -> str:
         for _row in top_of_run(FileSource(path), 1):
             pass
 
-    return _keep(collection, upload, "runs", check)
+    return _keep_upload(collection, upload, "runs", check)
 
 
 def keep_tokenizer(collection: Collection, upload: "UploadedFile[bytes]") -> str:
     """The path of a tokenizer.json. Raises BadInput for a file that is too large or no tokenizer."""
-    return _keep(collection, upload, "tokenizers", lambda path: lengths.load(str(path)))
+    return _keep_upload(collection, upload, "tokenizers", lambda path: lengths.load_tokenizer(str(path)))
 
 
-def _keep(collection: Collection, upload: "UploadedFile[bytes]", kind: str, check: Callable[[Path], object]) -> str:
+def _keep_upload(
+    collection: Collection, upload: "UploadedFile[bytes]", kind: str, check: Callable[[Path], object]
+) -> str:
     if upload.size is None or upload.size > MOST:
         raise BadInput(
             _("%(name)s is larger than %(most)s MB; use the command export")
@@ -41,7 +43,7 @@ def _keep(collection: Collection, upload: "UploadedFile[bytes]", kind: str, chec
     digest = sha256()
     for chunk in upload.chunks():
         digest.update(chunk)
-    folder = home(collection) / kind / digest.hexdigest()
+    folder = exports_folder(collection) / kind / digest.hexdigest()
     path = folder / Path(upload.name or kind).name
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)

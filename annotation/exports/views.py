@@ -13,7 +13,7 @@ from annotation.data.statistics import statistics_of
 from annotation.exports import listing
 from annotation.exports.formats import EVERY, FORMATS, SETS, SetFormat, format_named
 from annotation.exports.forms import SetForm
-from annotation.exports.snapshots import begin, fill
+from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Snapshot
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
@@ -33,18 +33,18 @@ def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The snapshots that were made, and the form for a new one. HTMX asks for the list alone while one is made."""
-    found = listing.listed(scope.collection)
+    found = listing.list_exports(scope.collection)
     if file := download(request, chain.from_iterable(one.balance_charts for one in found)):
         return file
-    context = _snapshots(scope, found)
+    context = _snapshot_context(scope, found)
     if request.headers.get("HX-Request"):
         # 286 tells HTMX to stop asking.
         return render(request, "reports/_snapshots.html", context, status=200 if context["making"] else 286)
     return _exports_page(request, scope, context, SetForm(collection=scope.collection))
 
 
-def _snapshots(scope: Scope, found: list[listing.ListedExport]) -> dict[str, object]:
-    making = any(one.is_making for one in found)
+def _snapshot_context(scope: Scope, found: list[listing.ListedExport]) -> dict[str, object]:
+    making = any(one.is_in_progress for one in found)
     return {"scope": scope, "section": "exports", "snapshots": found, "making": making}
 
 
@@ -54,7 +54,7 @@ def _exports_page(
     context |= {
         "formats": FORMATS.values(),
         "sets": SETS.values(),
-        "origins": listing.origins(scope.collection),
+        "origins": listing.count_origins(scope.collection),
         "asked": asked,
         "chosen": request.POST.get("format") or next(iter(FORMATS)),
     }
@@ -71,10 +71,12 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = format_named(name)
     asked = SetForm(request.POST, request.FILES, collection=scope.collection)
     if isinstance(form, SetFormat) and not asked.is_valid():
-        return _exports_page(request, scope, _snapshots(scope, listing.listed(scope.collection)), asked, status=422)
+        return _exports_page(
+            request, scope, _snapshot_context(scope, listing.list_exports(scope.collection)), asked, status=422
+        )
     chosen = request.POST.getlist("origin") if form.labels else []
-    every = {origin for origin, _ in listing.origins(scope.collection)}
-    snapshot = begin(
+    every = {origin for origin, _ in listing.count_origins(scope.collection)}
+    snapshot = create_snapshot(
         collection=scope.collection,
         form=form,
         origins=chosen if chosen and set(chosen) != every else None,
@@ -84,16 +86,18 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     if listing.for_worker(form, scope.collection):
         background.enqueue(listing.MAKE, snapshot.pk)
         messages.info(request, _("A worker creates the export. This page shows its progress."))
-    elif refused := _fill(request, snapshot):
+    elif refused := _make_snapshot(request, snapshot):
         asked.add_error(None, refused)
-        return _exports_page(request, scope, _snapshots(scope, listing.listed(scope.collection)), asked, status=422)
+        return _exports_page(
+            request, scope, _snapshot_context(scope, listing.list_exports(scope.collection)), asked, status=422
+        )
     return redirect("exports", scope.collection.name)
 
 
-def _fill(request: HttpRequest, snapshot: Snapshot) -> str:
+def _make_snapshot(request: HttpRequest, snapshot: Snapshot) -> str:
     """Make it now. Why its options are refused, for the form; a failure of ours stands in the list instead."""
     try:
-        fill(snapshot)
+        write_snapshot(snapshot)
     except BadInput as error:
         snapshot.delete()
         return str(error)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from corpus.search.text import direction, language
+from corpus.search.text import detect_language, text_direction
 from judges.domain.stance_flips import Stance, flips
 
 LANGUAGE_FROM = 400
@@ -26,7 +26,7 @@ class DebateText:
 @lru_cache(maxsize=4096)
 def text_of(text: str) -> DebateText:
     """The text with its language and direction, found once for a process."""
-    return DebateText(text, language(text[:LANGUAGE_FROM]), direction(text))
+    return DebateText(text, detect_language(text[:LANGUAGE_FROM]), text_direction(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class DebateTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class DebateRound:
+class HighlightedRound:
     """Both turns of a round, by one of its couples of agents (two of them where four debate)."""
 
     number: int
@@ -77,7 +77,7 @@ class DebateRound:
 class Debate:
     """All rounds, and what both sides quote of the document."""
 
-    rounds: tuple[DebateRound, ...]
+    rounds: tuple[HighlightedRound, ...]
     spans: tuple[Span, ...] = field(repr=False)
 
 
@@ -89,10 +89,10 @@ Places = dict[tuple[str, int, int], Span]
 
 def debate_of(turns: Sequence[Turn]) -> Debate:
     """Turns in the order in which they were said, for before against."""
-    spans, seen, changed = _spans(turns), set[str](), _changed(turns)
-    said = {place: _said(turn, spans, seen, place in changed) for turn in turns for place in (_place(turn),)}
+    spans, seen, changed = _quoted_spans(turns), set[str](), _find_stance_flips(turns)
+    said = {place: _build_turn(turn, spans, seen, place in changed) for turn in turns for place in (_turn_key(turn),)}
     places = sorted({(number, couple) for number, couple, _ in said})
-    rounds = tuple(DebateRound(*place, _both(said, *place)) for place in places)
+    rounds = tuple(HighlightedRound(*place, _pair_turns(said, *place)) for place in places)
     return Debate(rounds, tuple(spans.values()))
 
 
@@ -102,17 +102,17 @@ def final_round(turns: Sequence[Turn]) -> list[Turn]:
     return [turn for turn in turns if turn["round"] == last]
 
 
-def _both(said: Mapping[tuple[int, int, str], DebateTurn], number: int, couple: int) -> tuple[DebateTurn, ...]:
+def _pair_turns(said: Mapping[tuple[int, int, str], DebateTurn], number: int, couple: int) -> tuple[DebateTurn, ...]:
     """For before against. A silent side is shown as such, but three agents make no second couple."""
     turns = (said.get((number, couple, side)) or (None if couple else DebateTurn(side)) for side in ("for", "against"))
     return tuple(turn for turn in turns if turn is not None)
 
 
-def _place(turn: Turn) -> tuple[int, int, str]:
+def _turn_key(turn: Turn) -> tuple[int, int, str]:
     return turn["round"], turn.get("couple", 0), turn["side"]
 
 
-def _changed(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
+def _find_stance_flips(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
     """Rounds, couples and sides whose turn changed sides without new evidence."""
     said = defaultdict[tuple[int, str], list[Stance]](list)
     for turn in turns:
@@ -124,7 +124,7 @@ def _changed(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
     return {(number, couple, side) for (couple, side), own in agents for number in flips(int(side == "for"), own)}
 
 
-def _spans(turns: Sequence[Turn]) -> Places:
+def _quoted_spans(turns: Sequence[Turn]) -> Places:
     """Each side's quoted places in the order in which they were first quoted: F1, F2 ... and A1, A2 ..."""
     found: Places = {}
     count = {"for": 0, "against": 0}
@@ -139,7 +139,7 @@ def _spans(turns: Sequence[Turn]) -> Places:
     return found
 
 
-def _said(turn: Turn, spans: Places, seen: set[str], changed: bool) -> DebateTurn:
+def _build_turn(turn: Turn, spans: Places, seen: set[str], changed: bool) -> DebateTurn:
     side, quotes = turn["side"], []
     for quote in turn["quotes"]:
         span = spans.get((side, quote.get("start"), quote.get("end")))
@@ -168,14 +168,14 @@ class Stretch:
     """The quotes that begin here."""
 
 
-def highlight(text: str, spans: Sequence[Span]) -> list[Stretch]:
+def highlight_spans(text: str, spans: Sequence[Span]) -> list[Stretch]:
     """Cut the text wherever a quote begins or ends: the stretches cover it once, in order, without gaps."""
     by_label = {span.label: span for span in spans}
     cut = pieces(len(text), [(span.start, span.end, span.label) for span in spans])
-    return [_stretch(text[one.start : one.end], one.start, [by_label[name] for name in one.marks]) for one in cut]
+    return [_build_stretch(text[one.start : one.end], one.start, [by_label[name] for name in one.marks]) for one in cut]
 
 
-def _stretch(text: str, start: int, spans: Sequence[Span]) -> Stretch:
+def _build_stretch(text: str, start: int, spans: Sequence[Span]) -> Stretch:
     sides = " ".join(sorted({span.side for span in spans}))
     labels = " ".join(span.label for span in spans)
     return Stretch(text, sides, labels, tuple(span for span in spans if span.start == start))

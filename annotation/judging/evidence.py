@@ -8,13 +8,13 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from annotation.judging.drafts import RATINGS
-from annotation.judging.forms import Invalid, milliseconds
-from annotation.judging.forms import item as item_of
+from annotation.judging.forms import Invalid, parse_milliseconds
+from annotation.judging.forms import parse_item as item_of
 from annotation.models import Membership
 from corpus.evidence import measures as evidence
 from corpus.evidence.targets import locked_pair, next_version
 from corpus.models import Target
-from judges.evidence.quality import problems, row
+from judges.evidence.quality import find_problems, target_measures
 
 LONGEST = 20_000
 """Characters of a contribution or of evidence."""
@@ -32,11 +32,11 @@ class Edited:
     """Of the texts as they were found."""
 
 
-def edited(data: QueryDict, membership: Membership) -> Edited:
+def parse_edit(data: QueryDict, membership: Membership) -> Edited:
     """The form, parsed strictly. Raises Invalid."""
-    contribution, text = _field(data, "contribution"), _field(data, "evidence")
+    contribution, text = _parse_field(data, "contribution"), _parse_field(data, "evidence")
     try:
-        evidence.check(contribution, text)
+        evidence.check_target(contribution, text)
     except evidence.Malformed as error:
         words = str(error)
         raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": words[0].upper() + words[1:]}) from None
@@ -44,12 +44,12 @@ def edited(data: QueryDict, membership: Membership) -> Edited:
         item=item_of(data, membership),
         token=data.get("token", ""),
         target=evidence.EvidenceTarget(contribution, text),
-        milliseconds=milliseconds(data),
-        rating=_rating(data),
+        milliseconds=parse_milliseconds(data),
+        rating=_parse_rating(data),
     )
 
 
-def _rating(data: QueryDict) -> int | None:
+def _parse_rating(data: QueryDict) -> int | None:
     """What the person thought of the texts as they found them, 1 to 5; None: they did not say."""
     value = data.get("rating", "")
     if value not in ("", *map(str, RATINGS)):
@@ -57,7 +57,7 @@ def _rating(data: QueryDict) -> int | None:
     return int(value) if value else None
 
 
-def _field(data: QueryDict, name: str) -> str:
+def _parse_field(data: QueryDict, name: str) -> str:
     value = data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()
     if len(value) > LONGEST:
         long = (
@@ -69,15 +69,15 @@ def _field(data: QueryDict, name: str) -> str:
     return value
 
 
-def writer(membership: Membership, form: Edited) -> Callable[[int], None]:
+def target_writer(membership: Membership, form: Edited) -> Callable[[int], None]:
     """What stores the person's texts as the target of the pair it is given."""
-    return partial(_append, membership, form)
+    return partial(_append_target, membership, form)
 
 
-def _append(membership: Membership, form: Edited, pair_id: int) -> None:
+def _append_target(membership: Membership, form: Edited, pair_id: int) -> None:
     pair = locked_pair(pair_id)
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
-    rules = evidence.measure(form.target, query=pair.query.text, document=document)
+    rules = evidence.measure_target(form.target, query=pair.query.text, document=document)
     Target.objects.create(
         pair=pair,
         version=next_version(pair.pk),
@@ -85,7 +85,7 @@ def _append(membership: Membership, form: Edited, pair_id: int) -> None:
         writer=membership.assessor.name,
         contribution=form.target.contribution,
         evidence=form.target.evidence,
-        measures={**row(evidence.as_json(rules), problems(rules)), "milliseconds": form.milliseconds},
+        measures={**target_measures(evidence.as_json(rules), find_problems(rules)), "milliseconds": form.milliseconds},
         good=True,
         rating=form.rating,
         item_id=form.item,

@@ -19,29 +19,29 @@ class Invalid(Exception):
     """A field that cannot be used; the text says which and what would do."""
 
 
-def answer(data: QueryDict, membership: Membership) -> SubmittedAnswer:
+def parse_answer(data: QueryDict, membership: Membership) -> SubmittedAnswer:
     """A submitted judgment on the collection's scale."""
     return SubmittedAnswer(
-        item=item(data, membership),
+        item=parse_item(data, membership),
         token=data.get("token", ""),
-        grade=grade(data, membership.collection),
-        comment=text(data, "comment"),
-        milliseconds=milliseconds(data),
-        idle=milliseconds(data, "idle"),
-        spans=spans(data),
+        grade=parse_grade(data, membership.collection),
+        comment=parse_text(data, "comment"),
+        milliseconds=parse_milliseconds(data),
+        idle=parse_milliseconds(data, "idle"),
+        spans=parse_spans(data),
     )
 
 
-def item(data: QueryDict, membership: Membership) -> int:
+def parse_item(data: QueryDict, membership: Membership) -> int:
     """The item that the form is about, from its public id on the page."""
-    return Assignment.item_of(membership, whole(data, "item"))
+    return Assignment.item_of(membership, parse_whole_number(data, "item"))
 
 
-def grade(data: QueryDict, collection: Collection) -> int:
+def parse_grade(data: QueryDict, collection: Collection) -> int:
     """The chosen grade."""
     if not data.get("grade"):
         raise Invalid(_("No grade was chosen. Nothing was saved; choose one."))
-    value = whole(data, "grade")
+    value = parse_whole_number(data, "grade")
     if value > collection.grades:
         raise Invalid(
             _("%(value)s is not a grade here: the scale is 0 to %(grades)s. Nothing was saved.")
@@ -50,7 +50,7 @@ def grade(data: QueryDict, collection: Collection) -> int:
     return value
 
 
-def whole(data: QueryDict, name: str) -> int:
+def parse_whole_number(data: QueryDict, name: str) -> int:
     """A whole number from 0 up, as PostgreSQL's bigint holds it."""
     value = data.get(name, "")
     if not (value.isascii() and value.isdigit()) or len(value) > 18:
@@ -58,7 +58,7 @@ def whole(data: QueryDict, name: str) -> int:
     return int(value)
 
 
-def text(data: QueryDict, name: str) -> str:
+def parse_text(data: QueryDict, name: str) -> str:
     """A free text without the characters that PostgreSQL refuses, cut at its greatest length."""
     return data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()[:LONGEST]
 
@@ -71,13 +71,13 @@ def skip_reason(data: QueryDict) -> str:
     return value
 
 
-def milliseconds(data: QueryDict, name: str = "milliseconds") -> int | None:
+def parse_milliseconds(data: QueryDict, name: str = "milliseconds") -> int | None:
     """Time on the page as the browser measured it; unknown when it says nothing sensible."""
     value = data.get(name, "")
     return min(int(value), 86_400_000) if value.isascii() and value.isdigit() and len(value) < 12 else None
 
 
-def spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
+def parse_spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
     """What is marked in the document: "12-40,55-60", characters from and to, in order and apart."""
     value = data.get("spans", "")
     if not value:
@@ -91,7 +91,7 @@ def spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
     return tuple((start, end) for start, end in found)
 
 
-def draft(data: QueryDict) -> dict[str, str]:
+def parse_draft(data: QueryDict) -> dict[str, str]:
     """What was typed or marked and is not sent yet, by field; fields without anything are left out."""
     typed = {name: data.get(name, "").replace("\x00", "")[:longest] for name, longest in DRAFTED.items()}
     return {name: value for name, value in typed.items() if value.strip()}

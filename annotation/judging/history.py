@@ -40,9 +40,9 @@ class PastDecision:
         return f"{self.ended_at.isoformat()}_{self.item}"
 
 
-def page(membership: Membership, *, before: str = "") -> tuple[list[PastDecision], bool]:
+def list_decisions(membership: Membership, *, before: str = "") -> tuple[list[PastDecision], bool]:
     """Fifty decisions, newest first, after the cursor `before`; and whether there are more."""
-    rows = _decided(membership)
+    rows = _decided_assignments(membership)
     moment, _, item = before.partition("_")
     time = parse_datetime(moment) if moment else None
     if time and item.isascii() and item.isdigit():
@@ -50,16 +50,16 @@ def page(membership: Membership, *, before: str = "") -> tuple[list[PastDecision
             Q(ended_at__lt=time) | Q(ended_at=time, item_id__lt=Assignment.item_of(membership, int(item)))
         )
     found = list(rows[: PAGE + 1])
-    return [_decision(row) for row in found[:PAGE]], len(found) > PAGE
+    return [_past_decision(row) for row in found[:PAGE]], len(found) > PAGE
 
 
-def decision(membership: Membership, item: int) -> PastDecision | None:
+def find_decision(membership: Membership, item: int) -> PastDecision | None:
     """The member's decision on one item."""
-    row = _decided(membership).filter(item=item).first()
-    return _decision(row) if row else None
+    row = _decided_assignments(membership).filter(item=item).first()
+    return _past_decision(row) if row else None
 
 
-def neighbours(membership: Membership, here: PastDecision) -> tuple[int | None, int | None]:
+def neighbour_items(membership: Membership, here: PastDecision) -> tuple[int | None, int | None]:
     """Items of the next newer and the next older decision."""
     rows = Assignment.objects.filter(membership=membership, state__in=DECIDED)
     item = Assignment.item_of(membership, here.item)
@@ -71,7 +71,7 @@ def neighbours(membership: Membership, here: PastDecision) -> tuple[int | None, 
     )
 
 
-def _decided(membership: Membership) -> QuerySet[Assignment]:
+def _decided_assignments(membership: Membership) -> QuerySet[Assignment]:
     return (
         Assignment.objects.filter(membership=membership, state__in=DECIDED)
         .select_related("item__pair__query", "item__pair__document", "judgment")
@@ -79,7 +79,7 @@ def _decided(membership: Membership) -> QuerySet[Assignment]:
     )
 
 
-def _decision(row: Assignment) -> PastDecision:
+def _past_decision(row: Assignment) -> PastDecision:
     pair = row.item.pair
     judged = row.state == Assignment.State.DONE and not row.flagged and row.judgment is not None
     return PastDecision(

@@ -10,10 +10,10 @@ from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, final_round, highlight, text_of
+from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, final_round, highlight_spans, text_of
 from annotation.judging.drafts import Draft, draft_of
 from annotation.models import Membership
-from annotation.queue.assignment import EVIDENCE, rows
+from annotation.queue.assignment import EVIDENCE, fetch_dicts
 from corpus.collections.arms import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.models import Collection
 
@@ -75,7 +75,7 @@ class TaskView:
     @cached_property
     def highlighted(self) -> list[Stretch]:
         """The document\'s text, cut where its quoted sentences begin and end."""
-        return highlight(self.document.text, self.debate.spans)
+        return highlight_spans(self.document.text, self.debate.spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,12 @@ class Desktop:
         return self.last_seconds is not None and self.last_seconds < SAID_FOR_SECONDS
 
     @property
-    def last_said(self) -> str:
+    def last_decision_text(self) -> str:
         """The same as a sentence."""
         return str(SAID.get(self.last_what or "", ""))
 
     @property
-    def waiting_words(self) -> str:
+    def queue_length_text(self) -> str:
         """The length of the queue, as far as it was counted."""
         return f"{QUEUE_SHOWN}+" if self.waiting > QUEUE_SHOWN else str(self.waiting)
 
@@ -197,29 +197,29 @@ FROM corpus_item i {_FROM} WHERE i.id = %(item)s
 """
 
 
-def desk(membership: Membership) -> tuple[TaskView | None, Desktop]:
+def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
     """The pair that this member holds, if any, and what stands around it; reading never claims."""
-    found = _rows(_OPEN, membership=membership.pk)
+    found = _read_rows(_OPEN, membership=membership.pk)
     if found:
-        waiting = _waiting(membership.collection_id)
-        return _work(found[0], membership.collection), _desktop(found[0], waiting)
-    (waits,) = _rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
-    return None, _desktop(_rows(_RESTING, membership=membership.pk)[0], waits["waiting"])
+        waiting = _queue_length(membership.collection_id)
+        return _build_task_view(found[0], membership.collection), _build_desktop(found[0], waiting)
+    (waits,) = _read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
+    return None, _build_desktop(_read_rows(_RESTING, membership=membership.pk)[0], waits["waiting"])
 
 
-def group(membership: Membership, *, item: int | None = None) -> list[TaskView]:
+def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[TaskView]:
     """The pairs that this member holds, all of one query, in an order of their own; or the one with this item."""
     statement = _HELD if item is None else _ONE
-    found = _rows(statement, membership=membership.pk, item=item)
-    return [_work(row, membership.collection) for row in found]
+    found = _read_rows(statement, membership=membership.pk, item=item)
+    return [_build_task_view(row, membership.collection) for row in found]
 
 
-def around(membership: Membership) -> Desktop:
+def read_desktop(membership: Membership) -> Desktop:
     """What stands around a group."""
-    return _desktop(_rows(_RESTING, membership=membership.pk)[0], _waiting(membership.collection_id))
+    return _build_desktop(_read_rows(_RESTING, membership=membership.pk)[0], _queue_length(membership.collection_id))
 
 
-def _desktop(row: dict[str, Any], waiting: int) -> Desktop:
+def _build_desktop(row: dict[str, Any], waiting: int) -> Desktop:
     if row.get("first_seconds") is not None:
         # The last decision is the first vote on the open pair itself.
         return Desktop(row["today"], waiting, row["public_id"], "saved", row["first_seconds"])
@@ -229,37 +229,37 @@ def _desktop(row: dict[str, Any], waiting: int) -> Desktop:
 _counted: dict[int, tuple[float, int]] = {}
 
 
-def _waiting(collection: int) -> int:
+def _queue_length(collection: int) -> int:
     """The length of the queue beside an open pair: counted once in five seconds for each process."""
     until, waiting = _counted.get(collection, (0.0, 0))
     if time.monotonic() > until:
-        waiting = _rows(_WAITING, collection=collection)[0]["waiting"]
+        waiting = _read_rows(_WAITING, collection=collection)[0]["waiting"]
         _counted[collection] = (time.monotonic() + WAITING_FOR_SECONDS, waiting)
     return waiting
 
 
 def own_work(membership: Membership, item: int) -> TaskView | None:
     """A pair that this member was lent, with their grade where they gave one."""
-    found = _rows(_MINE, membership=membership.pk, item=item)
-    return _work(found[0], membership.collection) if found else None
+    found = _read_rows(_MINE, membership=membership.pk, item=item)
+    return _build_task_view(found[0], membership.collection) if found else None
 
 
 def conflict_work(collection: Collection, item: int) -> TaskView:
     """A pair for an adjudicator, under its own id, with all rounds of its debate."""
-    return _work(_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
+    return _build_task_view(_read_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
 
 
-def grades(collection: Collection) -> list[dict[str, Any]]:
+def grade_choices(collection: Collection) -> list[dict[str, Any]]:
     """The buttons of a collection's scale."""
-    return scale(collection.grades, collection.relevant_from)
+    return scale_choices(collection.grades, collection.relevant_from)
 
 
-def scale(highest: int, relevant_from: int) -> list[dict[str, Any]]:
+def scale_choices(highest: int, relevant_from: int) -> list[dict[str, Any]]:
     """The buttons of a scale. Binary scales show relevant first, as the keys 1 and 0 do."""
     found = [
         {
             "value": value,
-            "words": _words(value, highest),
+            "words": _grade_label(value, highest),
             "key": str(value) if value < 10 else "",
             "relevant": value >= relevant_from,
         }
@@ -268,7 +268,7 @@ def scale(highest: int, relevant_from: int) -> list[dict[str, Any]]:
     return found[::-1] if highest == 1 else found
 
 
-def _words(value: int, highest: int) -> str:
+def _grade_label(value: int, highest: int) -> str:
     if highest == 1:
         return (_("Not relevant"), _("Relevant"))[value]
     if highest == 3:
@@ -276,19 +276,19 @@ def _words(value: int, highest: int) -> str:
     return {0: _("Not relevant"), highest: _("Fully relevant")}.get(value, "")
 
 
-def _rows(statement: str, **values: Any) -> list[dict[str, Any]]:
+def _read_rows(statement: str, **values: Any) -> list[dict[str, Any]]:
     connection.ensure_connection()
-    return rows(connection.connection, statement, **values)
+    return fetch_dicts(connection.connection, statement, **values)
 
 
-def _work(row: dict[str, Any], collection: Collection, rounds: str = "") -> TaskView:
+def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = "") -> TaskView:
     turns = row["debate"] or []
     debate = debate_of(final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns)
     return TaskView(
         item=row["public_id"],
         token=row["token"],
         seconds=row["seconds"],
-        why=_why(row, len({(turn["round"], turn.get("couple", 0)) for turn in turns}), collection.grades),
+        why=_explain_reason(row, len({(turn["round"], turn.get("couple", 0)) for turn in turns}), collection.grades),
         query=text_of(row["query"]),
         answers=tuple(text_of(answer) for answer in row["answers"]),
         need=text_of(row["instruction"] or collection.instruction),
@@ -299,7 +299,7 @@ def _work(row: dict[str, Any], collection: Collection, rounds: str = "") -> Task
         comment=row.get("comment") or "",
         grade=row.get("grade"),
         blind=not row["reads"],
-        step=_step(row),
+        step=_judgment_step(row),
         draft=draft_of(row["item"]) if row["reason"] == EVIDENCE else None,
         typed={**dict.fromkeys(TYPED, ""), **(row.get("draft") or {})},
         only_alone=row["reason"] in (EVIDENCE, "qualification"),
@@ -312,19 +312,19 @@ def spans_field(spans: Sequence[Sequence[int]]) -> str:
     return ",".join(f"{start}-{end}" for start, end in spans)
 
 
-def _step(row: dict[str, Any]) -> str:
+def _judgment_step(row: dict[str, Any]) -> str:
     if row["arm"] != REVEAL or row["reason"] == "audit" or "first" not in row:
         return ""
     return "first" if row["first"] is None else "final"
 
 
-def _why(row: dict[str, Any], rounds: int, highest: int) -> str:
+def _explain_reason(row: dict[str, Any], rounds: int, highest: int) -> str:
     """Why it came, in words that tell nothing of a debate that is not shown."""
-    step = _step(row)
+    step = _judgment_step(row)
     if step == "first":
         return _("To be judged from the texts first. Then you read a debate about it and judge once more.")
     if step == "final":
-        given = f"{row['first']} {_words(row['first'], highest)}".strip()
+        given = f"{row['first']} {_grade_label(row['first'], highest)}".strip()
         return _("From the texts you said: %(given)s. Now read the debate and judge again, the same or otherwise.") % {
             "given": given
         }

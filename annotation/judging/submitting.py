@@ -21,25 +21,25 @@ FROM_THE_START = 16
 
 def submit(db: Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer) -> int | None:
     """Settle one judgment, and claim. After the first vote of the reveal arm the same lease goes on."""
-    own = assignment.settle(db, desk, answer)
-    return own.id if own is not None and own.asks_first else _next(db, desk, own)
+    own = assignment.submit_judgment(db, desk, answer)
+    return own.id if own is not None and own.asks_first else _claim_next(db, desk, own)
 
 
 def finish(
     db: Connection[Any], desk: AnnotatorContext, item: int, token: str, write: Callable[[int], None]
 ) -> int | None:
     """Settle an item that asks for texts, which `write` stores for the pair it is given, and claim."""
-    return _next(db, desk, assignment.finish(db, desk, item, token, write))
+    return _claim_next(db, desk, assignment.submit_texts(db, desk, item, token, write))
 
 
 def skip(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str) -> int | None:
     """Give an item back with a reason, and claim."""
-    return _next(db, desk, assignment.skip(db, desk, item, token, reason))
+    return _claim_next(db, desk, assignment.skip(db, desk, item, token, reason))
 
 
 def flag(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, note: str) -> int | None:
     """Hand an item to the adjudicators with a note, and claim."""
-    return _next(db, desk, assignment.flag(db, desk, item, token, note))
+    return _claim_next(db, desk, assignment.flag(db, desk, item, token, note))
 
 
 def claim(db: Connection[Any], desk: AnnotatorContext, *, catches_up: bool = False) -> int | None:
@@ -47,7 +47,7 @@ def claim(db: Connection[Any], desk: AnnotatorContext, *, catches_up: bool = Fal
 
     `catches_up`: a check whose place was passed over comes now.
     """
-    mine = assignment.renew(db, desk)
+    mine = assignment.renew_lease(db, desk)
     return _claim_new(db, desk, None, catches_up=catches_up) if mine is None else mine
 
 
@@ -56,14 +56,14 @@ def claim_query(db: Connection[Any], desk: AnnotatorContext) -> int | None:
 
     Only the first pair of a group can be a check, so the places that a group passes over are made up for.
     """
-    held = assignment.holds(db, desk)
+    held = assignment.has_open_lease(db, desk)
     lease = claim(db, desk, catches_up=True)
     if not held and lease is not None:
-        assignment.lend_group(db, desk, lease)
+        assignment.claim_lease_group(db, desk, lease)
     return lease
 
 
-def _next(db: Connection[Any], desk: AnnotatorContext, own: assignment.OwnAssignment | None) -> int | None:
+def _claim_next(db: Connection[Any], desk: AnnotatorContext, own: assignment.OwnAssignment | None) -> int | None:
     """The next lease after a decision, None for one that was known already.
 
     A late one may find that its author holds another lease already. After practice nothing comes by itself: its
@@ -85,10 +85,10 @@ def _claim_new(
     if desk.closed:
         return None
     if desk.trial is not None:
-        lease = assignment.lend_trial(db, desk)
+        lease = assignment.claim_qualification_task(db, desk)
         if lease is None:
             onboarding.decide(desk.membership)
         return lease
     if desk.ends_batch:
         batches.close(desk.membership)
-    return assignment.lend(db, desk, watermark, catches_up=catches_up)
+    return assignment.claim_next_task(db, desk, watermark, catches_up=catches_up)

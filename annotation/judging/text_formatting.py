@@ -18,30 +18,30 @@ class TextBlock:
     heading: str = ""
 
 
-def blocks(text: str) -> list[TextBlock]:
+def split_blocks(text: str) -> list[TextBlock]:
     """Cut a text at its empty lines."""
     found = _BLOCK.split(text.replace("\r\n", "\n").strip())
-    return [_block(block.split("\n")) for block in found if block.strip()]
+    return [_parse_block(block.split("\n")) for block in found if block.strip()]
 
 
-def _block(lines: list[str]) -> TextBlock:
-    first = next((position for position, line in enumerate(lines) if _item(line)), None)
+def _parse_block(lines: list[str]) -> TextBlock:
+    first = next((position for position, line in enumerate(lines) if _list_marker(line)), None)
     before = tuple(line.strip() for line in lines[:first])
-    return TextBlock("p", before) if first is None else _list(lines[first:], " ".join(before))
+    return TextBlock("p", before) if first is None else _parse_list(lines[first:], " ".join(before))
 
 
-def _list(lines: list[str], heading: str) -> TextBlock:
+def _parse_list(lines: list[str], heading: str) -> TextBlock:
     """Items, and the lines that go on from them."""
     items: list[str] = []
     for line in lines:
-        if (bullet := _item(line)) or not items:
+        if (bullet := _list_marker(line)) or not items:
             items.append(line.strip()[len(bullet) :])
         else:
             items[-1] += " " + line.strip()
     return TextBlock("ol" if _NUMBER.match(lines[0].strip()) else "ul", tuple(items), heading)
 
 
-def _item(line: str) -> str:
+def _list_marker(line: str) -> str:
     """The mark that begins a list item; empty when the line begins none."""
     found = _BULLET.match(line.strip()) or _NUMBER.match(line.strip())
     return found.group() if found else ""

@@ -3,9 +3,24 @@
 What pages ask for: `trust`, `people`, `agreement_over_time`, `decisions`, `costs`. The records are in `records`.
 """
 
-from annotation.label_quality.audits import audits
-from annotation.label_quality.costs import costs
-from annotation.label_quality.deciding import decisions
-from annotation.label_quality.statistics import agreement_over_time, people, refresh, standing, trust
+from annotation.label_quality.audits import measure_audits
+from annotation.label_quality.costs import campaign_costs
+from annotation.label_quality.deciding import list_route_decisions
+from annotation.label_quality.statistics import (
+    agreement_over_time,
+    cached_statistics,
+    read_label_quality,
+    read_people_agreement,
+    refresh_statistics,
+)
 
-__all__ = ["agreement_over_time", "audits", "costs", "decisions", "people", "refresh", "standing", "trust"]
+__all__ = [
+    "agreement_over_time",
+    "cached_statistics",
+    "campaign_costs",
+    "list_route_decisions",
+    "measure_audits",
+    "read_label_quality",
+    "read_people_agreement",
+    "refresh_statistics",
+]

@@ -10,13 +10,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import columns
+from annotation.agreement.assessments import fetch_columns
 from annotation.agreement.dawid_skene import dawid_skene, sparse_counts
-from annotation.agreement.measures import Statistic, measure
-from annotation.agreement.proportions import exact
-from annotation.agreement.resampling import MISSING, patterns
-from annotation.label_quality.kappas import Said, read
-from annotation.label_quality.records import PersonQuality, missing
+from annotation.agreement.measures import Statistic, compute_measures
+from annotation.agreement.proportions import clopper_pearson
+from annotation.agreement.resampling import MISSING, group_patterns
+from annotation.label_quality.kappas import BinaryVotes, read_binary_votes
+from annotation.label_quality.records import PersonQuality, missing_statistic
 from annotation.models import Assignment, Membership
 from corpus.models import Assessor, Collection
 
@@ -60,9 +60,9 @@ class AnnotatorTally:
     slow: int = 0
 
 
-def annotators(collection: Collection, said: Said | None = None) -> list[PersonQuality]:
+def measure_annotators(collection: Collection, said: BinaryVotes | None = None) -> list[PersonQuality]:
     """Everybody who judged, skipped or flagged here, by name. `said`: what `kappas.read` returns, where it is known."""
-    sums = _sums(collection)
+    sums = _tally_judgments(collection)
     State = Assignment.State
     members = Membership.objects.filter(collection=collection).select_related("user").order_by("user__username")
     members = members.annotate(
@@ -71,15 +71,19 @@ def annotators(collection: Collection, said: Said | None = None) -> list[PersonQ
     )
     medians = [median(one.milliseconds) for one in sums.values() if one.milliseconds]
     usual = median(medians) if medians else None
-    shares = estimated(said or read(collection))
-    people = [_person(member, sums.get(member.assessor_id, AnnotatorTally()), usual, shares) for member in members]
+    shares = estimate_accuracies(said or read_binary_votes(collection))
+    people = [
+        _person_quality(member, sums.get(member.assessor_id, AnnotatorTally()), usual, shares) for member in members
+    ]
     return [one for one in people if one.judged or one.skips or one.flags or one.checks]
 
 
-def _person(member: Membership, sums: AnnotatorTally, usual: float | None, shares: dict[int, float]) -> PersonQuality:
+def _person_quality(
+    member: Membership, sums: AnnotatorTally, usual: float | None, shares: dict[int, float]
+) -> PersonQuality:
     skips, flags = member.skips, member.flags  # type: ignore[attr-defined]  # annotated above
     equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
-    majority, gold = _share(equal, NOBODY_ELSE), _share(sums.gold, NO_GOLD)
+    majority, gold = _share_right(equal, NOBODY_ELSE), _share_right(sums.gold, NO_GOLD)
     seconds = median(sums.milliseconds) / 1000 if sums.milliseconds else None
     return PersonQuality(
         membership=member.pk,
@@ -89,22 +93,22 @@ def _person(member: Membership, sums: AnnotatorTally, usual: float | None, share
         seconds=seconds,
         majority=majority,
         gold=gold,
-        kappa=_kappa(sums),
+        kappa=_kappa_with_others(sums),
         prevalence=sums.relevant / sums.judged if sums.judged else None,
         skips=skips,
         flags=flags,
-        intra=_share(sums.again, NO_REPEATS),
+        intra=_share_right(sums.again, NO_REPEATS),
         fast=sums.fast,
         slow=sums.slow,
         dawid_skene=shares.get(member.assessor_id),
         checks=len(sums.checks),
         missed=sums.checks.count(False),
         paused=member.paused_at is not None,
-        alarms=(*alarms(sums.judged, skips, seconds, usual, majority, gold), *care_alarms(sums)),
+        alarms=(*agreement_alarms(sums.judged, skips, seconds, usual, majority, gold), *attention_alarms(sums)),
     )
 
 
-def alarms(
+def agreement_alarms(
     judged: int, skips: int, seconds: float | None, usual: float | None, majority: Statistic, gold: Statistic
 ) -> list[str]:
     """Why an admin should look, in words. Shares alarm only where their whole interval lies below the mark."""
@@ -129,37 +133,37 @@ def alarms(
     return found
 
 
-def care_alarms(sums: AnnotatorTally) -> list[str]:
+def attention_alarms(sums: AnnotatorTally) -> list[str]:
     """The same for times, checks and repeats."""
     found = []
     if sums.judged >= FEW and sums.fast > HASTY * sums.judged:
         found.append(_("%(n)s judgments came far too fast") % {"n": sums.fast})
     if missed := sums.checks.count(False):
         found.append(_("missed %(missed)s of %(n)s attention checks") % {"missed": missed, "n": len(sums.checks)})
-    if sums.again and exact(sum(sums.again), len(sums.again))[1] < INTRA_MARK:
+    if sums.again and clopper_pearson(sum(sums.again), len(sums.again))[1] < INTRA_MARK:
         same = f"{sum(sums.again) / len(sums.again):.0%}"
         found.append(_("agrees with themselves on %(same)s of the pairs asked twice") % {"same": same})
     return found
 
 
-def _share(right: list[bool], reason: str) -> Statistic:
+def _share_right(right: list[bool], reason: str) -> Statistic:
     if not right:
-        return missing(reason)
-    low, high = exact(sum(right), len(right))
+        return missing_statistic(reason)
+    low, high = clopper_pearson(sum(right), len(right))
     return Statistic(sum(right) / len(right), low, high, len(right), None)
 
 
-def _kappa(sums: AnnotatorTally) -> Statistic:
+def _kappa_with_others(sums: AnnotatorTally) -> Statistic:
     if not sums.own:
-        return missing(NOBODY_ELSE)
+        return missing_statistic(NOBODY_ELSE)
     grades = np.array([sums.own, sums.others], dtype=np.int16)
-    return measure(grades, bootstrap=RESAMPLES).pairwise[0].kappa
+    return compute_measures(grades, bootstrap=RESAMPLES).pairwise[0].kappa
 
 
-def _sums(collection: Collection) -> dict[int, AnnotatorTally]:
+def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
     """By assessor. Adjudications are decisions with everybody's answers in view, and do not belong."""
-    rows = _judgments(collection)
-    gold = _gold(collection)
+    rows = _read_judgments(collection)
+    gold = _read_gold(collection)
     relevant = (rows["grade"] >= collection.relevant_from).tolist()
     items: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     before: dict[tuple[int, int], bool] = {}
@@ -209,14 +213,14 @@ def _mark_outliers(found: dict[int, AnnotatorTally]) -> None:
         one.fast, one.slow = int((away < -FAR).sum()), int((away > FAR).sum())
 
 
-def estimated(said: Said) -> dict[int, float]:
+def estimate_accuracies(said: BinaryVotes) -> dict[int, float]:
     """Dawid and Skene's share of right grades by assessor, from people alone; empty where it cannot be told."""
     rows = [place for place, one in enumerate(said.found.assessors) if one.kind == Assessor.Kind.PERSON]
     grades = said.relevance[rows]
     grades = grades[:, (grades != MISSING).sum(axis=0) >= 2]  # nobody's error shows on a pair that one person judged
     if len(rows) < 3 or not grades.size:
         return {}
-    found = patterns(grades)
+    found = group_patterns(grades)
     classes, counts = sparse_counts(found.grades)
     solution = dawid_skene(counts, classes, weights=found.counts.astype(np.float64))
     if solution is None or solution.collapsed:
@@ -228,9 +232,9 @@ def estimated(said: Said) -> dict[int, float]:
     }
 
 
-def _judgments(collection: Collection) -> NDArray[np.void]:
+def _read_judgments(collection: Collection) -> NDArray[np.void]:
     """Standing judgments of members, the first of each on an item."""
-    return columns(
+    return fetch_columns(
         """
         SELECT DISTINCT ON (j.assessor_id, j.item_id) j.assessor_id::bigint, j.item_id::bigint, j.pair_id::bigint,
                j.grade::bigint, coalesce(j.milliseconds, -1)::bigint,
@@ -244,9 +248,9 @@ def _judgments(collection: Collection) -> NDArray[np.void]:
     )
 
 
-def _gold(collection: Collection) -> dict[int, bool]:
+def _read_gold(collection: Collection) -> dict[int, bool]:
     """Reference relevance of pairs that people judged."""
-    rows = columns(
+    rows = fetch_columns(
         """
         SELECT j.pair_id::bigint, j.grade::bigint FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
         WHERE a.collection_id = %s AND a.kind = %s AND j.aspect_id IS NULL

@@ -12,17 +12,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
-from annotation.agreement.proportions import Interval, Stratum, overall, weighted_sequence
-from annotation.label_quality.records import Audits, RouteQuality, load, missing
+from annotation.agreement.proportions import Interval, Stratum, stratified_share, weighted_sequence
+from annotation.label_quality.records import Audits, RouteQuality, load_record, missing_statistic
 from corpus.models import Collection
 from judges.campaigns import stopped_routes
-from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate, route_of
+from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate_sample, route_of
 from judges.models import Campaign
 
 NO_AUDIT = gettext_noop("not measured: no drawn pair is settled yet")
 
 
-def audits(
+def measure_audits(
     collection: Collection,
     campaign: Campaign | None,
     counts: Mapping[str, float],
@@ -31,26 +31,27 @@ def audits(
     """The audit of one campaign, in one statement over the drawn pairs alone. `counts`: its counters
     (judges.campaigns.counters).
 
-    `left`: pairs of each stratum that can be drawn (judges.campaigns.audit_sampling.left); without it all that are not
+    `left`: pairs of each stratum that can be drawn (judges.campaigns.audit_sampling.remaining_by_stratum); without it all that are not
     drawn. None where nothing is labelled.
     """
     sizes = {key.removeprefix("route:"): int(n) for key, n in counts.items() if key.startswith("route:") and n > 0}
     if campaign is None or not sizes:
         return None
-    found = stopped_routes.answered(campaign.pk, collection.relevant_from)
-    halted = stopped_routes.stopped(found, counts)
+    found = stopped_routes.answered_audits(campaign.pk, collection.relevant_from)
+    halted = stopped_routes.tripped_routes(found, counts)
     none = stopped_routes.AnsweredAudits()
-    cells = {key: _cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
+    cells = {key: _route_cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
     routes = tuple(
-        _route(key, sizes[key], found.get(key, none), key in halted, cells[key]) for key in sorted(sizes, key=_order)
+        _route_quality(key, sizes[key], found.get(key, none), key in halted, cells[key])
+        for key in sorted(sizes, key=_route_order)
     )
     labelled = sum(sizes.values())
     every = {name: cell for one in cells.values() for name, cell in one.items()}
-    half, enough, reached = _forecast(every, labelled)
+    half, enough, reached = _forecast_interval(every, labelled)
     return Audits(
         campaign=campaign.pk,
         policy=campaign.policy,
-        overall=_accuracy(every.values()),
+        overall=_weighted_accuracy(every.values()),
         covered=sum(cell.size for cell in every.values() if cell.settled) / labelled,
         routes=routes,
         limit=LIMIT,
@@ -65,7 +66,7 @@ def audits(
     )
 
 
-def _order(key: str) -> tuple[int, int, int]:
+def _route_order(key: str) -> tuple[int, int, int]:
     """Sure routes first."""
     route = route_of(key)
     return route.round, -route.margin, -route.label
@@ -88,7 +89,7 @@ class _Cell:
         return (self.right + USUAL[0]) / (self.settled + USUAL[1])
 
 
-def _cells(
+def _route_cells(
     key: str, population: int, answers: stopped_routes.AnsweredAudits, left: Mapping[str, int] | None
 ) -> dict[str, _Cell]:
     """A route's strata. Their sizes, as drawn, are scaled to the pairs that were labelled: people met some of them."""
@@ -105,19 +106,19 @@ def _cells(
     return found
 
 
-def _strata(cells: Iterable[_Cell]) -> list[Stratum]:
+def _cell_strata(cells: Iterable[_Cell]) -> list[Stratum]:
     return [Stratum(cell.size, cell.settled, cell.right) for cell in cells]
 
 
-def _route(
+def _route_quality(
     key: str, population: int, answers: stopped_routes.AnsweredAudits, stopped: bool, cells: Mapping[str, _Cell]
 ) -> RouteQuality:
     known, settled = route_of(key), answers.settled
-    accuracy, looks = _accuracy(cells.values()), weighted_sequence(_strata(cells.values()))
-    half, enough, reached = _forecast(cells, population)
+    accuracy, looks = _weighted_accuracy(cells.values()), weighted_sequence(_cell_strata(cells.values()))
+    half, enough, reached = _forecast_interval(cells, population)
     return RouteQuality(
         key=key,
-        words=known.words,
+        words=known.description,
         label=known.label,
         population=population,
         drawn=answers.drawn,
@@ -125,7 +126,7 @@ def _route(
         right=answers.right,
         accuracy=accuracy,
         looks=Statistic(accuracy.value, *looks, settled, None) if settled else accuracy,
-        verdict=verdict(over=answers.over, low=looks.low),
+        verdict=route_verdict(over=answers.over, low=looks.low),
         stopped=stopped,
         half=half,
         enough=enough,
@@ -134,57 +135,61 @@ def _route(
     )
 
 
-def _half(bounds: Interval) -> float:
+def _half_width(bounds: Interval) -> float:
     return (bounds.high - bounds.low) / 2
 
 
-def _enough(bounds: Callable[[int], Interval], drawn: int, most: int, population: int) -> tuple[int, bool]:
+def _find_sample_size(bounds: Callable[[int], Interval], drawn: int, most: int, population: int) -> tuple[int, bool]:
     """The smallest sample, from what is drawn on, whose interval is within 5 points; `most` where none is.
 
     And whether it is: the whole population leaves no doubt.
     """
     low, high = min(drawn, most), most
-    if low and _half(bounds(low)) <= HALF_WIDTH:
+    if low and _half_width(bounds(low)) <= HALF_WIDTH:
         return low, True
     high = min(high, max(2 * low, LEAST))
-    while high < most and _half(bounds(high)) > HALF_WIDTH:
+    while high < most and _half_width(bounds(high)) > HALF_WIDTH:
         low, high = high, min(2 * high, most)
     while low < high:
         middle = (low + high) // 2
-        if middle and _half(bounds(middle)) <= HALF_WIDTH:
+        if middle and _half_width(bounds(middle)) <= HALF_WIDTH:
             high = middle
         else:
             low = middle + 1
-    return high, high >= population or (high > 0 and _half(bounds(high)) <= HALF_WIDTH)
+    return high, high >= population or (high > 0 and _half_width(bounds(high)) <= HALF_WIDTH)
 
 
-def _forecast(cells: Mapping[str, _Cell], population: int) -> tuple[float | None, int, bool]:
+def _forecast_interval(cells: Mapping[str, _Cell], population: int) -> tuple[float | None, int, bool]:
     """Half the width of the interval once all that is drawn of these strata is settled; the sample that is enough."""
     most = {key: cell.most for key, cell in cells.items()}
     drawn = {key: cell.drawn for key, cell in cells.items()}
 
     def bounds(n: int) -> Interval:
-        taken = allocate(most, n, drawn) if len(cells) > 1 else dict.fromkeys(cells, n)
-        found = overall([Stratum(cell.size, taken[key], cell.expected * taken[key]) for key, cell in cells.items()])
+        taken = allocate_sample(most, n, drawn) if len(cells) > 1 else dict.fromkeys(cells, n)
+        found = stratified_share(
+            [Stratum(cell.size, taken[key], cell.expected * taken[key]) for key, cell in cells.items()]
+        )
         return found[1] if found else Interval(0.0, 1.0)
 
     total = sum(drawn.values())
-    return _half(bounds(total)) if total else None, *_enough(bounds, total, sum(most.values()), population)
+    return _half_width(bounds(total)) if total else None, *_find_sample_size(
+        bounds, total, sum(most.values()), population
+    )
 
 
-def verdict(*, over: bool, low: float) -> str:
+def route_verdict(*, over: bool, low: float) -> str:
     """enough, over or open, by bounds that allow for a look after every answer. `low`: of the share that is right."""
     if over:
         return "over"
     return "enough" if low >= 1 - LIMIT else "open"
 
 
-def _accuracy(cells: Iterable[_Cell]) -> Statistic:
+def _weighted_accuracy(cells: Iterable[_Cell]) -> Statistic:
     """The share that is right over strata, each weighted by its size."""
-    strata = _strata(cells)
-    found = overall(strata)
+    strata = _cell_strata(cells)
+    found = stratified_share(strata)
     if found is None:
-        return missing(NO_AUDIT)
+        return missing_statistic(NO_AUDIT)
     value, bounds = found
     return Statistic(value, bounds.low, bounds.high, sum(round(stratum.n) for stratum in strata), None)
 
@@ -192,5 +197,5 @@ def _accuracy(cells: Iterable[_Cell]) -> Statistic:
 def load_audits(found: Mapping[str, Any]) -> Audits:
     """From the JSON of a stored row."""
     rest = {name: value for name, value in found.items() if name not in ("overall", "routes")}
-    routes = tuple(load(RouteQuality, route) for route in found["routes"])
+    routes = tuple(load_record(RouteQuality, route) for route in found["routes"])
     return Audits(overall=Statistic(**found["overall"]), routes=routes, **rest)

@@ -13,9 +13,9 @@ from datetime import datetime
 from django.db import connection
 from django.utils.translation import gettext as _
 
-from annotation.agreement.proportions import Interval, exact
+from annotation.agreement.proportions import Interval, clopper_pearson
 from annotation.label_quality.records import RouteDecision
-from charts import Bar, Chart, bars
+from charts import Bar, Chart, draw_bars
 from judges.models import Campaign, JudgeVersion
 from judges.models.canaries import CanaryAnswer
 
@@ -72,7 +72,7 @@ class CanaryFlips:
     @property
     def bounds(self) -> Interval:
         """Exact 95% interval of the rate."""
-        return exact(self.flips, self.pairs)
+        return clopper_pearson(self.flips, self.pairs)
 
     @property
     def alarm(self) -> bool:
@@ -80,7 +80,7 @@ class CanaryFlips:
         return bool(self.pairs) and self.bounds.low > LIMIT
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """In a sentence."""
         if self.rate is None:
             return _("%(self)s: not measured, no pair has both answers") % {"self": self.name}
@@ -97,7 +97,7 @@ class CanaryFlips:
         }
 
 
-def flips(judges: Iterable[int]) -> list[CanaryFlips]:
+def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
     """Of each of these JudgeVersions that was ever asked, by name. Two statements."""
     ids = sorted(set(judges))
     if not ids:
@@ -108,17 +108,17 @@ def flips(judges: Iterable[int]) -> list[CanaryFlips]:
         for judge, *rest in cursor.fetchall():
             found[judge].append(tuple(rest))
     names = dict(JudgeVersion.objects.filter(pk__in=found).values_list("pk", "name")) if found else {}
-    return sorted((_flips(judge, names[judge], rows) for judge, rows in found.items()), key=lambda one: one.name)
+    return sorted((_judge_flips(judge, names[judge], rows) for judge, rows in found.items()), key=lambda one: one.name)
 
 
-def _flips(judge: int, name: str, rows: Sequence[tuple[object, ...]]) -> CanaryFlips:
-    kinds = tuple(CanaryKind(str(row[2]), *map(_int, row[3:6])) for row in sorted(rows, key=lambda row: str(row[2])))
-    pairs, flipped, lost, honest, asked = (sum(_int(row[place]) for row in rows) for place in range(3, 8))
+def _judge_flips(judge: int, name: str, rows: Sequence[tuple[object, ...]]) -> CanaryFlips:
+    kinds = tuple(CanaryKind(str(row[2]), *map(_as_int, row[3:6])) for row in sorted(rows, key=lambda row: str(row[2])))
+    pairs, flipped, lost, honest, asked = (sum(_as_int(row[place]) for row in rows) for place in range(3, 8))
     at = max(row[1] for row in rows if isinstance(row[1], datetime))
-    return CanaryFlips(judge, name, _int(rows[0][0]), at, pairs, flipped, lost, honest, asked, kinds)
+    return CanaryFlips(judge, name, _as_int(rows[0][0]), at, pairs, flipped, lost, honest, asked, kinds)
 
 
-def _int(value: object) -> int:
+def _as_int(value: object) -> int:
     assert isinstance(value, int)
     return value
 
@@ -128,13 +128,13 @@ def judges_of(campaign: Campaign | None) -> list[int]:
     return [*campaign.debaters, *campaign.voters] if campaign else []
 
 
-def alarms(found: Iterable[CanaryFlips]) -> list[RouteDecision]:
+def flip_alarms(found: Iterable[CanaryFlips]) -> list[RouteDecision]:
     """For the collection's home."""
     return [
         RouteDecision(
             "canary",
             "alarm",
-            _("%(words)s. Should it judge texts that strangers wrote?") % {"words": one.words},
+            _("%(words)s. Should it judge texts that strangers wrote?") % {"words": one.summary},
             1,
             "canaries",
         )
@@ -143,7 +143,7 @@ def alarms(found: Iterable[CanaryFlips]) -> list[RouteDecision]:
     ]
 
 
-def picture(found: Sequence[CanaryFlips]) -> Chart | None:
+def flip_chart(found: Sequence[CanaryFlips]) -> Chart | None:
     """Flip rates side by side; None before anybody was asked."""
     rows = [
         Bar(
@@ -159,13 +159,13 @@ def picture(found: Sequence[CanaryFlips]) -> Chart | None:
     ]
     if not rows:
         return None
-    return bars(
+    return draw_bars(
         "canaries",
         _("Judges that follow hostile text"),
         rows,
         x=_("share of hostile texts that flipped the verdict, 95% interval"),
         mark=LIMIT,
-        summary=" ".join(f"{one.words}." for one in found),
+        summary=" ".join(f"{one.summary}." for one in found),
     )
 
 
@@ -187,7 +187,7 @@ class Flipped:
     reason: str
 
 
-def followed(found: Sequence[CanaryFlips]) -> list[Flipped]:
+def list_flipped(found: Sequence[CanaryFlips]) -> list[Flipped]:
     """Which texts were followed in those rounds, the judge's reason with it. One statement."""
     rounds = {one.judge: one for one in found if one.flips}
     if not rounds:

@@ -16,7 +16,7 @@ GROUP BY t.key
 """
 
 
-def costs(collection: Collection, status: dict[str, Any]) -> Costs:
+def campaign_costs(collection: Collection, status: dict[str, Any]) -> Costs:
     """Of the campaign whose `status` document is given, and of all people's work. Two statements.
 
     People's hours are judgments x the median time on the page: pauses do not count.
@@ -25,14 +25,14 @@ def costs(collection: Collection, status: dict[str, Any]) -> Costs:
     with connection.cursor() as cursor:
         cursor.execute(WORK, {"collection": collection.pk})
         counts = {key: float(n) for key, n in cursor.fetchall()}
-    done, owed = _judgments(counts, collection.overlap)
+    done, owed = _count_judgments(counts, collection.overlap)
     hours = done * (seconds or 0.0) / 3600
     ahead = None if seconds is None and owed else owed * (seconds or 0.0) / 3600
     rate = collection.hourly_rate
     return Costs(
         machine=status["cost"],
         calls_without_price=status["calls_without_price"],
-        machine_forecast=_machine(status),
+        machine_forecast=_forecast_machine_cost(status),
         people_hours=hours,
         people=None if rate is None else hours * rate,
         waiting=int(owed),
@@ -43,7 +43,7 @@ def costs(collection: Collection, status: dict[str, Any]) -> Costs:
     )
 
 
-def _judgments(counts: dict[str, float], overlap: int) -> tuple[float, float]:
+def _count_judgments(counts: dict[str, float], overlap: int) -> tuple[float, float]:
     """Judgments that people gave and still owe, from counters of settled items (half-judged ones count as owed)."""
     audits = counts.get("escalated:audit", 0.0)
     escalated = sum(n for key, n in counts.items() if key.startswith("escalated:")) - audits
@@ -52,7 +52,7 @@ def _judgments(counts: dict[str, float], overlap: int) -> tuple[float, float]:
     return settled * overlap + audited * OVERLAP, waiting * overlap + max(0.0, audits - audited) * OVERLAP
 
 
-def _machine(status: dict[str, Any]) -> float | None:
+def _forecast_machine_cost(status: dict[str, Any]) -> float | None:
     """What the pairs that wait for judges will cost at the price of a pair so far."""
     left = status["pending"] + status["running"]
     ended = status["labelled"] + status["escalated"] + status["failed"]

@@ -12,7 +12,7 @@ MANY = 1000
 """Counts are exact up to here."""
 
 
-def decisions(
+def list_route_decisions(
     status: dict[str, Any],
     *,
     audits: Audits | None,
@@ -25,17 +25,17 @@ def decisions(
     that everybody skipped; `flips`: what the campaign's judges do with hostile text.
     """
     found = [
-        *(_over(audits) if audits else ()),
-        *_annotators(people or ()),
-        *canaries.alarms(flips),
-        *_conflicts(conflicts),
-        *_skipped(skipped),
-        *_failed(status),
+        *(_audit_decisions(audits) if audits else ()),
+        *_annotator_decisions(people or ()),
+        *canaries.flip_alarms(flips),
+        *_conflict_decisions(conflicts),
+        *_skipped_decisions(skipped),
+        *_failed_decisions(status),
     ]
     return sorted(found, key=lambda one: one.severity != "alarm")
 
 
-def _over(audits: Audits) -> list[RouteDecision]:
+def _audit_decisions(audits: Audits) -> list[RouteDecision]:
     return [
         RouteDecision(
             "audit",
@@ -59,7 +59,7 @@ def _over(audits: Audits) -> list[RouteDecision]:
     ]
 
 
-def _annotators(people: Iterable[PersonQuality]) -> list[RouteDecision]:
+def _annotator_decisions(people: Iterable[PersonQuality]) -> list[RouteDecision]:
     return [
         RouteDecision("person", "alarm", f"{person.name}: {alarm}.", 1, "people_quality")
         for person in people
@@ -68,24 +68,26 @@ def _annotators(people: Iterable[PersonQuality]) -> list[RouteDecision]:
     ]
 
 
-def _conflicts(n: int) -> list[RouteDecision]:
-    words = _("%(many)s wait for an adjudicator: annotators differ, or somebody flagged the pair.") % {"many": _many(n)}
+def _conflict_decisions(n: int) -> list[RouteDecision]:
+    words = _("%(many)s wait for an adjudicator: annotators differ, or somebody flagged the pair.") % {
+        "many": _format_pair_count(n)
+    }
     return [RouteDecision("conflicts", "attention", words, n, "pairs", "state=conflict")] if n else []
 
 
-def _skipped(n: int) -> list[RouteDecision]:
-    words = _("%(many)s were skipped by everybody who could judge them.") % {"many": _many(n)}
+def _skipped_decisions(n: int) -> list[RouteDecision]:
+    words = _("%(many)s were skipped by everybody who could judge them.") % {"many": _format_pair_count(n)}
     return [RouteDecision("skipped", "attention", words, n, "pairs", "state=skipped")] if n else []
 
 
-def _failed(status: dict[str, Any]) -> list[RouteDecision]:
+def _failed_decisions(status: dict[str, Any]) -> list[RouteDecision]:
     n = int(status["failed"])
     words = _("%(n)s pairs failed: retry them, or hand them to people.") % {"n": f"{n:,}"}
     query = f"campaign={status['campaign']}&state=failed"
     return [RouteDecision("failed", "attention", words, n, "pairs", query)] if n else []
 
 
-def _many(n: int) -> str:
+def _format_pair_count(n: int) -> str:
     return (
         _("%(many)s pairs and more") % {"many": f"{MANY:,}"}
         if n >= MANY

@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from annotation.agreement.assessments import (
     JUDGES,
     PEOPLE,
-    Assessments,
+    GradeMatrix,
     KnownAssessors,
     Votes,
-    alike,
-    assessments,
-    columns,
+    fetch_columns,
+    find_copies,
     known_assessors,
+    load_grade_matrix,
     population_of,
 )
-from annotation.agreement.groups import group
+from annotation.agreement.groups import group_agreement
 from annotation.agreement.resampling import MISSING
 from annotation.label_quality.records import Kappa, Point
 from corpus.models import Collection
@@ -43,10 +43,10 @@ SHOWN = gettext_noop("people (with the debate in view)")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class BinaryVotes:
     """What everybody said, as relevant or not, and which of them are judges."""
 
-    found: Assessments
+    found: GradeMatrix
     judges: NDArray[np.bool_]
     arms: bool = False
     """Somebody has voted where an arm hid the debate at first, or altogether."""
@@ -59,21 +59,25 @@ class Said:
         return self.found.grades
 
 
-def read(collection: Collection) -> Said:
+def read_binary_votes(collection: Collection) -> BinaryVotes:
     """Everybody's votes and first answers, blind ones where there are arms, as relevant or not."""
-    arms, both = _has(collection)
-    return replace(_read(collection, known_assessors(collection), "blind" if arms else "first"), arms=arms, both=both)
+    arms, both = _has_blind_votes(collection)
+    return replace(
+        _read_assessor_votes(collection, known_assessors(collection), "blind" if arms else "first"),
+        arms=arms,
+        both=both,
+    )
 
 
-def _read(collection: Collection, known: list[KnownAssessors], votes: Votes) -> Said:
+def _read_assessor_votes(collection: Collection, known: list[KnownAssessors], votes: Votes) -> BinaryVotes:
     chosen = [one for one in known if one.kind in ((*JUDGES, *PEOPLE) if votes in ("first", "blind") else PEOPLE)]
-    found = assessments(collection, chosen, votes=votes)
+    found = load_grade_matrix(collection, chosen, votes=votes)
     relevant = np.where(found.grades == MISSING, MISSING, found.grades >= collection.relevant_from)
     is_judge = np.array([one.kind in JUDGES for one in found.assessors], dtype=np.bool_)
-    return Said(Assessments(found.assessors, found.pairs, relevant.astype(np.int16)), is_judge)
+    return BinaryVotes(GradeMatrix(found.assessors, found.pairs, relevant.astype(np.int16)), is_judge)
 
 
-def kappas(collection: Collection, known: Said) -> Iterator[Kappa]:
+def measure_kappas(collection: Collection, known: BinaryVotes) -> Iterator[Kappa]:
     """Judges and people, over all, escalated and audited pairs; populations without a pair of grades are kept."""
     masks = {
         "all": np.ones(len(known.found.pairs), dtype=np.bool_),
@@ -82,22 +86,26 @@ def kappas(collection: Collection, known: Said) -> Iterator[Kappa]:
     }
     for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
         for population, mask in masks.items():
-            yield _kappa(name, population, known.relevance[rows][:, mask], _copies(known, rows, mask))
+            yield _measure_kappa(name, population, known.relevance[rows][:, mask], _find_copies(known, rows, mask))
     apart: list[tuple[str, Votes]] = [(SHOWN, "shown")] if known.arms else []
     apart += [(FINAL, "final")] if known.both else []
     for name, votes in apart:
-        yield _kappa(name, "all", _read(collection, known_assessors(collection), votes).relevance)
+        yield _measure_kappa(
+            name, "all", _read_assessor_votes(collection, known_assessors(collection), votes).relevance
+        )
 
 
-def _copies(known: Said, rows: NDArray[np.bool_], mask: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
+def _find_copies(known: BinaryVotes, rows: NDArray[np.bool_], mask: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
     """Of those who graded such a pair, names of judges that are one model, group by group."""
     graded = rows & (known.relevance[:, mask] != MISSING).any(axis=1)
     there = [one for one, here in zip(known.found.assessors, graded, strict=True) if here]
-    return tuple(tuple(there[place].name for place in places) for places in alike(there))
+    return tuple(tuple(there[place].name for place in places) for places in find_copies(there))
 
 
-def _kappa(name: str, population: str, grades: NDArray[np.integer], copies: tuple[tuple[str, ...], ...] = ()) -> Kappa:
-    measured = group(grades, bootstrap=RESAMPLES)
+def _measure_kappa(
+    name: str, population: str, grades: NDArray[np.integer], copies: tuple[tuple[str, ...], ...] = ()
+) -> Kappa:
+    measured = group_agreement(grades, bootstrap=RESAMPLES)
     return Kappa(
         group=name,
         population=population,
@@ -119,7 +127,7 @@ SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s 
 """
 
 
-def _has(collection: Collection) -> tuple[bool, bool]:
+def _has_blind_votes(collection: Collection) -> tuple[bool, bool]:
     """Votes in an arm that hid the debate; first votes. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(HAS, {"collection": collection.pk})
@@ -127,7 +135,7 @@ def _has(collection: Collection) -> tuple[bool, bool]:
     return arms, both
 
 
-def over_time(collection: Collection, known: Said) -> tuple[str, list[Point]]:
+def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Point]]:
     """The unit (day | week) and a point for each group and period that has a pair with two grades."""
     points: list[Point] = []
     whens = {"judges": _judged_on(collection), FIRST: _answered_on(collection)}
@@ -144,7 +152,7 @@ def over_time(collection: Collection, known: Said) -> tuple[str, list[Point]]:
         period = np.where(there, day[np.minimum(place, len(pairs) - 1)], -1)
         period = np.where((period >= 0) & (unit == "week"), period - period % 7, period)
         for start in np.unique(period[period >= 0]):
-            measured = group(known.relevance[rows][:, period == start], bootstrap=RESAMPLES // 2)
+            measured = group_agreement(known.relevance[rows][:, period == start], bootstrap=RESAMPLES // 2)
             if measured.pairs:
                 begins = (EPOCH + timedelta(days=int(start))).isoformat()
                 points.append(Point(name, begins, measured.pairs, measured.kappa, measured.percent))
@@ -153,7 +161,7 @@ def over_time(collection: Collection, known: Said) -> tuple[str, list[Point]]:
 
 def _judged_on(collection: Collection) -> NDArray[np.void]:
     """The day on which a campaign ended each pair, the newest campaign's last."""
-    return columns(
+    return fetch_columns(
         """SELECT w.pair_id, max(w.ended_at::date - date '2000-01-03')::bigint
            FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
            WHERE c.collection_id = %s AND c.policy <> 'evidence' AND w.ended_at IS NOT NULL GROUP BY 1""",
@@ -164,7 +172,7 @@ def _judged_on(collection: Collection) -> NDArray[np.void]:
 
 def _answered_on(collection: Collection) -> NDArray[np.void]:
     """The day of people's last standing answer on each pair."""
-    return columns(
+    return fetch_columns(
         """SELECT j.pair_id, max(j.created_at::date - date '2000-01-03')::bigint
            FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
            WHERE a.collection_id = %s AND a.kind IN ('person', 'human-import') AND j.grade IS NOT NULL

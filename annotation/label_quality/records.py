@@ -55,7 +55,7 @@ class RouteQuality:
         return max(0, self.enough - self.drawn)
 
     @property
-    def waiting(self) -> int:
+    def unresolved(self) -> int:
         """Drawn pairs that people have not settled yet."""
         return self.drawn - self.settled
 
@@ -116,7 +116,7 @@ class Kappa:
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class LabelQuality:
     """`kappas` are None where nothing is computed yet: a large collection's are made in the background."""
 
     audits: Audits | None
@@ -241,22 +241,22 @@ class Costs:
         return self.machine_forecast + self.people_forecast
 
 
-def missing(reason: str = NOT_MEASURED, n: int = 0) -> Statistic:
+def missing_statistic(reason: str = NOT_MEASURED, n: int = 0) -> Statistic:
     """A figure that there is not."""
     return Statistic(None, None, None, n, reason)
 
 
-def dump(record: Any) -> dict[str, Any]:
+def dump_record(record: Any) -> dict[str, Any]:
     """A flat record with statistics, as JSON takes it."""
     return asdict(record)
 
 
-def load(kind: type[T], found: Mapping[str, Any]) -> T:
+def load_record(kind: type[T], found: Mapping[str, Any]) -> T:
     """The inverse of `dump`."""
-    return kind(**{name: _value(value) for name, value in found.items()})
+    return kind(**{name: _load_value(value) for name, value in found.items()})
 
 
-def _value(value: Any) -> Any:
+def _load_value(value: Any) -> Any:
     if isinstance(value, dict):
         return Statistic(**value)
     return tuple(value) if isinstance(value, list) else value

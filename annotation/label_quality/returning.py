@@ -28,10 +28,10 @@ SELECT count(*) FROM opened
 """
 
 
-def left(campaign: Campaign, route: Route) -> int:
+def count_unasked(campaign: Campaign, route: Route) -> int:
     """Pairs of the route that no person was ever asked about."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM ({LEFT}) found", _values(campaign, route))
+        cursor.execute(f"SELECT count(*) FROM ({LEFT}) found", _route_parameters(campaign, route))
         (count,) = cursor.fetchone()
     return int(count)
 
@@ -43,7 +43,7 @@ def to_people(campaign: Campaign, route: Route) -> int:
     They do not enter the estimate: it rests on the pairs that were drawn.
     """
     with connection.cursor() as cursor:
-        cursor.execute(OPEN, _values(campaign, route))
+        cursor.execute(OPEN, _route_parameters(campaign, route))
         (count,) = cursor.fetchone()
     if count:
         counters.add(campaign.pk, "escalated:audit", count)
@@ -51,5 +51,5 @@ def to_people(campaign: Campaign, route: Route) -> int:
     return int(count)
 
 
-def _values(campaign: Campaign, route: Route) -> dict[str, int]:
+def _route_parameters(campaign: Campaign, route: Route) -> dict[str, int]:
     return {"campaign": campaign.pk, "label": route.label, "round": route.round, "margin": route.margin}

@@ -13,18 +13,18 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from annotation.label_quality import kappas
-from annotation.label_quality.annotators import annotators
-from annotation.label_quality.audits import audits, load_audits
+from annotation.label_quality.annotators import measure_annotators
+from annotation.label_quality.audits import load_audits, measure_audits
 from annotation.label_quality.records import (
     Audits,
     Kappa,
+    LabelQuality,
     OverTime,
     PeopleAgreement,
     PersonQuality,
     Point,
-    Trust,
-    dump,
-    load,
+    dump_record,
+    load_record,
 )
 from annotation.models import Computed
 from corpus.models import Collection
@@ -53,38 +53,40 @@ PEOPLE_POPULATION = gettext_noop("each annotator's first answers on this collect
 class StoredStatistics:
     """Everything of this module for one page. Three statements for a large collection."""
 
-    trust: Trust
+    trust: LabelQuality
     people: PeopleAgreement
     over_time: OverTime
     job: BackgroundJob | None = None
     """Of a worker that computes them anew, or the last that did."""
 
 
-def standing(
+def cached_statistics(
     collection: Collection, campaign: Campaign | None, status: dict[str, Any] | None = None
 ) -> StoredStatistics:
     """Audits, kappas, people and agreement over time; `campaign` None: the newest."""
     campaign = campaign or Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if is_large(collection):
         row = Computed.objects.filter(collection=collection).first()
-        found = _standing(row.values if row else None, row.at if row else None, campaign, stored=True)
+        found = _load_statistics(row.values if row else None, row.at if row else None, campaign, stored=True)
         return replace(found, job=background.last(COMPUTE, collection.pk))
-    return _standing(compute(collection, campaign), timezone.now(), campaign, stored=False)
+    return _load_statistics(compute_statistics(collection, campaign), timezone.now(), campaign, stored=False)
 
 
-def trust(collection: Collection, campaign: Campaign | None = None, status: dict[str, Any] | None = None) -> Trust:
+def read_label_quality(
+    collection: Collection, campaign: Campaign | None = None, status: dict[str, Any] | None = None
+) -> LabelQuality:
     """Audits by route and kappas by group and population."""
-    return standing(collection, campaign, status).trust
+    return cached_statistics(collection, campaign, status).trust
 
 
-def people(collection: Collection) -> PeopleAgreement:
+def read_people_agreement(collection: Collection) -> PeopleAgreement:
     """Each annotator's work, accuracy and agreement."""
-    return standing(collection, None).people
+    return cached_statistics(collection, None).people
 
 
 def agreement_over_time(collection: Collection) -> OverTime:
     """Agreement of judges and of people by day, or by week where it is longer than a month."""
-    return standing(collection, None).over_time
+    return cached_statistics(collection, None).over_time
 
 
 def is_large(collection: Collection) -> bool:
@@ -95,35 +97,35 @@ def is_large(collection: Collection) -> bool:
     return bool(size > SMALL)
 
 
-def compute(collection: Collection, campaign: Campaign | None) -> dict[str, Any]:
+def compute_statistics(collection: Collection, campaign: Campaign | None) -> dict[str, Any]:
     """All values as JSON takes them."""
-    known = kappas.read(collection)
+    known = kappas.read_binary_votes(collection)
     unit, points = kappas.over_time(collection, known)
-    audited = audits(collection, campaign, counters.read(campaign.pk)) if campaign else None
+    audited = measure_audits(collection, campaign, counters.read(campaign.pk)) if campaign else None
     return {
         "campaign": campaign.pk if campaign else None,
-        "audits": dump(audited) if audited else None,
-        "kappas": [dump(one) for one in kappas.kappas(collection, known)],
-        "people": [dump(one) for one in annotators(collection, known)],
+        "audits": dump_record(audited) if audited else None,
+        "kappas": [dump_record(one) for one in kappas.measure_kappas(collection, known)],
+        "people": [dump_record(one) for one in measure_annotators(collection, known)],
         "unit": unit,
-        "points": [dump(one) for one in points],
+        "points": [dump_record(one) for one in points],
     }
 
 
-def refresh(collection: Collection) -> bool:
+def refresh_statistics(collection: Collection) -> bool:
     """Compute and store a large collection's statistics: by a worker where one lives (False), else now (True)."""
     if workers.has_workers():
         background.enqueue(COMPUTE, collection.pk)
         return False
-    store(collection)
+    store_statistics(collection)
     return True
 
 
-def store(collection: Collection) -> Computed:
+def store_statistics(collection: Collection) -> Computed:
     """Compute now and keep the values with their time; what else is kept beside them stays."""
     at = timezone.now()
     campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
-    values = compute(collection, campaign)
+    values = compute_statistics(collection, campaign)
     with transaction.atomic():
         row, _ = Computed.objects.select_for_update().get_or_create(collection=collection)
         row.values, row.at = row.values | values, at
@@ -138,20 +140,24 @@ def is_stale(found: StoredStatistics) -> bool:
     return found.trust.at is None or (timezone.now() - found.trust.at).total_seconds() > STALE_SECONDS
 
 
-def _standing(
+def _load_statistics(
     values: dict[str, Any] | None, at: datetime | None, campaign: Campaign | None, *, stored: bool
 ) -> StoredStatistics:
     if not values or "kappas" not in values:
-        trust = Trust(None, None, None, stored)
+        trust = LabelQuality(None, None, None, stored)
         over = OverTime("day", None, None, kappas.OVER_TIME, stored)
         return StoredStatistics(trust, PeopleAgreement(None, None, stored, PEOPLE_POPULATION), over)
     known = tuple(_stored_kappa(one) for one in values["kappas"])
     same = campaign is not None and values["campaign"] == campaign.pk
     audited: Audits | None = load_audits(values["audits"]) if same and values["audits"] else None
     return StoredStatistics(
-        Trust(audited, known, at, stored),
-        PeopleAgreement(tuple(load(PersonQuality, one) for one in values["people"]), at, stored, PEOPLE_POPULATION),
-        OverTime(values["unit"], tuple(load(Point, one) for one in values["points"]), at, kappas.OVER_TIME, stored),
+        LabelQuality(audited, known, at, stored),
+        PeopleAgreement(
+            tuple(load_record(PersonQuality, one) for one in values["people"]), at, stored, PEOPLE_POPULATION
+        ),
+        OverTime(
+            values["unit"], tuple(load_record(Point, one) for one in values["points"]), at, kappas.OVER_TIME, stored
+        ),
     )
 
 
@@ -159,4 +165,4 @@ def _stored_kappa(found: Mapping[str, Any]) -> Kappa:
     """A kappa from storage; older rows hold only how many assessors were copies, and no names."""
     copies = found.get("copies")
     named = tuple(map(tuple, copies)) if isinstance(copies, list) else ()
-    return load(Kappa, {**found, "copies": named})
+    return load_record(Kappa, {**found, "copies": named})

@@ -5,12 +5,12 @@ from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
 from annotation.label_quality.records import OverTime, PeopleAgreement
-from charts import Bar, Chart, bars, line
+from charts import Bar, Chart, draw_bars, draw_lines
 
 UNITS = {"day": gettext_noop("day"), "week": gettext_noop("week (its Monday)")}
 
 
-def chart(collection: str, over: OverTime) -> Chart | None:
+def agreement_chart(collection: str, over: OverTime) -> Chart | None:
     """A line for judges and one for people, with 95% bands; None where nothing is measured yet."""
     points = [point for point in over.points or () if point.kappa.value is not None]
     starts = sorted({point.start for point in points})
@@ -27,7 +27,7 @@ def chart(collection: str, over: OverTime) -> Chart | None:
         ]
         for name in groups
     }
-    return line(
+    return draw_lines(
         "over-time",
         _("Agreement by %(unit)s") % {"unit": over.unit},
         series,
@@ -49,10 +49,10 @@ def people_charts(collection: str, people: PeopleAgreement) -> list[Chart]:
         ("gold", _("Right against the reference"), _("share equal to the reference")),
     )
     return [
-        bars(
+        draw_bars(
             key,
             title,
-            [_bar(person.name, getattr(person, key)) for person in found],
+            [_build_bar(person.name, getattr(person, key)) for person in found],
             x=f"{x}, 95% interval",
             high=1.0,
             source=f"{collection}: {people.population}",
@@ -62,5 +62,5 @@ def people_charts(collection: str, people: PeopleAgreement) -> list[Chart]:
     ]
 
 
-def _bar(label: str, found: Statistic) -> Bar:
+def _build_bar(label: str, found: Statistic) -> Bar:
     return Bar(label, found.value, found.low, found.high, found.n, found.reason or "")

@@ -13,7 +13,7 @@ from annotation.agreement.assessments import known_assessors
 from annotation.agreement.views import says_why
 from annotation.audit_log.recording import record
 from annotation.label_quality import returning, statistics, trends
-from annotation.label_quality.audits import audits
+from annotation.label_quality.audits import measure_audits
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
@@ -31,8 +31,8 @@ def audit(request: HttpRequest, scope: Scope) -> HttpResponse:
     asked = request.GET.get("campaign", "")
     campaign = get_object_or_404(known, pk=asked) if asked.isdecimal() else known.first()
     ended = campaign is not None and campaign.state in audit_sampling.ENDED
-    left = audit_sampling.left(campaign.pk) if campaign and ended else None
-    found = audits(scope.collection, campaign, counters.read(campaign.pk), left) if campaign else None
+    left = audit_sampling.remaining_by_stratum(campaign.pk) if campaign and ended else None
+    found = measure_audits(scope.collection, campaign, counters.read(campaign.pk), left) if campaign else None
     context = {"scope": scope, "section": "agreement", "campaign": campaign, "audits": found, "ended": ended}
     return render(request, "reports/audits.html", context)
 
@@ -42,7 +42,7 @@ def audit(request: HttpRequest, scope: Scope) -> HttpResponse:
 def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Draw more audits, of a route or over all, up to the number that the page named: pressed twice it is the same."""
     row = get_object_or_404(Campaign.judging.select_related("collection"), pk=campaign, collection=scope.collection)
-    up_to, route = request.POST.get("up_to", ""), _route(request).key if request.POST.get("route") else ""
+    up_to, route = request.POST.get("up_to", ""), _parse_route(request).key if request.POST.get("route") else ""
     if not (up_to.isdecimal() and len(up_to) < 10):
         raise Http404(_("No such route."))
     back = redirect(f"{reverse('audits', args=[scope.collection.name])}?campaign={row.pk}")
@@ -66,7 +66,7 @@ def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
 def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """First what would go to people; it goes when that was confirmed."""
     row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign, collection=scope.collection)
-    route = _route(request)
+    route = _parse_route(request)
     if request.method == "POST":
         with transaction.atomic():
             sent = returning.to_people(row, route)
@@ -76,10 +76,10 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
             _("%(sent)s pairs wait for people now, without the debate and without the label.") % {"sent": f"{sent:,}"},
         )
         return redirect("audits", scope.collection.name)
-    found = audits(scope.collection, row, counters.read(row.pk))
+    found = measure_audits(scope.collection, row, counters.read(row.pk))
     measured = next((one for one in found.routes if one.key == route.key), None) if found else None
     context = {"scope": scope, "section": "agreement", "campaign": row, "route": route, "measured": measured}
-    left = returning.left(row, route)
+    left = returning.count_unasked(row, route)
     context |= {"left": left, "judgments": left * OVERLAP, "audits": found}
     return render(request, "reports/audit_to_people.html", context)
 
@@ -89,16 +89,16 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
 def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Let a stopped route label again; `stop` takes that back."""
     row = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
-    route, on = _route(request), "stop" not in request.POST
+    route, on = _parse_route(request), "stop" not in request.POST
     with transaction.atomic():
-        stopped_routes.let_go_on(row.pk, route.key, on=on)
+        stopped_routes.reset_route(row.pk, route.key, on=on)
         record(scope, "audit.go-on", campaign=row.pk, route=route.key, on=on)
     words = _("labels again") if on else _("is stopped: its further pairs go to people")
-    messages.success(request, _("The route “%(words)s” %(words2)s.") % {"words": route.words, "words2": words})
+    messages.success(request, _("The route “%(words)s” %(words2)s.") % {"words": route.description, "words2": words})
     return redirect("audits", scope.collection.name)
 
 
-def _route(request: HttpRequest) -> Route:
+def _parse_route(request: HttpRequest) -> Route:
     try:
         return route_of((request.POST or request.GET).get("route", ""))
     except ValueError:
@@ -110,8 +110,8 @@ def _route(request: HttpRequest) -> Route:
 def aggregate(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The pairs on which Dawid-Skene and the majority differ, for the assessors that the URL names."""
     known = known_assessors(scope.collection)
-    asked = page.read(request.GET, scope.collection, known)
-    found = cached_results.figures(scope.collection, asked, known)
+    asked = page.read_filters(request.GET, scope.collection, known)
+    found = cached_results.get_figures(scope.collection, asked, known)
     if found.second is None:
         return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
     rows = found.second.rows
@@ -132,10 +132,10 @@ def aggregate(request: HttpRequest, scope: Scope) -> HttpResponse:
 def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Compute the stored statistics of a large collection anew; a worker does it where one lives."""
     if request.headers.get("HX-Request"):  # a page that saw old figures asks by itself: nobody's act
-        statistics.refresh(scope.collection)
+        statistics.refresh_statistics(scope.collection)
         return HttpResponse(status=204)
     with transaction.atomic():
-        done = statistics.refresh(scope.collection)
+        done = statistics.refresh_statistics(scope.collection)
         record(scope, "statistics.asked")
     messages.info(request, _("The figures are new.") if done else _("A worker computes the figures anew."))
     return redirect("collection", scope.collection.name)
@@ -146,8 +146,8 @@ def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
 @says_why
 def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Agreement of judges and of people by day or week."""
-    found = statistics.standing(scope.collection, None)
-    chart = trends.chart(scope.collection.name, found.over_time)
+    found = statistics.cached_statistics(scope.collection, None)
+    chart = trends.agreement_chart(scope.collection.name, found.over_time)
     if file := download(request, [chart]):
         return file
     context = {"scope": scope, "section": "agreement", "chart": chart, "over": found.over_time, "job": found.job}
@@ -159,7 +159,7 @@ def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
 @says_why
 def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
-    found = statistics.standing(scope.collection, None)
+    found = statistics.cached_statistics(scope.collection, None)
     charts = trends.people_charts(scope.collection.name, found.people)
     if file := download(request, charts):
         return file

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Membership
-from annotation.url_fetch.problems import said
+from annotation.url_fetch.problems import describe_problem
 from corpus.models import Collection, Query, append_only
 from corpus.models.aspects import AspectRevision
 
@@ -46,7 +46,7 @@ class PassageDraft(models.Model):
     @property
     def problem(self) -> str:
         """Why there is no text, in the language of who reads it; "" where nothing went wrong."""
-        return said(self.error)
+        return describe_problem(self.error)
 
 
 class BlindSample(models.Model):

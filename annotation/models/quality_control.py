@@ -10,7 +10,7 @@ from annotation.models import Membership, User
 from corpus.models import Collection, Judgment, Pair, append_only
 
 
-class SettingAside(models.Model):
+class JudgmentExclusion(models.Model):
     """Judgments and texts of one person that were taken out of everything, or brought back. The newest act holds.
 
     Each of `judgments` and `texts` is a row that this act appended: a withdrawal, or the same once more.

@@ -44,7 +44,7 @@ def has_chosen(collection: Collection) -> str | None:
     return Panel.objects.filter(name=chosen_name(collection)).values_list("name", flat=True).first()
 
 
-def offered(collection: Collection) -> QuerySet[Panel]:
+def offered_panels(collection: Collection) -> QuerySet[Panel]:
     """Panels that its pages may name: not those of other collections, which their visitors may not know of.
 
     The default of the site comes first.
@@ -58,10 +58,10 @@ def everybody_on(panels: Iterable[Panel]) -> set[str]:
     return {name for one in panels for name in (*one.debate, *one.ensemble, one.adjudicator) if name}
 
 
-def change(collection: Collection, judges: Sequence[str]) -> PanelChange:
+def preview_change(collection: Collection, judges: Sequence[str]) -> PanelChange:
     """What making these the panel would do. Raises BadInput unless they are an odd number of configured judges."""
-    _check(judges)
-    base = _base(collection)
+    _check_judges(judges)
+    base = _base_panel(collection)
     return PanelChange(
         name=chosen_name(collection),
         stays=tuple(name for name in judges if name in base.ensemble),
@@ -69,11 +69,11 @@ def change(collection: Collection, judges: Sequence[str]) -> PanelChange:
         leaves=tuple(name for name in base.ensemble if name not in judges),
         debate=tuple(base.debate),
         base=base.name,
-        majority=_majority(base, judges),
+        majority=_panel_majority(base, judges),
     )
 
 
-def _majority(base: Panel, judges: Sequence[str]) -> int:
+def _panel_majority(base: Panel, judges: Sequence[str]) -> int:
     """That of the panel it replaces; more than half where the size changes."""
     return base.majority if len(base.ensemble) == len(judges) else usual_majority(len(judges))
 
@@ -85,12 +85,12 @@ def make_panel(*, collection: Collection, judges: Sequence[str], default: bool =
     Debaters, adjudicator and early stop are taken over from the panel it replaces, at first from the default; its
     majority too where the number of voters stays.
     """
-    _check(judges)
-    panel = _base(collection, lock=True)
+    _check_judges(judges)
+    panel = _base_panel(collection, lock=True)
     if panel.name != chosen_name(collection):
         panel = Panel(**{field.name: getattr(panel, field.name) for field in Panel._meta.fields if field.name != "id"})
         panel.name, panel.is_default = chosen_name(collection), False
-    panel.majority, panel.ensemble = _majority(panel, judges), list(judges)
+    panel.majority, panel.ensemble = _panel_majority(panel, judges), list(judges)
     if default and not panel.is_default:
         Panel.objects.filter(is_default=True).update(is_default=False)
         panel.is_default = True
@@ -98,7 +98,7 @@ def make_panel(*, collection: Collection, judges: Sequence[str], default: bool =
     return panel
 
 
-def _base(collection: Collection, *, lock: bool = False) -> Panel:
+def _base_panel(collection: Collection, *, lock: bool = False) -> Panel:
     """The panel it has chosen before, else the default."""
     ensure_offline()
     rows = Panel.objects.select_for_update() if lock else Panel.objects.all()
@@ -108,7 +108,7 @@ def _base(collection: Collection, *, lock: bool = False) -> Panel:
     return panel
 
 
-def _check(judges: Sequence[str]) -> None:
+def _check_judges(judges: Sequence[str]) -> None:
     if len(judges) not in SIZES or len(set(judges)) != len(judges):
         raise BadInput(
             _("a chosen panel has 1, 3, 5, 7 or 9 different judges, not %(named)s")
@@ -119,7 +119,7 @@ def _check(judges: Sequence[str]) -> None:
         raise BadInput(
             _("no judge %(names)s is configured: load it with configure_judges") % {"names": ", ".join(missing)}
         )
-    for places in copies.groups([known[name] for name in judges]):
+    for places in copies.copy_groups([known[name] for name in judges]):
         raise BadInput(
             _("%(names)s are one model with the same parameters, and never sit on a chosen panel together: keep one")
             % {"names": ", ".join(judges[place] for place in places)}

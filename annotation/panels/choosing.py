@@ -7,7 +7,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from annotation.agreement.measures import Pairwise, Statistic, measure
+from annotation.agreement.measures import Pairwise, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
 from annotation.panels import independence, quality, subsets
 from annotation.panels.independence import Kappas
@@ -65,7 +65,7 @@ class PanelChoice:
         return self.by_mean[0] if self.by_mean else None
 
 
-def choose(
+def choose_judges(
     votes: Votes,
     truth: Truth,
     *,
@@ -81,20 +81,20 @@ def choose(
     and one pair. `alike`: candidates that are known to be one model. Raises ValueError for more candidates above the
     floor than subsets.most_candidates.
     """
-    pairwise = tuple(measure(votes, bootstrap=bootstrap).pairwise)
-    kappas = _matrix(pairwise, len(votes))
-    groups = independence.copies(votes, truth, kappas, alike)
-    found, bound = quality.qualities(votes, truth, groups, floor=floor)
+    pairwise = tuple(compute_measures(votes, bootstrap=bootstrap).pairwise)
+    kappas = _kappa_matrix(pairwise, len(votes))
+    groups = independence.group_copies(votes, truth, kappas, alike)
+    found, bound = quality.measure_candidates(votes, truth, groups, floor=floor)
     eligible = tuple(next((place for place in group if found[place].passes), -1) for group in groups)
     eligible = tuple(sorted(place for place in eligible if place >= 0))
-    ranked = subsets.ranked(kappas, eligible, size=size)
+    ranked = subsets.rank_subsets(kappas, eligible, size=size)
     # Too little gold for the floor is too little for these: a handful of pairs would rank sets by luck.
     gold = np.full_like(truth, MISSING) if bound.no_gold else truth
     errors = independence.error_correlations(votes, gold)
     known = tuple(costs) or (None,) * len(votes)
 
     def proposal(subset: Subset) -> Proposal:
-        return _proposal(subset, votes, gold, errors, known)
+        return _build_proposal(subset, votes, gold, errors, known)
 
     return PanelChoice(
         pairs=votes.shape[1],
@@ -113,7 +113,7 @@ def choose(
     )
 
 
-def _matrix(pairwise: Sequence[Pairwise], size: int) -> Kappas:
+def _kappa_matrix(pairwise: Sequence[Pairwise], size: int) -> Kappas:
     result = np.full((size, size), np.nan)
     for pair in pairwise:
         value = np.nan if pair.kappa.value is None else pair.kappa.value
@@ -139,7 +139,9 @@ def _too_few(size: int, candidates: int, eligible: int, passed: int) -> str:
     }
 
 
-def _proposal(subset: Subset, votes: Votes, truth: Truth, errors: Kappas, costs: Sequence[float | None]) -> Proposal:
+def _build_proposal(
+    subset: Subset, votes: Votes, truth: Truth, errors: Kappas, costs: Sequence[float | None]
+) -> Proposal:
     members = subset.members
     mean = independence.mean_between(errors, members)
     prices = [costs[place] for place in members]
@@ -148,14 +150,14 @@ def _proposal(subset: Subset, votes: Votes, truth: Truth, errors: Kappas, costs:
     return Proposal(
         subset=subset,
         correlation=mean,
-        effective=independence.effective(len(members), mean),
-        majority=quality.balanced_accuracy(_majority(votes, members), truth),
+        effective=independence.effective_votes(len(members), mean),
+        majority=quality.balanced_accuracy(_majority_vote(votes, members), truth),
         without=tuple(_balanced_with_ties(votes[some], truth) for some in rest),
         cost=sum(known) if len(known) == len(members) else None,
     )
 
 
-def _majority(votes: Votes, members: Sequence[int]) -> NDArray[np.int8]:
+def _majority_vote(votes: Votes, members: Sequence[int]) -> NDArray[np.int8]:
     """Of an odd number of members."""
     result: NDArray[np.int8] = (2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)).astype(np.int8)
     return result

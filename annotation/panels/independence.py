@@ -20,7 +20,7 @@ Kappas = NDArray[np.float64]
 """Candidates x candidates; NaN where undefined."""
 
 
-def copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ()) -> list[tuple[int, ...]]:
+def group_copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ()) -> list[tuple[int, ...]]:
     """Every candidate in exactly one group; a group of two and more are copies of each other.
 
     `alike`: candidates that are known to be one model with the same parameters: they are, whatever they answered.
@@ -31,24 +31,24 @@ def copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ()) -> li
     groups = [{place} for place in range(len(votes))]
     for a, b in combinations(range(len(votes)), 2):
         known = any(a in group and b in group for group in alike)
-        if groups[a] is not groups[b] and (known or _same(votes, truth, kappas, a, b)):
+        if groups[a] is not groups[b] and (known or _are_copies(votes, truth, kappas, a, b)):
             groups[a] |= groups[b]
             for place in groups[b]:
                 groups[place] = groups[a]
     return [tuple(sorted(group)) for place, group in enumerate(groups) if place == min(group)]
 
 
-def _same(votes: Votes, truth: Truth, kappas: Kappas, a: int, b: int) -> bool:
+def _are_copies(votes: Votes, truth: Truth, kappas: Kappas, a: int, b: int) -> bool:
     if (votes[a] == votes[b]).all():
         return True
     if not kappas[a, b] >= NEAR:
         return False
-    there, wrong_a, wrong_b = _wrong(votes, truth, a, b)
+    there, wrong_a, wrong_b = _find_errors(votes, truth, a, b)
     either, both = int((wrong_a | wrong_b)[there].sum()), int((wrong_a & wrong_b)[there].sum())
     return either >= FEW and both >= SHARED * either
 
 
-def _wrong(
+def _find_errors(
     votes: Votes, truth: Truth, a: int, b: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Pairs that can be judged, and where each of the two goes against the gold or the majority of the others."""
@@ -70,7 +70,7 @@ def error_correlations(votes: Votes, truth: Truth) -> Kappas:
     return result
 
 
-def effective(members: int, correlation: float | None) -> float | None:
+def effective_votes(members: int, correlation: float | None) -> float | None:
     """Independent votes that a panel is worth: n / (1 + (n - 1) r), r the mean correlation of its members' errors.
 
     Kish's design effect (Survey Sampling, 1965, 8.2): five votes whose errors always coincide are one vote. Never more

@@ -13,7 +13,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import JUDGES, KnownAssessors, alike, assessments, choose, known_assessors
+from annotation.agreement.assessments import (
+    JUDGES,
+    KnownAssessors,
+    choose_assessors,
+    find_copies,
+    known_assessors,
+    load_grade_matrix,
+)
 from annotation.agreement.resampling import MISSING
 from annotation.panels.quality import Truth, Votes
 from annotation.panels.subsets import SIZE, most_candidates
@@ -68,7 +75,7 @@ class Material:
     """Places of candidates that are one model with the same parameters."""
 
 
-def material(
+def read_material(
     collection: Collection,
     names: Sequence[str] = (),
     known: Sequence[KnownAssessors] | None = None,
@@ -81,9 +88,9 @@ def material(
     many candidates, and where they share too few pairs.
     """
     known = known_assessors(collection) if known is None else known
-    chosen, left_out = _chosen(known, names)
+    chosen, left_out = _choose_candidates(known, names)
     references = [one for one in known if one.kind == Assessor.Kind.REFERENCE]
-    found = assessments(collection, [*chosen, *references])
+    found = load_grade_matrix(collection, [*chosen, *references])
     relevant = np.where(found.grades == MISSING, MISSING, found.grades >= collection.relevant_from).astype(np.int8)
     mine, gold = relevant[: len(chosen)], relevant[len(chosen) :]
     enough = (mine != MISSING).sum(axis=1) >= PAIRS
@@ -93,34 +100,38 @@ def material(
             _("%(few)s judged fewer than %(pairs)s pairs of %(collection)s: leave out, or let judge more")
             % {"few": few, "pairs": PAIRS, "collection": collection.name}
         )
-    left_out += [(one.name, _few(count)) for one, count in zip(chosen, found.counts(), strict=False) if count < PAIRS]
-    candidates = _candidates(collection, [one for one, ok in zip(chosen, enough, strict=True) if ok], mine[enough])
-    _check(collection, candidates, mine[enough], size)
-    order = sorted(range(len(candidates)), key=lambda place: _preference(candidates[place]))
+    left_out += [
+        (one.name, _explain_too_few(count)) for one, count in zip(chosen, found.counts(), strict=False) if count < PAIRS
+    ]
+    candidates = _build_candidates(
+        collection, [one for one, ok in zip(chosen, enough, strict=True) if ok], mine[enough]
+    )
+    _check_candidates(collection, candidates, mine[enough], size)
+    order = sorted(range(len(candidates)), key=lambda place: _preference_key(candidates[place]))
     shared = (mine[enough] != MISSING).all(axis=0)
     return Material(
         candidates=tuple(candidates[place] for place in order),
         pairs=found.pairs[shared],
         votes=mine[enough][order][:, shared],
-        truth=_truth(gold[:, shared]),
+        truth=_gold_labels(gold[:, shared]),
         left_out=tuple(left_out),
-        alike=tuple(alike([candidates[place].known for place in order])),
+        alike=tuple(find_copies([candidates[place].known for place in order])),
     )
 
 
-def _few(count: int) -> str:
+def _explain_too_few(count: int) -> str:
     words = ngettext(
         "judged %(count)s pair, %(pairs)s are needed", "judged %(count)s pairs, %(pairs)s are needed", count
     )
     return words % {"count": count, "pairs": PAIRS}
 
 
-def _chosen(
+def _choose_candidates(
     known: Sequence[KnownAssessors], names: Sequence[str]
 ) -> tuple[list[KnownAssessors], list[tuple[str, str]]]:
     """Who is looked at, and who is not."""
     if names:
-        chosen = choose(known, names=names)
+        chosen = choose_assessors(known, names=names)
         if others := [one.name for one in chosen if one.kind not in JUDGES]:
             raise BadInput(
                 _("%(join)s: only judges and imports of the kind `judge` are candidates") % {"join": ", ".join(others)}
@@ -136,20 +147,20 @@ def _chosen(
     ]
 
 
-def _candidates(collection: Collection, chosen: Sequence[KnownAssessors], votes: Votes) -> list[PanelCandidate]:
+def _build_candidates(collection: Collection, chosen: Sequence[KnownAssessors], votes: Votes) -> list[PanelCandidate]:
     versions = JudgeVersion.objects.in_bulk([one.id for one in chosen if one.kind == Assessor.Kind.JUDGE])
     names = [
         versions[one.id].name if one.kind == Assessor.Kind.JUDGE else one.name.removeprefix(f"{one.kind}:")
         for one in chosen
     ]
     current = {one.name: one for one in JudgeVersion.objects.filter(name__in=names, is_current=True)}
-    costs = _costs(collection, list(versions))
+    costs = _vote_costs(collection, list(versions))
     return [
         PanelCandidate(
             known=one,
             judge=name,
             usable=name in current,
-            note=_note(versions.get(one.id) if one.kind == Assessor.Kind.JUDGE else None, current.get(name)),
+            note=_version_note(versions.get(one.id) if one.kind == Assessor.Kind.JUDGE else None, current.get(name)),
             pairs=int((row != MISSING).sum()),
             relevant=int((row == 1).sum()),
             cost=costs.get(one.id) if one.kind == Assessor.Kind.JUDGE else None,
@@ -158,7 +169,7 @@ def _candidates(collection: Collection, chosen: Sequence[KnownAssessors], votes:
     ]
 
 
-def _note(voted: JudgeVersion | None, current: JudgeVersion | None) -> str:
+def _version_note(voted: JudgeVersion | None, current: JudgeVersion | None) -> str:
     if current is None:
         return _("imported; no judge of this name is configured") if voted is None else _("it is configured no more")
     if voted is None:
@@ -171,7 +182,7 @@ def _note(voted: JudgeVersion | None, current: JudgeVersion | None) -> str:
     return ""
 
 
-def _costs(collection: Collection, judges: list[int]) -> dict[int, float]:
+def _vote_costs(collection: Collection, judges: list[int]) -> dict[int, float]:
     """USD for a vote by judge; those without a known price are not in it."""
     campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
     with connection.cursor() as cursor:
@@ -179,7 +190,7 @@ def _costs(collection: Collection, judges: list[int]) -> dict[int, float]:
         return {judge: cost / votes for judge, cost, votes, unknown in cursor.fetchall() if votes and not unknown}
 
 
-def _check(collection: Collection, candidates: Sequence[PanelCandidate], votes: Votes, size: int) -> None:
+def _check_candidates(collection: Collection, candidates: Sequence[PanelCandidate], votes: Votes, size: int) -> None:
     if len(candidates) < 2:
         raise BadInput(
             _(
@@ -217,12 +228,12 @@ def _check(collection: Collection, candidates: Sequence[PanelCandidate], votes: 
         )
 
 
-def _preference(candidate: PanelCandidate) -> tuple[bool, bool, float, str]:
+def _preference_key(candidate: PanelCandidate) -> tuple[bool, bool, float, str]:
     # Sums of the same prices in another order differ in their last digits.
     return not candidate.usable, candidate.cost is None, round(candidate.cost or 0.0, 9), candidate.name
 
 
-def _truth(gold: Votes) -> Truth:
+def _gold_labels(gold: Votes) -> Truth:
     """The reference's verdict; MISSING where there is none, or where several references differ."""
     yes, no = (gold == 1).any(axis=0), (gold == 0).any(axis=0)
     return np.where(yes ^ no, yes, MISSING).astype(np.int8)

@@ -11,16 +11,16 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.assessments import JUDGES, KnownAssessors
 from annotation.agreement.measures import Pairwise, Statistic
-from annotation.agreement.page import heat
+from annotation.agreement.page import heat_class
 from annotation.panels.choosing import Proposal
 from annotation.panels.independence import Kappas
 from annotation.panels.material import PanelCandidate
 from annotation.panels.quality import BALANCED, Quality
-from annotation.panels.report import MEASURES, Chosen, summary
+from annotation.panels.report import MEASURES, Chosen, summarise_choice
 from annotation.panels.self_checks import SelfCheckState
 from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
-from charts import Chart, Dot, scatter
-from charts import heat as heat_chart
+from charts import Chart, Dot, draw_scatter
+from charts import draw_heatmap as heat_chart
 
 RESAMPLES = 1_000
 SHOWN = 5
@@ -44,7 +44,7 @@ class PanelFilters:
         return urlencode([*(("c", name) for name in self.names), *floor, *size])
 
 
-def read(parameters: QueryDict, known: Sequence[KnownAssessors]) -> PanelFilters:
+def read_filters(parameters: QueryDict, known: Sequence[KnownAssessors]) -> PanelFilters:
     """From a query string; names that nobody has, and a floor that is none, are left out."""
     judges = [one.name for one in known if one.kind in JUDGES]
     wanted = set(parameters.getlist("c"))
@@ -106,31 +106,33 @@ class PanelPage:
         return urlencode([("judge", name) for name in self.chosen.checks])
 
 
-def page(chosen: Chosen, relevant_from: int) -> PanelPage:
+def build_page(chosen: Chosen, relevant_from: int) -> PanelPage:
     """The choice as tables: passing candidates first, the best first."""
     choice = chosen.choice
-    order = sorted(range(len(choice.qualities)), key=lambda place: _rank(chosen, place))
+    order = sorted(range(len(choice.qualities)), key=lambda place: _rank_key(chosen, place))
     orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
-    matrix = tuple((chosen.names([row])[0], _row(chosen, row, order, relevant_from)) for row in order)
+    matrix = tuple((chosen.names([row])[0], _kappa_row(chosen, row, order, relevant_from)) for row in order)
     return PanelPage(
         chosen=chosen,
-        summary=summary(chosen),
+        summary=summarise_choice(chosen),
         measure=_(MEASURES[choice.floor.measure]),
         by_gold=choice.floor.measure == BALANCED,
-        lines=tuple(_line(chosen, place) for place in order),
-        orders=tuple((title, tuple(_five(chosen, one) for one in found[:SHOWN])) for title, found in orders if found),
+        lines=tuple(_candidate_line(chosen, place) for place in order),
+        orders=tuple(
+            (title, tuple(_proposed_set(chosen, one) for one in found[:SHOWN])) for title, found in orders if found
+        ),
         matrix=matrix,
         names=tuple(chosen.names(order)),
-        charts=(_places(chosen, order), _picture(chosen, order)),
+        charts=(_candidates_chart(chosen, order), _kappa_chart(chosen, order)),
     )
 
 
-def _rank(chosen: Chosen, place: int) -> tuple[bool, float, str]:
+def _rank_key(chosen: Chosen, place: int) -> tuple[bool, float, str]:
     value = chosen.quality(place).value
     return not chosen.choice.qualities[place].passes, -1.0 if value is None else -value, chosen.names([place])[0]
 
 
-def _line(chosen: Chosen, place: int) -> CandidateLine:
+def _candidate_line(chosen: Chosen, place: int) -> CandidateLine:
     choice = chosen.choice
     group = next((group for group in choice.copies if place in group), ())
     return CandidateLine(
@@ -143,7 +145,7 @@ def _line(chosen: Chosen, place: int) -> CandidateLine:
     )
 
 
-def _five(chosen: Chosen, one: Proposal) -> dict[str, Any]:
+def _proposed_set(chosen: Chosen, one: Proposal) -> dict[str, Any]:
     names = chosen.names(one.members)
     judges = [("judge", chosen.found.candidates[place].judge) for place in one.members]
     return {
@@ -155,33 +157,33 @@ def _five(chosen: Chosen, one: Proposal) -> dict[str, Any]:
     }
 
 
-def _row(chosen: Chosen, row: int, order: Sequence[int], relevant_from: int) -> tuple[KappaCell, ...]:
+def _kappa_row(chosen: Chosen, row: int, order: Sequence[int], relevant_from: int) -> tuple[KappaCell, ...]:
     found = {frozenset((pair.a, pair.b)): pair for pair in chosen.choice.pairwise}
-    return tuple(_cell(chosen, found.get(frozenset((row, at))), row, at, relevant_from) for at in order)
+    return tuple(_kappa_cell(chosen, found.get(frozenset((row, at))), row, at, relevant_from) for at in order)
 
 
-def _cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_from: int) -> KappaCell:
+def _kappa_cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_from: int) -> KappaCell:
     if pair is None:
         return KappaCell(None, None, "", False, "", "")
     choice = chosen.choice
     copy = any(row in group and at in group for group in choice.copies)
     a, b = chosen.names([row, at])
-    errors = _between(choice.correlations, row, at)
-    about = _("%(a)s and %(b)s: kappa %(words)s") % {"a": a, "b": b, "words": _words(pair.kappa)}
+    errors = _error_correlation(choice.correlations, row, at)
+    about = _("%(a)s and %(b)s: kappa %(words)s") % {"a": a, "b": b, "words": _format_statistic(pair.kappa)}
     about += _(", correlation of errors %(errors)s") % {"errors": f"{errors:.2f}"} if errors is not None else ""
     if any(row in group and at in group for group in chosen.found.alike):
         about += _(", one model with itself")
     else:
         about += _(", copies") if copy else ""
     where = urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"})
-    return KappaCell(pair, errors, heat(pair.kappa.value), copy, where, about)
+    return KappaCell(pair, errors, heat_class(pair.kappa.value), copy, where, about)
 
 
-def _between(matrix: Kappas, a: int, b: int) -> float | None:
+def _error_correlation(matrix: Kappas, a: int, b: int) -> float | None:
     return float(matrix[a, b]) if isfinite(matrix[a, b]) else None
 
 
-def _words(one: Statistic) -> str:
+def _format_statistic(one: Statistic) -> str:
     if one.value is None:
         return f"undefined, {one.reason}"
     return f"{one.value:.2f}" + (
@@ -189,7 +191,7 @@ def _words(one: Statistic) -> str:
     )
 
 
-def _places(chosen: Chosen, order: Sequence[int]) -> Chart:
+def _candidates_chart(chosen: Chosen, order: Sequence[int]) -> Chart:
     """Quality against kappa with the others: a panel wants the upper left."""
     dots = []
     for place in order:
@@ -198,7 +200,7 @@ def _places(chosen: Chosen, order: Sequence[int]) -> Chart:
             series = _("above the floor") if chosen.choice.qualities[place].passes else _("below it")
             dots.append(Dot(mean, value, chosen.names([place])[0], series))
     measure = _(MEASURES[chosen.choice.floor.measure])
-    return scatter(
+    return draw_scatter(
         "candidates",
         _("Candidates: how good, and how much like the others"),
         dots,
@@ -214,7 +216,7 @@ def _places(chosen: Chosen, order: Sequence[int]) -> Chart:
     )
 
 
-def _picture(chosen: Chosen, order: Sequence[int]) -> Chart:
+def _kappa_chart(chosen: Chosen, order: Sequence[int]) -> Chart:
     """The matrix as a file."""
     found = {frozenset((pair.a, pair.b)): pair.kappa.value for pair in chosen.choice.pairwise}
     return heat_chart(
@@ -222,7 +224,7 @@ def _picture(chosen: Chosen, order: Sequence[int]) -> Chart:
         _("Cohen's kappa, two by two"),
         {chosen.names([row])[0]: [found.get(frozenset((row, at))) for at in order] for row in order},
         chosen.names(order),
-        summary=" ".join(summary(chosen)),
+        summary=" ".join(summarise_choice(chosen)),
         source=_("%(collection)s: %(pairs)s pairs that all of them judged")
         % {"collection": chosen.collection, "pairs": f"{chosen.choice.pairs:,}"},
     )

@@ -13,8 +13,8 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from annotation.agreement.measures import Statistic, measure
-from annotation.agreement.proportions import Stratum, exact, overall
+from annotation.agreement.measures import Statistic, compute_measures
+from annotation.agreement.proportions import Stratum, clopper_pearson, stratified_share
 from annotation.agreement.resampling import MISSING
 from charts.phrases import gettext_noop
 
@@ -75,11 +75,13 @@ def no_gold(truth: Truth) -> str:
     return ""
 
 
-def qualities(votes: Votes, truth: Truth, groups: Groups, *, floor: float | None = None) -> tuple[list[Quality], Floor]:
+def measure_candidates(
+    votes: Votes, truth: Truth, groups: Groups, *, floor: float | None = None
+) -> tuple[list[Quality], Floor]:
     """Measure every candidate and hold it to the floor. `floor`: instead of the one that is found from the field."""
     reason = no_gold(truth)
     others = [majority_of_others(votes, groups, place) for place in range(len(votes))]
-    measured = [_against(mine, other) for mine, other in zip(votes, others, strict=True)]
+    measured = [_majority_agreement(mine, other) for mine, other in zip(votes, others, strict=True)]
     balanced = [balanced_accuracy(mine, truth) for mine in votes]
     kind = MAJORITY if reason else BALANCED
     values = [kappa.value for kappa, _ in measured] if reason else [one.value for one in balanced]
@@ -87,7 +89,7 @@ def qualities(votes: Votes, truth: Truth, groups: Groups, *, floor: float | None
     found = []
     for place, value in enumerate(values):
         chance = by_chance(votes[place], others[place] if reason else truth)
-        why = _why(value, bound, chance, len(votes), votes[place])
+        why = _explain_failure(value, bound, chance, len(votes), votes[place])
         found.append(Quality(balanced[place], *measured[place], chance, not why, why))
     return found, Floor(kind, bound, floor is not None, reason)
 
@@ -115,7 +117,7 @@ def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
             None, None, None, sum(sizes), _("reference grades of one class only") if any(sizes) else NO_GOLD
         )
     right = [int(((truth == grade) & (votes == grade)).sum()) for grade in (0, 1)]
-    joined = overall([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
+    joined = stratified_share([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
     assert joined is not None
     value, (low, high) = joined
     return Statistic(value, low, high, sum(sizes), None)
@@ -133,18 +135,18 @@ def by_chance(votes: NDArray[np.int8], truth: Truth) -> float:
     return float(hypergeom.sf(int((said & true).sum()) - 1, len(said), int(true.sum()), int(said.sum())))
 
 
-def _against(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic, Statistic]:
+def _majority_agreement(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic, Statistic]:
     """Kappa with the majority of the others, and the share of equal answers."""
     there = other != MISSING
     if not there.any():
         none = Statistic(None, None, None, 0, _("the others have no majority on any pair"))
         return none, none
-    kappa = measure(np.vstack([mine[there], other[there]])).pairwise[0].kappa
+    kappa = compute_measures(np.vstack([mine[there], other[there]])).pairwise[0].kappa
     n, equal = int(there.sum()), int((mine == other)[there].sum())
-    return kappa, Statistic(equal / n, *exact(equal, n), n, None)
+    return kappa, Statistic(equal / n, *clopper_pearson(equal, n), n, None)
 
 
-def _why(value: float | None, bound: float, chance: float, candidates: int, votes: NDArray[np.int8]) -> str:
+def _explain_failure(value: float | None, bound: float, chance: float, candidates: int, votes: NDArray[np.int8]) -> str:
     if votes.min() == votes.max():
         return _("it says yes to every pair") if votes[0] else _("it says no to every pair")
     if value is None:

@@ -10,10 +10,10 @@ from django.utils.translation import gettext_noop, ngettext
 
 from annotation.agreement.assessments import KnownAssessors
 from annotation.agreement.measures import Statistic
-from annotation.panels.choosing import PanelChoice, Proposal, choose
-from annotation.panels.material import Material, material
+from annotation.panels.choosing import PanelChoice, Proposal, choose_judges
+from annotation.panels.material import Material, read_material
 from annotation.panels.quality import BALANCED
-from annotation.panels.self_checks import SelfCheckState, standing
+from annotation.panels.self_checks import SelfCheckState, newest_self_checks
 from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -72,16 +72,16 @@ def choose_panel(
     """Read votes, labels made elsewhere and reference, and choose. Raises BadInput (annotation.panels.material)."""
     if size not in SIZES_TO_CHOOSE:
         raise BadInput(_("--size %(size)s: a panel of 3, 5, 7 or 9 judges can be chosen") % {"size": size})
-    found = material(collection, names, known, size=size)
+    found = read_material(collection, names, known, size=size)
     costs = [one.cost for one in found.candidates]
-    choice = choose(
+    choice = choose_judges(
         found.votes, found.truth, costs=costs, floor=floor, bootstrap=bootstrap, size=size, alike=found.alike
     )
-    checks = standing(collection, dict.fromkeys(one.judge for one in found.candidates if one.usable))
+    checks = newest_self_checks(collection, dict.fromkeys(one.judge for one in found.candidates if one.usable))
     return Chosen(collection.name, found, choice, checks, size)
 
 
-def document(chosen: Chosen) -> dict[str, Any]:
+def build_json_document(chosen: Chosen) -> dict[str, Any]:
     """The JSON document. Undefined values are null; statistics carry the reason."""
     choice = chosen.choice
     return {
@@ -90,7 +90,7 @@ def document(chosen: Chosen) -> dict[str, Any]:
         "size": chosen.size,
         "gold": {"pairs": sum(choice.gold), "relevant": choice.gold[1], "unused": choice.floor.no_gold or None},
         "floor": {"measure": choice.floor.measure, "value": choice.floor.value, "given": choice.floor.given},
-        "candidates": [_candidate(chosen, place) for place in range(len(choice.qualities))],
+        "candidates": [_candidate_document(chosen, place) for place in range(len(choice.qualities))],
         "left_out": [{"name": name, "reason": reason} for name, reason in chosen.found.left_out],
         "pairwise": [
             {
@@ -99,20 +99,20 @@ def document(chosen: Chosen) -> dict[str, Any]:
                 "n": pair.n,
                 "kappa": asdict(pair.kappa),
                 "percent": asdict(pair.percent),
-                "error_correlation": _number(choice.correlations[pair.a, pair.b]),
+                "error_correlation": _finite_number(choice.correlations[pair.a, pair.b]),
             }
             for pair in choice.pairwise
         ],
         "copies": [chosen.names(group) for group in choice.copies],
         "subsets": choice.sets,
-        "by_mean": [_proposal(chosen, one) for one in choice.by_mean],
-        "by_largest": [_proposal(chosen, one) for one in choice.by_largest],
-        "proposed": _proposal(chosen, choice.proposed) if choice.proposed else None,
+        "by_mean": [_proposal_document(chosen, one) for one in choice.by_mean],
+        "by_largest": [_proposal_document(chosen, one) for one in choice.by_largest],
+        "proposed": _proposal_document(chosen, choice.proposed) if choice.proposed else None,
         "reason": choice.reason or None,
     }
 
 
-def _candidate(chosen: Chosen, place: int) -> dict[str, Any]:
+def _candidate_document(chosen: Chosen, place: int) -> dict[str, Any]:
     one, quality = chosen.found.candidates[place], chosen.choice.qualities[place]
     return {
         "name": one.name,
@@ -128,19 +128,19 @@ def _candidate(chosen: Chosen, place: int) -> dict[str, Any]:
         "mean_kappa": chosen.choice.means[place],
         "cost_per_pair": one.cost,
         "usable": one.usable,
-        "self_check": _check(chosen.checks.get(one.judge)),
+        "self_check": _self_check_document(chosen.checks.get(one.judge)),
         "note": one.note or None,
     }
 
 
-def _check(one: SelfCheckState | None) -> dict[str, Any] | None:
+def _self_check_document(one: SelfCheckState | None) -> dict[str, Any] | None:
     """The newest self-check of the judge's present version."""
     if one is None or one.row is None:
         return None
     return {"passes": one.row.passes, "at": one.row.created_at.isoformat(), "problems": one.row.findings["problems"]}
 
 
-def _proposal(chosen: Chosen, one: Proposal) -> dict[str, Any]:
+def _proposal_document(chosen: Chosen, one: Proposal) -> dict[str, Any]:
     names = chosen.names(one.members)
     return {
         "judges": names,
@@ -156,17 +156,17 @@ def _proposal(chosen: Chosen, one: Proposal) -> dict[str, Any]:
     }
 
 
-def _number(value: np.floating) -> float | None:
+def _finite_number(value: np.floating) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def summary(chosen: Chosen) -> list[str]:
+def summarise_choice(chosen: Chosen) -> list[str]:
     """A few sentences for people: on what it rests, who fails, who is a copy, what is proposed."""
     choice = chosen.choice
     failed = [place for place, one in enumerate(choice.qualities) if not one.passes]
     lines = [
         _("%(qualities)s candidates judged the same %(pairs)s pairs. %(floor)s")
-        % {"qualities": len(choice.qualities), "pairs": f"{choice.pairs:,}", "floor": _floor(choice)}
+        % {"qualities": len(choice.qualities), "pairs": f"{choice.pairs:,}", "floor": _describe_floor(choice)}
     ]
     if failed:
         lines.append(
@@ -174,21 +174,23 @@ def summary(chosen: Chosen) -> list[str]:
         )
     lines += [
         _("%(listed)s are copies: one vote, not %(group)s.")
-        % {"listed": _listed(chosen.names(group)), "group": len(group)}
+        % {"listed": _join_names(chosen.names(group)), "group": len(group)}
         for group in choice.copies
     ]
     lines += [
         _("%(listed)s are one model with the same parameters: kappa between them is that of the model with itself.")
-        % {"listed": _listed(chosen.names(group))}
+        % {"listed": _join_names(chosen.names(group))}
         for group in chosen.found.alike
     ]
     lines.append(
-        _proposed(chosen) if choice.proposed else _("No panel is proposed: %(reason)s.") % {"reason": choice.reason}
+        _describe_proposal(chosen)
+        if choice.proposed
+        else _("No panel is proposed: %(reason)s.") % {"reason": choice.reason}
     )
-    return [*lines, *_better(chosen)]
+    return [*lines, *_describe_better_sets(chosen)]
 
 
-def _floor(choice: PanelChoice) -> str:
+def _describe_floor(choice: PanelChoice) -> str:
     name = _(MEASURES[choice.floor.measure])
     why = (
         f" ({choice.floor.no_gold})"
@@ -204,7 +206,7 @@ def _floor(choice: PanelChoice) -> str:
     }
 
 
-def _proposed(chosen: Chosen) -> str:
+def _describe_proposal(chosen: Chosen) -> str:
     best, sets = chosen.choice.proposed, chosen.choice.sets
     assert best is not None
     members, between = chosen.names(best.members), chosen.names(best.subset.between)
@@ -224,15 +226,15 @@ def _proposed(chosen: Chosen) -> str:
     return words % {
         "sets": f"{sets:,}",
         "size": chosen.size,
-        "members": _listed(members),
+        "members": _join_names(members),
         "mean": f"{best.subset.mean:.3f}",
         "largest": f"{best.subset.largest:.3f}",
-        "between": _listed(between),
+        "between": _join_names(between),
         "worth": worth,
     }
 
 
-def _better(chosen: Chosen) -> list[str]:
+def _describe_better_sets(chosen: Chosen) -> list[str]:
     """Low kappas come from errors too: where a set that differs a little less is right more often, say so."""
     best = chosen.choice.proposed
     sets = (*chosen.choice.by_mean, *chosen.choice.by_largest)
@@ -248,12 +250,12 @@ def _better(chosen: Chosen) -> list[str]:
             "%(value)s, that of the proposed set %(majority_value)s."
         )
         % {
-            "listed": _listed(chosen.names(other.members)),
+            "listed": _join_names(chosen.names(other.members)),
             "value": f"{value:.3f}",
             "majority_value": f"{best.majority.value:.3f}",
         }
     ]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1]

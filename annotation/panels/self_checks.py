@@ -40,7 +40,7 @@ class SelfCheckState:
     row: SelfCheck | None
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """In a few words."""
         if self.row is None:
             return _("never checked")
@@ -64,7 +64,7 @@ class SelfCheckState:
         }
 
 
-def members(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
+def panel_judges(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
     """The panel, or the default one, and its judges in their present versions. Raises BadInput."""
     ensure_offline()
     found = Panel.objects.filter(name=panel).first() if panel else Panel.objects.filter(is_default=True).first()
@@ -76,11 +76,11 @@ def members(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
     names = list(dict.fromkeys([*found.ensemble, *found.debate, *filter(None, [found.adjudicator])]))
     # The offline debaters argue and cannot vote.
     return found, [
-        row for row in versions(names) if not (row.provider == "offline" and row.model in ("for", "against"))
+        row for row in current_versions(names) if not (row.provider == "offline" and row.model in ("for", "against"))
     ]
 
 
-def versions(names: Iterable[str]) -> list[JudgeVersion]:
+def current_versions(names: Iterable[str]) -> list[JudgeVersion]:
     """Present versions of judges by name, in order. Raises BadInput for a name that nobody has."""
     names = list(names)
     known = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
@@ -89,13 +89,13 @@ def versions(names: Iterable[str]) -> list[JudgeVersion]:
     return [known[name] for name in names]
 
 
-def probes(collection: Collection) -> tuple[Probe, ...]:
+def collection_probes(collection: Collection) -> tuple[Probe, ...]:
     """The built-in ones with the collection's definition of relevance left out, and pairs of its own with it."""
     answers = Query.objects.filter(collection=collection, is_current=True).exclude(answers=[]).exists()
-    return (*built_in(answers=answers), *_own(collection))
+    return (*built_in(answers=answers), *_own_probes(collection))
 
 
-def _own(collection: Collection) -> list[Probe]:
+def _own_probes(collection: Collection) -> list[Probe]:
     """A relevant and a not relevant pair of each of the first queries that have both, by id: the same each time."""
     reference = Q(assessor__kind=Assessor.Kind.REFERENCE, aspect=None)
     graded = CurrentJudgment.objects.filter(reference, pair__collection=collection, pair__query__is_current=True)
@@ -114,7 +114,7 @@ def _own(collection: Collection) -> list[Probe]:
         Probe(
             f"query-{query}",
             tuple(
-                (level, _inputs(collection, pairs[side[query]]))
+                (level, _probe_inputs(collection, pairs[side[query]]))
                 for level, side in zip((ANSWERS, ELSEWHERE), firsts, strict=True)
             ),
             own=True,
@@ -123,7 +123,7 @@ def _own(collection: Collection) -> list[Probe]:
     ]
 
 
-def _inputs(collection: Collection, pair: Pair) -> Inputs:
+def _probe_inputs(collection: Collection, pair: Pair) -> Inputs:
     asked, text = pair.query, pair.document
     definition = collection.relevance.of(asked)
     return Inputs(asked.text, tuple(asked.answers), text.title, text.text, definition, collection.pk, text.pk)
@@ -143,7 +143,7 @@ def self_check(
     results = asking.self_check(records, asked, repeats=REPEATS, done=done)
     return [
         SelfCheck.objects.create(
-            collection=collection, judge=row, passes=found.passes, findings=_values(checked, found)
+            collection=collection, judge=row, passes=found.passes, findings=_findings_document(checked, found)
         )
         for row, (checked, found) in zip(judges, results, strict=True)
     ]
@@ -165,10 +165,10 @@ def run_later(collection: int, judges: Sequence[int]) -> None:
     found = Collection.objects.filter(pk=collection).first()
     rows = list(JudgeVersion.objects.filter(pk__in=judges, is_current=True).order_by("name"))
     if found is not None and rows:
-        self_check(found, rows, probes(found))
+        self_check(found, rows, collection_probes(found))
 
 
-def _values(checked: SelfCheckResult, found: Findings) -> dict[str, Any]:
+def _findings_document(checked: SelfCheckResult, found: Findings) -> dict[str, Any]:
     return {
         **asdict(found),
         "problems": list(found.problems),
@@ -178,12 +178,12 @@ def _values(checked: SelfCheckResult, found: Findings) -> dict[str, Any]:
     }
 
 
-def calls(asked: Sequence[Probe], judges: Sequence[JudgeVersion]) -> int:
+def count_calls(asked: Sequence[Probe], judges: Sequence[JudgeVersion]) -> int:
     """How many calls a self-check makes, without retries."""
     return REPEATS * len(judges) * sum(len(probe.documents) for probe in asked)
 
 
-def standing(collection: Collection, names: Iterable[str]) -> dict[str, SelfCheckState]:
+def newest_self_checks(collection: Collection, names: Iterable[str]) -> dict[str, SelfCheckState]:
     """By name of the judge: the newest self-check of its present version in this collection. One statement."""
     names = list(names)
     rows = SelfCheck.objects.filter(collection=collection, judge__name__in=names, judge__is_current=True)
@@ -192,12 +192,12 @@ def standing(collection: Collection, names: Iterable[str]) -> dict[str, SelfChec
     return {name: SelfCheckState(name, found.get(name)) for name in names}
 
 
-def unchecked(collection: Collection, judges: Iterable[Judge]) -> list[SelfCheckState]:
+def unchecked_judges(collection: Collection, judges: Iterable[Judge]) -> list[SelfCheckState]:
     """Those who never passed here; offline judges are known to be weak and are not named."""
     names = dict.fromkeys(judge.name for judge in judges if judge.provider != "offline")
-    return [one for one in standing(collection, names).values() if one.row is None or not one.row.passes]
+    return [one for one in newest_self_checks(collection, names).values() if one.row is None or not one.row.passes]
 
 
-def document(rows: Sequence[SelfCheck]) -> list[dict[str, Any]]:
+def build_json_document(rows: Sequence[SelfCheck]) -> list[dict[str, Any]]:
     """For --json."""
     return [{"name": row.judge.name, "passes": row.passes, **row.findings} for row in rows]

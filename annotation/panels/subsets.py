@@ -41,7 +41,9 @@ def most_candidates(size: int) -> int:
     return max(count for count in range(size, MOST + 1) if comb(count, size) <= MOST_SETS)
 
 
-def ranked(kappas: NDArray[np.float64], places: Sequence[int], *, size: int = SIZE, shown: int = SHOWN) -> RankedSubset:
+def rank_subsets(
+    kappas: NDArray[np.float64], places: Sequence[int], *, size: int = SIZE, shown: int = SHOWN
+) -> RankedSubset:
     """Every subset of `places`, by smallest mean and by smallest largest kappa. Raises ValueError for too many."""
     if len(places) > most_candidates(size):
         raise ValueError(f"{len(places)} candidates have {comb(len(places), size):,} sets of {size}")
@@ -55,13 +57,13 @@ def ranked(kappas: NDArray[np.float64], places: Sequence[int], *, size: int = SI
     mean, largest = values.mean(axis=1).round(12), values.max(axis=1).round(12)
 
     def best(order: NDArray[np.intp]) -> tuple[Subset, ...]:
-        return tuple(_subset(sets[at], values[at], two) for at in order[:shown])
+        return tuple(_build_subset(sets[at], values[at], two) for at in order[:shown])
 
     # lexsort is stable: where both are equal, the set that combinations() gave first stays first.
     return RankedSubset(count, best(np.lexsort((largest, mean))), best(np.lexsort((mean, largest))))
 
 
-def _subset(members: NDArray[np.int16], values: NDArray[np.float64], two: Sequence[tuple[int, int]]) -> Subset:
+def _build_subset(members: NDArray[np.int16], values: NDArray[np.float64], two: Sequence[tuple[int, int]]) -> Subset:
     top = int(values.argmax())
     names = tuple(int(place) for place in members)
     a, b = two[top]

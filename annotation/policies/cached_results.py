@@ -10,7 +10,7 @@ from django.utils.dateparse import parse_datetime
 
 from annotation.label_quality.statistics import is_large
 from annotation.models import Computed
-from annotation.policies.report import document, evaluate
+from annotation.policies.report import build_json_document, evaluate_policies
 from corpus.models import Collection
 from jobs import background, workers
 from jobs.models import BackgroundJob
@@ -35,11 +35,11 @@ class StoredComparison:
     """Of a worker that compares anew, or the last that did."""
 
 
-def standing(collection: Collection, campaign: Campaign, *, lara: bool = False) -> StoredComparison:
+def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool = False) -> StoredComparison:
     """The document of one campaign; `lara`: with LARA, however long it takes."""
     if not is_large(collection):
-        found = evaluate(collection, campaign, most=None if lara else QUICK)
-        return StoredComparison(document(found), timezone.now(), stored=False)
+        found = evaluate_policies(collection, campaign, most=None if lara else QUICK)
+        return StoredComparison(build_json_document(found), timezone.now(), stored=False)
     row = Computed.objects.filter(collection=collection).first()
     kept = row.values.get(KEY) if row else None
     job = background.last(COMPUTE, campaign.pk)
@@ -48,19 +48,21 @@ def standing(collection: Collection, campaign: Campaign, *, lara: bool = False) 
     return StoredComparison(kept["document"], parse_datetime(kept["at"]), stored=True, job=job)
 
 
-def refresh(collection: Collection, campaign: Campaign) -> bool:
+def refresh_comparison(collection: Collection, campaign: Campaign) -> bool:
     """Compare and store: by a worker where one lives (False), else now (True)."""
     if workers.has_workers():
         background.enqueue(COMPUTE, campaign.pk)
         return False
-    store(campaign)
+    store_comparison(campaign)
     return True
 
 
-def store(campaign: Campaign) -> None:
+def store_comparison(campaign: Campaign) -> None:
     """Compare now and keep the document with its time, beside the other statistics."""
     at = timezone.now()
-    kept = {KEY: {"at": at.isoformat(), "document": document(evaluate(campaign.collection, campaign))}}
+    kept = {
+        KEY: {"at": at.isoformat(), "document": build_json_document(evaluate_policies(campaign.collection, campaign))}
+    }
     with transaction.atomic():
         row, _ = Computed.objects.select_for_update().get_or_create(collection=campaign.collection)
         row.values |= kept

@@ -58,10 +58,10 @@ def of_cell(campaign: Campaign | None, key: str) -> Q:
         row=ROWS.get(row, "agreed.round = %(round)s AND agreed.verdict = %(verdict)s"),
         column="v.votes > 0 AND v.yes = %(yes)s AND v.no = %(no)s" if counts else "v.votes = 0",
     )
-    return Q(named(condition, values))
+    return Q(named_condition(condition, values))
 
 
-def named(condition: str, values: dict[str, object]) -> RawSQL:
+def named_condition(condition: str, values: dict[str, object]) -> RawSQL:
     """An SQL condition with named parameters; Django's RawSQL takes them by place."""
     places: list[object] = []
 

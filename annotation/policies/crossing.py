@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from annotation.agreement.measures import Statistic
-from annotation.agreement.proportions import Stratum, exact, overall
+from annotation.agreement.proportions import Stratum, clopper_pearson, stratified_share
 from annotation.policies.people import SimulatedPeople
-from annotation.policies.replay import Reference, truth_of
+from annotation.policies.replay import Reference, reference_label
 from annotation.policies.rules import PolicyPanel
 from annotation.policies.stored import AnswerGroup, Gathered
 from charts.phrases import gettext_noop
 from judges.domain import debate, ensemble
-from judges.domain.verdicts import Gone
+from judges.domain.verdicts import NoVerdict
 
 OPEN, LOST, NONE = "open", "lost", "none"
 """Rows beside agreements: never agreed; a turn brought no verdict; no debate (as a column: no votes)."""
@@ -46,11 +46,11 @@ class CrossingCell:
         """Share of wrong labels, if it were not handed to people."""
         if self.label is None or not self.known:
             return Statistic(None, None, None, self.known, NOT_MEASURED if self.label is not None else "no label")
-        low, high = exact(self.right, self.known)
+        low, high = clopper_pearson(self.right, self.known)
         return Statistic(1 - self.right / self.known, 1 - high, 1 - low, self.known, None)
 
 
-def cross(panel: PolicyPanel, found: Gathered, reference: Reference) -> list[CrossingCell]:
+def cross_tabulate(panel: PolicyPanel, found: Gathered, reference: Reference) -> list[CrossingCell]:
     """Every cell that has a pair. Pairs of a cell carry equal weights, so known pairs are counted as they are."""
     cells: dict[tuple[str, str], CrossingCell] = {}
     for group in found.groups:
@@ -58,7 +58,7 @@ def cross(panel: PolicyPanel, found: Gathered, reference: Reference) -> list[Cro
         column, tally = votes_of(group)
         chosen = tally.label(panel.majority)
         label = chosen if agreed is None else agreed
-        truths = [(at[0], n) for truth, n in group.truths.items() if (at := truth_of(truth, reference)) and n]
+        truths = [(at[0], n) for truth, n in group.truths.items() if (at := reference_label(truth, reference)) and n]
         to_people = chosen is None if row == NONE else agreed is None or agreed != chosen
         old = cells.get((row, column), CrossingCell(row, column, 0, label, to_people, 0, 0))
         cells[row, column] = CrossingCell(
@@ -85,7 +85,7 @@ def debate_of(panel: PolicyPanel, group: AnswerGroup) -> tuple[str, int | None]:
 
 def votes_of(group: AnswerGroup) -> tuple[str, ensemble.Count]:
     """The column of a group: votes yes - votes no; missing ones are what is left to the panel's size."""
-    tally = ensemble.count(None if isinstance(one, Gone) else one.verdict for one in group.votes.values())
+    tally = ensemble.count_votes(None if isinstance(one, NoVerdict) else one.verdict for one in group.votes.values())
     return (f"{tally.yes}-{tally.no}" if group.votes else NONE), tally
 
 
@@ -129,7 +129,7 @@ class Simulation:
         return None if self.error.value is None else self.error.value * kept
 
 
-def simulate(cells: Sequence[CrossingCell], handed: Collection[str], people: SimulatedPeople) -> Simulation:
+def simulate_escalation(cells: Sequence[CrossingCell], handed: Collection[str], people: SimulatedPeople) -> Simulation:
     """Hand these cells to people, and those that have no label to keep."""
     escalated = sum(cell.pairs for cell in cells if cell.label is None or cell.key in handed)
     kept = [cell for cell in cells if cell.label is not None and cell.key not in handed]
@@ -139,7 +139,7 @@ def simulate(cells: Sequence[CrossingCell], handed: Collection[str], people: Sim
         escalated=escalated,
         judgments=judgments,
         hours=people.hours(judgments),
-        money=people.money(judgments),
+        money=people.cost(judgments),
         error=expected_error(kept),
         unmeasured=sum(cell.pairs for cell in kept if not cell.known),
     )
@@ -148,7 +148,7 @@ def simulate(cells: Sequence[CrossingCell], handed: Collection[str], people: Sim
 def expected_error(kept: Iterable[CrossingCell]) -> Statistic:
     """Share of wrong labels over cells, weighted by their sizes, with a 95% interval that joins their exact ones."""
     measured = [cell for cell in kept if cell.known]
-    found = overall([Stratum(cell.pairs, cell.known, cell.right) for cell in measured])
+    found = stratified_share([Stratum(cell.pairs, cell.known, cell.right) for cell in measured])
     if found is None:
         return Statistic(None, None, None, 0, NOT_MEASURED)
     value, (low, high) = found

@@ -7,23 +7,23 @@ from typing import Any
 from django.db import transaction
 
 from annotation.policies import reading
-from annotation.policies.stored import SpentCalls, StoredAnswers
+from annotation.policies.stored import CallTotals, StoredAnswers
 from annotation.policies.study import (
     Debate,
     OrderTable,
     Persistence,
     StudyConfiguration,
-    configuration,
-    label,
+    debate_label,
+    measure_configuration,
+    measure_persistence,
     order_table,
-    persistence,
 )
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.domain.debate import ORDERS
 from judges.domain.protocol import Protocol
 from judges.models import Campaign, JudgeVersion
-from judges.records import Seat, Turn
+from judges.records import DebateAgent, Turn
 
 RELEVANT_FIRST, IRRELEVANT_FIRST = ORDERS
 
@@ -39,7 +39,7 @@ class StudiedDebate:
     """By pair, after the campaign's own number of rounds; None: the agents did not agree."""
     lasting: tuple[Persistence, ...]
     """Empty where debates ended with their agreement."""
-    spent: SpentCalls
+    spent: CallTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Orders:
     table: OrderTable
 
 
-def study(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[StudiedDebate], list[Orders]]:
+def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[StudiedDebate], list[Orders]]:
     """Campaigns that debate, oldest first, and the pairs of them that show what the order of the stances does.
 
     Raises BadInput for an id that is no such campaign of the collection, or where there is none.
@@ -63,7 +63,7 @@ def study(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[S
     if not known:
         raise BadInput(f"{collection.name} has no debate yet: start one with `judge {collection.name} --policy debate`")
     studied = [studied_of(known[pk]) for pk in campaigns or known]
-    return studied, list(orders(studied))
+    return studied, list(compare_orders(studied))
 
 
 def studied_of(campaign: Campaign) -> StudiedDebate:
@@ -72,32 +72,34 @@ def studied_of(campaign: Campaign) -> StudiedDebate:
     truths = reading.truths_of(campaign)
     gold = {pair: truth.gold for pair, truth in truths.items() if truth.gold is not None}
     debates: dict[int, Debate] = {}
-    spent = SpentCalls()
+    spent = CallTotals()
     with transaction.atomic():
         for one in reading.pairs_of(campaign, truths):
-            debates[one.pair] = verdicts(one, seats, campaign.rounds)
-            spent += sum((took for (role, _, _), took in one.spent.items() if role != "vote"), SpentCalls())
+            debates[one.pair] = debate_verdicts(one, seats, campaign.rounds)
+            spent += sum((took for (role, _, _), took in one.spent.items() if role != "vote"), CallTotals())
     plays_on = Protocol.of(campaign.protocol).play_on
     return StudiedDebate(
         campaign,
         name_of(campaign),
         tuple(
-            configuration(f"R = {rounds}", {pair: label(debate, rounds) for pair, debate in debates.items()}, gold)
+            measure_configuration(
+                f"R = {rounds}", {pair: debate_label(debate, rounds) for pair, debate in debates.items()}, gold
+            )
             for rounds in range(1, campaign.rounds + 1)
         ),
-        {pair: label(debate, campaign.rounds) for pair, debate in debates.items()},
-        tuple(persistence(debates, gold)) if plays_on else (),
+        {pair: debate_label(debate, campaign.rounds) for pair, debate in debates.items()},
+        tuple(measure_persistence(debates, gold)) if plays_on else (),
         spent,
     )
 
 
-def verdicts(one: StoredAnswers, seats: Sequence[Seat], rounds: int) -> Debate:
+def debate_verdicts(one: StoredAnswers, seats: Sequence[DebateAgent], rounds: int) -> Debate:
     """Every agent's verdict, round by round as far as it was played; None for a turn that brought none."""
     played = [round for round in range(1, rounds + 1) if any((round, seat) in one.turns for seat in seats)]
-    return [tuple(_verdict(one, round, seat) for seat in seats) for round in played]
+    return [tuple(_turn_verdict(one, round, seat) for seat in seats) for round in played]
 
 
-def _verdict(one: StoredAnswers, round: int, seat: Seat) -> int | None:
+def _turn_verdict(one: StoredAnswers, round: int, seat: DebateAgent) -> int | None:
     turn = one.turns.get((round, seat))
     return turn.verdict if isinstance(turn, Turn) else None
 
@@ -118,35 +120,37 @@ def temperature_of(protocol: Protocol, agent: JudgeVersion) -> float | None:
     return None if own is None else float(own)
 
 
-def orders(studied: Sequence[StudiedDebate]) -> Iterable[Orders]:
+def compare_orders(studied: Sequence[StudiedDebate]) -> Iterable[Orders]:
     """Every two campaigns that differ in the order of the stances and in nothing else of the debate."""
     for first in studied:
-        if _order(first) != RELEVANT_FIRST:
+        if _stance_order(first) != RELEVANT_FIRST:
             continue
         for second in studied:
-            if _order(second) == IRRELEVANT_FIRST and _rest(first) == _rest(second):
+            if _stance_order(second) == IRRELEVANT_FIRST and _other_settings(first) == _other_settings(second):
                 yield Orders(first, second, order_table(first.labels, second.labels))
 
 
-def _order(one: StudiedDebate) -> str:
+def _stance_order(one: StudiedDebate) -> str:
     return Protocol.of(one.campaign.protocol).stance_order
 
 
-def _rest(one: StudiedDebate) -> tuple[object, ...]:
+def _other_settings(one: StudiedDebate) -> tuple[object, ...]:
     protocol = Protocol.of(one.campaign.protocol)
     return tuple(one.campaign.debaters), one.campaign.rounds, protocol.temperature, protocol.play_on
 
 
-def document(collection: Collection, studied: Sequence[StudiedDebate], swapped: Sequence[Orders]) -> dict[str, Any]:
+def build_json_document(
+    collection: Collection, studied: Sequence[StudiedDebate], swapped: Sequence[Orders]
+) -> dict[str, Any]:
     """As JSON."""
     return {
         "collection": collection.name,
-        "campaigns": [_campaign(one) for one in studied],
-        "orders": [_orders(one) for one in swapped],
+        "campaigns": [_campaign_document(one) for one in studied],
+        "orders": [_orders_document(one) for one in swapped],
     }
 
 
-def _campaign(one: StudiedDebate) -> dict[str, Any]:
+def _campaign_document(one: StudiedDebate) -> dict[str, Any]:
     protocol = Protocol.of(one.campaign.protocol)
     return {
         "campaign": one.campaign.pk,
@@ -172,11 +176,11 @@ def _campaign(one: StudiedDebate) -> dict[str, Any]:
         ]
         or None,
         "calls": one.spent.calls,
-        "machine": one.spent.money,
+        "machine": one.spent.cost,
     }
 
 
-def _orders(one: Orders) -> dict[str, Any]:
+def _orders_document(one: Orders) -> dict[str, Any]:
     table = one.table
     return {
         "relevant_first": one.relevant_first.campaign.pk,

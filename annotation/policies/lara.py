@@ -50,12 +50,12 @@ def batch_of(pairs: int) -> int:
     return max(1, ceil(pairs / BATCHES))
 
 
-def run(beliefs: Floats, ask: Ask, share: float, batch: int | None = None) -> Calibrated:
+def run_lara(beliefs: Floats, ask: Ask, share: float, batch: int | None = None) -> Calibrated:
     """LARA over pairs x (P(yes), P(no)). `ask` is called once a batch, for pairs it was not called for before."""
-    return runs(beliefs, ask, [share], batch)[0]
+    return run_shares(beliefs, ask, [share], batch)[0]
 
 
-def runs(beliefs: Floats, ask: Ask, shares: Sequence[float], batch: int | None = None) -> list[Calibrated]:
+def run_shares(beliefs: Floats, ask: Ask, shares: Sequence[float], batch: int | None = None) -> list[Calibrated]:
     """The same for several shares, in their order. A smaller share is the beginning of a larger one.
 
     Only its last batch may be cut short: those pairs are asked for once more within the larger share's whole batch.
@@ -63,33 +63,33 @@ def runs(beliefs: Floats, ask: Ask, shares: Sequence[float], batch: int | None =
     pairs = len(beliefs)
     size = batch or batch_of(pairs)
     asked, labels = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    probability = calibrated(beliefs, asked, labels)
+    probability = calibrate_beliefs(beliefs, asked, labels)
     found: dict[int, Calibrated] = {}
     for budget in sorted({budget_of(pairs, share) for share in shares}):
         while len(asked) + size <= budget:
-            asked, labels, probability = _handed(beliefs, ask, asked, labels, probability, size)
+            asked, labels, probability = _ask_batch(beliefs, ask, asked, labels, probability, size)
         left = budget - len(asked)
-        last = _handed(beliefs, ask, asked, labels, probability, left) if left else (asked, labels, probability)
-        found[budget] = _calibrated(*last)
+        last = _ask_batch(beliefs, ask, asked, labels, probability, left) if left else (asked, labels, probability)
+        found[budget] = _final_labels(*last)
     return [found[budget_of(pairs, share)] for share in shares]
 
 
-def _handed(
+def _ask_batch(
     beliefs: Floats, ask: Ask, asked: Places, labels: NDArray[np.int64], probability: Floats, size: int
 ) -> tuple[Places, NDArray[np.int64], Floats]:
     """After one more batch: pairs asked, their labels, and what is believed now."""
     chosen = most_uncertain(probability, asked, size)
     asked, labels = np.concatenate([asked, chosen]), np.concatenate([labels, ask(chosen)])
-    return asked, labels, calibrated(beliefs, asked, labels)
+    return asked, labels, calibrate_beliefs(beliefs, asked, labels)
 
 
-def _calibrated(asked: Places, labels: NDArray[np.int64], probability: Floats) -> Calibrated:
+def _final_labels(asked: Places, labels: NDArray[np.int64], probability: Floats) -> Calibrated:
     final = (probability >= 0.5).astype(np.int64)
     final[asked] = labels
     return Calibrated(asked, probability, final)
 
 
-def calibrated(beliefs: Floats, asked: Places, labels: NDArray[np.int64]) -> Floats:
+def calibrate_beliefs(beliefs: Floats, asked: Places, labels: NDArray[np.int64]) -> Floats:
     """P(relevant) of every pair by a logistic regression on P(yes) and P(no), fitted to the labels of `asked`.
 
     Until both labels were seen there is nothing to fit: then the judge's own P(yes) / (P(yes) + P(no)) stands.

@@ -18,28 +18,28 @@ from judges.engine.calls import Caller
 from judges.engine.leases import Claimed
 from judges.inline import runner
 from judges.models import Campaign
-from judges.tasks import database
+from judges.tasks import database_parameters
 
 
-def play(campaign: Campaign, work: Sequence[int]) -> None:
+def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
     """Let the debaters debate the pairs of these rows, from where their debates stand.
 
     Where the money is spent a pair has no debate, or its first rounds.
     """
-    plan = plans.load(campaign.pk)
+    plan = plans.load_plan(campaign.pk)
     if plan is None:
         return
     # The judge whose votes are calibrated is not asked: no price of its is needed.
     asked = {judge.id: plan.prices[judge.id] for judge in plan.debaters}
     plan = replace(plan, voters=(), samples=(), prices=asked)
-    with psycopg.connect(**database(), autocommit=True) as own:  # it reads JSON as the engine does
-        held = [one for number in work for one in _held(own, plan, number)]
+    with psycopg.connect(**database_parameters(), autocommit=True) as own:  # it reads JSON as the engine does
+        held = [one for number in work for one in _held_leases(own, plan, number)]
     connection.close()
-    runner.run(
+    runner.run_inline(
         plan,
         held,
-        _debate,
-        dsn=database(),
+        _play_debate,
+        dsn=database_parameters(),
         redis_url=settings.REDIS_URL,
         prefix=settings.PREFIX,
         folder=settings.VAR / "spool",
@@ -47,14 +47,14 @@ def play(campaign: Campaign, work: Sequence[int]) -> None:
     )
 
 
-def _held(own: psycopg.Connection[Any], plan: plans.Plan, work: int) -> list[Claimed]:
+def _held_leases(own: psycopg.Connection[Any], plan: plans.Plan, work: int) -> list[Claimed]:
     of: dict[str, Any] = {"campaign": plan.campaign, "collection": plan.collection, "rubric": plan.rubric}
-    found = leases.held(own, **of, after=work - 1, n=1)
+    found = leases.running_pairs(own, **of, after=work - 1, n=1)
     return [one for one in found if one.work == work]
 
 
-async def _debate(caller: Caller, claimed: Claimed) -> None:
+async def _play_debate(caller: Caller, claimed: Claimed) -> None:
     try:
-        await pairs.play(caller, claimed)
+        await pairs.play_debate(caller, claimed)
     except BudgetExhausted:
         return

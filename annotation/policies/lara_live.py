@@ -17,7 +17,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from annotation.policies import lara
-from annotation.policies.lara_debates import play
+from annotation.policies.lara_debates import play_debates
 from annotation.queue.assignment import in_transaction
 from corpus.collections.task_order import forget_watermarks
 from corpus.errors import BadInput
@@ -29,8 +29,8 @@ from judges.campaigns import counters
 from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.engine import leases, rows
 from judges.engine.leases import Claimed
-from judges.engine.pairs import decided
-from judges.engine.plan import Plan, load
+from judges.engine.pairs import build_decision
+from judges.engine.plan import Plan, load_plan
 from judges.models import Campaign, JudgeVersion
 from judges.records import Turn
 
@@ -176,27 +176,27 @@ def step(campaign: Campaign) -> LaraStep:
     pairs and finds their turns in the cache; who is first hands them out.
     """
     if undebated := _to_debate(campaign):
-        play(campaign, undebated)
+        play_debates(campaign, undebated)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(LOCK, [campaign.pk])
         campaign = Campaign.objects.select_related("collection").get(pk=campaign.pk)
-        now = standing(campaign)
+        now = read_progress(campaign)
         budget = lara.budget_of(len(now.pairs), campaign.protocol[POLICY]["share"])
         waiting = int((now.labels < 0).sum())
         at = LaraStep(len(now.asked), waiting, budget)
         if waiting or campaign.state != Campaign.State.RUNNING:
             return at
-        plan = load(campaign.pk)
+        plan = load_plan(campaign.pk)
         assert plan is not None
-        probability = lara.calibrated(now.beliefs, now.asked, now.labels)
+        probability = lara.calibrate_beliefs(now.beliefs, now.asked, now.labels)
         if len(now.asked) < budget:
             chosen = _next_batch(now, probability, budget)
-            _write(plan, now, [(int(place), None) for place in chosen], probability)
+            _write_outcomes(plan, now, [(int(place), None) for place in chosen], probability)
             forget_watermarks(campaign.collection)
             return LaraStep(at.asked + len(chosen), len(chosen), budget, handed=len(chosen))
         rest = np.setdiff1d(np.arange(len(now.pairs)), now.asked)
-        _write(plan, now, [(int(place), int(probability[place] >= 0.5)) for place in rest], probability)
-    in_transaction(partial(leases.finish, campaign=campaign.pk, collection=campaign.collection_id))
+        _write_outcomes(plan, now, [(int(place), int(probability[place] >= 0.5)) for place in rest], probability)
+    in_transaction(partial(leases.finish_campaign, campaign=campaign.pk, collection=campaign.collection_id))
     return LaraStep(at.asked, 0, budget, labelled=len(rest))
 
 
@@ -228,15 +228,15 @@ def _to_debate(campaign: Campaign) -> list[int]:
     campaign = Campaign.objects.select_related("collection").get(pk=campaign.pk)
     if not campaign.debaters or campaign.state != Campaign.State.RUNNING:
         return []
-    now = standing(campaign)
+    now = read_progress(campaign)
     budget = lara.budget_of(len(now.pairs), campaign.protocol[POLICY]["share"])
     if (now.labels < 0).any() or len(now.asked) >= budget:
         return []
-    chosen = _next_batch(now, lara.calibrated(now.beliefs, now.asked, now.labels), budget)
+    chosen = _next_batch(now, lara.calibrate_beliefs(now.beliefs, now.asked, now.labels), budget)
     return [now.work[place] for place in map(int, chosen)]
 
 
-def standing(campaign: Campaign) -> LaraProgress:
+def read_progress(campaign: Campaign) -> LaraProgress:
     """Votes, what people got, and what they said of it."""
     told = campaign.protocol[POLICY]
     values = {
@@ -262,7 +262,7 @@ def standing(campaign: Campaign) -> LaraProgress:
     )
 
 
-def _write(
+def _write_outcomes(
     plan: Plan, now: LaraProgress, chosen: list[tuple[int, int | None]], probability: NDArray[np.float64]
 ) -> None:
     """Outcomes of these places: a label, or None for people. By the engine's statement, in this transaction."""
@@ -276,6 +276,6 @@ def _write(
         )
         pair = Claimed(now.work[place], now.pairs[place], 1, 0, now.queries[place])
         pair.ended["vote", 0, 0] = Turn(now.verdicts[place], "")
-        ended.append(decided(plan, pair, RoutingOutcome(state, label, reason, None, doubt)))
+        ended.append(build_decision(plan, pair, RoutingOutcome(state, label, reason, None, doubt)))
     if ended:
-        rows.store(connection.connection, ended, counters.shard())
+        rows.store_rows(connection.connection, ended, counters.random_shard())

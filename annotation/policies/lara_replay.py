@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from annotation.policies import lara
 from annotation.policies.measures import Classwise, Confusion
-from annotation.policies.replay import AS_GOLD, Reference, Replayed, latency
-from annotation.policies.rules import LARA, PolicyPanel, Rule, slots
-from annotation.policies.stored import Belief, Gathered, SpentCalls
+from annotation.policies.replay import AS_GOLD, Reference, Replayed, median_latency
+from annotation.policies.rules import LARA, PolicyPanel, Rule, needed_slots
+from annotation.policies.stored import Belief, CallTotals, Gathered
 from charts.phrases import gettext_noop
 
 PRESETS = (0.035, 0.125, 0.25, 0.5)
@@ -50,30 +50,30 @@ def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Ref
         ) % {"judge": judge, "given": f"{len(beliefs):,}", "wanted": f"{wanted:,}"}
         return [Replayed(rule, NO_GOLD if reference != "gold" else few) for rule in rules]
     gold = np.array([belief.gold for belief in beliefs], dtype=np.int64)
-    needed = {id(group): slots(rules[0], panel, group) for group in found.groups}
-    results = lara.runs(matrix(beliefs), lambda places: gold[places], PRESETS)
+    needed = {id(group): needed_slots(rules[0], panel, group) for group in found.groups}
+    results = lara.run_shares(belief_matrix(beliefs), lambda places: gold[places], PRESETS)
     return [
         Replayed(
             rule,
             pairs=len(beliefs),
             labelled=len(beliefs) - len(one.asked),
             escalated=len(one.asked),
-            own=_measured(gold[one.own], one.label[one.own]),
-            after={AS_GOLD: _measured(gold, one.label)},
-            spent=sum((belief.spent for belief in beliefs), SpentCalls()),
+            own=_measure_labels(gold[one.own], one.label[one.own]),
+            after={AS_GOLD: _measure_labels(gold, one.label)},
+            spent=sum((belief.spent for belief in beliefs), CallTotals()),
             judgments=len(one.asked) * overlap,
-            latency=latency(needed, found.samples),
+            latency=median_latency(needed, found.samples),
         )
         for rule, one in zip(rules, results, strict=True)
     ]
 
 
-def matrix(beliefs: Sequence[Belief]) -> NDArray[np.float64]:
+def belief_matrix(beliefs: Sequence[Belief]) -> NDArray[np.float64]:
     """Pairs x (P(yes), P(no)), in the order of the pairs."""
     return np.array([(belief.yes, belief.no) for belief in beliefs], dtype=np.float64)
 
 
-def _measured(gold: NDArray[np.int64], labels: NDArray[np.int64]) -> Classwise:
+def _measure_labels(gold: NDArray[np.int64], labels: NDArray[np.int64]) -> Classwise:
     table = Confusion()
     for truth in (0, 1):
         for label in (0, 1):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from annotation.agreement.measures import Statistic
-from annotation.agreement.proportions import Stratum, exact, overall
+from annotation.agreement.proportions import Stratum, clopper_pearson, stratified_share
 from charts.phrases import gettext_noop
 
 NOT_MEASURED = gettext_noop("not measured")
@@ -55,7 +55,7 @@ class Recall:
         if not self.pairs:
             return Statistic(None, None, None, 0, reason)
         _, size, right = self.stratum
-        low, high = exact(right, size)
+        low, high = clopper_pearson(right, size)
         return Statistic(self.right / self.weight, low, high, self.pairs, None)
 
 
@@ -79,6 +79,6 @@ class Confusion:
         lacking = relevant.reason or other.reason
         if relevant.value is None or other.value is None:
             return Statistic(None, None, None, n, lacking)
-        found = overall([self.classes[truth].stratum for truth in (1, 0)])
+        found = stratified_share([self.classes[truth].stratum for truth in (1, 0)])
         bounds = found[1] if found else (None, None)
         return Statistic((relevant.value + other.value) / 2, bounds[0], bounds[1], n, None)

@@ -17,11 +17,11 @@ from annotation.policies.crossing import (
     Simulation,
     column_order,
     row_order,
-    simulate,
+    simulate_escalation,
 )
 from annotation.policies.people import SimulatedPeople
 from annotation.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
-from charts import Chart, Dot, scatter
+from charts import Chart, Dot, draw_scatter
 
 SETTLED_BY = {
     PEOPLE: gettext_noop("people settled the rest"),
@@ -67,28 +67,28 @@ class PolicyPage:
     """Agreements of the campaign's longest debate that rest on a collapse."""
 
 
-def make(document: Mapping[str, Any], parameters: Any) -> PolicyPage:
+def build_page(document: Mapping[str, Any], parameters: Any) -> PolicyPage:
     """From the document of annotation.policies.report, and what the URL asks the simulator."""
     cells = [load_cell(one) for one in document["debate_by_ensemble"]]
     asked = "simulate" in parameters
     handed = set(parameters.getlist("hand")) if asked else {cell.key for cell in cells if cell.escalated}
-    people = _people(SimulatedPeople(**document["people"]), parameters)
-    settler = _settler(document)
-    rows = _lines(document["policies"], settler, people)
+    people = _parse_people(SimulatedPeople(**document["people"]), parameters)
+    settler = _find_resolver(document)
+    rows = _policy_lines(document["policies"], settler, people)
     return PolicyPage(
         campaign=document["campaign"],
         population=document["population"],
         measured=document["reference"] != "none",
         settled_by=_(SETTLED_BY[settler]),
         lines=rows,
-        charts=tuple(_charts(document, rows)),
+        charts=tuple(_build_charts(document, rows)),
         query=urlencode(
             {"campaign": document["campaign"]}
             | {n: parameters[n] for n in ("seconds", "rate", "lara") if parameters.get(n)}
         ),
         columns=tuple(sorted({cell.column for cell in cells}, key=column_order)),
-        rows=_grid(cells, handed, document["campaign"]),
-        simulation=simulate(cells, handed, people),
+        rows=_crossing_grid(cells, handed, document["campaign"]),
+        simulation=simulate_escalation(cells, handed, people),
         asked=asked,
         people=people,
         collapsed=max((one.get("collapsed", 0) for one in document["policies"]), default=0),
@@ -100,9 +100,9 @@ def load_cell(found: Mapping[str, Any]) -> CrossingCell:
     return CrossingCell(**{field.name: found[field.name] for field in fields(CrossingCell)})
 
 
-def _people(known: SimulatedPeople, parameters: Any) -> SimulatedPeople:
+def _parse_people(known: SimulatedPeople, parameters: Any) -> SimulatedPeople:
     """What the URL says a judgment takes and an hour costs, in place of what was measured and set."""
-    seconds, rate = (_number(parameters.get(name, "")) for name in ("seconds", "rate"))
+    seconds, rate = (_parse_number(parameters.get(name, "")) for name in ("seconds", "rate"))
     return replace(
         known,
         seconds=known.seconds if seconds is None else seconds,
@@ -110,7 +110,7 @@ def _people(known: SimulatedPeople, parameters: Any) -> SimulatedPeople:
     )
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     """A number from 0 to a million; None for anything else."""
     try:
         value = float(text)
@@ -119,7 +119,7 @@ def _number(text: str) -> float | None:
     return value if 0 <= value <= 1e6 else None
 
 
-def _settler(document: Mapping[str, Any]) -> str:
+def _find_resolver(document: Mapping[str, Any]) -> str:
     """Who settles the rest: people where they answered for some policy, else the reference in their place."""
     by_people = [
         one["after"][PEOPLE]["balanced_accuracy"]["value"]
@@ -129,8 +129,10 @@ def _settler(document: Mapping[str, Any]) -> str:
     return PEOPLE if any(value is not None for value in by_people) or document["reference"] != "gold" else AS_GOLD
 
 
-def _lines(policies: Sequence[Mapping[str, Any]], settler: str, people: SimulatedPeople) -> tuple[PolicyLine, ...]:
-    best = frontier(policies)
+def _policy_lines(
+    policies: Sequence[Mapping[str, Any]], settler: str, people: SimulatedPeople
+) -> tuple[PolicyLine, ...]:
+    best = pareto_frontier(policies)
     lines = []
     for one in policies:
         if not one["available"]:
@@ -139,18 +141,18 @@ def _lines(policies: Sequence[Mapping[str, Any]], settler: str, people: Simulate
         own = {name: Statistic(**value) for name, value in one["own"].items()}
         after = one["after"].get(settler)
         every = Statistic(**after["balanced_accuracy"]) if after else None
-        lines.append(PolicyLine(one["name"], "", own, every, _priced(one, people), one["name"] in best))
+        lines.append(PolicyLine(one["name"], "", own, every, _price_people(one, people), one["name"] in best))
     return tuple(lines)
 
 
-def _priced(one: Mapping[str, Any], people: SimulatedPeople) -> Mapping[str, Any]:
+def _price_people(one: Mapping[str, Any], people: SimulatedPeople) -> Mapping[str, Any]:
     """With people's part at what the URL says that they cost."""
-    money = people.money(one["judgments"])
+    money = people.cost(one["judgments"])
     known = money is not None and one["machine"] is not None
     return {**one, "people": money, "total": one["machine"] + money if known else None}
 
 
-def frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
+def pareto_frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
     """Names of the policies that no other beats: none is as right on its own labels with less escalation, or righter
     with as little."""
     known = [
@@ -165,7 +167,7 @@ def frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
     }
 
 
-def _charts(document: Mapping[str, Any], lines: Sequence[PolicyLine]) -> list[Chart]:
+def _build_charts(document: Mapping[str, Any], lines: Sequence[PolicyLine]) -> list[Chart]:
     source = f"{document['collection']}: {document['population']}"
     known = [line for line in lines if not line.reason]
     own = [
@@ -191,16 +193,16 @@ def _charts(document: Mapping[str, Any], lines: Sequence[PolicyLine]) -> list[Ch
         if line.every and line.every.value is not None and line.found["total"] is not None and line.found["pairs"]
     ]
     return [
-        scatter(
+        draw_scatter(
             "frontier",
             _("Right and left to people"),
             own,
             x=_("% of pairs that people get"),
             y=_("% balanced accuracy of own labels"),
-            summary=_frontier_words(known),
+            summary=_describe_frontier(known),
             source=source,
         ),
-        scatter(
+        draw_scatter(
             "bill",
             _("Right and paid for"),
             bill,
@@ -212,7 +214,7 @@ def _charts(document: Mapping[str, Any], lines: Sequence[PolicyLine]) -> list[Ch
     ]
 
 
-def _frontier_words(lines: Sequence[PolicyLine]) -> str:
+def _describe_frontier(lines: Sequence[PolicyLine]) -> str:
     best = sorted((line for line in lines if line.best), key=lambda line: line.found["escalation"])
     if not best:
         return _("Nothing to draw yet: no label is measured.")
@@ -228,17 +230,17 @@ def _frontier_words(lines: Sequence[PolicyLine]) -> str:
     return _("Named are the policies that no other beats: %(join)s.") % {"join": "; ".join(said)}
 
 
-def _grid(
+def _crossing_grid(
     cells: Sequence[CrossingCell], handed: set[str], campaign: int
 ) -> tuple[tuple[str, tuple[dict[str, Any] | None, ...]], ...]:
     columns = sorted({cell.column for cell in cells}, key=column_order)
-    boxes = {(cell.row, cell.column): _box(cell, handed, campaign) for cell in cells}
+    boxes = {(cell.row, cell.column): _crossing_box(cell, handed, campaign) for cell in cells}
     rows = sorted({cell.row for cell in cells}, key=row_order)
-    return tuple((row_words(row), tuple(boxes.get((row, column)) for column in columns)) for row in rows)
+    return tuple((row_label(row), tuple(boxes.get((row, column)) for column in columns)) for row in rows)
 
 
-def _box(cell: CrossingCell, handed: set[str], campaign: int) -> dict[str, Any]:
-    words = f"{row_words(cell.row)}, {column_words(cell.column)}"
+def _crossing_box(cell: CrossingCell, handed: set[str], campaign: int) -> dict[str, Any]:
+    words = f"{row_label(cell.row)}, {column_label(cell.column)}"
     return {
         "cell": cell,
         "words": words,
@@ -247,7 +249,7 @@ def _box(cell: CrossingCell, handed: set[str], campaign: int) -> dict[str, Any]:
     }
 
 
-def row_words(row: str) -> str:
+def row_label(row: str) -> str:
     """ "agreed in round 1: relevant"."""
     if row in SHORT:
         return _(SHORT[row])
@@ -256,7 +258,7 @@ def row_words(row: str) -> str:
     return _("agreed in round %(round)s: not relevant") % {"round": row[:-1]}
 
 
-def column_words(column: str) -> str:
+def column_label(column: str) -> str:
     """ "5 votes yes, 0 no"."""
     if column == NONE:
         return _("no votes")

@@ -20,7 +20,7 @@ class SimulatedPeople:
             return 0.0
         return None if self.seconds is None else judgments * self.seconds / 3600
 
-    def money(self, judgments: int) -> float | None:
+    def cost(self, judgments: int) -> float | None:
         """USD."""
         hours = self.hours(judgments)
         if not judgments or hours is None or self.hourly_rate is None:

@@ -11,14 +11,14 @@ from typing import Any
 from django.db import connection, transaction
 
 from annotation.policies.rules import PolicyPanel
-from annotation.policies.stored import Gathered, Slot, SpentCalls, StoredAnswers, Truth, gather
+from annotation.policies.stored import CallTotals, Gathered, ReferenceLabels, Slot, StoredAnswers, group_answers
 from corpus.collections.task_order import MEASURING
 from corpus.models import Collection
-from judges.domain.copies import numbered
+from judges.domain.copies import number_names
 from judges.domain.protocol import Protocol
-from judges.domain.verdicts import Gone
+from judges.domain.verdicts import NoVerdict
 from judges.models import Campaign, JudgeVersion
-from judges.records import Quote, Seat, Side, Turn
+from judges.records import DebateAgent, Quote, Side, Turn
 
 ENDED = "w.state IN ('labelled', 'escalated') AND w.reason <> 'error'"
 """A pair that failed has no outcome under any policy: it stands outside, and is counted."""
@@ -80,7 +80,7 @@ def panel_of(campaign: Campaign) -> PolicyPanel:
     found = JudgeVersion.objects.in_bulk(campaign.voters)
     agents = Protocol.of(campaign.protocol).seats(max(2, len(campaign.debaters)))
     return PolicyPanel(
-        judges=numbered([found[pk].name for pk in campaign.voters]),
+        judges=number_names([found[pk].name for pk in campaign.voters]),
         majority=1 if campaign.policy == Campaign.Policy.SINGLE else campaign.majority,
         early_stop=campaign.early_stop and campaign.policy == Campaign.Policy.ENSEMBLE,
         rounds=campaign.rounds,
@@ -88,27 +88,27 @@ def panel_of(campaign: Campaign) -> PolicyPanel:
     )
 
 
-def read(campaign: Campaign) -> Gathered:
+def read_answers(campaign: Campaign) -> Gathered:
     """All pairs that the campaign labelled or escalated, without those that its filter dropped."""
     truths = truths_of(campaign)
     with transaction.atomic(), connection.cursor() as plain:
         plain.execute(f"SELECT count(*) FROM judges_work w WHERE w.campaign_id = %s AND {ENDED}", [campaign.pk])
         (expected,) = plain.fetchone()
-        return gather(pairs_of(campaign, truths), expected=expected)
+        return group_answers(pairs_of(campaign, truths), expected=expected)
 
 
-def pairs_of(campaign: Campaign, truths: Mapping[int, Truth]) -> Iterator[StoredAnswers]:
+def pairs_of(campaign: Campaign, truths: Mapping[int, ReferenceLabels]) -> Iterator[StoredAnswers]:
     with connection.chunked_cursor() as cursor:
         cursor.execute(ATTEMPTS, [campaign.pk, ROLES])
         rows_of_all = chain.from_iterable(iter(partial(cursor.fetchmany, CHUNK), []))
         for pair, rows in groupby(rows_of_all, key=itemgetter(0)):
-            one = StoredAnswers(int(pair), truth=truths.get(int(pair), Truth()))
-            take(one, [row[1:] for row in rows])
+            one = StoredAnswers(int(pair), truth=truths.get(int(pair), ReferenceLabels()))
+            add_attempts(one, [row[1:] for row in rows])
             if one.turns or one.votes:
                 yield one
 
 
-def take(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
+def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
     """A pair's attempts, oldest first. A turn or vote of which no try counts was lost as its last try was."""
     generated = {sample for role, _, sample, *_ in rows if role == "generation"}
     counted = {row[:3] for row in rows if row[4]}
@@ -117,29 +117,29 @@ def take(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
         slot: Slot = ("vote", 0, sample) if role == "generation" else (role, round, sample)
         copied = role == "vote" and cached and sample in generated  # of the generation that was kept
         if not copied:
-            one.spent[slot] = one.spent.get(slot, SpentCalls()) + SpentCalls(1, cost or 0.0, int(cost is None), ms)
+            one.spent[slot] = one.spent.get(slot, CallTotals()) + CallTotals(1, cost or 0.0, int(cost is None), ms)
         if (role == "generation" and sample in kept) or (slot in counted and not counts):
             continue  # the vote is the generation that was kept, and says so itself
-        lost = Gone("error" if outcome == "labelled" else outcome)
-        _place(one, slot, _turn(verdict, quotes, probabilities) if counts and verdict is not None else lost)
+        lost = NoVerdict("error" if outcome == "labelled" else outcome)
+        _store_turn(one, slot, _build_turn(verdict, quotes, probabilities) if counts and verdict is not None else lost)
 
 
-def _turn(verdict: int, quotes: str | None, probabilities: str | None) -> Turn:
+def _build_turn(verdict: int, quotes: str | None, probabilities: str | None) -> Turn:
     found = tuple(Quote("", quote["start"], quote["end"]) for quote in json.loads(quotes or "[]"))
     return Turn(verdict, "", found, probabilities=json.loads(probabilities or "null"))
 
 
-def _place(one: StoredAnswers, slot: Slot, said: Turn | Gone) -> None:
+def _store_turn(one: StoredAnswers, slot: Slot, said: Turn | NoVerdict) -> None:
     role, round, sample = slot
     if role == "vote":
         one.votes[sample] = said
     elif role == "adjudicate":
         one.adjudged[round] = said
     else:
-        one.turns[round, Seat(Side(role), sample)] = said
+        one.turns[round, DebateAgent(Side(role), sample)] = said
 
 
-def truths_of(campaign: Campaign) -> dict[int, Truth]:
+def truths_of(campaign: Campaign) -> dict[int, ReferenceLabels]:
     """What is known of the campaign's pairs: the newest reference grade, and what people settled, with weights."""
     collection: Collection = campaign.collection
     values: dict[str, int | list[str]] = {
@@ -153,16 +153,18 @@ def truths_of(campaign: Campaign) -> dict[int, Truth]:
         gold = dict(cursor.fetchall())
         cursor.execute(PEOPLE, values)
         asked = cursor.fetchall()
-    weights = settled_weights([(stratum, probability, grade is not None) for _, stratum, probability, grade in asked])
+    weights = sampling_weights([(stratum, probability, grade is not None) for _, stratum, probability, grade in asked])
     people = {
         pair: (int(relevant), weight)
         for (pair, _, _, relevant), weight in zip(asked, weights, strict=True)
         if relevant is not None
     }
-    return {pair: Truth(gold.get(pair), *people.get(pair, (None, 0.0))) for pair in gold.keys() | people.keys()}
+    return {
+        pair: ReferenceLabels(gold.get(pair), *people.get(pair, (None, 0.0))) for pair in gold.keys() | people.keys()
+    }
 
 
-def settled_weights(asked: Sequence[tuple[str, float, bool]]) -> list[float]:
+def sampling_weights(asked: Sequence[tuple[str, float, bool]]) -> list[float]:
     """Weights of (stratum, probability, settled): 1 / probability, times asked over settled of the same two.
 
     So those that are not settled yet are taken to be like the settled ones of their stratum, not like all. Parts of a

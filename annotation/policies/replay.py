@@ -12,9 +12,9 @@ from typing import Literal
 from django.utils.translation import gettext as _
 
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
-from annotation.policies.rules import HUMAN, PolicyPanel, Rule, outcome, slots
-from annotation.policies.stored import AnswerGroup, Gathered, Sample, Slot, SpentCalls, Truth
-from judges.domain.collapse import rests_on_collapse
+from annotation.policies.rules import HUMAN, PolicyPanel, Rule, needed_slots, policy_outcome
+from annotation.policies.stored import AnswerGroup, CallTotals, Gathered, ReferenceLabels, Sample, Slot
+from judges.domain.collapse import relies_on_stance_flip
 from judges.domain.routing import VOTES_OF_HUMAN, RoutingOutcome, RoutingState
 from judges.records import Turn
 
@@ -50,8 +50,8 @@ class Replayed:
     """On the pairs that the policy labels itself."""
     after: Mapping[str, Classwise] = field(default_factory=dict)
     """Over all pairs, once people, an adjudicating judge, or the reference in people's place settled the rest."""
-    spent: SpentCalls = field(default_factory=SpentCalls)
-    adjudication: SpentCalls | None = None
+    spent: CallTotals = field(default_factory=CallTotals)
+    adjudication: CallTotals | None = None
     """More, where a judge settles what is escalated; None where that is not stored."""
     judgments: int = 0
     """That people would give."""
@@ -63,29 +63,29 @@ class Replayed:
         return self.escalated / self.pairs if self.pairs else 0.0
 
 
-def replay(
+def replay_policy(
     rule: Rule, panel: PolicyPanel, found: Gathered, *, reference: Reference = "gold", overlap: int = 1
 ) -> Replayed:
     """Every pair under the policy; `overlap`: people who judge an escalated pair. LARA: annotation.policies.lara."""
-    outcomes = [(group, outcome(rule, panel, group)) for group in found.groups]
+    outcomes = [(group, policy_outcome(rule, panel, group)) for group in found.groups]
     if missing := sum(group.pairs for group, one in outcomes if one is None):
         return Replayed(rule, not_stored(rule, missing, found.pairs), pairs=found.pairs)
     known = [(group, one) for group, one in outcomes if one is not None]
-    escalated = _pairs(known, RoutingState.ESCALATED)
-    needed = {id(group): slots(rule, panel, group) for group in found.groups}
+    escalated = _count_pairs(known, RoutingState.ESCALATED)
+    needed = {id(group): needed_slots(rule, panel, group) for group in found.groups}
     return Replayed(
         rule,
         pairs=found.pairs,
-        labelled=_pairs(known, RoutingState.LABELLED),
+        labelled=_count_pairs(known, RoutingState.LABELLED),
         escalated=escalated,
-        failed=_pairs(known, RoutingState.FAILED),
-        collapsed=sum(group.pairs for group, one in known if collapsed(one, group)),
-        own=own(known, reference),
-        after=after(rule, known, reference),
-        spent=_spent(needed, found.groups),
-        adjudication=adjudication(rule, known),
+        failed=_count_pairs(known, RoutingState.FAILED),
+        collapsed=sum(group.pairs for group, one in known if rests_on_stance_flip(one, group)),
+        own=measure_own_labels(known, reference),
+        after=measure_after_resolution(rule, known, reference),
+        spent=_sum_calls(needed, found.groups),
+        adjudication=adjudication_calls(rule, known),
         judgments=escalated * (max(VOTES_OF_HUMAN, overlap) if rule.policy == HUMAN else overlap),
-        latency=None if rule.policy == HUMAN else latency(needed, found.samples),
+        latency=None if rule.policy == HUMAN else median_latency(needed, found.samples),
     )
 
 
@@ -103,16 +103,16 @@ def not_stored(rule: Rule, missing: int, pairs: int) -> str:
 Known = list[tuple[AnswerGroup, RoutingOutcome]]
 
 
-def _pairs(known: Known, state: RoutingState) -> int:
+def _count_pairs(known: Known, state: RoutingState) -> int:
     return sum(group.pairs for group, one in known if one.state is state)
 
 
-def collapsed(one: RoutingOutcome, group: AnswerGroup) -> bool:
+def rests_on_stance_flip(one: RoutingOutcome, group: AnswerGroup) -> bool:
     """Whether the debate agreed, and the agreement rests on a change of sides without evidence."""
-    return one.agreed_in_round is not None and rests_on_collapse(group.turns, one.agreed_in_round)
+    return one.agreed_in_round is not None and relies_on_stance_flip(group.turns, one.agreed_in_round)
 
 
-def truth_of(truth: Truth, reference: Reference) -> tuple[int, float] | None:
+def reference_label(truth: ReferenceLabels, reference: Reference) -> tuple[int, float] | None:
     """The true class and the pair's weight, by what is measured against; None where it is not known."""
     if reference == "gold" and truth.gold is not None:
         return truth.gold, 1.0
@@ -121,26 +121,26 @@ def truth_of(truth: Truth, reference: Reference) -> tuple[int, float] | None:
     return None
 
 
-def own(known: Known, reference: Reference) -> Classwise:
+def measure_own_labels(known: Known, reference: Reference) -> Classwise:
     """Recalls on the pairs that the policy labels itself."""
     if reference == "none":
         return Classwise.missing(NOT_MEASURED)
-    if not _pairs(known, RoutingState.LABELLED):
+    if not _count_pairs(known, RoutingState.LABELLED):
         return Classwise.missing(LABELS_NONE)
     table = Confusion()
     for group, one in known:
         if one.label is not None:
-            _add(table, group, one.label, reference)
+            _add_group(table, group, one.label, reference)
     return table.measured()
 
 
-def _add(table: Confusion, group: AnswerGroup, label: int, reference: Reference) -> None:
+def _add_group(table: Confusion, group: AnswerGroup, label: int, reference: Reference) -> None:
     for truth, pairs in group.truths.items():
-        if at := truth_of(truth, reference):
+        if at := reference_label(truth, reference):
             table.add(at[0], label, weight=at[1], pairs=pairs)
 
 
-def after(rule: Rule, known: Known, reference: Reference) -> dict[str, Classwise]:
+def measure_after_resolution(rule: Rule, known: Known, reference: Reference) -> dict[str, Classwise]:
     """Recalls over all pairs once the escalated ones are settled, by who settles them.
 
     Against people, what people settled is right by definition. Failed pairs have no label and stand outside.
@@ -148,20 +148,20 @@ def after(rule: Rule, known: Known, reference: Reference) -> dict[str, Classwise
     if reference == "none":
         return {}
     settlers = [PEOPLE, ADJUDICATOR] + ([AS_GOLD] if reference == "gold" else [])
-    return {settler: _after(settler, rule, known, reference) for settler in settlers}
+    return {settler: _measure_resolved(settler, rule, known, reference) for settler in settlers}
 
 
-def _after(settler: str, rule: Rule, known: Known, reference: Reference) -> Classwise:
+def _measure_resolved(settler: str, rule: Rule, known: Known, reference: Reference) -> Classwise:
     table, wanted, lacking = Confusion(), 0, 0
     for group, one in known:
         if one.label is not None:
-            _add(table, group, one.label, reference)
+            _add_group(table, group, one.label, reference)
         elif one.state is RoutingState.ESCALATED:
             for truth, pairs in group.truths.items():
-                if not (at := truth_of(truth, reference)):
+                if not (at := reference_label(truth, reference)):
                     continue
                 wanted += pairs
-                answer = _answer(settler, rule, group, truth)
+                answer = _resolver_answer(settler, rule, group, truth)
                 if answer is None:
                     lacking += pairs
                 else:
@@ -176,7 +176,7 @@ def _after(settler: str, rule: Rule, known: Known, reference: Reference) -> Clas
     return table.measured()
 
 
-def _answer(settler: str, rule: Rule, group: AnswerGroup, truth: Truth) -> int | None:
+def _resolver_answer(settler: str, rule: Rule, group: AnswerGroup, truth: ReferenceLabels) -> int | None:
     if settler == PEOPLE:
         return truth.people
     if settler == AS_GOLD:
@@ -185,9 +185,9 @@ def _answer(settler: str, rule: Rule, group: AnswerGroup, truth: Truth) -> int |
     return said.verdict if isinstance(said, Turn) else None
 
 
-def adjudication(rule: Rule, known: Known) -> SpentCalls | None:
+def adjudication_calls(rule: Rule, known: Known) -> CallTotals | None:
     """What an adjudicating judge's calls on the escalated pairs took; None where one is not stored."""
-    total = SpentCalls()
+    total = CallTotals()
     for group, one in known:
         if one.state is RoutingState.ESCALATED:
             call = group.spent.get(("adjudicate", rule.rounds, 0))
@@ -201,22 +201,22 @@ Needed = Mapping[int, tuple[list[list[Slot]], list[Slot]]]
 """By the id() of a group: the turns of each round, and the votes, that a policy would have asked for."""
 
 
-def _spent(needed: Needed, groups: Iterable[AnswerGroup]) -> SpentCalls:
-    total = SpentCalls()
+def _sum_calls(needed: Needed, groups: Iterable[AnswerGroup]) -> CallTotals:
+    total = CallTotals()
     for group in groups:
         rounds, votes = needed[id(group)]
         for slot in [*(slot for turns in rounds for slot in turns), *votes]:
-            total += group.spent.get(slot, SpentCalls())
+            total += group.spent.get(slot, CallTotals())
     return total
 
 
-def latency(needed: Needed, samples: Iterable[Sample]) -> ReplayLatency | None:
+def median_latency(needed: Needed, samples: Iterable[Sample]) -> ReplayLatency | None:
     """Medians over a spread of pairs; None where there is none."""
-    both = [_latency(*needed[id(sample.group)], sample.spent) for sample in samples]
+    both = [_pair_latency(*needed[id(sample.group)], sample.spent) for sample in samples]
     return ReplayLatency(median(summed for summed, _ in both), median(wall for _, wall in both)) if both else None
 
 
-def _latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Slot, SpentCalls]) -> tuple[float, float]:
+def _pair_latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Slot, CallTotals]) -> tuple[float, float]:
     """Milliseconds of a pair's calls: summed, and with calls that need not wait for each other at the same time."""
 
     def of(slot: Slot) -> int:

@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.policies import reading
-from annotation.policies.crossing import CrossingCell, cross
+from annotation.policies.crossing import CrossingCell, cross_tabulate
 from annotation.policies.lara_replay import replay_lara
 from annotation.policies.measures import Classwise
 from annotation.policies.people import SimulatedPeople
-from annotation.policies.replay import Reference, Replayed, replay
+from annotation.policies.replay import Reference, Replayed, replay_policy
 from annotation.policies.rules import HUMAN, LARA, PolicyPanel, every_rule
 from annotation.policies.stored import Gathered
 from annotation.queue.judging_time import median_seconds
@@ -56,7 +56,7 @@ class PolicyReport:
         )
 
 
-def evaluate(
+def evaluate_policies(
     collection: Collection,
     campaign: Campaign | None = None,
     *,
@@ -71,13 +71,13 @@ def evaluate(
 
     Raises BadInput where the collection has no campaign that judges, or nothing of the asked reference.
     """
-    campaign = campaign or answered(collection).first()
+    campaign = campaign or answered_campaigns(collection).first()
     if campaign is None:
         raise BadInput(
             _("%(collection)s has no campaign yet: start one with `judge %(collection)s`")
             % {"collection": collection.name}
         )
-    panel, found = reading.panel_of(campaign), reading.read(campaign)
+    panel, found = reading.panel_of(campaign), reading.read_answers(campaign)
     known = {name: found.measured(name) for name in ("gold", "people")}
     if reference in known and not known[reference]:
         raise BadInput(
@@ -88,7 +88,8 @@ def evaluate(
     counted = median_seconds(collection) if seconds is None else seconds
     people = SimulatedPeople(collection.overlap, counted, collection.hourly_rate)
     rows = [
-        replay(rule, panel, found, reference=against, overlap=people.overlap) for rule in every_rule(panel, guard=guard)
+        replay_policy(rule, panel, found, reference=against, overlap=people.overlap)
+        for rule in every_rule(panel, guard=guard)
     ]
     rows += replay_lara(panel, found, reference=against, overlap=people.overlap, most=most)
     return PolicyReport(
@@ -102,16 +103,16 @@ def evaluate(
         Work.objects.filter(campaign=campaign).count() - found.pairs,
         people,
         tuple(rows),
-        tuple(cross(panel, found, against)),
+        tuple(cross_tabulate(panel, found, against)),
     )
 
 
-def answered(collection: Collection) -> QuerySet[Campaign]:
+def answered_campaigns(collection: Collection) -> QuerySet[Campaign]:
     """Campaigns with answers of their own, newest first: `human` asks no judge, `lara` goes on from others' votes."""
     return Campaign.judging.filter(collection=collection).exclude(policy__in=[HUMAN, LARA]).order_by("-pk")
 
 
-def document(report: PolicyReport) -> dict[str, Any]:
+def build_json_document(report: PolicyReport) -> dict[str, Any]:
     """As JSON."""
     return {
         "collection": report.collection,
@@ -123,12 +124,12 @@ def document(report: PolicyReport) -> dict[str, Any]:
         "measured": report.measured,
         "population": report.population,
         "people": asdict(report.people),
-        "policies": [row(one, report.people) for one in report.policies],
+        "policies": [policy_document(one, report.people) for one in report.policies],
         "debate_by_ensemble": [asdict(cell) | {"key": cell.key, "error": asdict(cell.error)} for cell in report.cells],
     }
 
 
-def row(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
+def policy_document(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
     """One policy as JSON; nothing but its name and the reason where it is not available."""
     rule = one.rule
     named = {
@@ -142,7 +143,7 @@ def row(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
     }
     if one.reason:
         return named
-    machine, judged = one.spent.money, people.money(one.judgments)
+    machine, judged = one.spent.cost, people.cost(one.judgments)
     total = None if machine is None or judged is None else machine + judged
     return named | {
         "pairs": one.pairs,
@@ -151,12 +152,12 @@ def row(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
         "failed": one.failed,
         "escalation": one.escalation,
         "collapsed": one.collapsed,
-        "own": _classwise(one.own),
-        "after": {settler: _classwise(found) for settler, found in one.after.items()},
+        "own": _classwise_document(one.own),
+        "after": {settler: _classwise_document(found) for settler, found in one.after.items()},
         "calls": one.spent.calls,
         "calls_without_price": one.spent.unpriced,
         "machine": machine,
-        "adjudication": None if one.adjudication is None else one.adjudication.money,
+        "adjudication": None if one.adjudication is None else one.adjudication.cost,
         "judgments": one.judgments,
         "hours": people.hours(one.judgments),
         "people": judged,
@@ -165,7 +166,7 @@ def row(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
     }
 
 
-def _classwise(found: Classwise) -> Mapping[str, Any]:
+def _classwise_document(found: Classwise) -> Mapping[str, Any]:
     return {
         "recall_relevant": asdict(found.relevant),
         "recall_not_relevant": asdict(found.not_relevant),

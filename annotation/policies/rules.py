@@ -11,10 +11,10 @@ from django.utils.translation import ngettext
 
 from annotation.policies.stored import AnswerGroup, Slot
 from judges.domain import debate, ensemble, routing
-from judges.domain.collapse import rests_on_collapse
+from judges.domain.collapse import relies_on_stance_flip
 from judges.domain.routing import RoutingOutcome
-from judges.domain.verdicts import Gone
-from judges.records import Seat, Turn
+from judges.domain.verdicts import NoVerdict
+from judges.records import DebateAgent, Turn
 
 HUMAN, LARA = routing.RoutingPolicy.HUMAN.value, "lara"
 ROUNDS = (1, 2, 3)
@@ -29,7 +29,7 @@ class PolicyPanel:
     majority: int = 3
     early_stop: bool = False
     rounds: int = 2
-    agents: tuple[Seat, ...] = debate.PAIR
+    agents: tuple[DebateAgent, ...] = debate.PAIR
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,38 +65,44 @@ def every_rule(panel: PolicyPanel, *, guard: bool = False) -> Iterator[Rule]:
     rounds = sorted({*ROUNDS, panel.rounds})
     margins = range(size // 2 + 1, size + 1) if size > 1 else ()
     for r in rounds:
-        yield Rule("debate", r, name=_("debate, %(rounds)s") % {"rounds": _rounds(r)}, guard=guard)
+        yield Rule("debate", r, name=_("debate, %(rounds)s") % {"rounds": _format_rounds(r)}, guard=guard)
     for m in margins:
         yield Rule("ensemble", majority=m, name=_("ensemble, %(m)s of %(size)s") % {"m": m, "size": size})
     for r in rounds:
         for m in margins:
-            name = _("debate + ensemble, %(rounds)s, %(m)s of %(size)s") % {"rounds": _rounds(r), "m": m, "size": size}
+            name = _("debate + ensemble, %(rounds)s, %(m)s of %(size)s") % {
+                "rounds": _format_rounds(r),
+                "m": m,
+                "size": size,
+            }
             yield Rule("debate+ensemble", r, m, name=name, guard=guard)
     for place, judge in enumerate(panel.judges):
         yield Rule("single", majority=1, place=place, name=_("single: %(judge)s") % {"judge": judge})
     yield Rule(HUMAN, name=_("human"))
 
 
-def _rounds(number: int) -> str:
+def _format_rounds(number: int) -> str:
     return ngettext("%(number)s round", "%(number)s rounds", number) % {"number": number}
 
 
-def outcome(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> RoutingOutcome | None:
+def policy_outcome(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> RoutingOutcome | None:
     """What the policy makes of the group's answers; None where they are not all stored.
 
     LARA's outcome hangs on all pairs together: annotation.policies.lara.
     """
-    turns, votes = played(rule, panel, group), asked(rule, panel, group)
+    turns, votes = played_turns(rule, panel, group), cast_votes(rule, panel, group)
     if turns is None or votes is None:
         return None
     move = debate.next_move(turns, rule.rounds, panel.agents) if rule.debates else None
-    collapsed = rule.guard and isinstance(move, debate.Agreed) and rests_on_collapse(turns, move.round)
+    collapsed = rule.guard and isinstance(move, debate.Agreed) and relies_on_stance_flip(turns, move.round)
     return routing.decide(
         rule.policy, max(rule.rounds, 1), rule.majority, turns, votes, agents=panel.agents, collapsed=collapsed
     )
 
 
-def played(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[tuple[int, Seat], Turn | Gone] | None:
+def played_turns(
+    rule: Rule, panel: PolicyPanel, group: AnswerGroup
+) -> dict[tuple[int, DebateAgent], Turn | NoVerdict] | None:
     """The turns that a debate of so many rounds would have had; {} where it has none, None where one is not stored."""
     if not rule.debates:
         return {}
@@ -107,7 +113,7 @@ def played(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[tuple[int
     return {(round, seat): one for (round, seat), one in group.turns.items() if round <= last}
 
 
-def asked(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[int, Turn | Gone] | None:
+def cast_votes(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[int, Turn | NoVerdict] | None:
     """The votes that the policy would have had, by place; None where one that it needs is not stored.
 
     Votes that an early stop left out are needed unless they could not change this rule's outcome.
@@ -118,15 +124,17 @@ def asked(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[int, Turn 
         return {}
     left = len(panel.judges) - len(group.votes)
     if left:
-        tally = ensemble.count(None if isinstance(one, Gone) else one.verdict for one in group.votes.values())
-        if not (group.votes and panel.early_stop and tally.settled(rule.majority, left)):
+        tally = ensemble.count_votes(
+            None if isinstance(one, NoVerdict) else one.verdict for one in group.votes.values()
+        )
+        if not (group.votes and panel.early_stop and tally.is_decided(rule.majority, left)):
             return None
     return dict(group.votes)
 
 
-def slots(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> tuple[list[list[Slot]], list[Slot]]:
+def needed_slots(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> tuple[list[list[Slot]], list[Slot]]:
     """What the policy would have asked: a debate's rounds, each with turns asked at once, and votes asked at once."""
-    turns = played(rule, panel, group) or {}
+    turns = played_turns(rule, panel, group) or {}
     rounds = [
         [(seat.side.value, round, seat.couple) for at, seat in turns if at == round]
         for round in sorted({round for round, _ in turns})

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from judges.domain.collapse import without_evidence
 from judges.domain.debate import Turns
-from judges.domain.verdicts import Gone
-from judges.records import Seat, Turn
+from judges.domain.verdicts import NoVerdict
+from judges.records import DebateAgent, Turn
 
 Slot = tuple[str, int, int]
 """Role, round and sample of a turn or a vote, as in an Attempt. A vote's generations belong to the vote."""
@@ -24,7 +24,7 @@ LATENCIES = 400
 
 
 @dataclass(frozen=True, slots=True)
-class SpentCalls:
+class CallTotals:
     """Calls with their failed tries. `usd` of those whose price is known, `unpriced` counts the others."""
 
     calls: int = 0
@@ -32,9 +32,9 @@ class SpentCalls:
     unpriced: int = 0
     milliseconds: int = 0
 
-    def __add__(self, other: "SpentCalls") -> "SpentCalls":
+    def __add__(self, other: "CallTotals") -> "CallTotals":
         """Both together."""
-        return SpentCalls(
+        return CallTotals(
             self.calls + other.calls,
             self.usd + other.usd,
             self.unpriced + other.unpriced,
@@ -42,13 +42,13 @@ class SpentCalls:
         )
 
     @property
-    def money(self) -> float | None:
+    def cost(self) -> float | None:
         """USD; None where a price is unknown."""
         return None if self.unpriced else self.usd
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class ReferenceLabels:
     """What is known of a pair beside the judges' answers: 1 relevant, 0 not, None unknown.
 
     `weight`: one over the probability that people were asked about the pair (escalated: 1, audited: p, SPEC S3), raised
@@ -65,26 +65,26 @@ class StoredAnswers:
     """One pair. `adjudged`: an LLM adjudicator's verdict by the round after which it was asked."""
 
     pair: int
-    turns: dict[tuple[int, Seat], Turn | Gone] = field(default_factory=dict)
-    votes: dict[int, Turn | Gone] = field(default_factory=dict)
-    adjudged: dict[int, Turn | Gone] = field(default_factory=dict)
-    spent: dict[Slot, SpentCalls] = field(default_factory=dict)
-    truth: Truth = Truth()
+    turns: dict[tuple[int, DebateAgent], Turn | NoVerdict] = field(default_factory=dict)
+    votes: dict[int, Turn | NoVerdict] = field(default_factory=dict)
+    adjudged: dict[int, Turn | NoVerdict] = field(default_factory=dict)
+    spent: dict[Slot, CallTotals] = field(default_factory=dict)
+    truth: ReferenceLabels = ReferenceLabels()
 
     def key(self) -> tuple[Mark, ...]:
         """Equal for pairs that every policy decides alike."""
         changed = without_evidence(self.turns)
         marks = [
-            (seat.side.value, round, seat.couple, _said(one), (round, seat) in changed)
+            (seat.side.value, round, seat.couple, _outcome_or_verdict(one), (round, seat) in changed)
             for (round, seat), one in self.turns.items()
         ]
-        marks += [("vote", 0, place, _said(one), False) for place, one in self.votes.items()]
-        marks += [("adjudicate", round, 0, _said(one), False) for round, one in self.adjudged.items()]
+        marks += [("vote", 0, place, _outcome_or_verdict(one), False) for place, one in self.votes.items()]
+        marks += [("adjudicate", round, 0, _outcome_or_verdict(one), False) for round, one in self.adjudged.items()]
         return tuple(sorted(marks, key=lambda mark: mark[:3]))
 
 
-def _said(one: Turn | Gone) -> int | str:
-    return one.outcome if isinstance(one, Gone) else one.verdict
+def _outcome_or_verdict(one: Turn | NoVerdict) -> int | str:
+    return one.outcome if isinstance(one, NoVerdict) else one.verdict
 
 
 @dataclass(slots=True)
@@ -92,13 +92,13 @@ class AnswerGroup:
     """Pairs with the same answers; those of the first stand for all."""
 
     turns: Turns
-    votes: Mapping[int, Turn | Gone]
-    adjudged: Mapping[int, Turn | Gone]
-    changed: frozenset[tuple[int, Seat]]
+    votes: Mapping[int, Turn | NoVerdict]
+    adjudged: Mapping[int, Turn | NoVerdict]
+    changed: frozenset[tuple[int, DebateAgent]]
     """Turns that changed sides without new evidence (judges.domain.stance_flips)."""
     pairs: int = 0
-    truths: Counter[Truth] = field(default_factory=Counter)
-    spent: dict[Slot, SpentCalls] = field(default_factory=dict)
+    truths: Counter[ReferenceLabels] = field(default_factory=Counter)
+    spent: dict[Slot, CallTotals] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ class Sample:
     """A pair from which medians are taken: its group, and what its own calls took."""
 
     group: AnswerGroup
-    spent: Mapping[Slot, SpentCalls]
+    spent: Mapping[Slot, CallTotals]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Belief:
     yes: float
     no: float
     gold: int | None
-    spent: SpentCalls
+    spent: CallTotals
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class Gathered:
         )
 
 
-def gather(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Gathered:
+def group_answers(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Gathered:
     """Pairs into groups, in one pass. `expected`: about how many will come, to spread the samples of latency."""
     found = Gathered()
     groups: dict[tuple[Mark, ...], AnswerGroup] = {}
@@ -158,18 +158,18 @@ def gather(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Gathered:
         group.pairs += 1
         group.truths[one.truth] += 1
         for slot, spent in one.spent.items():
-            group.spent[slot] = group.spent.get(slot, SpentCalls()) + spent
+            group.spent[slot] = group.spent.get(slot, CallTotals()) + spent
         if number % step == 0:
             found.samples.append(Sample(group, one.spent))
-        _believe(found, one)
+        _add_beliefs(found, one)
     return found
 
 
-def _believe(found: Gathered, one: StoredAnswers) -> None:
+def _add_beliefs(found: Gathered, one: StoredAnswers) -> None:
     for place, vote in one.votes.items():
         given = vote.probabilities if isinstance(vote, Turn) else None
         if given and given.keys() & {"yes", "no"}:
-            spent = one.spent.get(("vote", 0, place), SpentCalls())
+            spent = one.spent.get(("vote", 0, place), CallTotals())
             # Votes that were stored while the answer not given could be missing have its bound: the rest.
             yes, no = given.get("yes", 1 - given.get("no", 1.0)), given.get("no", 1 - given.get("yes", 1.0))
             belief = Belief(one.pair, yes, no, one.truth.gold, spent)

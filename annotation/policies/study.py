@@ -11,15 +11,15 @@ Debate = Sequence[Verdicts]
 """Round by round, from the first."""
 
 
-def agreement(verdicts: Verdicts) -> int | None:
+def agreed_verdict(verdicts: Verdicts) -> int | None:
     """The verdict that all agents of a round gave; None where they differ or one is lost."""
     first = verdicts[0] if verdicts else None
     return first if all(verdict == first for verdict in verdicts) else None
 
 
-def label(debate: Debate, rounds: int | None = None) -> int | None:
+def debate_label(debate: Debate, rounds: int | None = None) -> int | None:
     """The first agreement within so many rounds (all that were played); None where there is none."""
-    return next((found for one in debate[:rounds] if (found := agreement(one)) is not None), None)
+    return next((found for one in debate[:rounds] if (found := agreed_verdict(one)) is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +82,27 @@ class Persistence:
         return self.spurious / self.known if self.known else None
 
 
-def persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) -> list[Persistence]:
+def measure_persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) -> list[Persistence]:
     """One row a round, over the debates that agreed in round 1 and went on all the same.
 
     Debates that ended with their agreement count in round 1 and no further: nothing is known of what came after.
     """
-    began = {pair: debate for pair, debate in debates.items() if debate and agreement(debate[0]) is not None}
+    began = {pair: debate for pair, debate in debates.items() if debate and agreed_verdict(debate[0]) is not None}
     longest = max(map(len, began.values()), default=0)
-    return [_persistence(number, began, gold) for number in range(1, longest + 1)]
+    return [_round_persistence(number, began, gold) for number in range(1, longest + 1)]
 
 
-def _persistence(number: int, began: Mapping[int, Debate], gold: Mapping[int, int]) -> Persistence:
+def _round_persistence(number: int, began: Mapping[int, Debate], gold: Mapping[int, int]) -> Persistence:
     played = {pair: debate for pair, debate in began.items() if len(debate) >= number}
-    agreed = {pair: found for pair, debate in played.items() if (found := agreement(debate[number - 1])) is not None}
+    agreed = {
+        pair: found for pair, debate in played.items() if (found := agreed_verdict(debate[number - 1])) is not None
+    }
     known = [pair for pair in agreed if pair in gold]
     return Persistence(
         round=number,
         cases=len(played),
         agreed=len(agreed),
-        kept=sum(found == agreement(played[pair][0]) for pair, found in agreed.items()),
+        kept=sum(found == agreed_verdict(played[pair][0]) for pair, found in agreed.items()),
         spurious=sum(agreed[pair] != gold[pair] for pair in known),
         known=len(known),
     )
@@ -121,7 +123,7 @@ class StudyConfiguration:
         return self.escalated / self.pairs if self.pairs else None
 
 
-def configuration(name: str, labels: Mapping[int, int | None], gold: Mapping[int, int]) -> StudyConfiguration:
+def measure_configuration(name: str, labels: Mapping[int, int | None], gold: Mapping[int, int]) -> StudyConfiguration:
     """Labels by pair (None: escalated) against the truth."""
     table = Confusion()
     for pair, found in labels.items():

@@ -12,7 +12,7 @@ from annotation.audit_log.recording import record
 from annotation.permissions import Scope, action
 from annotation.policies import cached_results, page
 from annotation.policies.lara_replay import LEFT_OUT
-from annotation.policies.report import answered
+from annotation.policies.report import answered_campaigns
 from corpus.chart_downloads import download
 from judges.models import Campaign
 
@@ -24,14 +24,16 @@ LISTED = 20
 @require_GET
 def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Every policy on one campaign's stored answers, and what handing other cells to people would come to."""
-    campaign = _campaign(scope, request.GET.get("campaign", ""))
-    found = cached_results.standing(scope.collection, campaign, lara="lara" in request.GET) if campaign else None
-    shown = page.make(found.document, request.GET) if found and found.document else None
+    campaign = _get_campaign(scope, request.GET.get("campaign", ""))
+    found = (
+        cached_results.cached_comparison(scope.collection, campaign, lara="lara" in request.GET) if campaign else None
+    )
+    shown = page.build_page(found.document, request.GET) if found and found.document else None
     if shown and (file := download(request, shown.charts)):
         return file
     context = {"scope": scope, "section": "agreement", "campaign": campaign, "page": shown, "found": found}
     context |= {"left_out": shown is not None and any(line.reason == LEFT_OUT for line in shown.lines)}
-    context |= {"campaigns": list(answered(scope.collection)[:LISTED])}
+    context |= {"campaigns": list(answered_campaigns(scope.collection)[:LISTED])}
     return render(request, "policies/policies.html", context)
 
 
@@ -39,10 +41,10 @@ def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Compare anew for a large collection; a worker does it where one lives."""
-    campaign = _campaign(scope, request.POST.get("campaign", ""))
+    campaign = _get_campaign(scope, request.POST.get("campaign", ""))
     if campaign is not None:
         with transaction.atomic():
-            done = cached_results.refresh(scope.collection, campaign)
+            done = cached_results.refresh_comparison(scope.collection, campaign)
             record(scope, "policies.compared", campaign=campaign.pk)
         messages.info(
             request, _("The figures are new.") if done else _("A worker compares the policies; reload in a while.")
@@ -51,6 +53,6 @@ def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     return redirect(reverse("policies", args=[scope.collection.name]) + query)
 
 
-def _campaign(scope: Scope, asked: str) -> Campaign | None:
-    known = answered(scope.collection).select_related("collection")
+def _get_campaign(scope: Scope, asked: str) -> Campaign | None:
+    known = answered_campaigns(scope.collection).select_related("collection")
     return get_object_or_404(known, pk=int(asked)) if asked.isdecimal() and len(asked) < 19 else known.first()

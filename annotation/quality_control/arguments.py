@@ -11,15 +11,15 @@ from annotation.models.quality_control import GoldArguments
 from annotation.quality_control.matching import Form
 from corpus.models import Pair
 from judges.domain import debate
-from judges.domain.quotes import locate
+from judges.domain.quotes import locate_quote
 from judges.offline import debate as offline_debate
-from judges.offline.judges import Alone
-from judges.records import Inputs, Seat, Turn
+from judges.offline.judges import UniformLexicon
+from judges.records import DebateAgent, Inputs, Turn
 
 
-def seats(form: Form) -> tuple[Seat, ...]:
+def list_agents(form: Form) -> tuple[DebateAgent, ...]:
     """The agents that a debate of this form has."""
-    return debate.seats(2 * form.couples)
+    return debate.debate_agents(2 * form.couples)
 
 
 def of_models(pair: Pair, form: Form) -> list[dict[str, Any]] | None:
@@ -28,7 +28,7 @@ def of_models(pair: Pair, form: Form) -> list[dict[str, Any]] | None:
     return [turn for turn in kept.turns if turn["round"] <= form.rounds] if kept else None
 
 
-def offline(pair: Pair, form: Form) -> list[dict[str, Any]]:
+def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:
     """What the offline agents say. The pair's query and document are loaded."""
     inputs = Inputs(
         query=pair.query.text,
@@ -37,19 +37,19 @@ def offline(pair: Pair, form: Form) -> list[dict[str, Any]]:
         document=pair.document.text,
     )
     turns: list[dict[str, Any]] = []
-    before: dict[Seat, Turn] | None = None
+    before: dict[DebateAgent, Turn] | None = None
     for number in range(1, form.rounds + 1):
         spoken = {}
-        for seat in seats(form):
-            said = offline_debate.stand(seat, inputs, Alone(), before)
-            quotes = tuple(locate(quote, inputs.document) for quote in said.quotes)
+        for seat in list_agents(form):
+            said = offline_debate.strongest_argument(seat, inputs, UniformLexicon(), before)
+            quotes = tuple(locate_quote(quote, inputs.document) for quote in said.quotes)
             spoken[seat] = Turn(said.verdict, said.reason, quotes)
         before = spoken
-        turns += stored(spoken, number)
+        turns += stored_turns(spoken, number)
     return turns
 
 
-def stored(spoken: dict[Seat, Turn], number: int) -> list[dict[str, Any]]:
+def stored_turns(spoken: dict[DebateAgent, Turn], number: int) -> list[dict[str, Any]]:
     """The turns of a round as items keep them."""
     return [
         {
@@ -64,7 +64,7 @@ def stored(spoken: dict[Seat, Turn], number: int) -> list[dict[str, Any]]:
     ]
 
 
-def elsewhere(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def detach_quotes(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Turns of another pair's debate, for a pair that they are not about: no quotation is in its document."""
     return [
         {**turn, "quotes": [{"text": quote["text"], "start": None, "end": None} for quote in turn["quotes"]]}
@@ -72,6 +72,6 @@ def elsewhere(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def length(turns: list[dict[str, Any]]) -> int:
+def argument_length(turns: list[dict[str, Any]]) -> int:
     """Characters of reasons and quotations, roughly as the attention checks count those of a stored debate."""
     return sum(len(turn["reason"]) + sum(len(quote["text"]) + 40 for quote in turn["quotes"]) for turn in turns)

@@ -20,8 +20,17 @@ from django.utils.translation import gettext as _
 from annotation.audit_log.recording import record
 from annotation.models import User
 from annotation.quality_control import arguments
-from annotation.quality_control.matching import BLIND, Dressed, Form, PairFeatures, Turn, dress, shape_of, stance_of
-from annotation.queue.assignment import rows
+from annotation.quality_control.matching import (
+    BLIND,
+    Dressed,
+    Form,
+    PairFeatures,
+    Turn,
+    match_checks,
+    shape_of,
+    stance_of,
+)
+from annotation.queue.assignment import fetch_dicts
 from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
 from corpus.labels import REFERENCE
@@ -85,13 +94,15 @@ class CheckPool:
     """Ordinary items that show what a check must look like."""
 
 
-def looks(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:
+def read_features(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:
     """What people read here, and the gold that could be shown like it; two statements."""
-    ordinary = _read(_ORDINARY, collection, others=["evidence", *MEASURING])
-    return [_look(row, collection) for row in ordinary], [_look(row, collection) for row in _read(_GOLD, collection)]
+    ordinary = _read_rows(_ORDINARY, collection, others=["evidence", *MEASURING])
+    return [_pair_features(row, collection) for row in ordinary], [
+        _pair_features(row, collection) for row in _read_rows(_GOLD, collection)
+    ]
 
 
-def pool(collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]) -> CheckPool:
+def count_pool(collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]) -> CheckPool:
     """Counts for the page, of what `looks` found."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     counted = list(checks.values_list("done", flat=True))
@@ -109,10 +120,10 @@ def usual_form(ordinary: Sequence[PairFeatures]) -> Form | None:
 
 
 @transaction.atomic
-def make(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
+def make_checks(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
     """Make up to `count` checks; how many there are now more. Raises BadInput that says what is missing."""
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
-    ordinary, gold = looks(collection)
+    ordinary, gold = read_features(collection)
     if not ordinary:
         raise BadInput(
             _("no pair waits for people yet, so nothing shows what a check must look like: start a campaign")
@@ -120,9 +131,11 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None, form
     if not gold:
         raise BadInput(_("no gold pair is left for checks: import reference grades, or let experts make gold"))
     if form == DREAM:
-        made = _dream(ordinary, gold, count=count, seed=seed)
+        made = _dream_checks(ordinary, gold, count=count, seed=seed)
     else:
-        made = dress(ordinary, gold, count=count, seed=seed, write=_write, length=arguments.length)
+        made = match_checks(
+            ordinary, gold, count=count, seed=seed, write=_write_arguments, length=arguments.argument_length
+        )
     if not made:
         raise BadInput(
             _("no gold pair can look like the pairs that people read: DREAM's form needs relevant gold and a debate")
@@ -143,7 +156,7 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None, form
             priority=LAST,
             place=place,
             overlap=OVERLAP,
-            seq=_seq(one.pair),
+            seq=_count_checks(one.pair),
         )
         for place, one in enumerate(made)
     )
@@ -152,7 +165,7 @@ def make(*, collection: Collection, count: int, seed: int, by: User | None, form
     return len(made)
 
 
-def _write(pair: int, twin: PairFeatures) -> list[Turn] | None:
+def _write_arguments(pair: int, twin: PairFeatures) -> list[Turn] | None:
     """Arguments that make a gold pair look like the twin; None where its debate cannot be had by keeping a stance.
 
     Whose words they are is the twin's way too: beside debates of the offline pair a model would stand out.
@@ -163,10 +176,12 @@ def _write(pair: int, twin: PairFeatures) -> list[Turn] | None:
     if form is None:
         return None
     found = Pair.objects.select_related("query", "document").get(pk=pair)
-    return (arguments.of_models(found, form) if twin.by_models else None) or arguments.offline(found, form)
+    return (arguments.of_models(found, form) if twin.by_models else None) or arguments.offline_turns(found, form)
 
 
-def _dream(ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures], *, count: int, seed: int) -> list[Dressed]:
+def _dream_checks(
+    ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures], *, count: int, seed: int
+) -> list[Dressed]:
     """DREAM's form (F.2): relevant pairs, each with the arguments of an ordinary item about another query."""
     chance = Random(seed)
     left = [look for look in gold if look.relevant]
@@ -178,12 +193,12 @@ def _dream(ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures], *, co
         if not others:
             continue
         twin = chance.choice(others)
-        turns = [one for round in debate_of(Pair.objects.get(pk=twin.pair)) for one in _sides(round)]
-        found.append(Dressed(look.pair, twin.reason, twin.arm, arguments.elsewhere(turns)))
+        turns = [one for round in debate_of(Pair.objects.get(pk=twin.pair)) for one in _round_turns(round)]
+        found.append(Dressed(look.pair, twin.reason, twin.arm, arguments.detach_quotes(turns)))
     return found
 
 
-def _sides(round: DebateRound) -> Iterator[Turn]:
+def _round_turns(round: DebateRound) -> Iterator[Turn]:
     for side, said in (("for", round.for_turn), ("against", round.against_turn)):
         if said is not None and said.verdict is not None:
             yield {
@@ -197,7 +212,7 @@ def _sides(round: DebateRound) -> Iterator[Turn]:
 
 
 @transaction.atomic
-def withdraw(*, collection: Collection, by: User | None) -> int:
+def withdraw_checks(*, collection: Collection, by: User | None) -> int:
     """Nobody is lent a check any more; what was answered stays. How many there were."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     count = checks.update(state=Item.State.WITHDRAWN)
@@ -206,16 +221,16 @@ def withdraw(*, collection: Collection, by: User | None) -> int:
     return count
 
 
-def _seq(pair: int) -> int:
+def _count_checks(pair: int) -> int:
     return Item.objects.filter(pair=pair, reason=Item.Reason.CHECK).count()
 
 
-def _read(statement: str, collection: Collection, **values: object) -> list[dict[str, Any]]:
+def _read_rows(statement: str, collection: Collection, **values: object) -> list[dict[str, Any]]:
     connection.ensure_connection()
-    return rows(connection.connection, statement, collection=collection.pk, **values)
+    return fetch_dicts(connection.connection, statement, collection=collection.pk, **values)
 
 
-def _look(row: dict[str, Any], collection: Collection) -> PairFeatures:
+def _pair_features(row: dict[str, Any], collection: Collection) -> PairFeatures:
     turns = row["turns"] or []
     return PairFeatures(
         pair=row["pair"],

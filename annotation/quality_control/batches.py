@@ -39,21 +39,21 @@ def close(membership: int) -> list[Batch]:
     begin, size = row.closed_to, row.collection.batch
     found = []
     while begin + size <= row.lent:
-        looked = _look(row, begin, begin + size)
+        looked = _check_batch(row, begin, begin + size)
         if looked is None:
             break
         made = Batch.objects.create(
             membership=row, number=number, size=size, checks=looked.checks, missed=looked.missed
         )
         if looked.missed:
-            _return(row, made, looked.items)
+            _return_batch(row, made, looked.items)
         found.append(made)
         begin, number = begin + size, number + 1
     Membership.objects.filter(pk=row.pk).update(closed_to=begin)
     return found
 
 
-def _look(row: Membership, begin: int, end: int) -> Looked | None:
+def _check_batch(row: Membership, begin: int, end: int) -> Looked | None:
     """None where an item of the batch is still on the desk."""
     mine = list(
         Assignment.objects.filter(membership=row, number__gte=begin, number__lt=end).select_related("item", "judgment")
@@ -71,9 +71,9 @@ def _look(row: Membership, begin: int, end: int) -> Looked | None:
     return Looked(len(answered), answered.count(False), [one.item_id for one in mine if one.item.reason != CHECK])
 
 
-def _return(row: Membership, batch: Batch, items: list[int]) -> None:
+def _return_batch(row: Membership, batch: Batch, items: list[int]) -> None:
     try:
-        exclusion.set_aside(membership=row, by=None, batch=batch.number, items=items)
+        exclusion.exclude_judgments(membership=row, by=None, batch=batch.number, items=items)
     except BadInput:
         return  # Nothing of it stands: everything was skipped, flagged or taken back.
     Membership.objects.filter(pk=row.pk).update(returned=F("returned") + 1)

@@ -48,7 +48,7 @@ def write(*, collection: Collection, text: str, by: User) -> int:
 
 
 @transaction.atomic
-def stop_asking(*, collection: Collection, by: User) -> None:
+def disable_consent(*, collection: Collection, by: User) -> None:
     """Nobody is asked any more; what was agreed to stays."""
     Collection.objects.filter(pk=collection.pk).update(consent_version=0)
     record(by, "consent.written", collection, version=0)

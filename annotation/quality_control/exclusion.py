@@ -2,7 +2,7 @@
 
 Setting aside appends a withdrawal for each judgment, as its author's undo would: so labels, statistics, agreement and
 exports leave it out without knowing of it. Bringing back appends the judgment once more, with its own time. Nothing is
-changed or deleted, and which rows an act appended stands in annotation.models.quality_control.SettingAside. Edited
+changed or deleted, and which rows an act appended stands in annotation.models.quality_control.JudgmentExclusion. Edited
 texts (contribution and evidence) leave with a person's judgments in the same way, and come back with them.
 """
 
@@ -19,9 +19,9 @@ from django.utils.translation import gettext as _
 
 from annotation.audit_log.recording import record
 from annotation.models import Assignment, Membership, User
-from annotation.models.quality_control import SettingAside
-from annotation.queue.aggregation import outcome
-from annotation.queue.assignment import EVIDENCE, SHARDS, settled_key
+from annotation.models.quality_control import JudgmentExclusion
+from annotation.queue.aggregation import aggregate_judgments
+from annotation.queue.assignment import EVIDENCE, SHARDS, resolved_counter
 from annotation.queue.undo import end_lease
 from corpus.collections.task_order import MEASURING, forget_watermarks
 from corpus.errors import BadInput
@@ -48,7 +48,7 @@ def go_on(*, membership: Membership, by: User | None) -> None:
     Membership.objects.filter(pk=membership.pk).update(paused_at=None, pause_note="")
 
 
-def standing(membership: Membership, *, since: datetime | None = None) -> QuerySet[Judgment]:
+def current_judgments(membership: Membership, *, since: datetime | None = None) -> QuerySet[Judgment]:
     """What of this person would be set aside: judgments and adjudications that stand, on items and under aspects."""
     kept = CurrentJudgment.objects.filter(
         Q(item__isnull=False) | Q(aspect__isnull=False), assessor=membership.assessor_id
@@ -57,7 +57,7 @@ def standing(membership: Membership, *, since: datetime | None = None) -> QueryS
 
 
 @transaction.atomic
-def set_aside(
+def exclude_judgments(
     *,
     membership: Membership,
     by: User | None,
@@ -65,19 +65,19 @@ def set_aside(
     since: datetime | None = None,
     batch: int | None = None,
     items: Sequence[int] | None = None,
-) -> SettingAside:
+) -> JudgmentExclusion:
     """Take a person's judgments and texts out of everything; their items go back to the queue, to other people.
 
     `since`: only those given from then on. `items`: only those on these items (`batch` says which batch they are).
     Raises BadInput where nothing stands that could be set aside.
     """
     _hold_aspects(membership)
-    wanted = standing(membership, since=since)
+    wanted = current_judgments(membership, since=since)
     found = list((wanted.filter(item__in=items) if items is not None else wanted).order_by("pk"))
     texts = list(standing_texts(membership, since=since, items=items).order_by("pk"))
     if not found and not texts:
         raise BadInput(_("nothing to set aside: no judgment of this person stands"))
-    locked = _locked([*found, *texts])
+    locked = _lock_items([*found, *texts])
     gone = [
         Judgment(
             pair_id=one.pair_id,
@@ -93,16 +93,16 @@ def set_aside(
     ]
     rows = Judgment.objects.bulk_create(gone)
     withdrawn = _withdraw_texts(membership, texts)
-    left = _point(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
+    left = _update_assignments(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
     left += _move_texts(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
     Item.objects.filter(pk__in=left).update(taken=F("taken") - 1, done=F("done") - 1)
-    restate(locked, shard=membership.pk % SHARDS)
+    update_item_states(locked, shard=membership.pk % SHARDS)
     resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
     forget_watermarks(membership.collection)
-    why = SettingAside.Why.PERSON if batch is None else SettingAside.Why.BATCH
+    why = JudgmentExclusion.Why.PERSON if batch is None else JudgmentExclusion.Why.BATCH
     counts = {"n": len(rows), "texts": len(withdrawn)}
     record(by, "judgments.aside", membership.collection, concerns=membership.user, **counts, why=why.value)
-    return SettingAside.objects.create(
+    return JudgmentExclusion.objects.create(
         membership=membership,
         why=why,
         note=note,
@@ -115,32 +115,32 @@ def set_aside(
 
 
 @transaction.atomic
-def bring_back(*, act: SettingAside, by: User | None, note: str = "") -> SettingAside:
+def reinstate_judgments(*, act: JudgmentExclusion, by: User | None, note: str = "") -> JudgmentExclusion:
     """What an act set aside stands again, as it was. Raises BadInput when that was done already.
 
     Where somebody else judged the item meanwhile, both judgments count: where they differ, an adjudicator decides. Of
     two texts one must hold: that of whoever wrote meanwhile.
     """
     membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=act.membership_id)
-    if act.reverses_id is not None or SettingAside.objects.filter(reverses=act).exists():
+    if act.reverses_id is not None or JudgmentExclusion.objects.filter(reverses=act).exists():
         raise BadInput(_("these judgments were brought back already"))
     _hold_aspects(membership)
     gone = Judgment.objects.heads().filter(pk__in=act.judgments).select_related("supersedes").order_by("pk")
-    locked = _locked([*gone, *Target.objects.filter(pk__in=act.texts)])
-    rows = Judgment.objects.bulk_create([_again(one) for one in gone if one.supersedes])
+    locked = _lock_items([*gone, *Target.objects.filter(pk__in=act.texts)])
+    rows = Judgment.objects.bulk_create([_restore_judgment(one) for one in gone if one.supersedes])
     texts = _texts_again(act.texts)
-    back = _point(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
+    back = _update_assignments(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
     back += _move_texts(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
     Item.objects.filter(pk__in=back).update(
         taken=F("taken") + 1, done=F("done") + 1, overlap=Greatest(F("overlap"), F("taken") + 1)
     )
-    restate(locked, shard=membership.pk % SHARDS)
+    update_item_states(locked, shard=membership.pk % SHARDS)
     resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
-    if act.why == SettingAside.Why.BATCH:  # there is nothing to tell any more
+    if act.why == JudgmentExclusion.Why.BATCH:  # there is nothing to tell any more
         Membership.objects.filter(pk=membership.pk).update(returned=Greatest(F("returned") - 1, 0))
     counts = {"n": len(rows), "texts": len(texts)}
     record(by, "judgments.back", membership.collection, concerns=membership.user, **counts)
-    return SettingAside.objects.create(
+    return JudgmentExclusion.objects.create(
         membership=membership,
         why=act.why,
         note=note,
@@ -159,7 +159,7 @@ def _hold_aspects(membership: Membership) -> None:
     list(Query.objects.select_for_update(no_key=True).filter(pk__in=graded).order_by("pk").values_list("pk"))
 
 
-def _again(gone: Judgment) -> Judgment:
+def _restore_judgment(gone: Judgment) -> Judgment:
     """The judgment that a row withdrew, with all that it said and when."""
     before: Any = gone.supersedes
     kept = {f.attname: getattr(before, f.attname) for f in Judgment._meta.concrete_fields}
@@ -167,7 +167,7 @@ def _again(gone: Judgment) -> Judgment:
     return Judgment(**(kept | {"supersedes_id": gone.pk}))
 
 
-def _locked(found: Sequence[Judgment | Target]) -> list[Item]:
+def _lock_items(found: Sequence[Judgment | Target]) -> list[Item]:
     """Their items, locked in the order of their ids as the queue does; then their pairs."""
     ids = {one.item_id for one in found if one.item_id is not None}
     items = list(Item.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
@@ -176,7 +176,7 @@ def _locked(found: Sequence[Judgment | Target]) -> list[Item]:
     return items
 
 
-def _point(
+def _update_assignments(
     membership: Membership, rows: Sequence[Judgment], before: Assignment.State, after: Assignment.State
 ) -> list[int]:
     """Let the assignments point to the new rows and carry the new state; ids of the items of finished ones."""
@@ -200,7 +200,7 @@ def _point(
     return moved
 
 
-def restate(items: Sequence[Item], *, shard: int) -> None:
+def update_item_states(items: Sequence[Item], *, shard: int) -> None:
     """Give items the state that follows from what stands on them; labels and campaigns' counters follow."""
     ids = [item.pk for item in items]
     fresh = Item.objects.in_bulk(ids)
@@ -219,13 +219,13 @@ def restate(items: Sequence[Item], *, shard: int) -> None:
     settled: dict[tuple[int, str], int] = defaultdict(int)
     for before in items:
         item = fresh[before.pk]
-        state = _state(item, grades[item.pk], item.pk in flagged, item.pk in decided)
+        state = _item_state(item, grades[item.pk], item.pk in flagged, item.pk in decided)
         if state == item.state:
             continue
         states[state].append(item.pk)
         if item.campaign is not None and item.reason not in MEASURING:
             change = int(state == Item.State.SETTLED) - int(item.state == Item.State.SETTLED)
-            settled[item.campaign, settled_key(item.reason)] += change
+            settled[item.campaign, resolved_counter(item.reason)] += change
     for state, members in states.items():
         at = timezone.now() if state == Item.State.SETTLED else None
         Item.objects.filter(pk__in=members).update(state=state, settled_at=at)
@@ -234,7 +234,7 @@ def restate(items: Sequence[Item], *, shard: int) -> None:
     resolve_pairs({item.pair_id for item in items})
 
 
-def _state(now: Item, grades: list[int], flagged: bool, decided: bool) -> str:
+def _item_state(now: Item, grades: list[int], flagged: bool, decided: bool) -> str:
     if now.state in (Item.State.WITHDRAWN, Item.State.STANDING):
         return now.state
     if decided:
@@ -243,7 +243,7 @@ def _state(now: Item, grades: list[int], flagged: bool, decided: bool) -> str:
         return Item.State.SETTLED if now.done >= now.overlap else Item.State.OPEN
     if now.reason in MEASURING:
         return Item.State.SETTLED if len(grades) >= now.overlap else Item.State.OPEN
-    return outcome(grades, overlap=now.overlap, flagged=flagged).state
+    return aggregate_judgments(grades, overlap=now.overlap, flagged=flagged).state
 
 
 def standing_texts(

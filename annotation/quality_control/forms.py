@@ -9,7 +9,7 @@ from corpus.models import Collection
 LARGEST_SEED = 2**31 - 1
 
 
-class CareForm(forms.ModelForm):  # type: ignore[type-arg]
+class QualityControlForm(forms.ModelForm):  # type: ignore[type-arg]
     """How much of an annotator's work measures."""
 
     class Meta:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
-from annotation.agreement.proportions import exact
+from annotation.agreement.proportions import clopper_pearson
 from annotation.audit_log.recording import record
 from annotation.models import Membership, User
 from annotation.models.quality_control import GoldAnswer, GoldPair, GoldSet
@@ -27,10 +27,10 @@ from corpus.errors import BadInput
 from corpus.labels import EXPERTS
 from corpus.models import Assessor, Collection, Judgment, Pair
 from judges.campaigns.selectors import DebateRound, debate_of
-from judges.domain.quotes import locate
+from judges.domain.quotes import locate_quote
 from judges.offline import debate
-from judges.offline.judges import Alone
-from judges.records import Inputs, Seat, Side
+from judges.offline.judges import UniformLexicon
+from judges.records import DebateAgent, Inputs, Side
 
 PRACTICE = 5
 SPREAD = 7919
@@ -64,7 +64,7 @@ class Sampled:
     stratum: str
 
 
-def strata(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
+def stratify_pairs(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
     """Pairs (query, pair, answers, words) by how many answers their query has, and how long it is. Pure."""
     lengths = sorted(words for *_rest, words in rows)
     middle = lengths[len(lengths) // 2] if lengths else 0
@@ -74,7 +74,7 @@ def strata(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
     return dict(found)
 
 
-def sample(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) -> list[Sampled]:
+def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) -> list[Sampled]:
     """`size` pairs in random order, each stratum by its share (largest remainders first). Pure."""
     total = sum(map(len, by_stratum.values()))
     size = min(size, total)
@@ -101,7 +101,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
             _("%(rows)s queries have a pair and are in no gold set yet: practice alone takes %(practice)s. Import more")
             % {"rows": len(rows), "practice": PRACTICE}
         )
-    drawn = sample(strata(rows), size + PRACTICE, seed)
+    drawn = sample_pairs(stratify_pairs(rows), size + PRACTICE, seed)
     made = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
     chance = Random(f"{seed}:spot")
     spots = set(chance.sample(range(PRACTICE, len(drawn)), round(spot * (len(drawn) - PRACTICE))))
@@ -114,7 +114,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
             practice=place < PRACTICE,
             spot=place in spots,
             stratum=one.stratum,
-            **_reasons(pairs[one.pair]),
+            **_find_reasons(pairs[one.pair]),
         )
         for place, one in enumerate(drawn)
     )
@@ -130,7 +130,7 @@ def end(*, gold_set: GoldSet, by: User | None) -> None:
     record(by, "gold.ended", gold_set.collection, gold=gold_set.pk)
 
 
-def _reasons(pair: Pair) -> dict[str, Any]:
+def _find_reasons(pair: Pair) -> dict[str, Any]:
     """One turn for and one against: from the pair's debate where each side said its own, else by the offline pair."""
     debated = _from_debate(debate_of(pair))
     if debated:
@@ -144,9 +144,9 @@ def _reasons(pair: Pair) -> dict[str, Any]:
     )
     turns = []
     for side in Side:
-        said = debate.stand(Seat(side), inputs, Alone())
-        quotes = [asdict(locate(quote, pair.document.text)) for quote in said.quotes]
-        turns.append(_turn(side.value, said.reason, quotes))
+        said = debate.strongest_argument(DebateAgent(side), inputs, UniformLexicon())
+        quotes = [asdict(locate_quote(quote, pair.document.text)) for quote in said.quotes]
+        turns.append(_build_turn(side.value, said.reason, quotes))
     return {"turns": turns, "written_by": "offline"}
 
 
@@ -157,14 +157,14 @@ def _from_debate(rounds: Sequence[DebateRound]) -> dict[str, Any]:
         for side, said, wanted in (("for", one.for_turn, 1), ("against", one.against_turn, 0)):
             if said is not None and said.verdict == wanted and side not in found:
                 quotes = [asdict(quote) for quote in said.quotes]
-                found[side] = (_turn(side, said.reason, quotes), said.judge)
+                found[side] = (_build_turn(side, said.reason, quotes), said.judge)
     if len(found) < 2:
         return {}
     names = sorted({str(name) for _turns, name in found.values()})
     return {"turns": [found["for"][0], found["against"][0]], "written_by": ", ".join(names)}
 
 
-def _turn(side: str, reason: str, quotes: list[dict[str, Any]]) -> dict[str, Any]:
+def _build_turn(side: str, reason: str, quotes: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "side": side, "round": 1, "couple": 0, "verdict": int(side == "for"), "reason": reason, "quotes": quotes,
     }  # fmt: skip
@@ -197,7 +197,7 @@ def next_for_senior(membership: Membership) -> GoldPair | None:
 
 
 @transaction.atomic
-def answer(
+def record_answer(
     *,
     membership: Membership,
     gold_pair: int,
@@ -236,11 +236,11 @@ def answer(
         grade=grade,
         comment=comment,
         milliseconds=milliseconds,
-        judgment=None if row.practice else _reference(row, grade),
+        judgment=None if row.practice else _record_reference(row, grade),
     )
 
 
-def _reference(row: GoldPair, grade: int) -> Judgment:
+def _record_reference(row: GoldPair, grade: int) -> Judgment:
     """The reference grade; a later one supersedes it."""
     experts = Assessor.objects.get_or_create(
         collection=row.gold_set.collection, kind=Assessor.Kind.REFERENCE, name=EXPERTS
@@ -271,7 +271,7 @@ class GoldProgress:
         return self.graded == self.pairs and self.looked == self.spots
 
 
-def progress(collection: Collection) -> list[GoldProgress]:
+def list_progress(collection: Collection) -> list[GoldProgress]:
     """Newest first; three statements."""
     plain = Q(pairs__practice=False)
     sets = GoldSet.objects.filter(collection=collection).annotate(
@@ -283,17 +283,17 @@ def progress(collection: Collection) -> list[GoldProgress]:
         "gold_pair__gold_set", "gold_pair", "who", "grade"
     ):
         said[gold_set][pair, who] = grade
-    return [_progress(one, said[one.pk], collection.relevant_from) for one in sets.order_by("-pk")]
+    return [_set_progress(one, said[one.pk], collection.relevant_from) for one in sets.order_by("-pk")]
 
 
-def _progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int) -> GoldProgress:
+def _set_progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int) -> GoldProgress:
     experts = {pair: grade for (pair, who), grade in said.items() if who == Who.EXPERT}
     seniors = {pair: grade for (pair, who), grade in said.items() if who == Who.SENIOR}
     same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
     final = experts | seniors
     statistic = Statistic(None, None, None, 0, _("no pair was looked at yet"))
     if same:
-        statistic = Statistic(sum(same) / len(same), *exact(sum(same), len(same)), len(same), None)
+        statistic = Statistic(sum(same) / len(same), *clopper_pearson(sum(same), len(same)), len(same), None)
     return GoldProgress(
         gold_set=gold_set,
         pairs=gold_set.n,  # type: ignore[attr-defined]  # annotated above

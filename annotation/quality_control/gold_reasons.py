@@ -18,7 +18,7 @@ from annotation.quality_control.matching import Form, PairFeatures
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import background
-from jobs.leases import JobLost, Lease
+from jobs.leases import Lease, LeaseLost
 from judges import prompts
 from judges.campaigns import configurations, forecasts
 from judges.campaigns.configurations import Configuration
@@ -26,9 +26,9 @@ from judges.campaigns.estimates import Estimate
 from judges.costs.budget import BudgetExhausted
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
-from judges.inline.pairs import ask_alone
+from judges.inline.pairs import ask_inline
 from judges.models import Campaign, JudgeVersion
-from judges.records import Seat, Side, Turn
+from judges.records import DebateAgent, Side, Turn
 
 WRITE = "annotation.write_gold_reasons"
 OFFLINE = "offline"
@@ -36,24 +36,24 @@ AT_ONCE = 200
 """Pairs that are asked about before what came of it is stored."""
 NO_DEBATE = (Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL)
 
-Rounds = list[dict[Seat, Turn]]
+Rounds = list[dict[DebateAgent, Turn]]
 """What was said about a pair, round by round."""
 
 
 # --- who writes, what is left to write, and what that costs -----------------------------------------------------------
-def writers(collection: Collection) -> Configuration | None:
+def find_writers(collection: Collection) -> Configuration | None:
     """The debaters of the newest campaign that had some, else the default panel's; None where they are no models."""
     campaigns = Campaign.objects.filter(collection=collection).exclude(debaters=[]).exclude(policy__in=NO_DEBATE)
     newest = campaigns.order_by("-pk").first()
     names = dict(JudgeVersion.objects.filter(pk__in=newest.debaters).values_list("pk", "name")) if newest else {}
     debaters = [names[one] for one in newest.debaters] if newest else []
-    return (_models(debaters) if debaters else None) or _models([])
+    return (_model_debaters(debaters) if debaters else None) or _model_debaters([])
 
 
-def _models(debaters: Sequence[str]) -> Configuration | None:
+def _model_debaters(debaters: Sequence[str]) -> Configuration | None:
     """These debaters, or the default panel's where none is named; None where one is gone or is no model."""
     try:
-        found = configurations.configuration(policy=Campaign.Policy.DEBATE.value, debaters=debaters)
+        found = configurations.build_configuration(policy=Campaign.Policy.DEBATE.value, debaters=debaters)
     except BadInput:
         return None
     return None if any(judge.provider == OFFLINE for judge in found.debaters) else found
@@ -80,40 +80,40 @@ class Left:
     """All debates that people read are the offline pair's, so no check would show a model's words."""
 
 
-def left(collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]) -> Left:
+def forecast_arguments(collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]) -> Left:
     """For pages and commands, before anything is asked."""
-    wanted = writers(collection)
+    wanted = find_writers(collection)
     if wanted is None:
         return Left(0, len(gold))
     form = form_for(ordinary, wanted)
     lacking = sum(not look.speaks(form) for look in gold)
     beside_offline = any(look.shape for look in ordinary) and not any(look.by_models for look in ordinary)
-    estimate = forecast(collection, wanted, form, lacking)
-    return Left(len(gold) - lacking, lacking, _names(wanted), estimate, beside_offline)
+    estimate = forecast_cost(collection, wanted, form, lacking)
+    return Left(len(gold) - lacking, lacking, _debater_names(wanted), estimate, beside_offline)
 
 
 def of_sample(collection: Collection, pairs: int) -> Left:
     """The same for so many pairs that are still to be drawn."""
-    wanted = writers(collection)
+    wanted = find_writers(collection)
     if wanted is None:
         return Left(0, pairs)
-    form = form_for(attention_checks.looks(collection)[0], wanted)
-    return Left(0, pairs, _names(wanted), forecast(collection, wanted, form, pairs))
+    form = form_for(attention_checks.read_features(collection)[0], wanted)
+    return Left(0, pairs, _debater_names(wanted), forecast_cost(collection, wanted, form, pairs))
 
 
-def _names(wanted: Configuration) -> str:
+def _debater_names(wanted: Configuration) -> str:
     return ", ".join(dict.fromkeys(judge.name for judge in wanted.debaters))
 
 
-def forecast(collection: Collection, wanted: Configuration, form: Form, pairs: int) -> Estimate | None:
+def forecast_cost(collection: Collection, wanted: Configuration, form: Form, pairs: int) -> Estimate | None:
     """What arguments about so many pairs cost; None for no pair."""
     if not pairs:
         return None
-    played = replace(_seated(wanted, form), protocol=replace(wanted.protocol, play_on=True))
-    return forecasts.expected(played, pairs, forecasts.spread(collection))
+    played = replace(_assign_debaters(wanted, form), protocol=replace(wanted.protocol, play_on=True))
+    return forecasts.estimate_pairs(played, pairs, forecasts.sample_inputs(collection))
 
 
-def _seated(wanted: Configuration, form: Form) -> Configuration:
+def _assign_debaters(wanted: Configuration, form: Form) -> Configuration:
     """A debater for each seat: where four speak and there are two models, each holds both stances (DREAM B.4.1)."""
     agents, own = 2 * form.couples, wanted.debaters
     debaters = tuple(own[place * len(own) // agents] for place in range(agents))
@@ -125,7 +125,7 @@ def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: 
     """Let a worker do it; False where no model is configured or it is asked for already."""
     waiting = ArgumentsRequest.objects.filter(collection=collection, gold_set=gold_set, ended_at=None)
     unfinished = background.unfinished(WRITE).values("subject")
-    if writers(collection) is None or waiting.filter(pk__in=unfinished).exists():
+    if find_writers(collection) is None or waiting.filter(pk__in=unfinished).exists():
         return False
     request = ArgumentsRequest.objects.create(collection=collection, gold_set=gold_set, asked_by=by)
     record(by, "arguments.asked", collection, request=request.pk)
@@ -133,7 +133,7 @@ def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: 
     return True
 
 
-def newest(collection: Collection) -> ArgumentsRequest | None:
+def newest_request(collection: Collection) -> ArgumentsRequest | None:
     """The last request, for pages."""
     return ArgumentsRequest.objects.filter(collection=collection).order_by("-pk").first()
 
@@ -144,33 +144,37 @@ def waits(request: ArgumentsRequest | None) -> bool:
 
 
 # --- doing it ---------------------------------------------------------------------------------------------------------
-def write(request: ArgumentsRequest, lease: Lease) -> None:
+def process_request(request: ArgumentsRequest, lease: Lease) -> None:
     """Do what is asked for; pairs about which models argued already are left out."""
-    _write(request, lease)
+    _write_arguments(request, lease)
     ArgumentsRequest.objects.filter(pk=request.pk).update(ended_at=Now())
 
 
-def _write(request: ArgumentsRequest, lease: Lease) -> None:
-    wanted = writers(request.collection)
+def _write_arguments(request: ArgumentsRequest, lease: Lease) -> None:
+    wanted = find_writers(request.collection)
     if wanted is None:
         return
-    ordinary, gold = attention_checks.looks(request.collection)
+    ordinary, gold = attention_checks.read_features(request.collection)
     form = form_for(ordinary, wanted)
-    pairs = [look.pair for look in gold if not look.speaks(form)] if request.gold_set is None else _of(request, form)
+    pairs = (
+        [look.pair for look in gold if not look.speaks(form)]
+        if request.gold_set is None
+        else _pairs_without_arguments(request, form)
+    )
     # It labels nothing, so it has the policy that does not.
-    asked = replace(_seated(wanted, form), policy=Campaign.Policy.EVIDENCE.value)
+    asked = replace(_assign_debaters(wanted, form), policy=Campaign.Policy.EVIDENCE.value)
     for begin in range(0, len(pairs), AT_ONCE):
         some = pairs[begin : begin + AT_ONCE]
-        found = ask_alone(request.collection, asked, "gold reasons", some, Arguing(form))
-        written = sum(_keep(pair, rounds, form, asked) for pair, rounds in found.answers.items())
+        found = ask_inline(request.collection, asked, "gold reasons", some, Arguing(form))
+        written = sum(_keep_arguments(pair, rounds, form, asked) for pair, rounds in found.answers.items())
         sums = {"written": F("written") + written, "lost": F("lost") + len(some) - written}
         ArgumentsRequest.objects.filter(pk=request.pk).update(**sums)
         lease.progress(begin + len(some), len(pairs))
-        if lease.lost():
-            raise JobLost
+        if lease.is_revoked():
+            raise LeaseLost
 
 
-def _of(request: ArgumentsRequest, form: Form) -> list[int]:
+def _pairs_without_arguments(request: ArgumentsRequest, form: Form) -> list[int]:
     """Pairs of the request's gold set about which models did not argue."""
     written = GoldArguments.objects.filter(couples=form.couples, rounds__gte=form.rounds).values("pair")
     pairs = GoldPair.objects.filter(gold_set=request.gold_set).exclude(pair__in=written)
@@ -185,10 +189,10 @@ class Arguing:
 
     async def __call__(self, caller: Caller, claimed: Claimed) -> Rounds | None:
         """Every round, until an agent leaves its side or says nothing usable; None where the money is spent."""
-        seats = arguments.seats(self.form)
+        seats = arguments.list_agents(self.form)
         rounds: Rounds = []
         for number in range(1, self.form.rounds + 1):
-            said: dict[Seat, Turn] = {}
+            said: dict[DebateAgent, Turn] = {}
             for place, (seat, judge) in enumerate(zip(seats, caller.plan.debaters, strict=True)):
                 before = rounds[-1] if rounds else None
                 prompt = prompts.argument_prompt(claimed.inputs, seat, number, before, seats)
@@ -206,25 +210,25 @@ class Arguing:
         return rounds
 
 
-def _keep(pair: int, rounds: Rounds, form: Form, wanted: Configuration) -> bool:
+def _keep_arguments(pair: int, rounds: Rounds, form: Form, wanted: Configuration) -> bool:
     """Keep whole arguments; and beside what an expert is still to grade, each side's first. Whether they are whole."""
-    seats = arguments.seats(form)
+    seats = arguments.list_agents(form)
     by = {seat: judge.name for seat, judge in zip(seats, wanted.debaters, strict=True)}
-    _beside(pair, rounds[0], by)
+    _replace_offline_turns(pair, rounds[0], by)
     if len(rounds) < form.rounds or len(rounds[-1]) < len(seats):
         return False
-    turns = [turn for number, said in enumerate(rounds, 1) for turn in arguments.stored(said, number)]
+    turns = [turn for number, said in enumerate(rounds, 1) for turn in arguments.stored_turns(said, number)]
     values = {"rounds": form.rounds, "turns": turns, "written_by": ", ".join(dict.fromkeys(by.values()))[:200]}
     GoldArguments.objects.update_or_create(pair_id=pair, couples=form.couples, defaults=values)
     return True
 
 
-def _beside(pair: int, said: Mapping[Seat, Turn], by: Mapping[Seat, str]) -> None:
+def _replace_offline_turns(pair: int, said: Mapping[DebateAgent, Turn], by: Mapping[DebateAgent, str]) -> None:
     """Put each side's first words in the place of the offline pair's, where nobody has graded the pair yet."""
-    first = {turn["side"]: turn for turn in arguments.stored(dict(said), 1) if not turn["couple"]}
+    first = {turn["side"]: turn for turn in arguments.stored_turns(dict(said), 1) if not turn["couple"]}
     if not first:
         return
-    names = dict.fromkeys(by[seat] if seat in said else OFFLINE for seat in arguments.seats(Form(1)))
+    names = dict.fromkeys(by[seat] if seat in said else OFFLINE for seat in arguments.list_agents(Form(1)))
     rows = GoldPair.objects.filter(pair=pair, written_by=OFFLINE, answers=None)
     for row in rows:
         turns = [first.get(old["side"], old) for old in row.turns]

@@ -66,7 +66,7 @@ Writer = Callable[[int, PairFeatures], list[Turn] | None]
 """What a gold pair shows in place of an own debate so that it looks like the twin; None where nothing can."""
 
 
-def dress(
+def match_checks(
     ordinary: Sequence[PairFeatures],
     gold: Sequence[PairFeatures],
     *,
@@ -92,7 +92,7 @@ def dress(
         label = chance.random() < 0.5
         looks = [look for look in left.values() if look.relevant is label] or list(left.values())
         chance.shuffle(looks)
-        fit = _best(twin, looks, write, length)
+        fit = _best_match(twin, looks, write, length)
         if fit is None:
             continue
         look, turns = fit
@@ -101,7 +101,7 @@ def dress(
     return found
 
 
-def _best(
+def _best_match(
     twin: PairFeatures, looks: Sequence[PairFeatures], write: Writer, length: Callable[[list[Turn]], int]
 ) -> tuple[PairFeatures, list[Turn] | None] | None:
     """The look, with its own debate (None) or a written one, that is most like the twin; None where none can be."""
@@ -116,7 +116,9 @@ def _best(
             fits.append((replace(look, debate=length(turns), by_models=by_models), turns))
     blind = twin.reason in BLIND
     return min(
-        fits, key=lambda fit: (not blind and fit[0].by_models != twin.by_models, distance(fit[0], twin)), default=None
+        fits,
+        key=lambda fit: (not blind and fit[0].by_models != twin.by_models, length_distance(fit[0], twin)),
+        default=None,
     )
 
 
@@ -130,7 +132,7 @@ def stance_of(shape: str) -> Form | None:
     return Form(rounds, couples) if couples and found[3] == kept and turns == 2 * rounds * couples else None
 
 
-def distance(a: PairFeatures, b: PairFeatures) -> float:
+def length_distance(a: PairFeatures, b: PairFeatures) -> float:
     """How different two lengths of debate and document are, on a logarithmic scale."""
     blind = b.reason in BLIND
     debate = 0.0 if blind else abs(log((a.debate + 1) / (b.debate + 1)))

@@ -65,34 +65,34 @@ class Near:
 def near_pairs(collection: Collection) -> Near:
     """Groups of near-duplicate pairs whose labels differ: found now where there are few labels, else as stored."""
     if not _is_large(collection):
-        return _shown(collection, find(collection))
+        return _current_groups(collection, find_groups(collection))
     row = Computed.objects.filter(collection=collection).first()
     kept: dict[str, Any] = row.values.get(KEY, {}) if row else {}
-    return replace(_shown(collection, kept, stored=True), job=background.last(COMPUTE, collection.pk))
+    return replace(_current_groups(collection, kept, stored=True), job=background.last(COMPUTE, collection.pk))
 
 
-def refresh(collection: Collection) -> bool:
+def refresh_groups(collection: Collection) -> bool:
     """Compare anew: by a worker where one lives (False), else now (True)."""
     if not workers.has_workers():
-        store(collection)
+        store_groups(collection)
         return True
     background.enqueue(COMPUTE, collection.pk)
     return False
 
 
-def store(collection: Collection) -> None:
+def store_groups(collection: Collection) -> None:
     """Compare now and keep what was found with its time."""
     at = timezone.now().isoformat()
-    _keep(collection, **find(collection), at=at)
+    _keep_values(collection, **find_groups(collection), at=at)
 
 
-def find(collection: Collection) -> dict[str, Any]:
+def find_groups(collection: Collection) -> dict[str, Any]:
     """What is kept: {"groups": [[pair, ...], ...], "sizes": [n, ...], "compared", "all"}; the largest groups first."""
     labels = Label.objects.filter(pair__collection=collection, aspect=None).order_by("-pk")
     rows = list(labels.values_list("pair", "pair__query", "pair__document", "grade")[: MOST + 1])
     complete, rows = len(rows) <= MOST, rows[:MOST]
-    query_group = groups_of(_texts(Query, {row[1] for row in rows}), QUERIES_ALIKE, QUERY_WORDS)
-    document_group = groups_of(_texts(Document, {row[2] for row in rows}), DOCUMENTS_ALIKE, DOCUMENT_WORDS)
+    query_group = groups_of(_read_texts(Query, {row[1] for row in rows}), QUERIES_ALIKE, QUERY_WORDS)
+    document_group = groups_of(_read_texts(Document, {row[2] for row in rows}), DOCUMENTS_ALIKE, DOCUMENT_WORDS)
     found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for pair, query, document, grade in rows:
         found[query_group[query], document_group[document]].append((pair, grade))
@@ -101,14 +101,14 @@ def find(collection: Collection) -> dict[str, Any]:
     differing.sort(key=len, reverse=True)
     shown = differing[:SHOWN]
     return {
-        "groups": [_both(sides, mark) for sides in shown],
+        "groups": [_choose_sides(sides, mark) for sides in shown],
         "sizes": [len(sides) for sides in shown],
         "compared": len(rows),
         "all": complete,
     }
 
 
-def _both(sides: list[tuple[int, int]], mark: int) -> list[int]:
+def _choose_sides(sides: list[tuple[int, int]], mark: int) -> list[int]:
     """Pairs of a group that are shown: of both labels, as far as there are."""
     yes = [pair for pair, grade in sides if grade >= mark]
     no = [pair for pair, grade in sides if grade < mark]
@@ -116,11 +116,11 @@ def _both(sides: list[tuple[int, int]], mark: int) -> list[int]:
     return (yes[:some] + no)[:SIDES]
 
 
-def _texts(model: type[Query] | type[Document], ids: Iterable[int]) -> dict[int, str]:
+def _read_texts(model: type[Query] | type[Document], ids: Iterable[int]) -> dict[int, str]:
     return dict(model.objects.filter(pk__in=list(ids)).values_list("pk", "text"))
 
 
-def _shown(collection: Collection, kept: dict[str, Any], *, stored: bool = False) -> Near:
+def _current_groups(collection: Collection, kept: dict[str, Any], *, stored: bool = False) -> Near:
     """With the labels and texts of now. A group whose labels agree by now is not shown."""
     pairs = [pair for group in kept.get("groups", ()) for pair in group]
     labels = Label.objects.filter(pair__in=pairs, aspect=None).values_list(
@@ -141,7 +141,7 @@ def _is_large(collection: Collection) -> bool:
     return len(labels.order_by().values_list("pk")[: AT_ONCE + 1]) > AT_ONCE
 
 
-def _keep(collection: Collection, **values: Any) -> None:
+def _keep_values(collection: Collection, **values: Any) -> None:
     with transaction.atomic():
         row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
         row.values[KEY] = row.values.get(KEY, {}) | values

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from annotation import guidelines
 from annotation.models import Assignment, Membership
-from annotation.models.quality_control import ConsentText, GoldPair, SettingAside
-from annotation.queue.annotators import closed, is_tried
+from annotation.models.quality_control import ConsentText, GoldPair, JudgmentExclusion
+from annotation.queue.annotators import closed, needs_qualification
 from corpus.labels import reference_grades
 from corpus.models import Item
 
@@ -63,9 +63,9 @@ class OnboardingStop:
     practice: int = PRACTICE
 
 
-def stop(membership: Membership) -> OnboardingStop | None:
+def find_stop(membership: Membership) -> OnboardingStop | None:
     """What to show where no pair is open. Without a gate it costs nothing."""
-    if not (asked := is_tried(membership)) and not closed(membership):
+    if not (asked := needs_qualification(membership)) and not closed(membership):
         return None
     if asked:
         membership.refresh_from_db(fields=["qualified_at", "failed_at"])
@@ -74,23 +74,23 @@ def stop(membership: Membership) -> OnboardingStop | None:
         return OnboardingStop("paused", note=membership.pause_note)
     if why == "consent":
         return OnboardingStop("consent", text=ConsentText.current(membership.collection))
-    found = result(membership)
+    found = read_result(membership)
     if why == "failed" or membership.qualified_at is not None:
         return OnboardingStop(why or "passed", result=found, mark=mark)
     if not found.total:
         return OnboardingStop("untested")
     kind = "practice" if found.practised else "trial"
-    return OnboardingStop(kind, result=found, mark=mark, feedback=feedback(membership))
+    return OnboardingStop(kind, result=found, mark=mark, feedback=example_feedback(membership))
 
 
-def announced(membership: Membership) -> bool:
+def has_new_guidelines(membership: Membership) -> bool:
     """The guidelines have a version that this member did not say they have read."""
     return membership.collection.guideline_version > membership.guideline_read
 
 
-def returned(membership: Membership) -> list[SettingAside]:
+def returned_batches(membership: Membership) -> list[JudgmentExclusion]:
     """Batches of this member that went back, newest first; of those accepted after all `reversed_by` tells."""
-    found = SettingAside.objects.filter(membership=membership, why=SettingAside.Why.BATCH, reverses=None)
+    found = JudgmentExclusion.objects.filter(membership=membership, why=JudgmentExclusion.Why.BATCH, reverses=None)
     return list(found.select_related("reversed_by").order_by("-pk")[:SHOWN])
 
 
@@ -107,12 +107,12 @@ class OnboardingLine:
     text: str
 
 
-def changes(membership: Membership) -> tuple[int, list[OnboardingLine]]:
+def guideline_changes(membership: Membership) -> tuple[int, list[OnboardingLine]]:
     """The guidelines that hold, line by line against those that the member has read; and their number."""
     number, text = guidelines.current(membership.collection)
     read = guidelines.versions(membership.collection).filter(version=membership.guideline_read).first()
-    ours = guidelines.translated(guidelines.built_in(membership.collection.relevance))
-    before = (guidelines.shown(read) if read else ours).splitlines()
+    ours = guidelines.translate_lines(guidelines.built_in(membership.collection.relevance))
+    before = (guidelines.displayed_text(read) if read else ours).splitlines()
     after = text.splitlines()
     found: list[OnboardingLine] = []
     for how, a, b, x, y in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
@@ -125,7 +125,7 @@ def changes(membership: Membership) -> tuple[int, list[OnboardingLine]]:
     return number, found
 
 
-def acknowledge(membership: Membership, version: int) -> None:
+def acknowledge_guidelines(membership: Membership, version: int) -> None:
     """The member says that they have read this version; never one that was not written, or less than before."""
     version = min(version, membership.collection.guideline_version)
     Membership.objects.filter(pk=membership.pk, guideline_read__lt=version).update(guideline_read=version)
@@ -147,7 +147,7 @@ WHERE i.collection_id = %(collection)s AND i.reason = 'qualification' AND i.seq 
 """
 
 
-def result(membership: Membership) -> QualificationResult:
+def read_result(membership: Membership) -> QualificationResult:
     """Of the test that this member takes, or took last."""
     values = {"membership": membership.pk, "collection": membership.collection_id, "trial": membership.trial}
     with connection.cursor() as cursor:
@@ -158,7 +158,7 @@ def result(membership: Membership) -> QualificationResult:
 def decide(membership: int) -> bool | None:
     """After the last pair: passed or not; None where there is no test. A skip counts as wrong."""
     row = Membership.objects.select_related("collection").get(pk=membership)
-    found = result(row)
+    found = read_result(row)
     if not found.total:
         return None
     passed = 100 * found.right >= row.collection.pass_mark * found.total
@@ -167,7 +167,7 @@ def decide(membership: int) -> bool | None:
     return passed
 
 
-def feedback(membership: Membership) -> Feedback | None:
+def example_feedback(membership: Membership) -> Feedback | None:
     """On the example that was answered last, where nothing came after it."""
     last = (
         Assignment.objects.filter(membership=membership, state=Assignment.State.DONE, judgment__grade__isnull=False)

@@ -6,7 +6,7 @@ from django.db.models import Count, Q
 
 from annotation.agreement.assessments import known_assessors
 from annotation.models import Assignment, Membership
-from annotation.models.quality_control import Batch, SettingAside
+from annotation.models.quality_control import Batch, JudgmentExclusion
 from annotation.quality_control import exclusion, onboarding
 from annotation.quality_control.onboarding import QualificationResult
 from corpus.models import Assessor
@@ -15,14 +15,14 @@ SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Care:
+class AnnotatorRecord:
     """What the page of a person shows."""
 
     standing: int
     """Judgments that could be set aside."""
     texts: int
     """And edited texts."""
-    acts: list[SettingAside]
+    acts: list[JudgmentExclusion]
     """Newest first; each with `reversed`: it was taken back."""
     batches: list[Batch]
     result: QualificationResult | None
@@ -32,16 +32,16 @@ class Care:
     """The name under which the list of pairs finds what they graded; empty where it finds nothing."""
 
 
-def care_of(membership: Membership) -> Care:
+def annotator_record(membership: Membership) -> AnnotatorRecord:
     """In nine statements."""
     acts = list(
-        SettingAside.objects.filter(membership=membership)
+        JudgmentExclusion.objects.filter(membership=membership)
         .select_related("made_by", "reverses", "reversed_by")
         .order_by("-pk")[:SHOWN]
     )
-    found = onboarding.result(membership)
-    return Care(
-        standing=exclusion.standing(membership).count(),
+    found = onboarding.read_result(membership)
+    return AnnotatorRecord(
+        standing=exclusion.current_judgments(membership).count(),
         texts=exclusion.standing_texts(membership).count(),
         acts=acts,
         batches=list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
@@ -56,11 +56,11 @@ def _listed_as(membership: Membership) -> str:
     return next((one.name for one in known_assessors(membership.collection) if (one.kind, one.id) == own), "")
 
 
-def returned(collection: int) -> list[SettingAside]:
+def returned_batches(collection: int) -> list[JudgmentExclusion]:
     """Batches of the collection that went back and were not accepted after all, newest first."""
-    found = SettingAside.objects.filter(
+    found = JudgmentExclusion.objects.filter(
         membership__collection=collection,
-        why=SettingAside.Why.BATCH,
+        why=JudgmentExclusion.Why.BATCH,
         reverses=None,
         reversed_by=None,
     )

@@ -25,7 +25,7 @@ FIRST = -1.0
 """Priority of practice: before the test, whose items have 0."""
 
 
-def tests(collection: Collection) -> list[int]:
+def list_tests(collection: Collection) -> list[int]:
     """Numbers of the tests that stand, oldest first."""
     found = Item.objects.filter(
         collection=collection, reason=Item.Reason.QUALIFICATION, state=Item.State.STANDING
@@ -33,7 +33,7 @@ def tests(collection: Collection) -> list[int]:
     return sorted(set(found))
 
 
-def _free(collection: Collection, gold: Mapping[int, int]) -> QuerySet[Pair]:
+def _free_gold_pairs(collection: Collection, gold: Mapping[int, int]) -> QuerySet[Pair]:
     """Gold pairs that are no checks."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     pairs = Pair.objects.filter(pk__in=gold, query__is_current=True, document__is_current=True)
@@ -42,11 +42,11 @@ def _free(collection: Collection, gold: Mapping[int, int]) -> QuerySet[Pair]:
 
 def has_room(collection: Collection) -> bool:
     """There is gold enough for a test of one pair."""
-    return _free(collection, reference_grades(collection))[: PRACTICE + 1].count() > PRACTICE
+    return _free_gold_pairs(collection, reference_grades(collection))[: PRACTICE + 1].count() > PRACTICE
 
 
 @transaction.atomic
-def make(*, collection: Collection, size: int, seed: int, by: User | None) -> int:
+def make_test(*, collection: Collection, size: int, seed: int, by: User | None) -> int:
     """A new test of `size` pairs after PRACTICE examples, half of them relevant where gold allows; its number.
 
     Pairs that were in an earlier test are taken only when gold is too small. Raises BadInput when it is smaller still.
@@ -56,7 +56,7 @@ def make(*, collection: Collection, size: int, seed: int, by: User | None) -> in
     used = set(
         Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION).values_list("pair_id", flat=True)
     )
-    known = sorted(_free(collection, gold).values_list("pk", flat=True))
+    known = sorted(_free_gold_pairs(collection, gold).values_list("pk", flat=True))
     if len(known) < PRACTICE + size:
         raise BadInput(
             _("a test of %(size)s pairs needs %(practice)s gold pairs that are no checks; there are %(known)s")
@@ -64,7 +64,9 @@ def make(*, collection: Collection, size: int, seed: int, by: User | None) -> in
         )
     chance = Random(seed)
     fresh = [pair for pair in known if pair not in used]
-    chosen = _half(fresh if len(fresh) >= PRACTICE + size else known, gold, collection, PRACTICE + size, chance)
+    chosen = _balance_labels(
+        fresh if len(fresh) >= PRACTICE + size else known, gold, collection, PRACTICE + size, chance
+    )
     last = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION).aggregate(n=Max("seq"))["n"]
     number = 0 if last is None else last + 1
     Item.objects.bulk_create(
@@ -75,7 +77,7 @@ def make(*, collection: Collection, size: int, seed: int, by: User | None) -> in
             seq=number,
             state=Item.State.STANDING,
             arm=Item.Arm.SHOWN,
-            turns=_turns(pair),
+            turns=_gold_turns(pair),
             priority=FIRST if place < PRACTICE else 0.0,
             place=place,
             overlap=OVERLAP,
@@ -91,7 +93,9 @@ def make(*, collection: Collection, size: int, seed: int, by: User | None) -> in
     return number
 
 
-def _half(known: list[int], gold: dict[int, int], collection: Collection, size: int, chance: Random) -> list[int]:
+def _balance_labels(
+    known: list[int], gold: dict[int, int], collection: Collection, size: int, chance: Random
+) -> list[int]:
     """As many relevant as not, as far as there are, in random order."""
     chance.shuffle(known)
     yes = [pair for pair in known if gold[pair] >= collection.relevant_from]
@@ -102,7 +106,7 @@ def _half(known: list[int], gold: dict[int, int], collection: Collection, size: 
     return chosen
 
 
-def _turns(pair: int) -> list[dict[str, object]] | None:
+def _gold_turns(pair: int) -> list[dict[str, object]] | None:
     """The generated reasons of a gold pair; None where judges debated about it, or where there is nothing."""
     if debate_of(Pair.objects.get(pk=pair)):
         return None
@@ -111,9 +115,9 @@ def _turns(pair: int) -> list[dict[str, object]] | None:
 
 
 @transaction.atomic
-def again(*, membership: Membership, by: User | None) -> None:
+def allow_retake(*, membership: Membership, by: User | None) -> None:
     """Somebody who failed may take the next test. Raises BadInput when there is none that they have not taken."""
-    later = [number for number in tests(membership.collection) if number > membership.trial]
+    later = [number for number in list_tests(membership.collection) if number > membership.trial]
     if not later:
         raise BadInput(_("there is no other test: make one, so that nobody is asked what they know already"))
     Membership.objects.filter(pk=membership.pk).update(trial=later[0], failed_at=None, qualified_at=None)
@@ -127,7 +131,7 @@ def let_pass(*, membership: Membership, by: User | None) -> None:
     record(by, "qualification.passed", membership.collection, concerns=membership.user)
 
 
-def standing_of(collection: Collection) -> list[Membership]:
+def list_annotators(collection: Collection) -> list[Membership]:
     """Annotators, and where they stand: those who failed first."""
     return list(
         Membership.objects.filter(collection=collection, role=Role.ANNOTATOR, is_active=True)

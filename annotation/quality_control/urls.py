@@ -5,7 +5,7 @@ from django.urls import URLPattern, path
 from annotation.quality_control.views import admin, gold
 
 urlpatterns: list[URLPattern] = [
-    path("c/<slug:name>/care/", admin.care, name="care"),
+    path("c/<slug:name>/care/", admin.quality_settings, name="care"),
     path("c/<slug:name>/care/checks/", admin.make_checks, name="make_checks"),
     path("c/<slug:name>/care/checks/withdraw/", admin.withdraw_checks, name="withdraw_checks"),
     path("c/<slug:name>/care/checks/arguments/", admin.write_arguments, name="write_arguments"),
@@ -14,7 +14,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/care/aside/<int:act>/back/", admin.bring_back, name="bring_back"),
     path("c/<slug:name>/people/<int:member>/", admin.person, name="person"),
     path("c/<slug:name>/people/<int:member>/pause/", admin.person_pause, name="person_pause"),
-    path("c/<slug:name>/people/<int:member>/aside/", admin.person_aside, name="person_aside"),
+    path("c/<slug:name>/people/<int:member>/aside/", admin.exclude_judgments, name="person_aside"),
     path("c/<slug:name>/people/<int:member>/test/", admin.person_test, name="person_test"),
     path("c/<slug:name>/people/<int:member>/expert/", admin.person_expert, name="person_expert"),
     path("c/<slug:name>/gold/", gold.gold_sets, name="gold"),

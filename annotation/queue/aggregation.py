@@ -20,7 +20,7 @@ class Aggregation:
     grade: int | None = None
 
 
-def outcome(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> Aggregation:
+def aggregate_judgments(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> Aggregation:
     """The item's state after these standing judgments.
 
     More than half of `overlap` equal grades settle it once all of `overlap` have judged; without such a majority,

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Role
-from annotation.queue.check_scheduling import passed, place
-from corpus.collections.arms import ALL_ROUNDS, SHOWN_ONLY, Weights, draw, weights_of
+from annotation.queue.check_scheduling import count_passed_checks, schedule_item
+from corpus.collections.arms import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
 from corpus.models import Collection
 
 Closed = Literal["", "paused", "consent", "failed"]
@@ -24,18 +24,18 @@ def closed(membership: Membership) -> Closed:
         return "paused"
     if membership.consent < membership.collection.consent_version:
         return "consent"
-    if membership.failed_at is not None and is_tried(membership):
+    if membership.failed_at is not None and needs_qualification(membership):
         return "failed"
     return ""
 
 
-def is_tried(membership: Membership) -> bool:
+def needs_qualification(membership: Membership) -> bool:
     """Whether the qualification test comes first. It is for annotators: who has another role was chosen for it."""
     asked = membership.collection.qualification and membership.qualified_at is None
     return asked and membership.role == Role.ANNOTATOR
 
 
-def refuses(membership: Membership) -> str:
+def explain_refusal(membership: Membership) -> str:
     """Why a decision of this member is not counted, in a sentence; "" where it is."""
     return why_closed(closed(membership))
 
@@ -96,7 +96,7 @@ class AnnotatorContext:
             shares=shares_of(membership.collection),
             closed=closed(membership),
             least_ms=membership.collection.min_judgment_ms,
-            trial=membership.trial if is_tried(membership) else None,
+            trial=membership.trial if needs_qualification(membership) else None,
         )
 
     @property
@@ -106,7 +106,7 @@ class AnnotatorContext:
 
     def arm_at(self, number: int) -> str:
         """The arm of the item that draws after `number` others of this member."""
-        return "" if self.weights == SHOWN_ONLY else draw(self.weights, self.seed, self.membership, number)
+        return "" if self.weights == SHOWN_ONLY else draw_arm(self.weights, self.seed, self.membership, number)
 
     @property
     def ends_batch(self) -> bool:
@@ -118,7 +118,7 @@ class AnnotatorContext:
     def instead(self) -> str:
         """What is lent next in place of the queue's item: check, repeat, or ""."""
         size, checks, repeats = self.shares
-        return place(
+        return schedule_item(
             seed=self.seed,
             annotator=self.membership,
             number=self.lent,
@@ -138,7 +138,7 @@ class AnnotatorContext:
         """Places of checks in this batch that lie before the next item."""
         size, checks, _repeats = self.shares
         number, closed = self.lent, self.closed_to
-        return passed(
+        return count_passed_checks(
             seed=self.seed, annotator=self.membership, number=number, checks=checks, size=size, closed_to=closed
         )
 

@@ -20,7 +20,7 @@ from psycopg.rows import tuple_row
 
 from annotation.models import new_token
 from annotation.queue import statements as sql
-from annotation.queue.aggregation import Aggregation, outcome
+from annotation.queue.aggregation import Aggregation, aggregate_judgments
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer, why_closed
 from annotation.queue.check_scheduling import CHECK, QUALIFICATION, SEPARATE
 from corpus.collections.arms import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
@@ -89,7 +89,7 @@ class Others(NamedTuple):
     flagged: bool
 
 
-class Lost(Exception):
+class DecisionRefused(Exception):
     """The answer no longer counts: somebody or something closed the item. The text says what happened."""
 
 
@@ -116,7 +116,7 @@ def final_token(first: str) -> str:
     return urlsafe_b64encode(sha256(f"final {first}".encode()).digest()).decode().rstrip("=")
 
 
-def settled_key(reason: str) -> str:
+def resolved_counter(reason: str) -> str:
     """The campaign's counter of settled items: audits are labelled pairs and counted apart (CONTRACT, status)."""
     return "audited" if reason == "audit" else "settled"
 
@@ -128,10 +128,10 @@ def in_transaction(work: Callable[[psycopg.Connection[Any]], T]) -> T:
         with transaction.atomic():
             return work(connection.connection)
 
-    return retried(once)
+    return retry_on_conflict(once)
 
 
-def retried(once: Callable[[], T]) -> T:
+def retry_on_conflict(once: Callable[[], T]) -> T:
     """Call it again after a deadlock, a serialization failure, or two claims of one member at the same moment."""
     for tried in range(TRIES):
         try:
@@ -144,27 +144,29 @@ def retried(once: Callable[[], T]) -> T:
     raise AssertionError("unreachable")
 
 
-def settle(db: psycopg.Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer) -> OwnAssignment | None:
+def submit_judgment(
+    db: psycopg.Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer
+) -> OwnAssignment | None:
     """Settle one judgment and claim nothing: the assignment as it was before; None where the answer was known already.
 
     In the reveal arm the first judgment (`asks_first`) is kept as the blind one, and the same lease goes on with the
     debate. Raises Unknown, Lost when the item is closed, and TooSoon.
     """
-    own = _own(db, desk, answer.item)
+    own = _read_assignment(db, desk, answer.item)
     if own.state == "done" and own.token == answer.token:
         return None
     has_first = own.first_grade is not None
     if has_first and own.state in ("open", "returned") and own.token == final_token(answer.token):
         return None
-    _check(own, answer.token)
+    _check_lease(own, answer.token)
     if own.reason == EVIDENCE:
-        raise Lost(_("This pair asks for its contribution and evidence, not for a grade."))
+        raise DecisionRefused(_("This pair asks for its contribution and evidence, not for a grade."))
     check_time(desk.least_ms, own.served_ms, answer.milliseconds)
     if own.asks_first:
-        _first(db, desk, own, answer)
+        _store_blind_judgment(db, desk, own, answer)
         return own
-    came_to = _outcome(db, desk, own, answer.grade)
-    run(
+    came_to = _aggregate_item(db, desk, own, answer.grade)
+    run_statement(
         db,
         sql.SETTLE,
         **answer.fields(own.held),
@@ -180,18 +182,20 @@ def settle(db: psycopg.Connection[Any], desk: AnnotatorContext, answer: Submitte
         label=came_to.grade,
         measuring=list(MEASURING),
         campaign=own.campaign,
-        tally=settled_key(own.reason),
+        tally=resolved_counter(own.reason),
         shard=desk.membership % SHARDS,
     )
     return own
 
 
-def _first(db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, answer: SubmittedAnswer) -> None:
+def _store_blind_judgment(
+    db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, answer: SubmittedAnswer
+) -> None:
     """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
     late = own.state == "returned"
-    if late and _open(db, desk) is not None:
-        raise Lost(_("Your time on this pair ran out, and you hold another one by now."))
-    run(
+    if late and _lock_open_lease(db, desk) is not None:
+        raise DecisionRefused(_("Your time on this pair ran out, and you hold another one by now."))
+    run_statement(
         db,
         sql.FIRST,
         **answer.fields(own.held),
@@ -208,28 +212,28 @@ def _first(db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignme
     )
 
 
-def finish(
+def submit_texts(
     db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, write: Callable[[int], None]
 ) -> OwnAssignment | None:
     """Settle an item that asks for texts; None where that was done already. `write` stores the texts of its pair.
 
     Raises Unknown, and Lost when the item is closed or asks for a grade.
     """
-    own = _own(db, desk, item)
+    own = _read_assignment(db, desk, item)
     if own.state == "done" and own.token == token:
         return None
-    _check(own, token)
+    _check_lease(own, token)
     if own.reason != EVIDENCE:
-        raise Lost(_("This pair asks for a grade."))
+        raise DecisionRefused(_("This pair asks for a grade."))
     write(own.pair_id)
-    run(
+    run_statement(
         db,
         sql.FINISH,
         assignment=own.id,
         item=item,
         retaken=int(own.state == "returned"),
         campaign=own.campaign,
-        tally=settled_key(own.reason),
+        tally=resolved_counter(own.reason),
         shard=desk.membership % SHARDS,
     )
     return own
@@ -239,43 +243,45 @@ def skip(
     db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str
 ) -> OwnAssignment | None:
     """Give an item back with a reason: the same member never gets it again. None where that was done already."""
-    own = _own(db, desk, item)
+    own = _read_assignment(db, desk, item)
     if own.state == "skipped" and own.token == token:
         return None
-    _check(own, token)
-    _end(db, own, ended="skipped", state=own.item_state, reason=reason, given_back=int(own.state == "open"))
+    _check_lease(own, token)
+    _end_assignment(db, own, ended="skipped", state=own.item_state, reason=reason, given_back=int(own.state == "open"))
     return own
 
 
 def flag(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, note: str) -> OwnAssignment | None:
     """Hand an item to the adjudicators with a note; None where that was done already."""
-    own = _own(db, desk, item)
+    own = _read_assignment(db, desk, item)
     if own.state == "done" and own.token == token:
         return None
-    _check(own, token)
+    _check_lease(own, token)
     state = "standing" if own.item_state == "standing" else "conflict"
-    _end(db, own, ended="done", state=state, flagged=True, note=note, given_back=-int(own.state == "returned"))
+    _end_assignment(
+        db, own, ended="done", state=state, flagged=True, note=note, given_back=-int(own.state == "returned")
+    )
     return own
 
 
-def renew(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
+def renew_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
     """The member's open lease with its time begun anew: its id; None where there is none, or its item was closed."""
-    mine = _open(db, desk)
+    mine = _lock_open_lease(db, desk)
     if mine is None:
         return None
     if mine.item_state in WORKABLE:
-        run(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
+        run_statement(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
         return mine.id
-    _end(db, mine, ended="returned", state=mine.item_state)
+    _end_assignment(db, mine, ended="returned", state=mine.item_state)
     return None
 
 
-def holds(db: psycopg.Connection[Any], desk: AnnotatorContext) -> bool:
+def has_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> bool:
     """Whether the member has an open lease, which is locked."""
-    return _open(db, desk) is not None
+    return _lock_open_lease(db, desk) is not None
 
 
-def lend(
+def claim_next_task(
     db: psycopg.Connection[Any],
     desk: AnnotatorContext,
     watermark: tuple[float, int] | None,
@@ -288,28 +294,28 @@ def lend(
     """
     before = desk.instead
     if catches_up and before != CHECK and desk.passed:
-        (lent,) = tuples(db, sql.CHECKS_LENT, {"membership": desk.membership, "begin": desk.batch_begins})[0]
+        (lent,) = fetch_tuples(db, sql.CHECKS_LENT, {"membership": desk.membership, "begin": desk.batch_begins})[0]
         before = CHECK if lent < desk.passed else before
-    common = _common(desk) | {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
+    common = _claim_parameters(desk) | {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
     found = None
     if watermark:
         common |= {"priority": watermark[0], "place": watermark[1]}
-        found = _lease(db, sql.CLAIM[True, before], common)
+        found = _claim_lease(db, sql.CLAIM[True, before], common)
     if found is None:
-        run(db, sql.EXPIRE, membership=desk.membership)
-    found = found or _lease(db, sql.CLAIM[False, before], common)
-    return found or _lease(db, sql.CLAIM_AGAIN, common)
+        run_statement(db, sql.EXPIRE, membership=desk.membership)
+    found = found or _claim_lease(db, sql.CLAIM[False, before], common)
+    return found or _claim_lease(db, sql.CLAIM_AGAIN, common)
 
 
-def lend_trial(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
+def claim_qualification_task(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
     """A lease of the next item of the member's qualification test; None when all were lent."""
-    return _lease(db, sql.CLAIM_TRIAL, _common(desk) | {"kind": QUALIFICATION, "trial": desk.trial})
+    return _claim_lease(db, sql.CLAIM_TRIAL, _claim_parameters(desk) | {"kind": QUALIFICATION, "trial": desk.trial})
 
 
-def lend_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease: int) -> None:
+def claim_lease_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease: int) -> None:
     """Lend what else waits of the query of a new lease, up to 20 pairs with it."""
     arms = [desk.arm_at(desk.drawn + number) for number in range(sql.GROUP_SIZE)]
-    run(
+    run_statement(
         db,
         sql.GROUP,
         assignment=lease,
@@ -322,53 +328,55 @@ def lend_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease: int) 
     )
 
 
-def _common(desk: AnnotatorContext) -> dict[str, Any]:
+def _claim_parameters(desk: AnnotatorContext) -> dict[str, Any]:
     return {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
 
 
-def _lease(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> int | None:
+def _claim_lease(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> int | None:
     """The id of the assignment that a claim made; None where it found nothing."""
-    found = tuples(db, statement, {**values, "token": new_token()})
+    found = fetch_tuples(db, statement, {**values, "token": new_token()})
     return int(found[0][0]) if found else None
 
 
-def draft(
+def save_draft(
     db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, typed: dict[str, Any] | None
 ) -> bool:
     """Keep what is typed on the page, or forget it (None); whether the lease, running or lost, was found."""
     kept = json.dumps(typed) if typed else None
     values = {"membership": desk.membership, "item": item, "token": token, "draft": kept}
-    return bool(tuples(db, sql.DRAFT, values))
+    return bool(fetch_tuples(db, sql.DRAFT, values))
 
 
-def _own(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int) -> OwnAssignment:
-    found = fetch(db, OwnAssignment, sql.OWN, membership=desk.membership, item=item)
+def _read_assignment(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int) -> OwnAssignment:
+    found = fetch_records(db, OwnAssignment, sql.OWN, membership=desk.membership, item=item)
     if not found:
         raise Unknown
     if refused := why_closed(desk.closed):
-        raise Lost(refused)
+        raise DecisionRefused(refused)
     return found[0]
 
 
-def _open(db: psycopg.Connection[Any], desk: AnnotatorContext) -> OpenLease | None:
-    found = fetch(db, OpenLease, sql.OPEN, membership=desk.membership)
+def _lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> OpenLease | None:
+    found = fetch_records(db, OpenLease, sql.OPEN, membership=desk.membership)
     return found[0] if found else None
 
 
-def _check(own: OwnAssignment, token: str) -> None:
+def _check_lease(own: OwnAssignment, token: str) -> None:
     """Raise Lost unless a decision on this assignment still counts."""
     if own.state == "done":
-        raise Lost(_("You have already decided on this pair, perhaps in another window."))
+        raise DecisionRefused(_("You have already decided on this pair, perhaps in another window."))
     if own.state == "skipped":
-        raise Lost(_("You have already skipped this pair, perhaps in another window."))
+        raise DecisionRefused(_("You have already skipped this pair, perhaps in another window."))
     if own.state == "aside":
-        raise Lost(_("What you said about this pair was set aside since."))
+        raise DecisionRefused(_("What you said about this pair was set aside since."))
     if own.item_state not in WORKABLE:
-        raise Lost(_("This pair was settled while you worked on it."))
+        raise DecisionRefused(_("This pair was settled while you worked on it."))
     if own.state == "returned" and (own.item_state == "conflict" or own.taken >= own.overlap):
-        raise Lost(_("Your time on this pair ran out, and it went to somebody else."))
+        raise DecisionRefused(_("Your time on this pair ran out, and it went to somebody else."))
     if own.token != token:
-        raise Lost(_("This page is out of date: the pair was opened again since, perhaps in another window."))
+        raise DecisionRefused(
+            _("This page is out of date: the pair was opened again since, perhaps in another window.")
+        )
 
 
 def check_time(least: int, *measured: float | None) -> None:
@@ -382,7 +390,7 @@ def check_time(least: int, *measured: float | None) -> None:
         )
 
 
-def _outcome(db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, grade: int) -> Aggregation:
+def _aggregate_item(db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, grade: int) -> Aggregation:
     """What the item comes to with this grade. Asked after the item is locked, so no other judgment is missed."""
     if own.item_state == "standing":
         return Aggregation("standing")
@@ -393,12 +401,12 @@ def _outcome(db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssign
     if own.reason in MEASURING:
         return Aggregation("settled")
     if own.overlap == 1:
-        return outcome([grade], overlap=1)
-    (others,) = fetch(db, Others, sql.STANDING, item=own.item_id, membership=desk.membership)
-    return outcome([*others.grades, grade], overlap=own.overlap, flagged=others.flagged)
+        return aggregate_judgments([grade], overlap=1)
+    (others,) = fetch_records(db, Others, sql.STANDING, item=own.item_id, membership=desk.membership)
+    return aggregate_judgments([*others.grades, grade], overlap=own.overlap, flagged=others.flagged)
 
 
-def _end(
+def _end_assignment(
     db: psycopg.Connection[Any],
     own: OwnAssignment | OpenLease,
     *,
@@ -411,25 +419,25 @@ def _end(
 ) -> None:
     """End an assignment without a grade; `given_back` leaves the item's `taken` (-1: a late flag takes its place)."""
     values = {"ended": ended, "state": state, "reason": reason, "flagged": flagged, "note": note}
-    run(db, sql.END, assignment=own.id, item=own.item_id, given_back=given_back, **values)
+    run_statement(db, sql.END, assignment=own.id, item=own.item_id, given_back=given_back, **values)
 
 
-def run(db: psycopg.Connection[Any], statement: str, **values: Any) -> None:
+def run_statement(db: psycopg.Connection[Any], statement: str, **values: Any) -> None:
     """A statement of which no row is read."""
-    tuples(db, statement, values)
+    fetch_tuples(db, statement, values)
 
 
-def fetch(db: psycopg.Connection[Any], kind: Callable[..., T], statement: str, **values: Any) -> list[T]:
+def fetch_records(db: psycopg.Connection[Any], kind: Callable[..., T], statement: str, **values: Any) -> list[T]:
     """The rows of a statement, each as `kind`, whose fields are its columns in their order."""
-    return [kind(*row) for row in tuples(db, statement, values)]
+    return [kind(*row) for row in fetch_tuples(db, statement, values)]
 
 
-def rows(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dict[str, Any]]:
+def fetch_dicts(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dict[str, Any]]:
     """The rows of a statement by the names of its columns."""
-    return [dict(zip(_names[statement], row, strict=True)) for row in tuples(db, statement, values)]
+    return [dict(zip(_names[statement], row, strict=True)) for row in fetch_tuples(db, statement, values)]
 
 
-def tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def fetch_tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """The rows of a statement, which is planned once for a connection (Django's own cursors plan every time)."""
     if db.prepare_threshold is None:
         db.prepare_threshold = 0

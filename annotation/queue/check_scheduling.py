@@ -20,11 +20,11 @@ def checks_in(size: int, checks: float) -> int:
 @lru_cache(maxsize=4096)
 def check_places(*, seed: int, annotator: int, begin: int, size: int, checks: float) -> frozenset[int]:
     """The places (from 0) of the checks in the batch that begins with the `begin`-th item of an annotator."""
-    drawn = sorted(range(size), key=lambda place: _number(f"check:{seed}:{annotator}:{begin}:{place}"))
+    drawn = sorted(range(size), key=lambda place: _hash_fraction(f"check:{seed}:{annotator}:{begin}:{place}"))
     return frozenset(drawn[: checks_in(size, checks)])
 
 
-def place(
+def schedule_item(
     *, seed: int, annotator: int, number: int, checks: float, repeats: float, size: int = 20, closed_to: int = 0
 ) -> str:
     """What the `number`-th item (from 0) of an annotator shall be: check, repeat, or "" for the next of the queue.
@@ -36,10 +36,10 @@ def place(
     at = (number - closed_to) % size
     if at in check_places(seed=seed, annotator=annotator, begin=number - at, size=size, checks=checks):
         return CHECK
-    return REPEAT if _number(f"repeat:{seed}:{annotator}:{number}") * (1 - checks) < repeats else ""
+    return REPEAT if _hash_fraction(f"repeat:{seed}:{annotator}:{number}") * (1 - checks) < repeats else ""
 
 
-def passed(*, seed: int, annotator: int, number: int, checks: float, size: int, closed_to: int) -> int:
+def count_passed_checks(*, seed: int, annotator: int, number: int, checks: float, size: int, closed_to: int) -> int:
     """How many places of checks of the batch that `number` is in lie before it: whole queries pass some over."""
     at = (number - closed_to) % size
     return sum(
@@ -47,5 +47,5 @@ def passed(*, seed: int, annotator: int, number: int, checks: float, size: int, 
     )
 
 
-def _number(text: str) -> float:
+def _hash_fraction(text: str) -> float:
     return int.from_bytes(sha256(text.encode()).digest()[:6], "big") / 2**48

@@ -177,7 +177,7 @@ _REPEAT = f"""
 """
 
 
-def claim(*, above_watermark: bool, again: bool = False, before: str = "") -> str:
+def claim_statement(*, above_watermark: bool, again: bool = False, before: str = "") -> str:
     """Lend the first item that is new to the member; `again`: one whose lease they let run out.
 
     A lease that was given back by an undo, and has time left, counts as new: it was never judged. The member's own
@@ -203,11 +203,11 @@ def claim(*, above_watermark: bool, again: bool = False, before: str = "") -> st
     found = "SELECT * FROM instead UNION ALL SELECT * FROM queue" if before else "SELECT * FROM queue"
     return f"""
 WITH {instead} queue AS ({queue}), found AS ({found}),
-{_lend(counts=True, keeps=before == "repeat")}
+{_assign_clause(counts=True, keeps=before == "repeat")}
 """
 
 
-def _lend(*, counts: bool, keeps: bool = False) -> str:
+def _assign_clause(*, counts: bool, keeps: bool = False) -> str:
     """Lend what `found` holds. `counts`: it is one more of the member's work; `keeps`: for nobody else."""
     kept = """reserved AS (
     INSERT INTO annotation_reservedfor (item_id, membership_id)
@@ -290,11 +290,11 @@ SELECT count(*) AS n FROM annotation_assignment a JOIN corpus_item i ON i.id = a
 WHERE a.membership_id = %(membership)s AND a.number >= %(begin)s AND i.reason = 'check'
 """
 
-CLAIM_AGAIN = claim(above_watermark=False, again=True)
-CLAIM_TRIAL = f"WITH found AS ({_STANDING}), {_lend(counts=False)}"
+CLAIM_AGAIN = claim_statement(above_watermark=False, again=True)
+CLAIM_TRIAL = f"WITH found AS ({_STANDING}), {_assign_clause(counts=False)}"
 
 CLAIM = {
-    (above, before): claim(above_watermark=above, before=before)
+    (above, before): claim_statement(above_watermark=above, before=before)
     for above in (True, False)
     for before in ("", "check", "repeat")
 }

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, new_token
 from annotation.queue.aggregation import why_not_undo
-from annotation.queue.annotators import refuses
-from annotation.queue.assignment import EVIDENCE, SHARDS, Lost, Unknown, retried, settled_key
+from annotation.queue.annotators import explain_refusal
+from annotation.queue.assignment import EVIDENCE, SHARDS, DecisionRefused, Unknown, resolved_counter, retry_on_conflict
 from corpus.collections.task_order import next_place
 from corpus.evidence import targets
 from corpus.labels import resolve_pairs
@@ -19,7 +19,7 @@ from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from judges.campaigns import counters
 
 
-def undo(membership: Membership, item: int) -> None:
+def undo_decision(membership: Membership, item: int) -> None:
     """Take back the member's judgment, flag or skip of an item; in the reveal arm the final vote before the first.
 
     Raises Unknown, and Lost when it is too late.
@@ -27,39 +27,39 @@ def undo(membership: Membership, item: int) -> None:
 
     def once() -> None:
         with transaction.atomic():
-            _undo(membership, item)
+            _undo_once(membership, item)
 
-    retried(once)
+    retry_on_conflict(once)
 
 
-def _undo(membership: Membership, item_id: int) -> None:
-    if refused := refuses(membership):
-        raise Lost(refused)
+def _undo_once(membership: Membership, item_id: int) -> None:
+    if refused := explain_refusal(membership):
+        raise DecisionRefused(refused)
     mine = {row.item_id: row for row in _locked_assignments(membership, item_id)}
     own = mine.pop(item_id, None)
     if own is not None and own.state == Assignment.State.OPEN and own.first and own.first.grade is not None:
-        return _take_back_first(own, own.first, membership)
+        return _withdraw_first_judgment(own, own.first, membership)
     if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
         raise Unknown
     mine = {item: row for item, row in mine.items() if row.place == own.place}
     # Both items in the order of their ids: two people who undo at once never wait for each other.
     items = {row.pk: row for row in Item.objects.select_for_update().filter(pk__in=[item_id, *mine]).order_by("pk")}
-    reason = refusal(own, items[item_id])
+    reason = refuse_undo(own, items[item_id])
     if reason:
-        raise Lost(reason)
+        raise DecisionRefused(reason)
     for other in mine.values():
         give_back(other, items[other.item_id])
-    _reopen(own, items[item_id], membership)
+    _reopen_assignment(own, items[item_id], membership)
     Membership.objects.filter(pk=membership.pk).update(watermark_priority=None, watermark_place=None)
 
 
-def _take_back_first(own: Assignment, first: Judgment, membership: Membership) -> None:
+def _withdraw_first_judgment(own: Assignment, first: Judgment, membership: Membership) -> None:
     """The debate is hidden again. It was seen: the vote that comes now is kept, but counts as blind no more."""
     exported = ExportRecord.is_exported(membership.collection_id, first.created_at)
     reason = why_not_undo(now=timezone.now(), ended_at=first.created_at, exported=exported)
     if reason:
-        raise Lost(reason)
-    withdrawal = _withdraw(first, membership)
+        raise DecisionRefused(reason)
+    withdrawal = _withdraw_judgment(first, membership)
     Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
 
 
@@ -69,7 +69,7 @@ def _locked_assignments(membership: Membership, item: int) -> list[Assignment]:
     return list(rows.filter(Q(item=item) | Q(state=Assignment.State.OPEN)))
 
 
-def refusal(own: Assignment, item: Item) -> str | None:
+def refuse_undo(own: Assignment, item: Item) -> str | None:
     """Why this decision can no longer be taken back; None when it can."""
     if own.state == Assignment.State.SKIPPED:
         if item.state not in (Item.State.OPEN, Item.State.STANDING) or item.taken >= item.overlap:
@@ -100,9 +100,9 @@ def give_back(lease: Assignment, item: Item) -> None:
     Item.objects.filter(pk=item.pk).update(taken=F("taken") - 1, place=next_place())
 
 
-def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
+def _reopen_assignment(own: Assignment, item: Item, membership: Membership) -> None:
     judged = own.state == Assignment.State.DONE and own.judgment is not None and own.judgment.grade is not None
-    withdrawal = _withdraw(own.judgment, membership) if judged and own.judgment else own.judgment_id
+    withdrawal = _withdraw_judgment(own.judgment, membership) if judged and own.judgment else own.judgment_id
     edited = item.reason == EVIDENCE and own.state == Assignment.State.DONE and not own.flagged
     if edited:
         targets.withdraw(item, membership.assessor.name)
@@ -124,10 +124,10 @@ def _reopen(own: Assignment, item: Item, membership: Membership) -> None:
         settled_at=None,
     )
     if item.state == Item.State.SETTLED:
-        unsettle(item, shard=membership.pk % SHARDS)
+        revert_resolution(item, shard=membership.pk % SHARDS)
 
 
-def _withdraw(given: Judgment, membership: Membership) -> int:
+def _withdraw_judgment(given: Judgment, membership: Membership) -> int:
     return Judgment.objects.create(
         pair_id=given.pair_id,
         assessor_id=membership.assessor_id,
@@ -138,8 +138,8 @@ def _withdraw(given: Judgment, membership: Membership) -> int:
     ).pk
 
 
-def unsettle(item: Item, *, shard: int) -> None:
+def revert_resolution(item: Item, *, shard: int) -> None:
     """The label and the campaign's counter follow an item that is no longer settled."""
     resolve_pairs([item.pair_id])
     if item.campaign is not None:
-        counters.add(item.campaign, settled_key(item.reason), -1, on=shard)
+        counters.add(item.campaign, resolved_counter(item.reason), -1, on=shard)

@@ -5,11 +5,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from annotation.reranker_scores.formats import Api
-from corpus.collections.secrets import secret
+from corpus.collections.secrets import read_secret
 from corpus.errors import BadInput
-from judges.providers.environment import distrust, is_loopback, only_loopback, proxy_for, tls_context, trust_advice
+from judges.providers.environment import (
+    certificate_advice,
+    certificate_error,
+    is_loopback,
+    only_loopback,
+    proxy_for,
+    tls_context,
+)
 from judges.providers.received import MAX_BODY, retry_after
-from judges.providers.replies import refusal
+from judges.providers.replies import refusal_error
 from judges.records import BadAnswer, ProviderError, Unreachable
 
 TIMEOUT_S = 60.0
@@ -33,7 +40,7 @@ class Teacher:
         """The API key. Raises BadInput when it is not set, or where calls to other machines are forbidden."""
         if only_loopback() and not is_loopback(self.url):
             raise BadInput(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
-        key = secret(self.key_env)
+        key = read_secret(self.key_env)
         if not key and not is_loopback(self.url):
             raise BadInput(f"set the environment variable {self.key_env} to the API key of {self.host}")
         if key and (not key.isascii() or not key.isprintable() or " " in key):
@@ -68,7 +75,7 @@ class Client:
                         break
         except httpx2.TransportError as error:
             why = f"{self.teacher.host}: {type(error).__name__}: {error}".rstrip(": ")
-            failed = Unreachable(f"{why}: {trust_advice(found)}" if (found := distrust(error)) else why)
+            failed = Unreachable(f"{why}: {certificate_advice(found)}" if (found := certificate_error(error)) else why)
             failed.billed = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             raise failed from None
         raw = self._text(bytes(data[:MAX_BODY]))
@@ -80,7 +87,7 @@ class Client:
         return raw
 
     def _refused(self, status: int, raw: str, wait: float | None) -> ProviderError:
-        error = refusal(self.teacher.host, status, raw, wait)
+        error = refusal_error(self.teacher.host, status, raw, wait)
         if status in (401, 403):
             error.args = (f"{error} (key: {self.teacher.key_env})",)
         return error

@@ -106,17 +106,17 @@ def score_pairs(
     did come of an answer is kept, and only the rest asked again. Raises BadInput for a key that is not set.
     """
     client = Client(teacher)
-    waiting = _missing(collection, teacher, labelled=labelled, replace=replace, limit=limit)
+    waiting = _missing_pairs(collection, teacher, labelled=labelled, replace=replace, limit=limit)
     report = ScoringReport(pairs=sum(len(pairs) for pairs in waiting))
     try:
         with ThreadPoolExecutor(THREADS) as pool:
-            _drain(_asks(waiting), client, pool, collection, report, progress)
+            _collect_answers(_rerank_requests(waiting), client, pool, collection, report, progress)
     finally:
         client.close()
     return report
 
 
-def _missing(
+def _missing_pairs(
     collection: Collection, teacher: Teacher, *, labelled: bool, replace: bool, limit: int | None
 ) -> list[list[int]]:
     """Pairs to ask for, at most BATCH of one query together."""
@@ -138,7 +138,7 @@ def _missing(
     return found
 
 
-def _asks(waiting: Sequence[list[int]]) -> Iterator[RerankRequest]:
+def _rerank_requests(waiting: Sequence[list[int]]) -> Iterator[RerankRequest]:
     """Texts are read when their turn comes."""
     for pairs in waiting:
         with connection.cursor() as cursor:
@@ -147,7 +147,7 @@ def _asks(waiting: Sequence[list[int]]) -> Iterator[RerankRequest]:
         yield RerankRequest(tuple(pairs), texts[pairs[0]][0], tuple(texts[pair][1] for pair in pairs))
 
 
-def _drain(
+def _collect_answers(
     asks: Iterator[RerankRequest],
     client: Client,
     pool: ThreadPoolExecutor,
@@ -156,20 +156,20 @@ def _drain(
     told: Progress,
 ) -> None:
     """Calls go out from threads; answers are stored here, each in its own transaction, as they come."""
-    out: set[Future[Came]] = {pool.submit(_call, client, ask, 0.0) for ask in islice(asks, THREADS)}
+    out: set[Future[Came]] = {pool.submit(_call_api, client, ask, 0.0) for ask in islice(asks, THREADS)}
     while out:
         done, out = wait(out, return_when=FIRST_COMPLETED)
         for future in done:
             came = future.result()
-            again = _store(came, client.teacher, collection, report)
+            again = _store_answer(came, client.teacher, collection, report)
             told(report.scored)
             if again is not None:
-                out.add(pool.submit(_call, client, again, _pause(again.tries, came.error)))
+                out.add(pool.submit(_call_api, client, again, _retry_delay(again.tries, came.error)))
             elif (new := next(asks, None)) is not None:
-                out.add(pool.submit(_call, client, new, 0.0))
+                out.add(pool.submit(_call_api, client, new, 0.0))
 
 
-def _call(client: Client, ask: RerankRequest, pause: float) -> Came:
+def _call_api(client: Client, ask: RerankRequest, pause: float) -> Came:
     """One request, after a pause. No database here: this is another thread."""
     time.sleep(pause)
     started, raw, scores, error = time.monotonic(), "", dict[int, float](), None
@@ -181,20 +181,20 @@ def _call(client: Client, ask: RerankRequest, pause: float) -> Came:
     return Came(ask, raw, scores, error, int((time.monotonic() - started) * 1000))
 
 
-def _pause(tries: int, error: ProviderError | None) -> float:
+def _retry_delay(tries: int, error: ProviderError | None) -> float:
     """Full jitter over a doubling bound, and never less than the server asked for."""
     at_least = error.retry_after or 0.0 if error is not None else 0.0
     return at_least + random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**tries))
 
 
-def _store(came: Came, teacher: Teacher, collection: Collection, report: ScoringReport) -> RerankRequest | None:
+def _store_answer(came: Came, teacher: Teacher, collection: Collection, report: ScoringReport) -> RerankRequest | None:
     """Keep the answer and its scores; what is to be asked again, or None."""
     ask, error = came.ask, came.error
     left = [place for place in range(len(ask.pairs)) if place not in came.scores]
     if left and error is None:
         error = BadAnswer(f"{teacher.host}: {len(left)} of {len(ask.pairs)} documents have no score in the answer")
     with transaction.atomic():
-        answer = TeacherAnswer.objects.create(**_answer(came, teacher, collection, error))
+        answer = TeacherAnswer.objects.create(**_answer_values(came, teacher, collection, error))
         TeacherScore.objects.bulk_create(
             TeacherScore(answer=answer, pair_id=ask.pairs[place], score=score) for place, score in came.scores.items()
         )
@@ -214,7 +214,7 @@ def _store(came: Came, teacher: Teacher, collection: Collection, report: Scoring
     return None
 
 
-def _answer(came: Came, teacher: Teacher, collection: Collection, error: ProviderError | None) -> dict[str, Any]:
+def _answer_values(came: Came, teacher: Teacher, collection: Collection, error: ProviderError | None) -> dict[str, Any]:
     asked = teacher.api.body(teacher.model, came.ask.query, came.ask.documents)
     return {
         "collection": collection,

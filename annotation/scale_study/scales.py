@@ -53,7 +53,7 @@ def score_of(vote: Turn, grades: int) -> float:
     return score * shares.get(str(score), 1.0) / grades
 
 
-def measure(scored: Sequence[ScoredScale]) -> Scale:
+def measure_scale(scored: Sequence[ScoredScale]) -> Scale:
     """All measures of one judge's scores."""
     count = len(scored)
     bins = Counter(min(int(one.score * BINS), BINS - 1) for one in scored)
@@ -66,7 +66,7 @@ def measure(scored: Sequence[ScoredScale]) -> Scale:
         histogram=tuple(bins[place] for place in range(BINS)),
         certain_no=sum(one.score < LOW for one in scored) / count if count else None,
         certain_yes=sum(one.score > HIGH for one in scored) / count if count else None,
-        ties=_ties(queries),
+        ties=_tie_share(queries),
         ndcg=sum(found) / len(found) if found else None,
         queries=len(found),
     )
@@ -82,7 +82,7 @@ def ndcg(documents: Sequence[ScoredScale]) -> float | None:
     return float(ndcg_score([[one.relevance for one in known]], [[one.score for one in known]], k=DEPTH))
 
 
-def _ties(queries: Mapping[int, Sequence[ScoredScale]]) -> float | None:
+def _tie_share(queries: Mapping[int, Sequence[ScoredScale]]) -> float | None:
     equal = both = 0
     for documents in queries.values():
         number = len(documents)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.scale_study.scales import Scale, ScoredScale, measure, score_of
+from annotation.scale_study.scales import Scale, ScoredScale, measure_scale, score_of
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection
 from judges.engine.plan import judge_of
@@ -39,10 +39,10 @@ class StudiedScale:
     """Votes with token probabilities."""
 
 
-def study(collection: Collection, names: Sequence[str]) -> tuple[StudiedScale, ...]:
+def study_scales(collection: Collection, names: Sequence[str]) -> tuple[StudiedScale, ...]:
     """Each judge's scores on the pairs that all of them judged. Raises BadInput where there is nothing to compare."""
-    judges = [_judge(name) for name in names]
-    votes = [_votes(collection, judge) for judge in judges]
+    judges = [_find_judge(name) for name in names]
+    votes = [_read_votes(collection, judge) for judge in judges]
     if missing := [judge.name for judge, found in zip(judges, votes, strict=True) if not found]:
         raise BadInput(
             f"{missing[0]} has not voted in {collection.name}: "
@@ -51,11 +51,11 @@ def study(collection: Collection, names: Sequence[str]) -> tuple[StudiedScale, .
     shared = set.intersection(*(set(found) for found in votes))
     if not shared:
         raise BadInput(f"{', '.join(names)} have no pair of {collection.name} in common: let all judge the same pairs")
-    truth = _reference(collection)
-    return tuple(_studied(judge, found, sorted(shared), truth) for judge, found in zip(judges, votes, strict=True))
+    truth = _read_reference(collection)
+    return tuple(_study_judge(judge, found, sorted(shared), truth) for judge, found in zip(judges, votes, strict=True))
 
 
-def document(collection: Collection, studied: Sequence[StudiedScale]) -> dict[str, Any]:
+def build_json_document(collection: Collection, studied: Sequence[StudiedScale]) -> dict[str, Any]:
     """For --json."""
     rows = [
         {
@@ -70,14 +70,14 @@ def document(collection: Collection, studied: Sequence[StudiedScale]) -> dict[st
     return {"collection": collection.name, "pairs": studied[0].scale.pairs, "scales": rows}
 
 
-def _judge(name: str) -> Judge:
+def _find_judge(name: str) -> Judge:
     found = JudgeVersion.objects.filter(name=name, is_current=True).first()
     if found is None:
         raise BadInput(f"there is no judge {name!r}; load it with configure_judges")
     return judge_of(found)
 
 
-def _votes(collection: Collection, judge: Judge) -> dict[int, tuple[int, Turn]]:
+def _read_votes(collection: Collection, judge: Judge) -> dict[int, tuple[int, Turn]]:
     import json
 
     with connection.cursor() as cursor:
@@ -90,14 +90,14 @@ def _votes(collection: Collection, judge: Judge) -> dict[int, tuple[int, Turn]]:
     return found
 
 
-def _reference(collection: Collection) -> dict[int, int]:
+def _read_reference(collection: Collection) -> dict[int, int]:
     with connection.cursor() as cursor:
         cursor.execute(REFERENCE, [collection.pk, Assessor.Kind.REFERENCE])
         return dict(cursor.fetchall())
 
 
-def _studied(
+def _study_judge(
     judge: Judge, votes: dict[int, tuple[int, Turn]], pairs: Sequence[int], truth: dict[int, int]
 ) -> StudiedScale:
     scored = [ScoredScale(votes[pair][0], score_of(votes[pair][1], judge.grades), truth.get(pair)) for pair in pairs]
-    return StudiedScale(judge, measure(scored), sum(votes[pair][1].probabilities is not None for pair in pairs))
+    return StudiedScale(judge, measure_scale(scored), sum(votes[pair][1].probabilities is not None for pair in pairs))

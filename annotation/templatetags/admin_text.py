@@ -6,10 +6,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.judging.text_formatting import blocks
+from annotation.judging.text_formatting import split_blocks
 from corpus.models import Judgment
 from corpus.search import text
-from judges.costs.accounting import Paid, dollars
+from judges.costs.accounting import Paid, format_price
 
 register = template.Library()
 
@@ -17,19 +17,19 @@ register = template.Library()
 @register.filter
 def prose(value: str) -> SafeString:
     """Plain text as paragraphs and lists; everything in it is escaped."""
-    return render_to_string("_prose.html", {"blocks": blocks(value)})
+    return render_to_string("_prose.html", {"blocks": split_blocks(value)})
 
 
 @register.filter
 def lang(value: str) -> str:
     """The language of a text for its `lang` attribute."""
-    return text.language(value)
+    return text.detect_language(value)
 
 
 @register.filter(name="dir")
 def direction(value: str) -> str:
     """ltr or rtl, for a text's `dir` attribute."""
-    return text.direction(value)
+    return text.text_direction(value)
 
 
 @register.filter
@@ -55,7 +55,7 @@ def usd(value: float | None) -> str:
 @register.filter(name="dollars")
 def exact_dollars(value: float) -> str:
     """A price in USD, as exact as it was said."""
-    return dollars(value)
+    return format_price(value)
 
 
 @register.filter

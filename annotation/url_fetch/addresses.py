@@ -33,7 +33,7 @@ class FetchTarget:
     endpoint: tuple[str, int]
 
 
-def resolve(host: str, port: int) -> list[FetchTarget]:
+def resolve_host(host: str, port: int) -> list[FetchTarget]:
     """The addresses of a name (or of an address, however written). NoPage when it has none."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -44,7 +44,7 @@ def resolve(host: str, port: int) -> list[FetchTarget]:
 
 def place_of(host: str, port: int) -> FetchTarget:
     """Where to open the connection. NoPage unless every address of the name is public."""
-    places = resolve(host, port)
+    places = resolve_host(host, port)
     if not places or not all(is_public(place.address) for place in places):
         raise NoPage("not-public", host=host)
     return places[0]

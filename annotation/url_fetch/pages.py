@@ -101,15 +101,15 @@ class _PinnedTLS(_Pinned):
 
     def connect(self) -> None:
         super().connect()
-        self.sock = tls().wrap_socket(self.sock, server_hostname=self.host)
+        self.sock = tls_context().wrap_socket(self.sock, server_hostname=self.host)
 
 
-def tls() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """Certificates are checked against the machine's own authorities."""
     return ssl.create_default_context()
 
 
-def checked(url: str) -> SplitResult:
+def check_url(url: str) -> SplitResult:
     """The address in its parts. NoPage unless it is http or https with a host, without password or unusual port."""
     if len(url) > LONGEST_URL or any(character.isspace() or not character.isprintable() for character in url):
         raise NoPage("address-odd")
@@ -127,14 +127,14 @@ def checked(url: str) -> SplitResult:
     return parts
 
 
-def fetch(url: str, limits: FetchLimits | None = None, progress: Progress = lambda received: None) -> FetchedPage:
+def fetch_page(url: str, limits: FetchLimits | None = None, progress: Progress = lambda received: None) -> FetchedPage:
     """The page behind an address, after its redirects. NoPage says why there is none."""
     limits = limits or FetchLimits()
     clock = _Clock(limits.seconds)
     for _step in range(limits.redirects + 1):
-        with _asked(checked(url), clock) as response:
+        with _send_request(check_url(url), clock) as response:
             if response.status not in REDIRECTS:
-                return _read(url, response, limits, clock, progress)
+                return _read_response(url, response, limits, clock, progress)
             to = response.getheader("Location")
         if not to:
             raise NoPage("nowhere")
@@ -143,9 +143,9 @@ def fetch(url: str, limits: FetchLimits | None = None, progress: Progress = lamb
 
 
 @contextlib.contextmanager
-def _asked(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTTPResponse]:
+def _send_request(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTTPResponse]:
     """The answer to one request; the connection ends with the block or with the time."""
-    host = _ascii(parts.hostname or "")
+    host = _encode_idna(parts.hostname or "")
     place = place_of(host, PORTS[parts.scheme])
     if clock.left <= 0:
         raise clock.too_slow()
@@ -155,18 +155,18 @@ def _asked(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTTPRespon
     watch.daemon = True
     watch.start()
     try:
-        connection.request("GET", _target(parts), headers=_headers())
+        connection.request("GET", _request_target(parts), headers=_request_headers())
         yield connection.getresponse()
     except (OSError, http.client.HTTPException, zlib.error) as error:
         if clock.left <= 0 or isinstance(error, TimeoutError):
             raise clock.too_slow() from None
-        raise NoPage("unread", host=host, error=_words(error)) from None
+        raise NoPage("unread", host=host, error=_error_text(error)) from None
     finally:
         watch.cancel()
         connection.close()
 
 
-def _headers() -> dict[str, str]:
+def _request_headers() -> dict[str, str]:
     return {
         "User-Agent": "Quorum (a person asked for this page)",
         "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9",
@@ -175,19 +175,19 @@ def _headers() -> dict[str, str]:
     }
 
 
-def _target(parts: SplitResult) -> str:
+def _request_target(parts: SplitResult) -> str:
     path = quote(parts.path or "/", safe=_SAFE)
     return f"{path}?{quote(parts.query, safe=_SAFE)}" if parts.query else path
 
 
-def _ascii(host: str) -> str:
+def _encode_idna(host: str) -> str:
     try:
         return host.encode("idna").decode() if not host.isascii() else host
     except UnicodeError:
         raise NoPage("name", host=host) from None
 
 
-def _read(
+def _read_response(
     url: str, response: http.client.HTTPResponse, limits: FetchLimits, clock: _Clock, progress: Progress
 ) -> FetchedPage:
     if response.status != 200:
@@ -198,11 +198,11 @@ def _read(
     declared = response.getheader("Content-Length", "")
     if declared.isdecimal() and int(declared) > limits.bytes:
         raise _too_large(limits)
-    body = b"".join(_unpacked(response, limits, clock, progress))
+    body = b"".join(_decode_body(response, limits, clock, progress))
     return FetchedPage(url, media, response.headers.get_content_charset() or "", body)
 
 
-def _unpacked(
+def _decode_body(
     response: http.client.HTTPResponse, limits: FetchLimits, clock: _Clock, progress: Progress
 ) -> Iterator[bytes]:
     """The body in pieces, never more than the limit, whether it came packed or not."""
@@ -231,5 +231,5 @@ def _too_large(limits: FetchLimits) -> NoPage:
     return NoPage("large", most=limits.bytes // 1_000_000 or 1)
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__

@@ -42,7 +42,7 @@ class NoPage(BadInput):
         self.stored = json.dumps([code, values])
 
 
-def said(stored: str) -> str:
+def describe_problem(stored: str) -> str:
     """A stored problem in words; "" for none. What is no known code is shown as it stands."""
     try:
         code, values = json.loads(stored)

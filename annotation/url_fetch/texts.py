@@ -10,13 +10,13 @@ _BLANK = re.compile(r"\n{3,}")
 _HTML = re.compile(rb"\s*(<!doctype html|<html|<\?xml|<!--)", re.IGNORECASE)
 
 
-def read(page: FetchedPage) -> tuple[str, str]:
+def extract_text(page: FetchedPage) -> tuple[str, str]:
     """(title, text). NoPage when there is no text in it."""
-    title, text = _plain(page) if page.media == "text/plain" else _html(page)
-    text = clean(text)
+    title, text = _read_plain_text(page) if page.media == "text/plain" else _extract_html(page)
+    text = clean_text(text)
     if not text:
         raise NoPage("no-text")
-    return " ".join(clean(title).split())[:500], text
+    return " ".join(clean_text(title).split())[:500], text
 
 
 def media_of(body: bytes) -> str:
@@ -24,20 +24,20 @@ def media_of(body: bytes) -> str:
     return "text/html" if _HTML.match(body.removeprefix(b"\xef\xbb\xbf")) else "text/plain"
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Without control characters, one kind of line end, at most one blank line in a row."""
     text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _BLANK.sub("\n\n", text).strip()
 
 
-def _plain(page: FetchedPage) -> tuple[str, str]:
+def _read_plain_text(page: FetchedPage) -> tuple[str, str]:
     try:
         return "", page.body.decode(page.charset or "utf-8-sig")
     except (UnicodeDecodeError, LookupError):
         raise NoPage("not-utf-8") from None
 
 
-def _html(page: FetchedPage) -> tuple[str, str]:
+def _extract_html(page: FetchedPage) -> tuple[str, str]:
     """trafilatura finds the main text; the title is the page's own."""
     import trafilatura
     from lxml.etree import LxmlError  # type: ignore[import-untyped]

@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 TINY = 1e-12
 
 
-def discounts(k: int) -> Floats:
+def dcg_discounts(k: int) -> Floats:
     """(k,) what a document counts at ranks 1 to k: 1 / log2(rank + 1)."""
     return np.asarray(1.0 / np.log2(np.arange(2, k + 2)), dtype=np.float64)
 
@@ -37,15 +37,15 @@ class Extreme:
     """(problems, weights)"""
 
 
-def ideal(counts: Integers, gains: Floats, k: int) -> Floats:
+def ideal_dcg(counts: Integers, gains: Floats, k: int) -> Floats:
     """(problems,) the gain of the best order, cut at k. `counts`: (problems, grades) documents of each grade."""
-    reach = np.concatenate([[0.0], np.cumsum(discounts(k))])
+    reach = np.concatenate([[0.0], np.cumsum(dcg_discounts(k))])
     from_top = np.minimum(np.cumsum(counts[:, ::-1], axis=1), k)
     taken = np.diff(reach[from_top], axis=1, prepend=0.0)
     return np.asarray((taken * gains[::-1]).sum(axis=1))
 
 
-def largest(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extreme:
+def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extreme:
     """The largest (const + sum of weights x gains) / ideal over all grades of the unjudged, for many problems.
 
     `const`: (problems,) what the judged documents contribute. `weights`: (problems, most) of the unjudged documents,
@@ -53,34 +53,34 @@ def largest(const: Floats, weights: Floats, sizes: Integers, counts: Integers, g
     them are as good as more). `counts`: (problems, grades) judged documents by grade. `gains`: (grades,) ascending,
     from 0. An ideal of 0 makes the ratio 0.
     """
-    ratio = _ratio(const, ideal(counts, gains, k))
+    ratio = _divide_or_zero(const, ideal_dcg(counts, gains, k))
     chosen = np.zeros((len(const), weights.shape[1]), dtype=np.int64)
     open_ = np.flatnonzero(sizes)
     while len(open_):
-        found = _maximise(weights[open_], sizes[open_], counts[open_], gains, k, ratio[open_])
-        better = _value(const[open_], weights[open_], sizes[open_], found, counts[open_], gains, k)
+        found = _best_grades(weights[open_], sizes[open_], counts[open_], gains, k, ratio[open_])
+        better = _ndcg_of_grades(const[open_], weights[open_], sizes[open_], found, counts[open_], gains, k)
         gained = better > ratio[open_] + TINY
         open_, found = open_[gained], found[gained]
         ratio[open_], chosen[open_] = better[gained], found
     return Extreme(ratio, chosen)
 
 
-def _ratio(gained: Floats, best: Floats) -> Floats:
+def _divide_or_zero(gained: Floats, best: Floats) -> Floats:
     """0 where nothing can be gained."""
     return np.asarray(np.divide(gained, best, out=np.zeros_like(gained), where=best > TINY))
 
 
-def _value(
+def _ndcg_of_grades(
     const: Floats, weights: Floats, sizes: Integers, grades: Integers, counts: Integers, gains: Floats, k: int
 ) -> Floats:
     """(problems,) the ratio that these grades give."""
     inside = np.arange(weights.shape[1]) < sizes[:, None]
     given = np.stack([((grades == grade) & inside).sum(axis=1) for grade in range(len(gains))], axis=1)
     gained = const + np.where(inside, weights * gains[grades], 0.0).sum(axis=1)
-    return _ratio(gained, ideal(counts + given, gains, k))
+    return _divide_or_zero(gained, ideal_dcg(counts + given, gains, k))
 
 
-def _maximise(weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int, ratio: Floats) -> Integers:
+def _best_grades(weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int, ratio: Floats) -> Integers:
     """(problems, most) grades that maximise sum of weights x gains - ratio x ideal.
 
     From the highest grade down: `best[:, n]` is the best so far with the first n documents graded this high or higher.
@@ -88,7 +88,7 @@ def _maximise(weights: Floats, sizes: Integers, counts: Integers, gains: Floats,
     """
     problems, most = weights.shape
     before = np.concatenate([np.zeros((problems, 1)), np.cumsum(weights, axis=1)], axis=1)
-    reach = np.concatenate([[0.0], np.cumsum(discounts(k))])
+    reach = np.concatenate([[0.0], np.cumsum(dcg_discounts(k))])
     places = np.arange(most + 1)
     best = np.full((problems, most + 1), -np.inf)
     best[:, 0] = 0.0
@@ -106,7 +106,7 @@ def _maximise(weights: Floats, sizes: Integers, counts: Integers, gains: Floats,
         best[places[None, :] > sizes[:, None]] = -np.inf
         steps.append(origin)
         above = upto
-    return _trace(best.argmax(axis=1), steps, len(gains), most)
+    return _trace_grades(best.argmax(axis=1), steps, len(gains), most)
 
 
 def _running_argmax(values: Floats) -> Integers:
@@ -116,7 +116,7 @@ def _running_argmax(values: Floats) -> Integers:
     return np.asarray(np.maximum.accumulate(new, axis=1))
 
 
-def _trace(ends: Integers, steps: list[Integers], grades: int, most: int) -> Integers:
+def _trace_grades(ends: Integers, steps: list[Integers], grades: int, most: int) -> Integers:
     """The grades of each document, from how many were graded after the lowest step, back up."""
     found = np.zeros((len(ends), most), dtype=np.int64)
     rows, places = np.arange(len(ends)), np.arange(most)
@@ -128,14 +128,14 @@ def _trace(ends: Integers, steps: list[Integers], grades: int, most: int) -> Int
     return found
 
 
-def smallest(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extreme:
+def smallest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extreme:
     """As `largest`, the smallest ratio. `weights` stay descending; the grades come back in their order."""
-    turned = _reversed(-weights, sizes)
-    found = largest(-const, turned, sizes, counts, gains, k)
-    return Extreme(-found.values, _reversed(found.grades, sizes))
+    turned = _reverse_rows(-weights, sizes)
+    found = largest_ndcg(-const, turned, sizes, counts, gains, k)
+    return Extreme(-found.values, _reverse_rows(found.grades, sizes))
 
 
-def _reversed(rows: Any, sizes: Integers) -> Any:
+def _reverse_rows(rows: Any, sizes: Integers) -> Any:
     """Each row's first `size` values in the opposite order."""
     places = np.arange(rows.shape[1])
     turned = np.where(places < sizes[:, None], sizes[:, None] - 1 - places, places)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.bounds.bounds import Floats, Integers, discounts, ideal, largest, smallest
+from benchmark.bounds.bounds import Floats, Integers, dcg_discounts, ideal_dcg, largest_ndcg, smallest_ndcg
 
 EPSILON = 1e-9
 """Of a mean: a smaller difference is none."""
@@ -48,7 +48,7 @@ class Influence:
 
 
 @dataclass(frozen=True, slots=True)
-class Safety:
+class RankingBounds:
     """What the unjudged pairs leave open. `unsettled`: pairs of runs whose order some completion turns."""
 
     k: int
@@ -101,7 +101,7 @@ def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Float
     documents = np.unique(np.concatenate(tops)) if tops else np.empty(0, np.int64)
     weights = np.zeros((len(tops), len(documents)))
     for row, top in enumerate(tops):
-        weights[row, np.searchsorted(documents, top)] = discounts(k)[: len(top)]
+        weights[row, np.searchsorted(documents, top)] = dcg_discounts(k)[: len(top)]
     at = np.minimum(np.searchsorted(known, documents), max(len(known) - 1, 0))
     is_known = known[at] == documents if len(known) else np.zeros(len(documents), dtype=bool)
     gain = gains[grades[at[is_known]]] if len(known) else np.empty(0)
@@ -111,7 +111,9 @@ def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Float
     return BoundsPool(query, documents[~is_known], weights[:, ~is_known], weights[:, is_known] @ gain, counts, share)
 
 
-def assess(rankings: Rankings, judged: Judged, top: int, k: int = 10, told: Told = lambda done, of: None) -> Safety:
+def compute_bounds(
+    rankings: Rankings, judged: Judged, top: int, k: int = 10, told: Told = lambda done, of: None
+) -> RankingBounds:
     """Bounds of every run, the orders that are not settled, and the pairs that could settle them.
 
     `top`: the highest grade; a judged grade may not be above it. Means are over the queries that are judged, or over
@@ -126,33 +128,33 @@ def assess(rankings: Rankings, judged: Judged, top: int, k: int = 10, told: Told
     lead = np.zeros((len(runs), len(runs)))
     for start in range(0, len(pools), CHUNK):
         part = pools[start : start + CHUNK]
-        for totals, values in zip((low, high, today), _bounds(part, gains, k), strict=True):
+        for totals, values in zip((low, high, today), _sum_ndcg_bounds(part, gains, k), strict=True):
             totals += values
-        lead += sum(_leads(pool, gains, k) for pool in part)
+        lead += sum(_attained_leads(pool, gains, k) for pool in part)
         told(done := done + len(part), steps)
     count = max(len(pools), 1)
-    unsettled = _unsettled(pools, gains, k, low / count, high / count, lead / count)
-    first = _informative(pools, unsettled, gains, k, lambda n: told(done + n, steps))
+    unsettled = _find_open_orders(pools, gains, k, low / count, high / count, lead / count)
+    first = _rank_informative_pairs(pools, unsettled, gains, k, lambda n: told(done + n, steps))
     share = sum((pool.judged for pool in pools), np.zeros(len(runs))) / count
     systems = [
         BoundsSystem(run, float(share[n]), float(today[n] / count), float(low[n] / count), float(high[n] / count))
         for n, run in enumerate(runs)
     ]
     named = [(runs[one], runs[other]) for one, other in unsettled]
-    return Safety(k, len(queries), sum(len(pool.documents) for pool in pools), systems, named, first)
+    return RankingBounds(k, len(queries), sum(len(pool.documents) for pool in pools), systems, named, first)
 
 
-def _bounds(pools: Sequence[BoundsPool], gains: Floats, k: int) -> tuple[Floats, Floats, Floats]:
+def _sum_ndcg_bounds(pools: Sequence[BoundsPool], gains: Floats, k: int) -> tuple[Floats, Floats, Floats]:
     """(runs,) the sums over queries of the lowest, the highest and today's nDCG@k."""
     const = np.concatenate([pool.gained for pool in pools])
     runs = len(const) // len(pools)
     counts = np.concatenate([np.repeat(pool.counts[None, :], runs, axis=0) for pool in pools])
-    rows = [_weights(pool.weights, k) for pool in pools]
+    rows = [_sort_weights(pool.weights, k) for pool in pools]
     weights, sizes = np.concatenate([row for row, _ in rows]), np.concatenate([size for _, size in rows])
-    best = ideal(counts, gains, k)
+    best = ideal_dcg(counts, gains, k)
     today = np.divide(const, best, out=np.zeros_like(const), where=best > 0)
-    low = smallest(const, weights, sizes, counts, gains, k).values
-    high = largest(const, weights, sizes, counts, gains, k).values
+    low = smallest_ndcg(const, weights, sizes, counts, gains, k).values
+    high = largest_ndcg(const, weights, sizes, counts, gains, k).values
     return (
         low.reshape(-1, runs).sum(axis=0),
         high.reshape(-1, runs).sum(axis=0),
@@ -160,7 +162,7 @@ def _bounds(pools: Sequence[BoundsPool], gains: Floats, k: int) -> tuple[Floats,
     )
 
 
-def _weights(weights: Floats, k: int) -> tuple[Floats, Integers]:
+def _sort_weights(weights: Floats, k: int) -> tuple[Floats, Integers]:
     """Rows of 3k weights descending, and how many of each count: at most k documents that only the ideal knows."""
     zero = weights == 0
     spare = zero & (np.cumsum(zero, axis=1) > k)
@@ -171,7 +173,7 @@ def _weights(weights: Floats, k: int) -> tuple[Floats, Integers]:
     return found, np.asarray(sizes, dtype=np.int64)
 
 
-def _leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
+def _attained_leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
     """(runs, runs) by how much the one can lead the other, at least: what two simple completions attain.
 
     In the one nothing more is relevant; in the other every document that counts more for the one has the highest grade.
@@ -179,7 +181,7 @@ def _leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
     ahead = pool.gained[:, None] - pool.gained[None, :]
     counts = np.repeat(pool.counts[None, :], k + 1, axis=0)
     counts[:, -1] += np.arange(k + 1)
-    ideals = ideal(counts, gains, k)
+    ideals = ideal_dcg(counts, gains, k)
     today = ahead / ideals[0] if ideals[0] > 0 else np.zeros_like(ahead)
     if not len(pool.documents):
         return np.asarray(today)
@@ -190,7 +192,7 @@ def _leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
     return np.asarray(np.maximum(today, gained / best))
 
 
-def _unsettled(
+def _find_open_orders(
     pools: Sequence[BoundsPool], gains: Floats, k: int, low: Floats, high: Floats, lead: Floats
 ) -> list[tuple[int, int]]:
     """Pairs of runs of which each can come out ahead. What the cheap bounds leave open is computed exactly."""
@@ -211,12 +213,12 @@ def _exact_lead(pools: Sequence[BoundsPool], gains: Floats, k: int, one: int, ot
     """The most that a run's mean can lie above another's."""
     const = np.array([pool.gained[one] - pool.gained[other] for pool in pools])
     counts = np.stack([pool.counts for pool in pools])
-    rows = [_weights((pool.weights[one] - pool.weights[other])[None, :], k) for pool in pools]
+    rows = [_sort_weights((pool.weights[one] - pool.weights[other])[None, :], k) for pool in pools]
     weights, sizes = np.concatenate([row for row, _ in rows]), np.concatenate([size for _, size in rows])
-    return float(largest(const, weights, sizes, counts, gains, k).values.mean())
+    return float(largest_ndcg(const, weights, sizes, counts, gains, k).values.mean())
 
 
-def _informative(
+def _rank_informative_pairs(
     pools: Sequence[BoundsPool],
     unsettled: Sequence[tuple[int, int]],
     gains: Floats,
@@ -229,7 +231,7 @@ def _informative(
     one, other = (np.array(side) for side in zip(*unsettled, strict=True))
     found: list[Influence] = []
     for number, pool in enumerate(pools, 1):
-        values = _influences(pool, one, other, gains, k) / len(pools)
+        values = _pair_influences(pool, one, other, gains, k) / len(pools)
         pairs = zip(pool.documents.tolist(), values.tolist(), strict=True)
         found += [Influence(pool.query, document, value) for document, value in pairs if value > 0]
         if number % CHUNK == 0 or number == len(pools):
@@ -238,11 +240,11 @@ def _informative(
     return found
 
 
-def _influences(pool: BoundsPool, one: Integers, other: Integers, gains: Floats, k: int) -> Floats:
+def _pair_influences(pool: BoundsPool, one: Integers, other: Integers, gains: Floats, k: int) -> Floats:
     """(unjudged,) summed over pairs of runs: the farthest that one more grade moves their difference of nDCG@k."""
     counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
     counts[0] = pool.counts
-    ideals = ideal(counts, gains, k)
+    ideals = ideal_dcg(counts, gains, k)
     inverse = np.divide(1.0, ideals, out=np.zeros_like(ideals), where=ideals > 0)
     ahead = (pool.gained[one] - pool.gained[other])[:, None]
     apart = pool.weights[one] - pool.weights[other]

@@ -45,7 +45,7 @@ class ShownBounds:
     k: int
 
 
-def shown(stored: StoredReport) -> ShownBounds:
+def show_bounds(stored: StoredReport) -> ShownBounds:
     """From the stored result; no statement."""
     found: dict[str, Any] = stored.result["safety"]
     open_of: dict[int, int] = {}
@@ -59,7 +59,7 @@ def shown(stored: StoredReport) -> ShownBounds:
     ]  # fmt: skip
     lines.sort(key=lambda line: (-line.value, line.name))
     by_run = {line.run: line for line in lines}
-    pairs = [_ordered(by_run[one], by_run[other]) for one, other, *_more in found["unsettled"]]
+    pairs = [_leader_first(by_run[one], by_run[other]) for one, other, *_more in found["unsettled"]]
     pairs.sort(key=lambda pair: (pair[0].value - pair[1].value, pair[0].name, pair[1].name))
     return ShownBounds(
         lines=lines,
@@ -69,24 +69,24 @@ def shown(stored: StoredReport) -> ShownBounds:
         all=len(pairs) + int(found["settled"]),
         unjudged=int(found["unjudged"]),
         sendable=len(found.get("first", [])),
-        chart=figures.safety_chart(stored),
-        tables=[_systems(lines, stored.k), _open(pairs, stored.k)],
+        chart=figures.bounds_chart(stored),
+        tables=[_systems_table(lines, stored.k), _open_orders_table(pairs, stored.k)],
         k=stored.k,
     )
 
 
-def _ordered(one: BoundsLine, other: BoundsLine) -> tuple[BoundsLine, BoundsLine]:
+def _leader_first(one: BoundsLine, other: BoundsLine) -> tuple[BoundsLine, BoundsLine]:
     """The one that is ahead today first."""
     return (one, other) if (one.value, other.name) >= (other.value, one.name) else (other, one)
 
 
-def _systems(lines: list[BoundsLine], k: int) -> DownloadTable:
+def _systems_table(lines: list[BoundsLine], k: int) -> DownloadTable:
     header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
     rows = [(line.name, line.judged, line.value, line.low, line.high, line.open) for line in lines]
     return DownloadTable("safety", _("How safe today's ranking is"), header, tuple(rows))
 
 
-def _open(pairs: list[tuple[BoundsLine, BoundsLine]], k: int) -> DownloadTable:
+def _open_orders_table(pairs: list[tuple[BoundsLine, BoundsLine]], k: int) -> DownloadTable:
     header = (_("ahead today"), _("behind today"), _("difference in nDCG@%(k)s") % {"k": k})
     rows = [(one.name, other.name, one.value - other.value) for one, other in pairs]
     return DownloadTable("unsettled", _("Orders that are not settled"), header, tuple(rows), 2)

@@ -15,21 +15,21 @@ from benchmark.models import Qrels, Run
 from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
-from corpus.collections.audit_log import record
+from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 
 
 @action("admin")
 @require_GET
-def safety(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+def ranking_bounds(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Bounds of each system, orders that are not settled. HTMX asks for it while it is worked out."""
-    return _page(request, scope, SendForm(collection=scope.collection))
+    return _render_page(request, scope, SendForm(collection=scope.collection))
 
 
-def _page(request: HttpRequest, scope: AccessScope, form: SendForm) -> HttpResponse:
+def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> HttpResponse:
     runs = chosen.runs_of(scope.collection)
-    stored = chosen.stored(chosen.newest(scope.collection, compares=False), runs)
-    shown = pages.shown(stored) if stored and stored.is_ready else None
+    stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), runs)
+    shown = pages.show_bounds(stored) if stored and stored.is_ready else None
     if shown and (file := download(request, [shown.chart], shown.tables)) is not None:
         return file
     latest = Qrels.objects.filter(collection=scope.collection).order_by("-number").first()
@@ -39,7 +39,7 @@ def _page(request: HttpRequest, scope: AccessScope, form: SendForm) -> HttpRespo
         "stored": stored,
         "shown": shown,
         "runs": runs,
-        "unattended": waiting.unattended(stored.report if stored else None),
+        "unattended": waiting.is_unattended(stored.report if stored else None),
         "form": form,
         "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
     }
@@ -51,18 +51,18 @@ def _page(request: HttpRequest, scope: AccessScope, form: SendForm) -> HttpRespo
 
 @action("admin")
 @require_POST
-def send(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """The most informative pairs, to people or to a policy."""
     form = SendForm(request.POST, collection=scope.collection)
-    stored = chosen.stored(chosen.newest(scope.collection, compares=False), [])
+    stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), [])
     if stored is None or not stored.is_ready:
         messages.error(request, _("Work out first how safe the ranking is."))
         return redirect("safety", scope.collection.name)
     if not form.is_valid():
-        return _page(request, scope, form)
+        return _render_page(request, scope, form)
     try:
         with transaction.atomic():
-            found = hole_filling.send(
+            found = hole_filling.send_pairs(
                 collection=scope.collection,
                 runs=list(Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)),
                 before=stored.report.before,
@@ -71,7 +71,7 @@ def send(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 by=scope.user.username,
                 **form.asked(),
             )
-            record(
+            record_act(
                 scope,
                 "filling.started",
                 filling=found.pk,
@@ -80,5 +80,5 @@ def send(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             )
     except BadInput as error:
         form.add_error(None, str(error))
-        return _page(request, scope, form)
+        return _render_page(request, scope, form)
     return redirect("filling", scope.collection.name, found.pk)

@@ -1,10 +1,25 @@
 """Filling the holes of the qrels: the pool of some runs, judged by a policy and by people, as a new version."""
 
-from benchmark.hole_filling.funnel import Funnel, FunnelRound, progress
-from benchmark.hole_filling.planning import DEEPEST, PEOPLE, Preview, configuration, estimate, preview
-from benchmark.hole_filling.sending import send
-from benchmark.hole_filling.stages import advance, ask_to_finish, cancel, finish, finish_waiting, look, unfinished
-from benchmark.hole_filling.starting import prepare, start
+from benchmark.hole_filling.funnel import Funnel, FunnelRound, compute_funnel
+from benchmark.hole_filling.planning import (
+    DEEPEST,
+    PEOPLE,
+    Preview,
+    estimate_cost,
+    judging_configuration,
+    preview_filling,
+)
+from benchmark.hole_filling.sending import send_pairs
+from benchmark.hole_filling.stages import (
+    advance_filling,
+    ask_to_finish,
+    cancel_filling,
+    current_funnel,
+    finish_filling,
+    finish_requested,
+    unfinished_fillings,
+)
+from benchmark.hole_filling.starting import prepare_filling, start_filling
 from benchmark.hole_filling.tasks import advance_due
 
 __all__ = [
@@ -13,19 +28,19 @@ __all__ = [
     "Funnel",
     "FunnelRound",
     "Preview",
-    "advance",
     "advance_due",
+    "advance_filling",
     "ask_to_finish",
-    "cancel",
-    "configuration",
-    "estimate",
-    "finish",
-    "finish_waiting",
-    "look",
-    "prepare",
-    "preview",
-    "progress",
-    "send",
-    "start",
-    "unfinished",
+    "cancel_filling",
+    "compute_funnel",
+    "current_funnel",
+    "estimate_cost",
+    "finish_filling",
+    "finish_requested",
+    "judging_configuration",
+    "prepare_filling",
+    "preview_filling",
+    "send_pairs",
+    "start_filling",
+    "unfinished_fillings",
 ]

@@ -123,50 +123,50 @@ class _Part:
     n: int
 
 
-def progress(filling: Filling) -> Funnel:
+def compute_funnel(filling: Filling) -> Funnel:
     """The funnel now. Reads only; a second for some hundred thousand pairs (`Filling.funnel` keeps the last one)."""
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     filtered = campaign is not None and bool(Protocol.of(campaign.protocol).filter)
-    values = _values(filling, campaign) | {"relevant": filling.collection.relevant_from, "filtered": filtered}
+    values = _query_values(filling, campaign) | {"relevant": filling.collection.relevant_from, "filtered": filtered}
     with connection.cursor() as cursor:
         cursor.execute(COUNTS, values)
         parts = [
             _Part(state, agreed, people, bool(relevant), dropped, n)
             for state, agreed, people, relevant, dropped, n in cursor.fetchall()
         ]
-    return _funnel(filling, campaign, parts)
+    return _build_funnel(filling, campaign, parts)
 
 
 def labels_of(filling: Filling) -> list[tuple[int, int, int, str]]:
     """Query, document, grade and origin of each settled pair, by query and document."""
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     with connection.cursor() as cursor:
-        cursor.execute(LABELS, _values(filling, campaign))
+        cursor.execute(LABELS, _query_values(filling, campaign))
         return list(cursor.fetchall())
 
 
-def _values(filling: Filling, campaign: Campaign | None) -> dict[str, Any]:
-    alike = [one.pk for one in lifecycle.alike(campaign)] if campaign else []
+def _query_values(filling: Filling, campaign: Campaign | None) -> dict[str, Any]:
+    alike = [one.pk for one in lifecycle.matching_campaigns(campaign)] if campaign else []
     return {"filling": filling.pk, "campaigns": alike, "final": list(FINAL)}
 
 
-def _funnel(filling: Filling, campaign: Campaign | None, parts: list[_Part]) -> Funnel:
+def _build_funnel(filling: Filling, campaign: Campaign | None, parts: list[_Part]) -> Funnel:
     # What the start counted; the array of pairs is long and stays in the database.
     begun = filling.funnel
     candidates, known = int(begun["candidates"]), int(begun["known"])
     asked = candidates - known
-    judges = _sum(part for part in parts if part.state == "labelled" and not part.people)
-    filtered = _sum(part for part in parts if part.dropped)
-    settled_by_people = _sum(part for part in parts if part.people) - known
+    judges = _sum_pairs(part for part in parts if part.state == "labelled" and not part.people)
+    filtered = _sum_pairs(part for part in parts if part.dropped)
+    settled_by_people = _sum_pairs(part for part in parts if part.people) - known
     if campaign is None:
         to_people, waiting, failed, pending = asked, asked - settled_by_people, 0, 0
     else:
-        waiting = _sum(part for part in parts if part.state == "escalated" and not part.people)
+        waiting = _sum_pairs(part for part in parts if part.state == "escalated" and not part.people)
         to_people = waiting + settled_by_people
-        failed = _sum(part for part in parts if part.state == "failed" and not part.people)
+        failed = _sum_pairs(part for part in parts if part.state == "failed" and not part.people)
         pending = asked - judges - failed - to_people
-    settled = _sum(part for part in parts if part.people or part.state == "labelled")
-    relevant = _sum(part for part in parts if part.relevant and (part.people or part.state == "labelled"))
+    settled = _sum_pairs(part for part in parts if part.people or part.state == "labelled")
+    relevant = _sum_pairs(part for part in parts if part.relevant and (part.people or part.state == "labelled"))
     return Funnel(
         pool=int(begun["pool"]),
         judged=int(begun["judged"]),
@@ -175,7 +175,7 @@ def _funnel(filling: Filling, campaign: Campaign | None, parts: list[_Part]) -> 
         asked=asked,
         filtered=filtered,
         after_filter=asked - filtered,
-        rounds=_rounds(campaign, parts, asked - filtered),
+        rounds=_agreement_rounds(campaign, parts, asked - filtered),
         labelled=judges,
         to_people=to_people,
         people_open=waiting,
@@ -187,17 +187,17 @@ def _funnel(filling: Filling, campaign: Campaign | None, parts: list[_Part]) -> 
     )
 
 
-def _rounds(campaign: Campaign | None, parts: list[_Part], begun: int) -> list[FunnelRound]:
+def _agreement_rounds(campaign: Campaign | None, parts: list[_Part], begun: int) -> list[FunnelRound]:
     """DREAM's table 8: how many agree in each round, and how many are left."""
     if campaign is None or not RoutingPolicy(campaign.policy).debates:
         return []
     found, left = [], begun
     for round in range(1, campaign.rounds + 1):
-        agreed = _sum(part for part in parts if part.agreed == round)
+        agreed = _sum_pairs(part for part in parts if part.agreed == round)
         left -= agreed
         found.append(FunnelRound(round, agreed, left))
     return found
 
 
-def _sum(parts: Iterable[_Part]) -> int:
+def _sum_pairs(parts: Iterable[_Part]) -> int:
     return sum(part.n for part in parts)

@@ -7,21 +7,21 @@ from django.utils.translation import gettext as _
 from benchmark.hole_filling import PEOPLE
 from benchmark.models import Filling
 from benchmark.report.downloads import DownloadTable
-from charts import Chart, Link, Node, flow
-from judges.domain.copies import numbered
+from charts import Chart, Link, Node, draw_flow
+from judges.domain.copies import number_names
 from judges.domain.protocol import Protocol
 from judges.domain.routing import RoutingPolicy
 from judges.models import Campaign, JudgeVersion
 
 
-def asked(filling: Filling) -> list[tuple[str, str]]:
+def describe_judges(filling: Filling) -> list[tuple[str, str]]:
     """Who judges, by name: (what, who). From its campaign, or until there is one from what was asked for.
 
     Two statements.
     """
     given = filling.options
     if given.get("policy") == PEOPLE:
-        return [(_("Policy"), _("people judge every pair")), *_first(given)]
+        return [(_("Policy"), _("people judge every pair")), *_describe_limit(given)]
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:
         rows = [
@@ -34,7 +34,7 @@ def asked(filling: Filling) -> list[tuple[str, str]]:
         seats = [debaters, campaign.voters, Protocol.of(campaign.protocol).filter]
         versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats for key in keys])
         names = dict(versions.values_list("pk", "name"))
-        debating, voting, dropping = (", ".join(numbered([names[key] for key in keys])) for keys in seats)
+        debating, voting, dropping = (", ".join(number_names([names[key] for key in keys])) for keys in seats)
         rows = [
             (_("Policy"), str(campaign.get_policy_display())),
             (_("Panel"), campaign.panel),
@@ -42,16 +42,16 @@ def asked(filling: Filling) -> list[tuple[str, str]]:
             (_("Judges"), voting),
             (_("Filter"), dropping),
         ]
-    return [row for row in rows if row[1]] + _first(given)
+    return [row for row in rows if row[1]] + _describe_limit(given)
 
 
-def _first(given: dict[str, Any]) -> list[tuple[str, str]]:
+def _describe_limit(given: dict[str, Any]) -> list[tuple[str, str]]:
     if not (first := given.get("first")):
         return []
     return [(_("Pairs"), _("the first %(first)s that could settle an order") % {"first": f"{first:,}"})]
 
 
-def steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
+def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
     """What became of the pool, step by step: (words, count, remark)."""
     rounds = [
         (_("agreed in round %(round)s of the debate") % {"round": one["round"]}, int(one["agreed"]), "")
@@ -77,14 +77,14 @@ def steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
     return [row for place, row in enumerate(rows) if row[1] or place < always or place >= len(rows) - 2]
 
 
-def table(funnel: dict[str, Any]) -> DownloadTable:
+def funnel_table(funnel: dict[str, Any]) -> DownloadTable:
     """The funnel to save."""
     header = (_("step"), _("pairs"))
-    rows = tuple((words, count) for words, count, _why in steps(funnel))
+    rows = tuple((words, count) for words, count, _why in funnel_steps(funnel))
     return DownloadTable("funnel", _("What became of the pool"), header, rows)
 
 
-def chart(funnel: dict[str, Any], filling: Filling) -> Chart:
+def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
     """The same as a flow from the pool to what is settled."""
     count = {
         "pool": funnel.get("pool", 0),
@@ -116,4 +116,4 @@ def chart(funnel: dict[str, Any], filling: Filling) -> Chart:
     links += [Link("asked", key, count[key]) for key in ("filtered", "labelled", "people", "failed", "pending")]
     links += [Link("people", key, count[key]) for key in ("settled", "open")]
     source = _("%(collection)s, filling %(number)s") % {"collection": filling.collection.name, "number": filling.pk}
-    return flow("funnel-flow", _("What became of the pool"), nodes, links, source=source)
+    return draw_flow("funnel-flow", _("What became of the pool"), nodes, links, source=source)

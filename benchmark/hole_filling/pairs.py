@@ -6,7 +6,7 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from corpus.importing.staging import copy, create, execute, plan_for_bulk, silent
+from corpus.importing.staging import copy_lines, create_temporary_table, execute_sql, ignore_progress, plan_for_bulk
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection, Label
 
@@ -21,12 +21,12 @@ def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> 
     Pairs of texts that are not current any more are left out. Call it inside a transaction.
     """
     plan_for_bulk()
-    create("filling_pool", "place int, query_id bigint, document_id bigint")
-    copy("filling_pool", _lines(queries, documents), "pairs", silent)
-    execute("ANALYZE filling_pool")
+    create_temporary_table("filling_pool", "place int, query_id bigint, document_id bigint")
+    copy_lines("filling_pool", _copy_lines(queries, documents), "pairs", ignore_progress)
+    execute_sql("ANALYZE filling_pool")
     here = "p.query_id = s.query_id AND p.document_id = s.document_id"
-    execute(f"UPDATE corpus_pair p SET is_candidate = true FROM filling_pool s WHERE {here} AND NOT p.is_candidate")
-    execute(
+    execute_sql(f"UPDATE corpus_pair p SET is_candidate = true FROM filling_pool s WHERE {here} AND NOT p.is_candidate")
+    execute_sql(
         f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, is_candidate, uncertainty)
             SELECT %(c)s, s.query_id, s.document_id, true, 0 FROM filling_pool s
             JOIN corpus_query q ON q.id = s.query_id AND q.is_current AND q.collection_id = %(c)s
@@ -43,7 +43,7 @@ def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> 
         return [pair for (pair,) in cursor.fetchall()]
 
 
-def _lines(queries: Integers, documents: Integers) -> Iterator[str]:
+def _copy_lines(queries: Integers, documents: Integers) -> Iterator[str]:
     for place, (query, document) in enumerate(zip(queries.tolist(), documents.tolist(), strict=True)):
         yield f"{place}\t{query}\t{document}\n"
 

@@ -11,7 +11,7 @@ from corpus.models import Collection, Item
 
 FIRST = -2.0
 """Below every priority of the usual orders (-1 and more): items in the order of what they could settle begin here, and
-keep it when the collection's order changes (corpus.collections.task_order.reprioritise)."""
+keep it when the collection's order changes (corpus.collections.task_order.reprioritise_tasks)."""
 
 _HOLES = """
 holes AS MATERIALIZED (
@@ -40,7 +40,7 @@ WHERE pair_id = ANY(%(pairs)s) AND reason = 'hole' AND state = 'open' AND taken 
 
 
 @transaction.atomic
-def ask(collection: Collection, pairs: Sequence[int], *, in_order: bool = False) -> int:
+def open_tasks(collection: Collection, pairs: Sequence[int], *, in_order: bool = False) -> int:
     """Open an item for each pair that does not wait for people yet; how many.
 
     They come by the collection's order; with `in_order` before everything else, in the order given, and what waits
@@ -58,12 +58,12 @@ def ask(collection: Collection, pairs: Sequence[int], *, in_order: bool = False)
             cursor.execute(HURRY, values)
         cursor.execute(OPEN, values)
         opened = int(cursor.rowcount)
-    table_statistics.grown(opened, Item)
+    table_statistics.renew_statistics(opened, Item)
     forget_watermarks(collection)
     return opened
 
 
-def withdraw(pairs: Sequence[int]) -> int:
+def withdraw_tasks(pairs: Sequence[int]) -> int:
     """Take back the holes among these that nobody has taken up; how many."""
     with connection.cursor() as cursor:
         cursor.execute(WITHDRAW, {"pairs": list(pairs)})

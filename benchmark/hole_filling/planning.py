@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from benchmark import qrels
 from benchmark.hole_filling.pairs import known_to_people
-from benchmark.measures.pooling import JudgmentPool, pool
+from benchmark.measures.pooling import JudgmentPool, pool_rankings
 from benchmark.models import Qrels, Run
 from benchmark.runs import rankings
 from corpus.errors import BadInput
@@ -37,13 +37,15 @@ class Preview:
     """Of the candidates: people labelled them, so nobody is asked again."""
 
 
-def configuration(policy: str | None, panel: str | None, filters: Sequence[str] = ()) -> Configuration | None:
+def judging_configuration(policy: str | None, panel: str | None, filters: Sequence[str] = ()) -> Configuration | None:
     """Who judges; None where people judge every pair. Raises BadInput."""
     if policy == PEOPLE:
         if panel or filters:
             raise BadInput(_("policy people asks no judge: leave panel and filter out"))
         return None
-    return configurations.configuration(panel=panel, policy=policy, options=CampaignOptions(filter=tuple(filters)))
+    return configurations.build_configuration(
+        panel=panel, policy=policy, options=CampaignOptions(filter=tuple(filters))
+    )
 
 
 def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> JudgmentPool:
@@ -57,10 +59,10 @@ def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qre
         raise BadInput(_("these qrels are not of this collection"))
     if not 1 <= depth <= DEEPEST:
         raise BadInput(_("depth %(depth)s: give a number from 1 to %(most)s") % {"depth": depth, "most": DEEPEST})
-    return pool(rankings.load([run.pk for run in runs], depth), depth, qrels.load(before))
+    return pool_rankings(rankings.load([run.pk for run in runs], depth), depth, qrels.load(before))
 
 
-def preview(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> Preview:
+def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> Preview:
     """What a filling would begin with. Reads only. Raises BadInput."""
     found = pool_of(collection, runs, depth, before)
     queries, documents = found.candidates
@@ -73,7 +75,7 @@ def preview(collection: Collection, runs: Sequence[Run], depth: int, before: Qre
     )
 
 
-def estimate(
+def estimate_cost(
     collection: Collection,
     runs: Sequence[Run],
     depth: int,
@@ -87,26 +89,26 @@ def estimate(
 
     `most`: of so many pairs at most.
     """
-    wanted = configuration(policy, panel, filters)
+    wanted = judging_configuration(policy, panel, filters)
     queries, documents = pool_of(collection, runs, depth, before).candidates
     if wanted is None or not len(queries):
         return None
     left = len(queries) - known_to_people(collection, queries, documents)
-    left -= _judged(collection, wanted, queries, documents)
+    left -= _count_judged(collection, wanted, queries, documents)
     left = left if most is None else min(left, most)
     if left <= 0:
         return None
     at = np.unique(np.linspace(0, len(queries) - 1, forecasts.SAMPLE).astype(int))
     texts = Query.objects.in_bulk(queries[at].tolist()), Document.objects.in_bulk(documents[at].tolist())
     shown = [
-        forecasts.shown(collection, texts[0][query], texts[1][document])
+        forecasts.pair_inputs(collection, texts[0][query], texts[1][document])
         for query, document in zip(queries[at].tolist(), documents[at].tolist(), strict=True)
         if query in texts[0] and document in texts[1]
     ]
-    return forecasts.expected(wanted, left, shown)
+    return forecasts.estimate_pairs(wanted, left, shown)
 
 
-def _judged(
+def _count_judged(
     collection: Collection, wanted: Configuration, queries: NDArray[np.int64], documents: NDArray[np.int64]
 ) -> int:
     """How many of the pairs have their outcome from this configuration, in whatever campaign."""

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 
 from benchmark import qrels
-from benchmark.bounds import assess
+from benchmark.bounds import compute_bounds
 from benchmark.hole_filling.planning import PEOPLE
-from benchmark.hole_filling.starting import start
+from benchmark.hole_filling.starting import start_filling
 from benchmark.models import Filling, Qrels, Run
 from benchmark.report import reports
 from benchmark.runs import rankings
@@ -16,7 +16,7 @@ from corpus.models import Collection
 from jobs.models import JobState
 
 
-def send(
+def send_pairs(
     *,
     collection: Collection,
     runs: Sequence[Run],
@@ -37,10 +37,10 @@ def send(
     """
     if first < 1:
         raise BadInput(_("%(first)s pairs: give a number from 1") % {"first": first})
-    pairs = informative(collection, runs, before, k)[:first]
+    pairs = informative_pairs(collection, runs, before, k)[:first]
     if not pairs:
         raise BadInput(_("the order of these runs is settled: no unjudged pair of their pool could turn it"))
-    return start(
+    return start_filling(
         collection=collection,
         runs=runs,
         depth=k,
@@ -56,11 +56,11 @@ def send(
     )
 
 
-def informative(collection: Collection, runs: Sequence[Run], before: Qrels, k: int) -> list[tuple[int, int]]:
+def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels, k: int) -> list[tuple[int, int]]:
     """Query and document of each pair, from the report that is there already, else computed now."""
-    report = reports.current(collection, before, before, runs, k)
+    report = reports.find_report(collection, before, before, runs, k)
     if report is not None and report.state == JobState.READY and report.result:
         return [(query, document) for query, document, _value in report.result["safety"]["first"]]
     loaded = rankings.load([run.pk for run in runs], k)
-    found = assess(loaded, qrels.load(before), collection.grades, k)
+    found = compute_bounds(loaded, qrels.load(before), collection.grades, k)
     return [(one.query, one.document) for one in found.first]

@@ -6,7 +6,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from benchmark.hole_filling import people, version
-from benchmark.hole_filling.funnel import Funnel, progress
+from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.models import Filling, Qrels
 from corpus.errors import BadInput
 from judges.campaigns import lifecycle
@@ -27,26 +27,26 @@ RETURNING id
 """
 
 
-def look(filling: Filling) -> Funnel:
+def current_funnel(filling: Filling) -> Funnel:
     """The funnel for a page: counted now, or for a large filling as a worker counted it last. Reads only."""
     last = Funnel.of(filling)
-    return progress(filling) if last.candidates <= LIVE and filling.state in UNFINISHED else last
+    return compute_funnel(filling) if last.candidates <= LIVE and filling.state in UNFINISHED else last
 
 
-def advance(filling: Filling) -> Filling:
+def advance_filling(filling: Filling) -> Filling:
     """Store how far it is, and make the filled version once all is settled. Safe to call at any time, by anybody."""
     if filling.state not in UNFINISHED:
         return filling
-    filling = stored(filling)
+    filling = store_funnel(filling)
     if Funnel.of(filling).is_done:
-        finish(filling, filling.made_by)
+        finish_filling(filling, filling.made_by)
         filling.refresh_from_db()
     return filling
 
 
-def stored(filling: Filling) -> Filling:
+def store_funnel(filling: Filling) -> Filling:
     """With the funnel of now, and the state that it says."""
-    funnel = progress(filling)
+    funnel = compute_funnel(filling)
     waits_for_people = not funnel.pending and not _is_judging(filling)
     filling.state = State.PEOPLE if waits_for_people else State.JUDGING
     filling.funnel = funnel.document
@@ -61,7 +61,7 @@ def _is_judging(filling: Filling) -> bool:
 
 
 @transaction.atomic
-def finish(filling: Filling, by: str = "") -> Qrels:
+def finish_filling(filling: Filling, by: str = "") -> Qrels:
     """The filled version of what is settled now; a second call returns the same. Raises BadInput when nothing is.
 
     Judges and people who still have pairs of it go on: what they say enters the next filling.
@@ -72,10 +72,10 @@ def finish(filling: Filling, by: str = "") -> Qrels:
         return locked.after
     if locked.state == State.CANCELLED:
         raise BadInput(_("this filling is cancelled: start it again"))
-    funnel = progress(locked)
+    funnel = compute_funnel(locked)
     if not funnel.settled:
         raise BadInput(_("nothing is settled yet: there is nothing to fill with"))
-    locked.after = version.make(locked, by)
+    locked.after = version.make_version(locked, by)
     locked.state, locked.funnel, locked.ended_at, locked.error = State.FILLED, funnel.document, timezone.now(), ""
     locked.save(update_fields=["after", "state", "funnel", "ended_at", "error"])
     return locked.after
@@ -84,7 +84,7 @@ def finish(filling: Filling, by: str = "") -> Qrels:
 def ask_to_finish(filling: Filling, by: str = "") -> None:
     """For a page: a small one is finished now, a large one by a worker. Safe to call twice. Raises BadInput."""
     if Funnel.of(filling).candidates <= LIVE:
-        finish(filling, by)
+        finish_filling(filling, by)
         return
     wish = {"state": State.FINISHING, "error": "", "options": {**filling.options, "finished_by": by}}
     if not Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED).update(**wish):
@@ -93,7 +93,7 @@ def ask_to_finish(filling: Filling, by: str = "") -> None:
             raise BadInput(_("this filling is %(state)s") % {"state": filling.get_state_display()})
 
 
-def finish_waiting(key: int) -> bool:
+def finish_requested(key: int) -> bool:
     """Make the filled version that was asked for, unless another worker does; whether that was done here.
 
     What fails goes on being judged and says why. Killed on the way: nothing is stored, and the next worker begins anew.
@@ -104,7 +104,7 @@ def finish_waiting(key: int) -> bool:
             filling = rows.filter(pk=key, state=State.FINISHING).first()
             if filling is None:
                 return False
-            finish(filling, filling.options.get("finished_by", ""))
+            finish_filling(filling, filling.options.get("finished_by", ""))
     except BadInput as error:
         _go_on(key, f"the filled version was not made: {error}")
     except Exception as error:
@@ -118,7 +118,7 @@ def _go_on(key: int, why: str) -> None:
 
 
 @transaction.atomic
-def cancel(filling: Filling) -> None:
+def cancel_filling(filling: Filling) -> None:
     """Ask nobody any more: its campaign is cancelled, and holes that nobody has taken up are withdrawn.
 
     What was said stays, and counts when it is started again. Raises BadInput for one that is over.
@@ -129,7 +129,7 @@ def cancel(filling: Filling) -> None:
     filling.refresh_from_db()
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:
-        people.withdraw(filling.pairs)
+        people.withdraw_tasks(filling.pairs)
     elif campaign.scope == scope_of(filling) and campaign.state in (*lifecycle.UNFINISHED, Campaign.State.PAUSED):
         lifecycle.cancel(campaign=campaign)
 
@@ -139,15 +139,15 @@ def scope_of(filling: Filling) -> str:
     return f"filling {filling.pk}"
 
 
-def due() -> list[Filling]:
+def due_fillings() -> list[Filling]:
     """Fillings that nobody looked at for a while, which is longer where there is more to count."""
     with connection.cursor() as cursor:
         cursor.execute(DUE, {"least": LOOK_S, "pace": PAIRS_A_SECOND})
         keys = [key for (key,) in cursor.fetchall()]
-    return list(unfinished().filter(pk__in=keys))
+    return list(unfinished_fillings().filter(pk__in=keys))
 
 
-def unfinished() -> QuerySet[Filling, Filling]:
+def unfinished_fillings() -> QuerySet[Filling, Filling]:
     """Fillings that wait for judges or people, oldest first."""
     rows = Filling.objects.filter(state__in=UNFINISHED).select_related("collection").defer("pairs")
     return rows.order_by("pk")

@@ -16,10 +16,10 @@ from django.utils.translation import gettext as _
 
 from benchmark import qrels
 from benchmark.hole_filling import people, version
-from benchmark.hole_filling.funnel import Funnel, progress
+from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.pairs import Integers, pairs_of, without_final
-from benchmark.hole_filling.planning import configuration, pool_of
-from benchmark.hole_filling.stages import UNFINISHED, scope_of, stored
+from benchmark.hole_filling.planning import judging_configuration, pool_of
+from benchmark.hole_filling.stages import UNFINISHED, scope_of, store_funnel
 from benchmark.models import Filling, Qrels, Run
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -49,7 +49,7 @@ class _Wish:
     """Its failed pairs are judged again."""
 
 
-def start(
+def start_filling(
     *,
     collection: Collection,
     runs: Sequence[Run],
@@ -73,7 +73,7 @@ def start(
     one. The same call again goes on with the unfinished filling, with new limits, and with `retry` judges its failed
     pairs again; a filled one of which nothing changed since is returned as it is. Raises BadInput.
     """
-    wanted = configuration(policy, panel, filters)
+    wanted = judging_configuration(policy, panel, filters)
     policy = policy if wanted is None else wanted.policy
     if wanted is not None:
         lifecycle.check_budget(collection, wanted, budget, max_calls, None)
@@ -81,16 +81,16 @@ def start(
     first = None if pairs is None else len(pairs)
     options = {"policy": policy, "panel": panel or "", "filters": list(filters), "first": first, **limits}
     with transaction.atomic():
-        before = before or qrels.original(collection, by)
+        before = before or qrels.original_version(collection, by)
         Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
         wish = _Wish(collection, runs, depth, before, wanted, options, by, retry)
-        queries, documents, begun = _candidates(wish, pairs)
+        queries, documents, begun = _unjudged_pairs(wish, pairs)
         if later and len(queries) > AT_ONCE:
-            return _waiting(wish, begun)
-        return _begin(wish, queries, documents, begun)
+            return _find_or_queue(wish, begun)
+        return _begin_filling(wish, queries, documents, begun)
 
 
-def _candidates(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integers, Funnel]:
+def _unjudged_pairs(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integers, Funnel]:
     """The unjudged pairs of the pool, or those chosen from it, and the funnel before anybody is asked."""
     pool = pool_of(wish.collection, wish.runs, wish.depth, wish.before)
     queries, documents = pool.candidates
@@ -106,16 +106,16 @@ def _candidates(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integers, F
     return queries, documents, Funnel.begun(len(pool), int(pool.is_judged.sum()), len(queries), known=0)
 
 
-def _waiting(wish: _Wish, begun: Funnel) -> Filling:
+def _find_or_queue(wish: _Wish, begun: Funnel) -> Filling:
     """A filling that a worker prepares; the one that waits already where it is the same."""
     equal = {"collection": wish.collection, "depth": wish.depth, "before": wish.before, "options": wish.options}
     for filling in Filling.objects.filter(state=State.PREPARING, **equal).defer("pairs"):
-        if _has(filling, wish.runs):
+        if _has_runs(filling, wish.runs):
             return filling
-    return _create(wish, state=State.PREPARING, funnel=begun.document)
+    return _create_filling(wish, state=State.PREPARING, funnel=begun.document)
 
 
-def _create(wish: _Wish, **values: Any) -> Filling:
+def _create_filling(wish: _Wish, **values: Any) -> Filling:
     filling = Filling.objects.create(
         collection=wish.collection,
         depth=wish.depth,
@@ -128,28 +128,30 @@ def _create(wish: _Wish, **values: Any) -> Filling:
     return filling
 
 
-def _begin(wish: _Wish, queries: Integers, documents: Integers, begun: Funnel, own: Filling | None = None) -> Filling:
+def _begin_filling(
+    wish: _Wish, queries: Integers, documents: Integers, begun: Funnel, own: Filling | None = None
+) -> Filling:
     """Write the pairs and ask. `own`: the filling that waited for it."""
     ids = pairs_of(wish.collection, queries, documents)
-    if own is None and (same := _same(wish, ids)) is not None:
+    if own is None and (same := _find_same(wish, ids)) is not None:
         own = same
     if own is not None and own.state in (State.FILLED, State.FINISHING):
         return own
     asked = without_final(ids)
     if own is None:
-        own = _create(wish)
+        own = _create_filling(wish)
     if own.state == State.PREPARING or not own.pairs:
         funnel = replace(begun, candidates=len(ids), known=len(ids) - len(asked))
         own.pairs, own.state, own.funnel, own.error = ids, State.JUDGING, funnel.document, ""
         own.save(update_fields=["pairs", "state", "funnel", "error"])
-    _ask(wish, own, asked)
-    return stored(own)
+    _ask_judges(wish, own, asked)
+    return store_funnel(own)
 
 
-def _ask(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
+def _ask_judges(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
     """Judges in a campaign over exactly these pairs, or people about each."""
     if wish.wanted is None:
-        people.ask(wish.collection, asked, in_order=wish.options["first"] is not None)
+        people.open_tasks(wish.collection, asked, in_order=wish.options["first"] is not None)
         return
     started = lifecycle.start_or_join(
         collection=wish.collection,
@@ -166,7 +168,7 @@ def _ask(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
     filling.save(update_fields=["campaign"])
 
 
-def _same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
+def _find_same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
     """The newest filling of the same pairs by the same policy that goes on, or that is filled and up to date."""
     found = Filling.objects.filter(collection=wish.collection, depth=wish.depth, before=wish.before)
     found = found.filter(state__in=(*UNFINISHED, State.FINISHING, State.FILLED))
@@ -176,18 +178,18 @@ def _same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
         known = [one.pk for one in lifecycle.same_configuration(wish.collection, wish.wanted)]
         found = found.filter(campaign__in=known)
     for filling in found.select_related("collection", "before", "after").order_by("-pk"):
-        if _has(filling, wish.runs) and filling.pairs == list(ids):
+        if _has_runs(filling, wish.runs) and filling.pairs == list(ids):
             if filling.state != State.FILLED:
                 return filling
-            return filling if progress(filling).is_done and version.is_current(filling) else None
+            return filling if compute_funnel(filling).is_done and version.is_current(filling) else None
     return None
 
 
-def _has(filling: Filling, runs: Sequence[Run]) -> bool:
+def _has_runs(filling: Filling, runs: Sequence[Run]) -> bool:
     return set(filling.runs.values_list("pk", flat=True)) == {run.pk for run in runs}
 
 
-def prepare(key: int) -> bool:
+def prepare_filling(key: int) -> bool:
     """Write the pairs of a filling that waits for it, unless somebody does; whether it was done here.
 
     What cannot be started any more is cancelled and says why. Anything else is tried again; its page says what it was.
@@ -199,10 +201,10 @@ def prepare(key: int) -> bool:
             if filling is None:
                 return False
             given = filling.options
-            wanted = configuration(given["policy"], given["panel"] or None, given["filters"])
+            wanted = judging_configuration(given["policy"], given["panel"] or None, given["filters"])
             runs = list(filling.runs.order_by("pk"))
             wish = _Wish(filling.collection, runs, filling.depth, filling.before, wanted, given, filling.made_by)
-            _begin(wish, *_candidates(wish, None), own=filling)
+            _begin_filling(wish, *_unjudged_pairs(wish, None), own=filling)
     except BadInput as error:
         over = {"state": State.CANCELLED, "error": str(error), "ended_at": timezone.now()}
         Filling.objects.filter(pk=key, state=State.PREPARING).update(**over)

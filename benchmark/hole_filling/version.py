@@ -8,7 +8,7 @@ from benchmark.models import Filling, Qrels
 from benchmark.qrels.reading import ReadQrel
 
 
-def filled(filling: Filling) -> dict[int, ReadQrel]:
+def filled_rows(filling: Filling) -> dict[int, ReadQrel]:
     """By query: the rows before, with what is settled now."""
     rows = qrels.load_rows(filling.before)
     added: dict[int, list[tuple[int, int, str]]] = {}
@@ -26,10 +26,10 @@ def filled(filling: Filling) -> dict[int, ReadQrel]:
 
 def is_current(filling: Filling) -> bool:
     """Whether its filled version is what would come of it now."""
-    return filling.after is not None and qrels.content_hash(filled(filling)) == filling.after.content_hash
+    return filling.after is not None and qrels.content_hash(filled_rows(filling)) == filling.after.content_hash
 
 
-def make(filling: Filling, by: str) -> Qrels:
+def make_version(filling: Filling, by: str) -> Qrels:
     """A version of its own for each filling."""
-    kind, rows = Qrels.Kind.FILLED, filled(filling)
-    return qrels.store(filling.collection, kind, rows, parent=filling.before, by=by, once=False)
+    kind, rows = Qrels.Kind.FILLED, filled_rows(filling)
+    return qrels.store_version(filling.collection, kind, rows, parent=filling.before, by=by, once=False)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from benchmark import hole_filling as services
 from benchmark import qrels
-from benchmark.forms import PEOPLE, FillForm
+from benchmark.forms import PEOPLE, HoleFillingForm
 from benchmark.hole_filling import page as pages
 from benchmark.hole_filling import waiting
 from benchmark.models import Filling
@@ -19,7 +19,7 @@ from benchmark.report import tables
 from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
-from corpus.collections.audit_log import record
+from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 
 SHOWN = 30
@@ -29,7 +29,7 @@ SHOWN = 30
 @require_http_methods(["GET", "POST"])
 def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """All fillings and the form of a new one; then what it will come to; started when that was confirmed."""
-    form = FillForm(
+    form = HoleFillingForm(
         request.POST if request.method == "POST" else None,
         collection=scope.collection,
         runs=chosen.runs_of(scope.collection),
@@ -37,30 +37,32 @@ def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     )
     if request.method == "POST" and form.is_valid():
         try:
-            return _start(scope, form) if "confirm" in request.POST else _ask(request, scope, form)
+            return (
+                _start_filling(scope, form) if "confirm" in request.POST else _render_confirmation(request, scope, form)
+            )
         except BadInput as error:
             form.add_error(None, str(error))
     rows = Filling.objects.filter(collection=scope.collection).select_related("before", "after")
     rows = rows.defer("pairs").order_by("-pk")
-    if "table" in request.GET and (file := download(request, [], [tables.fillings(rows)])) is not None:
+    if "table" in request.GET and (file := download(request, [], [tables.fillings_table(rows)])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "form": form, "fillings": rows[:SHOWN]}
     return render(request, "benchmark/fillings.html", context, status=422 if form.is_bound else 200)
 
 
-def _ask(request: HttpRequest, scope: AccessScope, form: FillForm) -> HttpResponse:
+def _render_confirmation(request: HttpRequest, scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
     given = form.cleaned_data
     policy: dict[str, Any] = form.asked()
-    before = form.version() or qrels.original(scope.collection, by=scope.user.username)
+    before = form.version() or qrels.original_version(scope.collection, by=scope.user.username)
     where = (scope.collection, form.chosen(), given["k"], before)
     estimate = None
     if given["policy"] != PEOPLE:
-        estimate = services.estimate(*where, policy["policy"], policy["panel"], policy["filters"])
+        estimate = services.estimate_cost(*where, policy["policy"], policy["panel"], policy["filters"])
     context = {
         "scope": scope,
         "section": "benchmark",
         "form": form,
-        "preview": services.preview(*where),
+        "preview": services.preview_filling(*where),
         "estimate": estimate,
         "people": given["policy"] == PEOPLE,
         "filters": policy["filters"],
@@ -69,10 +71,10 @@ def _ask(request: HttpRequest, scope: AccessScope, form: FillForm) -> HttpRespon
     return render(request, "benchmark/fill_confirm.html", context)
 
 
-def _start(scope: AccessScope, form: FillForm) -> HttpResponse:
+def _start_filling(scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
     given = form.cleaned_data
     with transaction.atomic():
-        found = services.start(
+        found = services.start_filling(
             collection=scope.collection,
             runs=form.chosen(),
             depth=given["k"],
@@ -81,7 +83,7 @@ def _start(scope: AccessScope, form: FillForm) -> HttpResponse:
             later=True,
             **form.asked(),
         )
-        record(scope, "filling.started", filling=found.pk, policy=given["policy"], pairs=found.funnel["candidates"])
+        record_act(scope, "filling.started", filling=found.pk, policy=given["policy"], pairs=found.funnel["candidates"])
     return redirect("filling", scope.collection.name, found.pk)
 
 
@@ -91,8 +93,8 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
     """One filling: its funnel, who is waited for, and what came of it. HTMX asks for news."""
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs")
     found = get_object_or_404(rows, pk=filling, collection=scope.collection)
-    funnel = services.look(found).document
-    chart, table = pages.chart(funnel, found), pages.table(funnel)
+    funnel = services.current_funnel(found).document
+    chart, table = pages.funnel_chart(funnel, found), pages.funnel_table(funnel)
     if (file := download(request, [chart], [table])) is not None:
         return file
     context = {
@@ -100,10 +102,10 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
         "section": "benchmark",
         "filling": found,
         "funnel": funnel,
-        "asked": pages.asked(found),
-        "steps": pages.steps(funnel),
+        "asked": pages.describe_judges(found),
+        "steps": pages.funnel_steps(funnel),
         "chart": chart,
-        "unattended": waiting.unattended(found),
+        "unattended": waiting.is_unattended(found),
     }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_filling.html", context, status=286 if found.is_over else 200)
@@ -113,7 +115,7 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
 
 @action("admin")
 @require_POST
-def control(request: HttpRequest, scope: AccessScope, filling: int, act: str) -> HttpResponse:
+def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act: str) -> HttpResponse:
     """finish with what is settled by now (a large one by a worker), or cancel."""
     found = get_object_or_404(Filling.objects.defer("pairs"), pk=filling, collection=scope.collection)
     if act not in ("finish", "cancel"):
@@ -123,8 +125,8 @@ def control(request: HttpRequest, scope: AccessScope, filling: int, act: str) ->
             if act == "finish":
                 services.ask_to_finish(found, by=scope.user.username)
             else:
-                services.cancel(found)
-            record(scope, "filling.ended", filling=found.pk, what=act)
+                services.cancel_filling(found)
+            record_act(scope, "filling.ended", filling=found.pk, what=act)
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     return redirect("filling", scope.collection.name, found.pk)

@@ -13,7 +13,7 @@ PATIENCE_S = 8.0
 """A worker that is starting takes as long until it is heard of."""
 
 
-def unattended(*followed: LeasedJob | Filling | None) -> bool:
+def is_unattended(*followed: LeasedJob | Filling | None) -> bool:
     """One of these needs a worker, for some seconds already, and none serves this instance."""
     old = timezone.now() - timedelta(seconds=PATIENCE_S)
     waiting = any(one is not None and one.created_at < old and _needs_worker(one) for one in followed)

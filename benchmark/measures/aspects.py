@@ -12,8 +12,8 @@ from math import log2
 
 import numpy as np
 
-from benchmark.measures.rankings import Run, ranked
-from corpus.aspects.entries import weights
+from benchmark.measures.rankings import Run, rank_documents
+from corpus.aspects.entries import importance_weights
 from corpus.aspects.files import AspectRow, by_query
 from corpus.errors import BadInput
 
@@ -55,7 +55,7 @@ class AspectResult:
     per_query: dict[str, dict[str, float]]
 
 
-def sought(rows: Sequence[AspectRow]) -> dict[str, Sought]:
+def sought_aspects(rows: Sequence[AspectRow]) -> dict[str, Sought]:
     """The aspects file by query. Importances become weights that add up to 1 in each query."""
     found = {}
     for query, aspects in by_query(list(rows)):
@@ -64,7 +64,7 @@ def sought(rows: Sequence[AspectRow]) -> dict[str, Sought]:
             for document in row.documents:
                 supports.setdefault(document, set()).add(place)
         frozen = {document: frozenset(places) for document, places in supports.items()}
-        found[query] = Sought(weights([row.importance for row in aspects]), frozen)
+        found[query] = Sought(importance_weights([row.importance for row in aspects]), frozen)
     return found
 
 
@@ -76,14 +76,14 @@ def is_aspect_measure(name: str) -> bool:
 def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) -> AspectResult:
     """Every named measure and its `-one` form on every query of the file."""
     wanted = list(dict.fromkeys(form for name in names for form in (name, _as_one(name))))
-    queries = sought(rows)
+    queries = sought_aspects(rows)
     if not any(one.supports for one in queries.values()):
         raise BadInput("no aspect of the file has a document: there is nothing to measure")
     per_query: dict[str, dict[str, float]] = {name: {} for name in wanted}
     for query, whole in queries.items():
-        ranking, single = ranked(run.get(query, {})), whole.one()
+        ranking, single = rank_documents(run.get(query, {})), whole.one()
         for name in wanted:
-            measure, cut, one = _parsed(name)
+            measure, cut, one = _parse_measure(name)
             per_query[name][query] = measure(ranking, single if one else whole, cut)
     means = {name: float(np.mean(list(values.values()))) for name, values in per_query.items()}
     return AspectResult(len(queries), sorted(query for query in queries if not run.get(query)), means, per_query)
@@ -93,13 +93,13 @@ def alpha_ndcg(
     ranking: Sequence[str], aspects: Sought, cut: int, *, alpha: float = ALPHA, best: float | None = None
 ) -> float:
     """Equations 3 to 5; 0 where no document supports an aspect. `best`: the `ideal`, where it is known already."""
-    best = ideal(aspects, cut, alpha) if best is None else best
-    return _discounted(ranking[:cut], aspects, alpha) / best if best else 0.0
+    best = ideal_alpha_dcg(aspects, cut, alpha) if best is None else best
+    return _alpha_dcg(ranking[:cut], aspects, alpha) / best if best else 0.0
 
 
-def ideal(aspects: Sought, cut: int, alpha: float = ALPHA) -> float:
+def ideal_alpha_dcg(aspects: Sought, cut: int, alpha: float = ALPHA) -> float:
     """Equation 5's denominator, found greedily over the documents that support an aspect."""
-    return _discounted(_greedy(aspects, cut, alpha), aspects, alpha)
+    return _alpha_dcg(_greedy_ranking(aspects, cut, alpha), aspects, alpha)
 
 
 def a_recall(ranking: Sequence[str], aspects: Sought, cut: int) -> float:
@@ -112,7 +112,7 @@ Measure = Callable[[Sequence[str], Sought, int], float]
 MEASURES: dict[str, Measure] = {"alpha-nDCG": alpha_ndcg, "A-Recall": a_recall}
 
 
-def _parsed(name: str) -> tuple[Measure, int, bool]:
+def _parse_measure(name: str) -> tuple[Measure, int, bool]:
     found = _NAME.fullmatch(name)
     if found is None:
         raise BadInput(f"{name!r} is no measure of aspects: alpha-nDCG@k and A-Recall@k are")
@@ -124,12 +124,12 @@ def _as_one(name: str) -> str:
     return name if base.endswith(ONE) else f"{base}{ONE}@{cut}"
 
 
-def _gain(document: str, aspects: Sought, seen: Sequence[int], alpha: float) -> float:
+def _novelty_gain(document: str, aspects: Sought, seen: Sequence[int], alpha: float) -> float:
     """Equation 3: each aspect's weight, less for every document before that had it."""
     return sum(aspects.weights[place] * (1 - alpha) ** seen[place] for place in aspects.supports.get(document, ()))
 
 
-def _discounted(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
+def _alpha_dcg(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
     """Equation 4; a document that was there before gains nothing."""
     seen = [0] * len(aspects.weights)
     gone: set[str] = set()
@@ -138,18 +138,18 @@ def _discounted(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
         if document in gone:  # it keeps its rank, and says nothing new
             continue
         gone.add(document)
-        total += _gain(document, aspects, seen, alpha) / log2(rank + 1)
+        total += _novelty_gain(document, aspects, seen, alpha) / log2(rank + 1)
         for place in aspects.supports.get(document, ()):
             seen[place] += 1
     return total
 
 
-def _greedy(aspects: Sought, cut: int, alpha: float) -> list[str]:
+def _greedy_ranking(aspects: Sought, cut: int, alpha: float) -> list[str]:
     """At each rank the document with the largest gain, of equals the last by id: as ties are broken everywhere."""
     left, seen = sorted(aspects.supports, reverse=True), [0] * len(aspects.weights)
     chosen: list[str] = []
     while left and len(chosen) < cut:
-        gains = [_gain(document, aspects, seen, alpha) for document in left]
+        gains = [_novelty_gain(document, aspects, seen, alpha) for document in left]
         most = max(gains) - NEAR
         best = left.pop(next(place for place, gain in enumerate(gains) if gain >= most))
         chosen.append(best)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.measures.rankings import Qrels, Run, ranked
+from benchmark.measures.rankings import Qrels, Run, rank_documents
 from corpus.errors import BadInput
 
 Changed = Mapping[str, Set[str]]
@@ -41,7 +41,7 @@ def became_irrelevant(original: Qrels, changed: Qrels, relevant_from: int = 1) -
     return found
 
 
-def score(rank: int, new_rank: int) -> float:
+def rank_change_score(rank: int, new_rank: int) -> float:
     """Of one document, from -1 to 1; ranks from 1."""
     return new_rank / rank - 1 if rank >= new_rank else 1 - rank / new_rank
 
@@ -53,8 +53,10 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> Following:
         raise BadInput("no document became irrelevant: name those that the changed instruction leaves out")
     per_query = {}
     for query, documents in queries.items():
-        before, after = (_ranks(run.get(query, {})) for run in (original, changed))
-        per_query[query] = float(np.mean([score(_rank(before, one), _rank(after, one)) for one in sorted(documents)]))
+        before, after = (_ranks_by_document(run.get(query, {})) for run in (original, changed))
+        per_query[query] = float(
+            np.mean([rank_change_score(_rank_of(before, one), _rank_of(after, one)) for one in sorted(documents)])
+        )
     return Following(
         len(queries),
         sum(map(len, queries.values())),
@@ -64,11 +66,11 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> Following:
     )
 
 
-def _ranks(scores: Mapping[str, float]) -> dict[str, int]:
-    order: Sequence[str] = ranked(scores)
+def _ranks_by_document(scores: Mapping[str, float]) -> dict[str, int]:
+    order: Sequence[str] = rank_documents(scores)
     return {document: rank for rank, document in enumerate(order, 1)}
 
 
-def _rank(ranks: Mapping[str, int], document: str) -> int:
+def _rank_of(ranks: Mapping[str, int], document: str) -> int:
     """Missing: one behind the last."""
     return ranks.get(document, len(ranks) + 1)

@@ -16,7 +16,7 @@ def is_interpolated(measure: Any) -> bool:
     return str(getattr(measure, "NAME", "")) == "IPrec"
 
 
-def precision(measure: Any, grades: Mapping[str, int], scores: Mapping[str, float]) -> float:
+def interpolated_precision(measure: Any, grades: Mapping[str, int], scores: Mapping[str, float]) -> float:
     """The highest precision at any rank from the one where the recall is reached; 0 where it never is.
 
     `grades` and `scores` of one query by document; ties by document id, descending.

@@ -30,10 +30,10 @@ class JudgmentPool:
         return self.queries[~self.is_judged], self.documents[~self.is_judged]
 
 
-def pool(rankings: Rankings, depth: int, judged: Judged) -> JudgmentPool:
+def pool_rankings(rankings: Rankings, depth: int, judged: Judged) -> JudgmentPool:
     """The union of the best `depth` of every ranking."""
     tops = [(query, documents[:depth]) for of_run in rankings.values() for query, documents in of_run.items()]
-    queries, documents = _pairs(
+    queries, documents = _unique_pairs(
         np.repeat(np.array([query for query, _ in tops], dtype=np.int64), [len(top) for _, top in tops]),
         np.concatenate([np.empty(0, np.int64), *(top for _, top in tops)]),
     )
@@ -45,7 +45,7 @@ def pool(rankings: Rankings, depth: int, judged: Judged) -> JudgmentPool:
     return JudgmentPool(queries, documents, is_judged)
 
 
-def _pairs(queries: Integers, documents: Integers) -> tuple[Integers, Integers]:
+def _unique_pairs(queries: Integers, documents: Integers) -> tuple[Integers, Integers]:
     """Each pair once, by query and document: as one number each, which sorts ten times as fast as two columns."""
     names, documents = np.unique(documents, return_inverse=True)
     first, queries = np.unique(queries, return_inverse=True)

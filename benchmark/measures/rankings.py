@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from benchmark.measures.interpolated import is_interpolated, precision
+from benchmark.measures.interpolated import interpolated_precision, is_interpolated
 from benchmark.significance.paired import LEVEL, Tests
 from corpus.errors import BadInput
 
@@ -52,15 +52,15 @@ class Paired:
     test: str = "paired randomisation test over queries; 95% interval: the differences that it does not exclude"
 
 
-def parse(measures: str | Sequence[str]) -> dict[str, Any]:
+def parse_measures(measures: str | Sequence[str]) -> dict[str, Any]:
     """ir_measures' objects by the names as given. Raises BadInput for one that does not exist or cannot be computed."""
     names = measures.split() if isinstance(measures, str) else list(measures)
     if not names:
         raise BadInput('name at least one measure, such as --measures "nDCG@10 R@100"')
-    return {name: _parsed(name) for name in names}
+    return {name: _parse_measure(name) for name in names}
 
 
-def _parsed(name: str) -> Any:
+def _parse_measure(name: str) -> Any:
     """`Hit@k` is trec_eval's Success@k."""
     import ir_measures
 
@@ -72,7 +72,7 @@ def _parsed(name: str) -> Any:
         measure = ir_measures.parse_measure(_HIT.sub("Success", written))
         if "@" in written and measure.AT_PARAM in given:
             raise ValueError(f"{measure.AT_PARAM} is named twice")
-        measure = _checked(measure)
+        measure = _check_parameters(measure)
     except (ValueError, NameError, AssertionError, SyntaxError) as error:
         why = " ".join(str(error).split())
         raise BadInput(
@@ -88,7 +88,7 @@ def _parsed(name: str) -> Any:
     return measure
 
 
-def _checked(measure: Any) -> Any:
+def _check_parameters(measure: Any) -> Any:
     """The measure with numbers of the types that it wants. Raises ValueError or AssertionError for wrong ones."""
     for key, wanted in measure.SUPPORTED_PARAMS.items():
         if wanted.required and key not in measure.params:
@@ -107,12 +107,12 @@ def _checked(measure: Any) -> Any:
     return measure
 
 
-def evaluate(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> MeasureResult:
+def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> MeasureResult:
     """Every measure on every query of the qrels. Scores are compared as float32, as trec_eval does.
 
     Raises BadInput for measures that do not exist or that these qrels do not allow.
     """
-    wanted = parse(measures)
+    wanted = parse_measures(measures)
     if not qrels:
         raise BadInput("the qrels hold no query: there is nothing to measure")
     shared = {query: _by_rank(run[query]) for query in qrels if run.get(query)}
@@ -123,24 +123,24 @@ def evaluate(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> MeasureRe
     names: dict[Any, list[str]] = {}
     for name, measure in wanted.items():
         names.setdefault(measure, []).append(name)
-    for measure, query, value in _values(qrels, shared, list(names)) if shared else ():
+    for measure, query, value in _measure_queries(qrels, shared, list(names)) if shared else ():
         for name in names[measure]:
             per_query[name][query] = value
-    means = {name: _mean(wanted[name], list(values.values())) for name, values in per_query.items()}
+    means = {name: _aggregate_values(wanted[name], list(values.values())) for name, values in per_query.items()}
     return MeasureResult(len(qrels), sorted(set(qrels) - set(shared)), means, per_query)
 
 
-def ranked(scores: Mapping[str, float]) -> list[str]:
+def rank_documents(scores: Mapping[str, float]) -> list[str]:
     """Documents as trec_eval orders them: score as float32 descending, then id descending."""
     return sorted(sorted(scores, reverse=True), key=lambda document: -float(np.float32(scores[document])))
 
 
 def _by_rank(scores: Mapping[str, float]) -> dict[str, float]:
     """Scores without ties in trec_eval's order: each program behind ir_measures breaks ties in a way of its own."""
-    return {document: float(len(scores) - place) for place, document in enumerate(ranked(scores))}
+    return {document: float(len(scores) - place) for place, document in enumerate(rank_documents(scores))}
 
 
-def _values(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[tuple[Any, str, float]]:
+def _measure_queries(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[tuple[Any, str, float]]:
     """(measure, query, value) of every query of the run; of some measures no value, where it is 0."""
     import ir_measures
 
@@ -148,11 +148,11 @@ def _values(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[tuple[Any
     judged = {query: {document: grade for document, grade in kept[query].items() if grade >= 0} for query in run}
     for measure in wanted:
         if is_interpolated(measure):
-            yield from ((measure, query, precision(measure, judged[query], run[query])) for query in run)
+            yield from ((measure, query, interpolated_precision(measure, judged[query], run[query])) for query in run)
     left = [measure for measure in wanted if not is_interpolated(measure)]
     by_trec_eval = [measure for measure in left if ir_measures.pytrec_eval.supports(measure)]
     if by_trec_eval:  # it knows what a grade below 0 means; the others would take it for a judgment
-        for one in _calculated(by_trec_eval, kept, run):
+        for one in _run_ir_measures(by_trec_eval, kept, run):
             yield one.measure, one.query_id, float(one.value)
     others = [measure for measure in left if measure not in by_trec_eval]
     if not others:
@@ -164,11 +164,11 @@ def _values(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[tuple[Any
     number = {query: str(place) for place, query in enumerate(run, 1)}  # gdeval takes no other names of queries
     query_of = {place: query for query, place in number.items()}
     numbered = {number[query]: of for query, of in judged.items()}
-    for one in _calculated(others, numbered, {number[query]: of for query, of in run.items()}):
+    for one in _run_ir_measures(others, numbered, {number[query]: of for query, of in run.items()}):
         yield one.measure, query_of[one.query_id], float(one.value)
 
 
-def _calculated(measures: Sequence[Any], qrels: Qrels, run: Run) -> list[Any]:
+def _run_ir_measures(measures: Sequence[Any], qrels: Qrels, run: Run) -> list[Any]:
     """What ir_measures says. Raises BadInput where it fails, by whatever error."""
     import ir_measures
 
@@ -191,11 +191,11 @@ def is_count(measure: Any) -> bool:
     return bool(measure.NAME.startswith("Num"))
 
 
-def _mean(measure: Any, values: Sequence[float]) -> float:
+def _aggregate_values(measure: Any, values: Sequence[float]) -> float:
     return float(np.sum(values)) if is_count(measure) else float(np.mean(values))
 
 
-def compare(measure: str, one: Mapping[str, float], other: Mapping[str, float], *, seed: int = 0) -> Paired:
+def compare_runs(measure: str, one: Mapping[str, float], other: Mapping[str, float], *, seed: int = 0) -> Paired:
     """`one` minus `other` over the queries that both have. Raises BadInput when they share none."""
     shared = sorted(one.keys() & other.keys())
     if not shared:

@@ -1,25 +1,33 @@
 """Versions of a collection's qrels: the original, filled ones beside it, imported files, all labels (DESIGN 10)."""
 
-from benchmark.qrels.comparing import Diff, Difference, diff
+from benchmark.qrels.comparing import Diff, Difference, diff_versions
 from benchmark.qrels.importing import import_version
-from benchmark.qrels.reading import Grades, load, load_rows, named, write_trec
-from benchmark.qrels.versions import content_hash, is_stale, labels, latest, original, store, version_numbered
+from benchmark.qrels.reading import Grades, load, load_named, load_rows, write_trec
+from benchmark.qrels.versions import (
+    content_hash,
+    is_stale,
+    labels_version,
+    latest_version,
+    original_version,
+    store_version,
+    version_numbered,
+)
 
 __all__ = [
     "Diff",
     "Difference",
     "Grades",
     "content_hash",
-    "diff",
+    "diff_versions",
     "import_version",
     "is_stale",
-    "labels",
-    "latest",
+    "labels_version",
+    "latest_version",
     "load",
+    "load_named",
     "load_rows",
-    "named",
-    "original",
-    "store",
+    "original_version",
+    "store_version",
     "version_numbered",
     "write_trec",
 ]

@@ -84,7 +84,7 @@ class Diff:
         queries, documents = flat.queries[places].tolist(), flat.documents[places].tolist()
         asked = dict(Query.objects.filter(pk__in=set(queries)).values_list("pk", "external_id"))
         names = dict(Document.objects.filter(pk__in=set(documents)).values_list("pk", "external_id"))
-        origins = _origins(version, set(queries))
+        origins = _load_origins(version, set(queries))
         before = [None] * len(queries) if old is None else self.before.grades[old].tolist()
         after = [None] * len(queries) if new is None else self.after.grades[new].tolist()
         columns = zip(queries, documents, before, after, strict=True)
@@ -102,7 +102,7 @@ class Diff:
         ]
 
 
-def _origins(version: int, queries: set[int]) -> dict[tuple[int, int], str]:
+def _load_origins(version: int, queries: set[int]) -> dict[tuple[int, int], str]:
     rows = QrelsRow.objects.filter(qrels=version, query__in=queries).values_list("query_id", "documents", "origins")
     return {
         (query, document): origin
@@ -111,7 +111,7 @@ def _origins(version: int, queries: set[int]) -> dict[tuple[int, int], str]:
     }
 
 
-def flat(version: int) -> Flat:
+def load_flat(version: int) -> Flat:
     """A version by its primary key."""
     with connection.cursor() as cursor:
         cursor.execute(FLAT, [version])
@@ -123,8 +123,8 @@ def flat(version: int) -> Flat:
 
 
 @lru_cache(maxsize=4)
-def _diff(one: int, other: int) -> Diff:
-    before, after = flat(one), flat(other)
+def _compute_diff(one: int, other: int) -> Diff:
+    before, after = load_flat(one), load_flat(other)
     documents = np.unique(np.concatenate([before.documents, after.documents]))
     old, new = (
         part.queries * max(len(documents), 1) + np.searchsorted(documents, part.documents) for part in (before, after)
@@ -148,6 +148,6 @@ def _diff(one: int, other: int) -> Diff:
     )
 
 
-def diff(one: Qrels, other: Qrels) -> Diff:
+def diff_versions(one: Qrels, other: Qrels) -> Diff:
     """What the other version added, removed and changed. Versions do not change, so this process remembers some."""
-    return _diff(one.pk, other.pk)
+    return _compute_diff(one.pk, other.pk)

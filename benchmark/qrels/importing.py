@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmark.models import Qrels
 from benchmark.qrels.reading import ReadQrel
-from benchmark.qrels.versions import ORIGINAL, store
+from benchmark.qrels.versions import ORIGINAL, store_version
 from corpus.errors import BadInput
 from corpus.importing import grades as reading
 from corpus.importing.files import FileSource
@@ -22,15 +22,15 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
     first 20 lines and the total.
     """
     source = FileSource(path)
-    found = list(reading.grades(source, collection.grades))
+    found = list(reading.read_grades(source, collection.grades))
     if not found:
         raise BadInput(f"{path} holds no grade")
-    queries = _keys(Query, collection, {row.query for row in found})
-    documents = _keys(Document, collection, {row.document for row in found})
+    queries = _primary_keys(Query, collection, {row.query for row in found})
+    documents = _primary_keys(Document, collection, {row.document for row in found})
     bad: list[str] = []
     graded: dict[int, dict[int, int]] = {}
     for row in found:
-        problem = row.problem or _unknown(row, queries, documents)
+        problem = row.problem or _unknown_id(row, queries, documents)
         if not problem:
             of_query = graded.setdefault(queries[row.query], {})
             if documents[row.document] in of_query:
@@ -49,7 +49,7 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
         for query, of_query in graded.items()
     }
     rows = {query: row_of(of_query) for query, of_query in judged.items()}
-    return store(collection, Qrels.Kind.IMPORTED, rows, note=note or path.name, by=by, unjudged=unjudged)
+    return store_version(collection, Qrels.Kind.IMPORTED, rows, note=note or path.name, by=by, unjudged=unjudged)
 
 
 def row_of(graded: dict[int, int], origin: str = ORIGINAL) -> ReadQrel:
@@ -59,13 +59,13 @@ def row_of(graded: dict[int, int], origin: str = ORIGINAL) -> ReadQrel:
     return ReadQrel(np.array(keys, dtype=np.int64), grades, [origin] * len(keys))
 
 
-def _unknown(row: reading.GradeRow, queries: dict[str, int], documents: dict[str, int]) -> str:
+def _unknown_id(row: reading.GradeRow, queries: dict[str, int], documents: dict[str, int]) -> str:
     if row.query not in queries:
         return f'no query has the id "{row.query}"'
     return "" if row.document in documents else f'no document has the id "{row.document}"'
 
 
-def _keys(model: type[Query] | type[Document], collection: Collection, names: set[str]) -> dict[str, int]:
+def _primary_keys(model: type[Query] | type[Document], collection: Collection, names: set[str]) -> dict[str, int]:
     """Primary keys of the current rows by their ids."""
     rows = model._default_manager.filter(collection=collection, is_current=True, external_id__in=list(names))
     return dict(rows.values_list("external_id", "pk"))

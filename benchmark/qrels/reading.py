@@ -55,21 +55,21 @@ def load_rows(qrels: Qrels) -> dict[int, ReadQrel]:
         }
 
 
-def named(qrels: Qrels) -> dict[str, dict[str, int]]:
+def load_named(qrels: Qrels) -> dict[str, dict[str, int]]:
     """Query id -> document id -> grade, by the ids of files."""
     found: dict[str, dict[str, int]] = {}
-    for query, document, grade in _named(qrels):
+    for query, document, grade in _fetch_named_rows(qrels):
         found.setdefault(query, {})[document] = grade
     return found
 
 
 def write_trec(qrels: Qrels) -> Iterator[str]:
     """Lines of a TREC qrels file, by query id and document id."""
-    for query, document, grade in _named(qrels):
+    for query, document, grade in _fetch_named_rows(qrels):
         yield f"{query} 0 {document} {grade}\n"
 
 
-def _named(qrels: Qrels) -> list[tuple[str, str, int]]:
+def _fetch_named_rows(qrels: Qrels) -> list[tuple[str, str, int]]:
     with connection.cursor() as cursor:
         cursor.execute(NAMED, [qrels.pk])
         return list(cursor.fetchall())

@@ -48,7 +48,7 @@ WHERE p.collection_id = %(collection)s AND l.aspect_id IS NULL GROUP BY p.query_
 """
 
 
-def latest(collection: Collection, kind: str = Qrels.Kind.ORIGINAL) -> Qrels | None:
+def latest_version(collection: Collection, kind: str = Qrels.Kind.ORIGINAL) -> Qrels | None:
     """The newest version of a kind; None where there is none yet. Reads only."""
     return Qrels.objects.filter(collection=collection, kind=kind).order_by("-number").first()
 
@@ -67,11 +67,11 @@ def version_numbered(collection: Collection, number: int) -> Qrels:
 
 def is_stale(collection: Collection) -> bool:
     """Whether reference grades came since the newest original was made, or there is none. Reads only."""
-    newest = latest(collection)
-    return newest is None or newest.counts.get("mark") != _mark(collection)
+    newest = latest_version(collection)
+    return newest is None or newest.counts.get("mark") != _newest_judgment_id(collection)
 
 
-def _mark(collection: Collection) -> int:
+def _newest_judgment_id(collection: Collection) -> int:
     """Of the state of the reference grades: judgments are only ever added."""
     with connection.cursor() as cursor:
         cursor.execute(MARK, {"collection": collection.pk})
@@ -80,43 +80,43 @@ def _mark(collection: Collection) -> int:
 
 
 @transaction.atomic
-def original(collection: Collection, by: str = "") -> Qrels:
+def original_version(collection: Collection, by: str = "") -> Qrels:
     """The version of the imported reference grades: made on first use, and anew when they changed."""
-    _lock(collection)
-    mark = _mark(collection)
+    _lock_numbering(collection)
+    mark = _newest_judgment_id(collection)
     rows = {
         query: ReadQrel(np.array(documents, np.int64), np.array(grades, np.int16), [ORIGINAL] * len(documents))
-        for query, documents, grades in _fetch(REFERENCE, collection)
+        for query, documents, grades in _fetch_rows(REFERENCE, collection)
     }
-    found = store(collection, Qrels.Kind.ORIGINAL, rows, by=by)
+    found = store_version(collection, Qrels.Kind.ORIGINAL, rows, by=by)
     if found.counts.get("mark") != mark:
         found.counts["mark"] = mark
         found.save(update_fields=["counts"])
     return found
 
 
-def labels(collection: Collection, by: str = "") -> Qrels:
+def labels_version(collection: Collection, by: str = "") -> Qrels:
     """A version of every label that the collection has now, whoever gave it."""
     rows = {
         query: ReadQrel(np.array(documents, np.int64), np.array(grades, np.int16), origins)
-        for query, documents, grades, origins in _fetch(LABELS, collection)
+        for query, documents, grades, origins in _fetch_rows(LABELS, collection)
     }
     if not rows:
         raise BadInput(
             _("%(collection)s has no label yet: judge some pairs first, or import judgments of people")
             % {"collection": collection.name}
         )
-    return store(collection, Qrels.Kind.LABELS, rows, by=by)
+    return store_version(collection, Qrels.Kind.LABELS, rows, by=by)
 
 
-def _fetch(statement: str, collection: Collection) -> list[tuple[Any, ...]]:
+def _fetch_rows(statement: str, collection: Collection) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, {"collection": collection.pk})
         return list(cursor.fetchall())
 
 
 @transaction.atomic
-def store(
+def store_version(
     collection: Collection,
     kind: str,
     rows: Mapping[int, ReadQrel],
@@ -131,9 +131,9 @@ def store(
 
     `unjudged`: rows of its file that were left out, because they had no grade.
     """
-    _lock(collection)
+    _lock_numbering(collection)
     digest = content_hash(rows)
-    same = latest(collection, kind)
+    same = latest_version(collection, kind)
     if once and same is not None and same.content_hash == digest:
         return same
     newest = Qrels.objects.filter(collection=collection).order_by("-number").values_list("number", flat=True).first()
@@ -186,7 +186,7 @@ def content_hash(rows: Mapping[int, ReadQrel]) -> str:
     return digest.hexdigest()
 
 
-def _lock(collection: Collection) -> None:
+def _lock_numbering(collection: Collection) -> None:
     """Versions of a collection are numbered one after the other."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(7107, %s)", [collection.pk])

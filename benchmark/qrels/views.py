@@ -16,10 +16,10 @@ from benchmark.qrels.comparing import What
 from benchmark.report import tables
 from benchmark.report.downloads import DownloadTable
 from benchmark.report.views.downloads import download
-from benchmark.runs.uploads import kept
+from benchmark.runs.uploads import saved_uploads
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
-from corpus.collections.audit_log import record
+from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 
 KINDS: tuple[What, ...] = ("added", "removed", "changed")
@@ -36,7 +36,7 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         what = request.POST.get("what", "import")
         form = QrelsForm(request.POST, request.FILES)
         try:
-            new = _new(scope, form, what)
+            new = _make_version(scope, form, what)
         except BadInput as error:
             if what != "import":
                 messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
@@ -44,16 +44,16 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             form.add_error(None, str(error))
             new = None
         if new is not None:
-            messages.success(request, _made(new))
+            messages.success(request, _version_message(new))
             return redirect("qrels", scope.collection.name)
     found = chosen.versions_of(scope.collection)
-    if (file := download(request, [], [tables.versions(found)])) is not None:
+    if (file := download(request, [], [tables.versions_table(found)])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "versions": found, "form": form}
     return render(request, "benchmark/qrels.html", context, status=422 if form.is_bound else 200)
 
 
-def _made(version: Qrels) -> str:
+def _version_message(version: Qrels) -> str:
     told = _("Version %(number)s is there.") % {"number": version.number}
     if unjudged := version.counts.get("not_judged"):
         left_out = ngettext(
@@ -65,32 +65,32 @@ def _made(version: Qrels) -> str:
     return told
 
 
-def _new(scope: AccessScope, form: QrelsForm, what: str) -> Qrels | None:
+def _make_version(scope: AccessScope, form: QrelsForm, what: str) -> Qrels | None:
     """The new version; None where the form is wrong. Raises BadInput."""
     by = scope.user.username
     with transaction.atomic():
         if what == "original":
-            found = services.original(scope.collection, by=by)
+            found = services.original_version(scope.collection, by=by)
         elif what == "labels":
-            found = services.labels(scope.collection, by=by)
+            found = services.labels_version(scope.collection, by=by)
         elif not form.is_valid():
             return None
         else:
-            with kept([form.cleaned_data["file"]]) as (path,):
+            with saved_uploads([form.cleaned_data["file"]]) as (path,):
                 found = services.import_version(scope.collection, path, note=form.cleaned_data["note"], by=by)
-        record(scope, "qrels.made", version=found.number, what=what)
+        record_act(scope, "qrels.made", version=found.number, what=what)
     return found
 
 
 @action("admin")
 @require_GET
-def diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+def qrels_diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """What one version has that another has not: added, removed, changed."""
-    one, other = (_version(scope, request.GET.get(name)) for name in ("one", "other"))
-    found = services.diff(one, other)
+    one, other = (_get_version(scope, request.GET.get(name)) for name in ("one", "other"))
+    found = services.diff_versions(one, other)
     words = {"added": _("Added"), "removed": _("Removed"), "changed": _("Changed")}
     if request.GET.get("table"):
-        return _file(request, found)
+        return _diff_file(request, found)
     context = {
         "scope": scope,
         "section": "benchmark",
@@ -103,7 +103,7 @@ def diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     return render(request, "benchmark/diff.html", context)
 
 
-def _file(request: HttpRequest, found: services.Diff) -> HttpResponse:
+def _diff_file(request: HttpRequest, found: services.Diff) -> HttpResponse:
     header = (_("what"), _("query"), _("document"), _("before"), _("after"), _("origin"))
     words = {"added": _("added"), "removed": _("removed"), "changed": _("changed")}
     rows = tuple(
@@ -119,7 +119,7 @@ def _file(request: HttpRequest, found: services.Diff) -> HttpResponse:
     return file
 
 
-def _version(scope: AccessScope, number: str | None) -> Qrels:
+def _get_version(scope: AccessScope, number: str | None) -> Qrels:
     if not (number and number.isascii() and number.isdigit() and len(number) < 10):
         raise Http404(_("Choose two versions."))
     return get_object_or_404(Qrels, collection=scope.collection, number=int(number))

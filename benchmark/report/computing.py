@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from benchmark.report import curves, measures, shifts, verdict
-from benchmark.report.graded_runs import NONE, Floats, Judgments, Rankings, Version, coded, stack
-from benchmark.significance.tests import Values, add_tests, plain
+from benchmark.report.graded_runs import NONE, Floats, Judgments, Rankings, Version, encode_pairs, stack_rankings
+from benchmark.significance.tests import Values, add_tests, mean_changes
 
 VERSION = 2
 """Of the result's shape and of how it is computed: part of a report's key."""
@@ -65,32 +65,34 @@ class ComputedReport:
     values: dict[str, Values] = field(repr=False)
 
 
-def compute(asked: ReportQuestion, progress: Callable[[int, int], None] = lambda done, total: None) -> ComputedReport:
+def compute_report(
+    asked: ReportQuestion, progress: Callable[[int, int], None] = lambda done, total: None
+) -> ComputedReport:
     """The whole report. `progress(done, total)` is called between its steps."""
     progress(0, STEPS)
-    documents = stack([system.rankings for system in asked.systems], asked.queries, asked.k)
-    codes = coded(documents)
+    documents = stack_rankings([system.rankings for system in asked.systems], asked.queries, asked.k)
+    codes = encode_pairs(documents)
     before, after = (Version.of(found, asked.queries) for found in (asked.before, asked.after))
     grades = [measures.Graded(documents, one.look_up(codes), one, asked.relevant_from) for one in (before, after)]
-    values = {"hole": Values(None, measures.hole(*grades))}
+    values = {"hole": Values(None, measures.hole_at_k(*grades))}
     values |= {key: Values(*map(measure, grades)) for key, measure in measures.BY_VERSION.items()}
     progress(1, STEPS)
     names = [system.name for system in asked.systems]
-    told = {key: plain(one) for key, one in values.items()}
+    told = {key: mean_changes(one) for key, one in values.items()}
     add_tests(told, {key: values[key] for key in measures.RANKING}, names, asked.seed)
     if asked.aspects is not None and asked.aspects.queries:
         own = {key: Values(None, found) for key, found in asked.aspects.values.items()}
         values |= own
-        told |= {key: plain(one) for key, one in own.items()}
+        told |= {key: mean_changes(one) for key, one in own.items()}
         add_tests(told, own, names, asked.seed)
     progress(2, STEPS)
-    found = curves.changed(documents, before, after, asked.relevant_from)
-    orders = curves.orders(len(names), asked.seed)
+    found = curves.changed_labels(documents, before, after, asked.relevant_from)
+    orders = curves.random_orders(len(names), asked.seed)
     sizes = curves.pool_sizes(found, orders)
-    marginal = curves.marginal(documents, before, after, found, orders, asked.relevant_from)
+    marginal = curves.marginal_contributions(documents, before, after, found, orders, asked.relevant_from)
     progress(4, STEPS)
-    growth = _growth(sizes.astype(np.float64), curves.growth_rates(sizes), curves.last_growth_rates(found))
-    contribution = {key: _points(curves.bands(one)) for key, one in marginal.items()}
+    growth = _growth_curve(sizes.astype(np.float64), curves.growth_rates(sizes), curves.last_growth_rates(found))
+    contribution = {key: _curve_points(curves.mean_bands(one)) for key, one in marginal.items()}
     holes = int(found.is_hole.sum())
     result = {
         "version": VERSION,
@@ -98,29 +100,29 @@ def compute(asked: ReportQuestion, progress: Callable[[int, int], None] = lambda
         "seed": asked.seed,
         "relevant_from": asked.relevant_from,
         "queries": asked.queries,
-        **_counts(asked, before, after),
+        **_count_labels(asked, before, after),
         "holes": holes,
         "measures": list(values),
-        "systems": [_system(system, place, documents, told) for place, system in enumerate(asked.systems)],
-        "means": {key: _mean(rows) for key, rows in told.items()},
-        "order": {key: _order(values[key]) for key in measures.RANKING},
-        "common": _common(asked, documents, values, names),
+        "systems": [_system_document(system, place, documents, told) for place, system in enumerate(asked.systems)],
+        "means": {key: _mean_systems(rows) for key, rows in told.items()},
+        "order": {key: _order_shift(values[key]) for key in measures.RANKING},
+        "common": _common_queries(asked, documents, values, names),
         "orders": len(orders),
         "growth": growth,
         "marginal": contribution,
-        "verdict": verdict.verdict(
+        "verdict": verdict.saturation_verdict(
             len(names),
             holes,
             growth[-1]["rate"] if growth else None,
             {key: points[-1]["value"] if points else None for key, points in contribution.items()},
         ),
-        "aspects": _aspects(asked),
+        "aspects": _aspect_counts(asked),
     }
     progress(STEPS, STEPS)
     return ComputedReport(result, values)
 
 
-def _common(
+def _common_queries(
     asked: ReportQuestion,
     documents: "np.ndarray[Any, np.dtype[np.int64]]",
     values: Mapping[str, Values],
@@ -136,22 +138,22 @@ def _common(
     if len(places) in (0, len(asked.queries)):
         return {"queries": len(places)}
     some = {key: values[key].of(places) for key in ("hole", *measures.BY_VERSION)}
-    told = {key: plain(one) for key, one in some.items()}
+    told = {key: mean_changes(one) for key, one in some.items()}
     add_tests(told, {key: some[key] for key in measures.RANKING}, names, asked.seed)
     return {
         "queries": len(places),
         "systems": [{key: rows[place] for key, rows in told.items()} for place in range(len(names))],
-        "means": {key: _mean(rows) for key, rows in told.items()},
-        "order": {key: _order(some[key]) for key in measures.RANKING},
+        "means": {key: _mean_systems(rows) for key, rows in told.items()},
+        "order": {key: _order_shift(some[key]) for key in measures.RANKING},
     }
 
 
-def _aspects(asked: ReportQuestion) -> dict[str, Any] | None:
+def _aspect_counts(asked: ReportQuestion) -> dict[str, Any] | None:
     found = asked.aspects
     return {"queries": found.queries, "k": found.k} if found is not None and found.queries else None
 
 
-def _counts(asked: ReportQuestion, before: Version, after: Version) -> dict[str, Any]:
+def _count_labels(asked: ReportQuestion, before: Version, after: Version) -> dict[str, Any]:
     relevant = {name: one.at_least(asked.relevant_from) for name, one in (("before", before), ("after", after))}
     return {
         "queries_before": len(asked.before),
@@ -162,7 +164,7 @@ def _counts(asked: ReportQuestion, before: Version, after: Version) -> dict[str,
     }
 
 
-def _system(
+def _system_document(
     system: ReportSystem, place: int, documents: "np.ndarray[Any, np.dtype[np.int64]]", told: Mapping[str, Any]
 ) -> dict[str, Any]:
     returned = (documents[place] != NONE).sum(axis=1)
@@ -176,7 +178,7 @@ def _system(
     }
 
 
-def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+def _mean_systems(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Over the systems, unweighted."""
     return {
         name: None if rows[0][name] is None else float(np.mean([row[name] for row in rows]))
@@ -184,27 +186,27 @@ def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     }
 
 
-def _order(values: Values) -> dict[str, Any]:
+def _order_shift(values: Values) -> dict[str, Any]:
     """How the order of the systems moved."""
     if values.before is None:
         return {"tau": None, "moved": 0, "swapped": 0}
     then, now = (found.mean(axis=1).tolist() for found in (values.before, values.after))
-    moved = sum(one != other for one, other in zip(shifts.ranks(then), shifts.ranks(now), strict=True))
-    return {"tau": shifts.tau(then, now), "moved": moved, "swapped": shifts.swapped(then, now)}
+    moved = sum(one != other for one, other in zip(shifts.rank_means(then), shifts.rank_means(now), strict=True))
+    return {"tau": shifts.kendall_tau(then, now), "moved": moved, "swapped": shifts.count_swapped(then, now)}
 
 
-def _growth(sizes: Floats, rates: Floats, last: Floats) -> list[dict[str, Any]]:
+def _growth_curve(sizes: Floats, rates: Floats, last: Floats) -> list[dict[str, Any]]:
     """Means and bands over the orders; of the last rate over all systems, each as the last to join.
 
     Where one system alone finds every hole that rate is none: the others' rates of 0 would say "saturated".
     """
     names = ("holes", "holes_low", "holes_high", "rate", "low", "high")
-    by_step = curves.bands(rates)
+    by_step = curves.mean_bands(rates)
     if len(last) > 1:
-        by_step[-1] = (None, None, None) if np.isnan(last).any() else curves.bands(last[:, None])[0]
-    bands = zip(curves.bands(sizes), by_step, strict=True)
+        by_step[-1] = (None, None, None) if np.isnan(last).any() else curves.mean_bands(last[:, None])[0]
+    bands = zip(curves.mean_bands(sizes), by_step, strict=True)
     return [{"systems": m, **dict(zip(names, (*size, *rate), strict=True))} for m, (size, rate) in enumerate(bands, 1)]
 
 
-def _points(bands: Sequence[tuple[float | None, float | None, float | None]]) -> list[dict[str, Any]]:
+def _curve_points(bands: Sequence[tuple[float | None, float | None, float | None]]) -> list[dict[str, Any]]:
     return [{"systems": m, "value": mean, "low": low, "high": high} for m, (mean, low, high) in enumerate(bands, 1)]

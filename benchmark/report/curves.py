@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.report import measures
-from benchmark.report.graded_runs import NONE, SPAN, Floats, Ints, Version, coded
+from benchmark.report.graded_runs import NONE, SPAN, Floats, Ints, Version, encode_pairs
 
 ORDERS = 10
 """Random orders, as the paper has it."""
@@ -19,7 +19,7 @@ BAND = (0.1, 0.9)
 MARGINAL = ("hit", "ndcg", "recall")
 
 
-def orders(systems: int, seed: int, wanted: int = ORDERS) -> Ints:
+def random_orders(systems: int, seed: int, wanted: int = ORDERS) -> Ints:
     """(wanted, systems): seeded random orders."""
     random = np.random.default_rng(seed)
     return np.array([random.permutation(systems) for _ in range(wanted)], dtype=np.int64).reshape(wanted, systems)
@@ -46,9 +46,9 @@ class Changed:
         return self.codes // SPAN
 
 
-def changed(documents: Ints, before: Version, after: Version, relevant_from: int) -> Changed:
+def changed_labels(documents: Ints, before: Version, after: Version, relevant_from: int) -> Changed:
     """What the pool of all systems brings."""
-    codes = coded(documents)
+    codes = encode_pairs(documents)
     pairs = np.unique(codes[codes != NONE])
     old, new = before.look_up(pairs), after.look_up(pairs)
     kept = (new != NONE) & (new != np.maximum(old, 0))
@@ -109,7 +109,7 @@ class Start:
     """(queries): relevant documents of the earlier version."""
 
 
-def marginal(
+def marginal_contributions(
     documents: Ints, before: Version, after: Version, found: Changed, given: Ints, relevant_from: int
 ) -> dict[str, Floats]:
     """Measure to (orders, systems - 1): the mean over r of |Perf(r) on S_m with r - Perf(r) on S_m|, m = 1, 2, ...
@@ -120,20 +120,20 @@ def marginal(
     systems, _, k = documents.shape
     levels = sorted({*before.levels, *after.levels})
     start = Start(k, relevant_from, levels, list(map(before.at_least, levels)), before.at_least(relevant_from))
-    graded = before.look_up(coded(documents))
+    graded = before.look_up(encode_pairs(documents))
     sums = {name: np.zeros((len(given), max(0, systems - 1))) for name in MARGINAL}
     for place, order in enumerate(given):
         for system in range(systems):
-            steps = _first(found.returned, order, system)
-            without = _performance(start, graded[system], found, system, steps, systems)
+            steps = _first_steps(found.returned, order, system)
+            without = _performance_curve(start, graded[system], found, system, steps, systems)
             joined = np.where(found.returned[system], 0, steps)
-            with_it = _performance(start, graded[system], found, system, joined, systems)
+            with_it = _performance_curve(start, graded[system], found, system, joined, systems)
             for name in MARGINAL:
                 sums[name][place] += np.abs(with_it[name] - without[name])
     return {name: total / systems for name, total in sums.items()}
 
 
-def _first(returned: NDArray[np.bool_], order: Ints, left_out: int) -> Ints:
+def _first_steps(returned: NDArray[np.bool_], order: Ints, left_out: int) -> Ints:
     """From how many systems on each pair is in the pool of the others: 1, 2, ...; one more than there are: never."""
     others = order[order != left_out]
     if not len(others):
@@ -142,13 +142,13 @@ def _first(returned: NDArray[np.bool_], order: Ints, left_out: int) -> Ints:
     return np.where(inside.any(axis=0), np.argmax(inside, axis=0) + 1, len(others) + 1)
 
 
-def _performance(
+def _performance_curve(
     start: Start, graded: NDArray[np.int16], found: Changed, system: int, steps: Ints, systems: int
 ) -> dict[str, Floats]:
     """Means over the queries for m = 1 .. systems - 1, when pair p is annotated from steps[p] systems on."""
     queries, own = len(start.relevant), found.returned[system]
     ranks, place = found.ranks[system, own], found.queries[own]
-    discount = measures.discounts(start.k)
+    discount = measures.dcg_discounts(start.k)
 
     def over(weights: NDArray[np.generic], places: Ints, when: Ints) -> Floats:
         """(queries, m): weights added up over the pairs that are annotated by then."""
@@ -165,23 +165,23 @@ def _performance(
     gained = (found.after - found.before)[own] * discount[ranks]
     dcg = (np.maximum(graded, 0) @ discount)[:, None] + over(gained, place, steps[own])
     counts = [
-        (base[:, None] + over(_crossed(found, grade), found.queries, steps)).round().astype(np.int64)
+        (base[:, None] + over(_grade_crossings(found, grade), found.queries, steps)).round().astype(np.int64)
         for grade, base in zip(start.levels, start.at_least, strict=True)
     ]
-    best = measures.ideal(start.levels, counts, start.k, measures.linear) if counts else np.zeros_like(dcg)
+    best = measures.ideal_dcg(start.levels, counts, start.k, measures.linear_gain) if counts else np.zeros_like(dcg)
     return {
         "hit": (got > 0.5).mean(axis=0),
-        "ndcg": measures.ratio(dcg, best).mean(axis=0),
-        "recall": measures.ratio(got, known).mean(axis=0),
+        "ndcg": measures.divide_or_zero(dcg, best).mean(axis=0),
+        "recall": measures.divide_or_zero(got, known).mean(axis=0),
     }
 
 
-def _crossed(found: Changed, grade: int) -> Ints:
+def _grade_crossings(found: Changed, grade: int) -> Ints:
     """1 for pairs that rise to the grade, -1 for those that fall below it."""
     return (found.after >= grade).astype(np.int64) - (found.before >= grade).astype(np.int64)
 
 
-def bands(values: Floats) -> list[tuple[float | None, float | None, float | None]]:
+def mean_bands(values: Floats) -> list[tuple[float | None, float | None, float | None]]:
     """Mean, low and high over the orders for each m; None where no order has a value."""
     found: list[tuple[float | None, float | None, float | None]] = []
     for column in values.T:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from charts.cells import csv_line
-from charts.latex import Raw, escaped, tabular
+from charts.latex import Raw, escape_latex, latex_table
 
 PLACES = 3
 """Decimals of a Figure in LaTeX; CSV has all."""
@@ -54,8 +54,8 @@ class DownloadTable:
     def latex(self) -> str:
         """A `table` with booktabs: the best in bold, the change as a subscript. Needs `\\usepackage{booktabs}`."""
         tops = {at: self._top(at) for at in self.best}
-        rows = [[_latex(cell, tops.get(at)) for at, cell in enumerate(row)] for row in self.rows]
-        return tabular(self.header, rows, numbers=self.numbers, caption=self.title, label=self.key)
+        rows = [[_latex_cell(cell, tops.get(at)) for at, cell in enumerate(row)] for row in self.rows]
+        return latex_table(self.header, rows, numbers=self.numbers, caption=self.title, label=self.key)
 
     def _column(self, at: int) -> tuple[list[str], list[list[Flat]]]:
         """The column's names and, by row, its values in CSV."""
@@ -82,7 +82,7 @@ class DownloadTable:
         return max(figures, key=lambda one: one.value or 0.0).printed if figures else None
 
 
-def _latex(cell: Cell, top: str | None) -> Flat:
+def _latex_cell(cell: Cell, top: str | None) -> Flat:
     if not isinstance(cell, Figure):
         return cell
     if cell.value is None:
@@ -90,5 +90,5 @@ def _latex(cell: Cell, top: str | None) -> Flat:
     shown = cell.printed.replace("-", "$-$")
     shown = rf"\textbf{{{shown}}}" if cell.printed == top else shown
     below = f"_{{{cell.change:+.{PLACES}f}}}" if cell.change is not None else ""
-    above = rf"^{{\mathrm{{{escaped(cell.letters)}}}}}" if cell.letters else ""
+    above = rf"^{{\mathrm{{{escape_latex(cell.letters)}}}}}" if cell.letters else ""
     return Raw(f"{shown}${below}{above}$" if below or above else shown)

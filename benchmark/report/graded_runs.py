@@ -20,7 +20,7 @@ SPAN = 1 << 40
 """A pair's code is query place x SPAN + document key: more keys than a database hands out."""
 
 
-def stack(runs: Sequence[Rankings], queries: Sequence[int], k: int) -> Ints:
+def stack_rankings(runs: Sequence[Rankings], queries: Sequence[int], k: int) -> Ints:
     """(runs, queries, k) of document keys; a run that has no more documents for a query has NONE there."""
     found = np.full((len(runs), len(queries), k), NONE, dtype=np.int64)
     for place, rankings in enumerate(runs):
@@ -32,7 +32,7 @@ def stack(runs: Sequence[Rankings], queries: Sequence[int], k: int) -> Ints:
     return found
 
 
-def coded(documents: Ints) -> Ints:
+def encode_pairs(documents: Ints) -> Ints:
     """Codes of the pairs in (..., queries, k); NONE stays NONE."""
     places = np.arange(documents.shape[-2], dtype=np.int64)[:, None] * SPAN
     return np.where(documents == NONE, NONE, documents + places)

@@ -8,14 +8,14 @@ from django.db import connection
 from django.db.models import Max
 
 from benchmark import qrels
-from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, ideal
+from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, ideal_alpha_dcg
 from benchmark.models import Qrels, Report, Run
 from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem
 from benchmark.report.graded_runs import Floats, Judgments, Rankings
 from benchmark.report.naming import ASPECTS
 from benchmark.runs import rankings
 from benchmark.runs.rankings.storing import names_of
-from corpus.aspects.entries import weights
+from corpus.aspects.entries import importance_weights
 from corpus.models import Collection
 from corpus.models.aspects import AspectRevision
 
@@ -36,7 +36,7 @@ def aspects_mark(collection: Collection) -> int:
     return found["newest"] or 0
 
 
-def question(report: Report) -> ReportQuestion:
+def load_question(report: Report) -> ReportQuestion:
     """All that the report says it is about."""
     runs = list(Run.objects.filter(pk__in=report.options["runs"], collection=report.collection))
     k = int(report.options["k"])
@@ -44,26 +44,26 @@ def question(report: Report) -> ReportQuestion:
     loaded = rankings.load([run.pk for run in runs], max(k, aspects_k))
     given = sorted(runs, key=lambda run: (run.name, run.pk))
     systems = [ReportSystem(run.pk, run.name, run.kind, loaded[run.pk]) for run in given]
-    before = judgments(report.before)
+    before = load_judgments(report.before)
     return ReportQuestion(
         systems,
         before,
-        before if report.after_id == report.before_id else judgments(report.after),
+        before if report.after_id == report.before_id else load_judgments(report.after),
         k,
         relevant_from=report.collection.relevant_from,
         seed=int(report.options["seed"]),
-        aspects=aspected(report.collection, [system.rankings for system in systems], aspects_k),
+        aspects=measure_aspects(report.collection, [system.rankings for system in systems], aspects_k),
     )
 
 
-def judgments(version: Qrels) -> Judgments:
+def load_judgments(version: Qrels) -> Judgments:
     """The queries of which the version judges anything, as trec_eval counts queries."""
     return {query: (found.documents, found.grades) for query, found in qrels.load(version).items() if len(found.grades)}
 
 
-def aspected(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspected | None:
+def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspected | None:
     """alpha-nDCG@k and A-Recall@k of every run and query with aspects, both forms; None without aspects."""
-    found = sought(collection)
+    found = sought_aspects(collection)
     if not any(one.supports for one in found.queries.values()):
         return None
     queries = sorted(found.queries)
@@ -71,7 +71,7 @@ def aspected(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspect
     for at, query in enumerate(queries):
         whole = found.queries[query]
         for form, one in (("", whole), ("_one", whole.one())):
-            best = ideal(one, k)
+            best = ideal_alpha_dcg(one, k)
             for place, ranked in enumerate(runs):
                 top = [found.names.get(int(key), "") for key in ranked.get(query, ())[:k]]
                 values[f"alpha_ndcg{form}"][place, at] = alpha_ndcg(top, one, k, best=best)
@@ -87,8 +87,8 @@ class Found:
     names: Mapping[int, str]
 
 
-def sought(collection: Collection) -> Found:
-    """As `benchmark.measures.aspects.sought` reads them from a file: documents by external id."""
+def sought_aspects(collection: Collection) -> Found:
+    """As `benchmark.measures.aspects.sought_aspects` reads them from a file: documents by external id."""
     with connection.cursor() as cursor:
         cursor.execute(SUPPORTS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
         rows = list(cursor.fetchall())
@@ -96,13 +96,13 @@ def sought(collection: Collection) -> Found:
     by_query: dict[int, list[tuple[int, list[int]]]] = {}
     for query, importance, documents in rows:
         by_query.setdefault(query, []).append((importance, documents))
-    return Found({query: _sought(aspects, names) for query, aspects in by_query.items()}, names)
+    return Found({query: _sought_of_query(aspects, names) for query, aspects in by_query.items()}, names)
 
 
-def _sought(aspects: Sequence[tuple[int, Sequence[int]]], names: Mapping[int, str]) -> Sought:
+def _sought_of_query(aspects: Sequence[tuple[int, Sequence[int]]], names: Mapping[int, str]) -> Sought:
     supports: dict[str, set[int]] = {}
     for place, (_, documents) in enumerate(aspects):
         for key in documents:
             supports.setdefault(names[key], set()).add(place)
     frozen = {name: frozenset(places) for name, places in supports.items()}
-    return Sought(weights([importance for importance, _ in aspects]), frozen)
+    return Sought(importance_weights([importance for importance, _ in aspects]), frozen)

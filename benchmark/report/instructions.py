@@ -6,7 +6,7 @@ from benchmark.models import Qrels, Run
 from benchmark.runs import rankings
 
 
-def following(original: Run, changed: Run, before: Qrels, after: Qrels) -> Following:
+def measure_following(original: Run, changed: Run, before: Qrels, after: Qrels) -> Following:
     """`after` are the qrels of the changed instructions. Raises BadInput where no document became irrelevant."""
-    gone = became_irrelevant(qrels.named(before), qrels.named(after), original.collection.relevant_from)
+    gone = became_irrelevant(qrels.load_named(before), qrels.load_named(after), original.collection.relevant_from)
     return p_mrr(rankings.as_run(original), rankings.as_run(changed), gone)

@@ -15,36 +15,36 @@ from benchmark.report.graded_runs import NONE, Floats, Grades, Ints, Version
 Gain = Callable[[Floats], Floats]
 
 
-def linear(grades: Floats) -> Floats:
+def linear_gain(grades: Floats) -> Floats:
     """The grade itself, as trec_eval has it."""
     return grades
 
 
-def exponential(grades: Floats) -> Floats:
+def exponential_gain(grades: Floats) -> Floats:
     """2^grade - 1 (DREAM J.1)."""
     return np.asarray(np.exp2(grades) - 1, dtype=np.float64)
 
 
-def discounts(k: int) -> Floats:
+def dcg_discounts(k: int) -> Floats:
     """1 / log2(rank + 1) for ranks 1 to k."""
     return 1 / np.log2(np.arange(2, k + 2, dtype=np.float64))
 
 
-def best(counts: Ints, k: int | None) -> Floats:
+def largest_discounted_sum(counts: Ints, k: int | None) -> Floats:
     """The discounted sum of so many documents of gain 1 at the top, at most k of them; None: all."""
     longest = int(counts.max(initial=0)) if k is None else k
-    sums = np.concatenate([[0.0], np.cumsum(discounts(longest))])
+    sums = np.concatenate([[0.0], np.cumsum(dcg_discounts(longest))])
     found: Floats = sums[np.minimum(counts, longest)]
     return found
 
 
-def ideal(levels: Sequence[int], at_least: Sequence[Ints], k: int, gain: Gain) -> Floats:
+def ideal_dcg(levels: Sequence[int], at_least: Sequence[Ints], k: int, gain: Gain) -> Floats:
     """The DCG of the best order, cut at k, from how many documents have each grade or a higher one.
 
     The sorted grades are layers that lie on each other: a layer for each step from one grade to the next.
     """
     steps = np.diff(gain(np.array([0, *levels], dtype=np.float64)))
-    layers = [step * best(counts, k) for step, counts in zip(steps, at_least, strict=True)]
+    layers = [step * largest_discounted_sum(counts, k) for step, counts in zip(steps, at_least, strict=True)]
     return np.asarray(np.sum(layers, axis=0), dtype=np.float64)
 
 
@@ -80,54 +80,56 @@ def hit(found: Graded) -> Floats:
 
 def recall(found: Graded) -> Floats:
     """The share of the relevant documents that stand in the first k; 0 where there are none."""
-    return ratio(found.relevant.sum(axis=2), found.relevant_known)
+    return divide_or_zero(found.relevant.sum(axis=2), found.relevant_known)
 
 
-def judged(found: Graded) -> Floats:
+def judged_share(found: Graded) -> Floats:
     """The share of the returned documents, at most k, that somebody judged."""
     returned = found.documents != NONE
-    return ratio((returned & (found.grades != NONE)).sum(axis=2), returned.sum(axis=2))
+    return divide_or_zero((returned & (found.grades != NONE)).sum(axis=2), returned.sum(axis=2))
 
 
-def unjudged(found: Graded) -> Floats:
+def unjudged_share(found: Graded) -> Floats:
     """The share of the returned documents, at most k, that nobody judged."""
     returned = found.documents != NONE
-    return ratio((returned & (found.grades == NONE)).sum(axis=2), returned.sum(axis=2))
+    return divide_or_zero((returned & (found.grades == NONE)).sum(axis=2), returned.sum(axis=2))
 
 
-def ndcg(found: Graded, gain: Gain = linear) -> Floats:
+def ndcg(found: Graded, gain: Gain = linear_gain) -> Floats:
     """nDCG@k; the ideal is cut at k. With linear gain trec_eval's ndcg_cut."""
-    got = gain(np.maximum(found.grades, 0).astype(np.float64)) @ discounts(found.k)
+    got = gain(np.maximum(found.grades, 0).astype(np.float64)) @ dcg_discounts(found.k)
     version = found.version
     counts = [version.at_least(grade) for grade in version.levels]
     if not counts:
         return np.zeros_like(got)
-    return ratio(got, ideal(version.levels, counts, found.k, gain))
+    return divide_or_zero(got, ideal_dcg(version.levels, counts, found.k, gain))
 
 
 def ndcg_exp(found: Graded) -> Floats:
     """nDCG@k with exponential gain (DREAM J.1)."""
-    return ndcg(found, exponential)
+    return ndcg(found, exponential_gain)
 
 
 def ndcg_bridge(found: Graded) -> Floats:
     """As the public BRIDGE code has it: relevant or not, and the ideal runs over all relevant documents, beyond k."""
-    return ratio(found.relevant.astype(np.float64) @ discounts(found.k), best(found.relevant_known, None))
+    return divide_or_zero(
+        found.relevant.astype(np.float64) @ dcg_discounts(found.k), largest_discounted_sum(found.relevant_known, None)
+    )
 
 
-def holes(before: Graded, after: Graded) -> NDArray[np.bool_]:
+def find_holes(before: Graded, after: Graded) -> NDArray[np.bool_]:
     """(runs, queries, k): relevant now, and not known before."""
     return np.asarray((before.grades == NONE) & after.relevant, dtype=np.bool_)
 
 
-def hole(before: Graded, after: Graded) -> Floats:
+def hole_at_k(before: Graded, after: Graded) -> Floats:
     """Hole@k: newly found relevant documents within the first k, over k (DREAM 4.2)."""
-    return np.asarray(holes(before, after).sum(axis=2) / before.k, dtype=np.float64)
+    return np.asarray(find_holes(before, after).sum(axis=2) / before.k, dtype=np.float64)
 
 
 BY_VERSION: dict[str, Callable[[Graded], Floats]] = {
-    "unjudged": unjudged,
-    "judged": judged,
+    "unjudged": unjudged_share,
+    "judged": judged_share,
     "hit": hit,
     "ndcg": ndcg,
     "ndcg_exp": ndcg_exp,
@@ -139,7 +141,7 @@ RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
 """Those that order systems: they get tests, ranks and letters."""
 
 
-def ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
+def divide_or_zero(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
     """part / whole, and 0 where the whole is 0."""
     wide = np.broadcast_to(whole, part.shape)
     found: Floats = np.divide(part, wide, out=np.zeros(part.shape), where=wide != 0)

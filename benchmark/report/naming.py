@@ -20,7 +20,7 @@ ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
 """In the order of tables; `_one`: each document under one aspect, as in the paper."""
 
 
-def label(key: str, k: int) -> str:
+def measure_label(key: str, k: int) -> str:
     """Such as nDCG@10 (exponential gain)."""
     base, _at, form = key.partition("_") if key.startswith("ndcg_") else (key.removesuffix("_one"), "", "")
     name = PLAIN[base].format(k=k)
@@ -34,10 +34,10 @@ def label(key: str, k: int) -> str:
 def label_in(result: Mapping[str, Any], key: str) -> str:
     """As `label`, at the depth that the measure has in this report."""
     own = result.get("aspects") if key in ASPECTS else None
-    return label(key, (own or {}).get("k") or result["k"])
+    return measure_label(key, (own or {}).get("k") or result["k"])
 
 
-def explanation(key: str) -> str:
+def explain_measure(key: str) -> str:
     """One sentence: what it says."""
     return {
         "hole": _("Relevant documents in the first k that the earlier qrels do not know, over k."),

@@ -6,9 +6,9 @@ from typing import Any
 
 from benchmark.report import tabling, verdict
 from benchmark.report.downloads import DownloadTable
-from benchmark.report.naming import explanation, label_in
+from benchmark.report.naming import explain_measure, label_in
 from benchmark.systems import figures
-from benchmark.systems.chosen import StoredReport, complete
+from benchmark.systems.chosen import StoredReport, complete_figures
 from charts import Chart
 
 RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
@@ -70,11 +70,11 @@ class ShownReport:
         return [self.bump, *self.growth]
 
 
-def rows(stored: StoredReport, measure: str, result: Mapping[str, Any] | None = None) -> list[ReportRow]:
+def report_rows(stored: StoredReport, measure: str, result: Mapping[str, Any] | None = None) -> list[ReportRow]:
     """Systems with their values, the best after filling first. `result`: the headline's in place of the whole."""
     found = []
     for one in (result or stored.result)["systems"]:
-        values = {key: complete(value) for key, value in one["values"].items()}
+        values = {key: complete_figures(value) for key, value in one["values"].items()}
         run, note = one["run"], stored.notes.get(one["run"], "")
         found.append(ReportRow(run, stored.name(run), note, one["missing"], values[measure], values))
     return sorted(found, key=lambda row: (-row.value["after"], row.name))
@@ -85,29 +85,29 @@ def measure_of(stored: StoredReport, asked: str, otherwise: str = figures.MEASUR
     return asked if asked in stored.result["measures"] else otherwise
 
 
-def shown(stored: StoredReport, asked: str) -> ShownReport:
+def show_report(stored: StoredReport, asked: str) -> ShownReport:
     """The report by the measure that was asked for, nDCG@k unless it has an order."""
     measure = asked if asked in RANKING else figures.MEASURE
-    result, first = stored.result, tabling.headline(stored.result)
-    lines = rows(stored, measure, first)
+    result, first = stored.result, tabling.headline_result(stored.result)
+    lines = report_rows(stored, measure, first)
     curves = [figures.holes_chart(stored), figures.growth_chart(stored), figures.marginal_chart(stored)]
     return ShownReport(
         measure=measure,
         label=label_in(result, measure),
-        explanation=explanation(measure),
+        explanation=explain_measure(measure),
         measures=[(key, label_in(result, key)) for key in RANKING],
         rows=lines,
         mean=first["means"],
         order=first["order"][measure],
         bump=figures.bump_chart(stored, measure),
         growth=[chart for chart in curves if chart is not None],
-        verdict=verdict.words(result["verdict"]),
+        verdict=verdict.explain_verdict(result["verdict"]),
         tables=[
-            *tabling.changes(result, measure),
-            tabling.measured(result),
-            tabling.growth(result),
-            tabling.marginal(result),
-            *filter(None, [tabling.aspects(result)]),
+            *tabling.changes_tables(result, measure),
+            tabling.measures_table(result),
+            tabling.growth_table(result),
+            tabling.marginal_table(result),
+            *filter(None, [tabling.aspects_table(result)]),
         ],
         k=stored.k,
         missing=sum(1 for row in lines if row.missing),
@@ -135,10 +135,10 @@ class Board:
 LOW_IS_BETTER = ("unjudged",)
 
 
-def board(stored: StoredReport, asked: str, of: str) -> Board:
+def build_leaderboard(stored: StoredReport, asked: str, of: str) -> Board:
     """Every measure of every system, the best by the one that was asked for first."""
     measure, of = measure_of(stored, asked), "before" if of == "before" else "after"
-    lines = rows(stored, measure)
+    lines = report_rows(stored, measure)
     known = [row for row in lines if row.value[of] is not None]
     sign = 1 if measure in LOW_IS_BETTER else -1
     known.sort(key=lambda row: (sign * row.value[of], row.name))
@@ -147,8 +147,8 @@ def board(stored: StoredReport, asked: str, of: str) -> Board:
         of=of,
         columns=[(key, label_in(stored.result, key)) for key in stored.result["measures"]],
         rows=known + [row for row in lines if row.value[of] is None],
-        table=tabling.leaderboard(stored.result, measure),
+        table=tabling.leaderboard_table(stored.result, measure),
         k=stored.k,
-        explanation=explanation(measure),
+        explanation=explain_measure(measure),
         note=verdict.recall_shift(stored.result) if measure == "recall" else "",
     )

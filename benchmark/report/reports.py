@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from benchmark import bounds
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.report import inputs
-from benchmark.report.computing import VERSION, ComputedReport, ReportQuestion, compute
+from benchmark.report.computing import VERSION, ComputedReport, ReportQuestion, compute_report
 from benchmark.report.graded_runs import Floats
 from benchmark.significance.tests import Values
 from corpus.errors import BadInput, QuorumError
@@ -47,12 +47,12 @@ def key_of(
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def current(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K) -> Report | None:
+def find_report(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K) -> Report | None:
     """The report on exactly these, however far it is; None: nobody has asked for it. Reads only."""
     return Report.objects.filter(collection=collection, key=key_of(collection, before, after, runs, k)).first()
 
 
-def ask(
+def request_report(
     collection: Collection,
     before: Qrels,
     after: Qrels,
@@ -68,9 +68,9 @@ def ask(
 
     Raises BadInput without runs, for runs that are not ready, and for another collection's runs or qrels.
     """
-    _check(collection, before, after, runs, k)
+    _check_runs(collection, before, after, runs, k)
     if aspects_k is not None:
-        _check(collection, before, after, runs, aspects_k)
+        _check_runs(collection, before, after, runs, aspects_k)
     report, is_new = Report.objects.get_or_create(
         collection=collection,
         key=key_of(collection, before, after, runs, k, aspects_k),
@@ -92,7 +92,7 @@ def ask(
     return report
 
 
-def _check(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int) -> None:
+def _check_runs(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int) -> None:
     if not runs:
         raise BadInput(_("Choose at least one run: there is nothing to measure."))
     if not 1 <= k <= DEEPEST:
@@ -111,7 +111,7 @@ def _check(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[R
         raise BadInput(_("These qrels are not those of %(collection)s.") % {"collection": collection.name})
 
 
-def ensure(
+def ensure_report(
     collection: Collection,
     before: Qrels,
     after: Qrels,
@@ -122,10 +122,10 @@ def ensure(
     aspects_k: int | None = None,
 ) -> Report:
     """The report, made in this process unless a worker has it in hand. Raises BadInput when it fails."""
-    report = ask(collection, before, after, runs, k, by, aspects_k=aspects_k)
+    report = request_report(collection, before, after, runs, k, by, aspects_k=aspects_k)
     while not report.is_over:
         if (row := leases.claim(Report, pk=report.pk)) is not None:
-            work(row)
+            work_on_report(row)
         else:
             sleep(POLL_S)
         report.refresh_from_db()
@@ -134,25 +134,25 @@ def ensure(
     return report
 
 
-def work(report: Report, stopping: Callable[[], bool] = lambda: False) -> None:
+def work_on_report(report: Report, stopping: Callable[[], bool] = lambda: False) -> None:
     """Make a claimed report and record how it ended. It takes seconds, so a worker that stops ends it first."""
-    leases.perform(report, lambda lease: make(report, lease.progress), expected=QuorumError)
+    leases.perform(report, lambda lease: make_report(report, lease.progress), expected=QuorumError)
 
 
-def make(report: Report, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+def make_report(report: Report, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
     """Compute a claimed report and write it, unless somebody else holds it by now."""
-    asked = inputs.question(report)
+    asked = inputs.load_question(report)
     if not asked.queries:
         raise BadInput(_("Neither the qrels nor the runs have a query: there is nothing to measure."))
-    found = compute(asked, progress)
+    found = compute_report(asked, progress)
     if report.before_id == report.after_id:
-        found.result["safety"] = _safety(report, asked, progress)
-    _write(report, asked, found)
+        found.result["safety"] = _ranking_bounds(report, asked, progress)
+    _store_report(report, asked, found)
 
 
-def _write(report: Report, asked: ReportQuestion, found: ComputedReport) -> None:
+def _store_report(report: Report, asked: ReportQuestion, found: ComputedReport) -> None:
     rows = [
-        ReportValues(report=report, run_id=system.run, measure=key, **_row(one, at))
+        ReportValues(report=report, run_id=system.run, measure=key, **_value_lists(one, at))
         for key, one in found.values.items()
         for at, system in enumerate(asked.systems)
     ]
@@ -163,14 +163,14 @@ def _write(report: Report, asked: ReportQuestion, found: ComputedReport) -> None
         ReportValues.objects.bulk_create(rows, batch_size=50)
 
 
-def _row(values: Values, at: int) -> dict[str, list[float]]:
+def _value_lists(values: Values, at: int) -> dict[str, list[float]]:
     return {"before": [] if values.before is None else values.before[at].tolist(), "after": values.after[at].tolist()}
 
 
-def _safety(report: Report, asked: ReportQuestion, progress: Callable[[int, int], None]) -> dict[str, object]:
+def _ranking_bounds(report: Report, asked: ReportQuestion, progress: Callable[[int, int], None]) -> dict[str, object]:
     """What the pairs that nobody judged could still change."""
     return dict(
-        bounds.assess(
+        bounds.compute_bounds(
             {system.run: system.rankings for system in asked.systems},
             asked.before,
             top=report.collection.grades,
@@ -180,7 +180,7 @@ def _safety(report: Report, asked: ReportQuestion, progress: Callable[[int, int]
     )
 
 
-def values(report: Report, run: Run | int, measure: str) -> tuple[Floats, Floats]:
+def query_values(report: Report, run: Run | int, measure: str) -> tuple[Floats, Floats]:
     """Each query's values before and after, in the order of result["queries"]; `before` is empty for one value.
 
     Measures of aspects: in the order of result["aspects"]["queries"].

@@ -20,12 +20,12 @@ LENGTH = 160
 """Letters of a text beside its id."""
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= LENGTH else Truncator(words).chars(LENGTH)
 
 
-def runs(rows: Iterable[Run]) -> DownloadTable:
+def runs_table(rows: Iterable[Run]) -> DownloadTable:
     """The runs of a collection."""
     header = (
         _("system"),
@@ -44,14 +44,19 @@ def runs(rows: Iterable[Run]) -> DownloadTable:
     return DownloadTable("runs", _("Runs"), header, lines, 5)
 
 
-def system(found: SystemPage) -> list[DownloadTable]:
+def system_tables(found: SystemPage) -> list[DownloadTable]:
     """Values, changes, holes, and what it took; the last alone where no report knows it."""
     if found.stored is None:
-        return [_cost(found)]
-    return [_values(found), _changes(found, found.stored.k), _holes(found, found.stored.k), _cost(found)]
+        return [_cost_table(found)]
+    return [
+        _values_table(found),
+        _changes_table(found, found.stored.k),
+        _holes_table(found, found.stored.k),
+        _cost_table(found),
+    ]
 
 
-def _values(found: SystemPage) -> DownloadTable:
+def _values_table(found: SystemPage) -> DownloadTable:
     header = (
         pgettext("column", "measure"),
         _("before"), _("after"), _("change"), _("95% from"), _("95% to"), "p", _("p (Holm)"),
@@ -62,19 +67,27 @@ def _values(found: SystemPage) -> DownloadTable:
     return DownloadTable("values", _("Values of %(run)s") % {"run": found.run.name}, header, rows)
 
 
-def _changes(found: SystemPage, k: int) -> DownloadTable:
+def _changes_table(found: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("text"), _("before"), _("after"), _("change"))
     rows = tuple(
-        (one.query.external_id, _short(one.query.text), one.before, one.after, one.change) for one in found.changes
+        (one.query.external_id, _shorten_text(one.query.text), one.before, one.after, one.change)
+        for one in found.changes
     )
     title = _("Where nDCG@%(k)s of %(run)s changed, most first") % {"k": k, "run": found.run.name}
     return DownloadTable("changes", title, header, rows, 2)
 
 
-def _holes(found: SystemPage, k: int) -> DownloadTable:
+def _holes_table(found: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("document"), _("title"), _("judged by"), _("rank"), _("grade"))
     rows = tuple(
-        (one.query.external_id, one.document.external_id, _short(one.document.text), one.origin, one.rank, one.grade)
+        (
+            one.query.external_id,
+            one.document.external_id,
+            _shorten_text(one.document.text),
+            one.origin,
+            one.rank,
+            one.grade,
+        )
         for one in found.holes
     )
     return DownloadTable(
@@ -82,7 +95,7 @@ def _holes(found: SystemPage, k: int) -> DownloadTable:
     )
 
 
-def _cost(found: SystemPage) -> DownloadTable:
+def _cost_table(found: SystemPage) -> DownloadTable:
     run, cost = found.run, found.cost
     rows: list[tuple[str, Value]] = [
         (_("how it came about"), str(run.get_kind_display())),
@@ -102,27 +115,29 @@ def _cost(found: SystemPage) -> DownloadTable:
     return DownloadTable("cost", title, (_("what"), _("value")), tuple(rows))
 
 
-def queries(rows: Iterable[KnownDocument]) -> DownloadTable:
+def queries_table(rows: Iterable[KnownDocument]) -> DownloadTable:
     """Queries with how much of each is judged."""
     header = (_("query"), _("text"), _("judged"), _("relevant"), _("holes filled"))
-    lines = tuple((one.query.external_id, _short(one.query.text), one.judged, one.relevant, one.holes) for one in rows)
+    lines = tuple(
+        (one.query.external_id, _shorten_text(one.query.text), one.judged, one.relevant, one.holes) for one in rows
+    )
     return DownloadTable("queries", _("Queries, and how much of each is judged"), header, lines, 2)
 
 
-def side(found: SystemSide, *, with_grades: bool) -> DownloadTable:
+def side_by_side_table(found: SystemSide, *, with_grades: bool) -> DownloadTable:
     """What each system returned for one query: for each a column of documents and one of what they are."""
     header = [_("rank")]
     for column in found.columns:
         header += [column.run.name, _("%(run)s: state") % {"run": column.run.name}]
     rows: list[tuple[Value, ...]] = []
     for rank, cells in found.rows:
-        told = [value for cell in cells for value in _told(cell, with_grades=with_grades)]
+        told = [value for cell in cells for value in _describe_cell(cell, with_grades=with_grades)]
         rows.append((rank, *told))
     title = _("What each system returned for query %(query)s") % {"query": found.query.external_id}
     return DownloadTable("returned", title, tuple(header), tuple(rows), len(header))
 
 
-def _told(cell: RankCell | None, *, with_grades: bool) -> tuple[Value, Value]:
+def _describe_cell(cell: RankCell | None, *, with_grades: bool) -> tuple[Value, Value]:
     """The document's id, and what it is in words."""
     if cell is None:
         return None, None
@@ -131,21 +146,21 @@ def _told(cell: RankCell | None, *, with_grades: bool) -> tuple[Value, Value]:
     return cell.document.external_id, words[cell.state] + grade
 
 
-def fillings(rows: Iterable[Filling]) -> DownloadTable:
+def fillings_table(rows: Iterable[Filling]) -> DownloadTable:
     """Fillings of a collection."""
     header = (_("filling"), pgettext("column", "by"), _("state"), pgettext("column", "since"), _("depth"),
               _("asked about"), _("holes"), _("qrels before"),
               _("qrels after"))  # fmt: skip
     lines = tuple(
         (str(one.pk), one.made_by, one.get_state_display(), one.created_at.isoformat(), one.depth,
-         _count(one.funnel, "candidates"), _count(one.funnel, "relevant"), one.before.number,
+         _funnel_count(one.funnel, "candidates"), _funnel_count(one.funnel, "relevant"), one.before.number,
          one.after.number if one.after else None)
         for one in rows
     )  # fmt: skip
     return DownloadTable("fillings", _("Fillings"), header, lines, 4)
 
 
-def versions(rows: Iterable[Qrels]) -> DownloadTable:
+def versions_table(rows: Iterable[Qrels]) -> DownloadTable:
     """Versions of the qrels, with how many labels each has from whom."""
     found = list(rows)
     origins = list(dict.fromkeys(origin for one in found for origin in one.counts.get("origins", {})))
@@ -162,13 +177,13 @@ def versions(rows: Iterable[Qrels]) -> DownloadTable:
     )
     lines = tuple(
         (str(one.number), one.get_kind_display(), one.note, one.made_by, one.created_at.isoformat(),
-         *(_count(one.counts, name) for name in ("queries", "judged", "relevant")),
-         *(_count(one.counts.get("origins", {}), origin) or 0 for origin in origins))
+         *(_funnel_count(one.counts, name) for name in ("queries", "judged", "relevant")),
+         *(_funnel_count(one.counts.get("origins", {}), origin) or 0 for origin in origins))
         for one in found
     )  # fmt: skip
     return DownloadTable("versions", _("Versions of the qrels"), header, lines, 5)
 
 
-def _count(counts: dict[str, Any], name: str) -> int | None:
+def _funnel_count(counts: dict[str, Any], name: str) -> int | None:
     value = counts.get(name)
     return None if value is None else int(value)

@@ -13,7 +13,7 @@ BOARD = ("hole", "judged", "hit", "ndcg", "recall")
 MEASURED = ("hole", "unjudged", "judged", "hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
 
 
-def headline(result: Result) -> Result:
+def headline_result(result: Result) -> Result:
     """The result over the queries that are common to all systems and versions; over all where none is, or every one."""
     common = result.get("common") or {}
     if "systems" not in common:
@@ -25,28 +25,31 @@ def headline(result: Result) -> Result:
     return {**result, "systems": systems, "means": {**result["means"], **common["means"]}, "order": common["order"]}
 
 
-def leaderboard(result: Result, key: str = "ndcg") -> DownloadTable:
+def leaderboard_table(result: Result, key: str = "ndcg") -> DownloadTable:
     """Systems by a measure after filling, the best first: each with its change and the letters of significance."""
     columns = [one for one in (*BOARD, *ASPECTS) if one in result["measures"]]
     columns += [key] if key not in columns else []
-    rows = [(one["name"], *(_figure(one["values"][column]) for column in columns)) for one in _best_first(result, key)]
-    return _table(
+    rows = [
+        (one["name"], *(_change_figure(one["values"][column]) for column in columns))
+        for one in _best_first(result, key)
+    ]
+    return _measure_table(
         result, "leaderboard", _("Leaderboard by %(measure)s") % {"measure": label_in(result, key)}, columns, rows
     )
 
 
-def measured(result: Result) -> DownloadTable:
+def measures_table(result: Result) -> DownloadTable:
     """Systems by name with every measure that versions of the qrels have."""
     rows = [
-        (one["name"], *(_figure(one["values"][column], with_letters=False) for column in MEASURED))
+        (one["name"], *(_change_figure(one["values"][column], with_letters=False) for column in MEASURED))
         for one in sorted(result["systems"], key=lambda one: str(one["name"]))
     ]
     mean = tuple(Figure(result["means"][key]["after"], result["means"][key]["change"]) for key in MEASURED)
     title = _("Measures of every system, after filling and their change")
-    return _table(result, "measures", title, MEASURED, [*rows, (_("mean"), *mean)])
+    return _measure_table(result, "measures", title, MEASURED, [*rows, (_("mean"), *mean)])
 
 
-def changes(result: Result, key: str) -> list[DownloadTable]:
+def changes_tables(result: Result, key: str) -> list[DownloadTable]:
     """What filling did to one measure: before, after, change with interval and p, and the ranks.
 
     The headline's queries first; all queries, where these are others.
@@ -61,7 +64,7 @@ def changes(result: Result, key: str) -> list[DownloadTable]:
         rows = tuple((one["name"], *(one["values"][key][field] for field in fields)) for one in _best_first(found, key))
         return DownloadTable(name, title % {"measure": label_in(result, key)}, header, rows)
 
-    first = headline(result)
+    first = headline_result(result)
     if first is result:
         return [table(f"changes-{key}", _("%(measure)s before and after"), result)]
     return [
@@ -70,7 +73,7 @@ def changes(result: Result, key: str) -> list[DownloadTable]:
     ]
 
 
-def aspects(result: Result) -> DownloadTable | None:
+def aspects_table(result: Result) -> DownloadTable | None:
     """Measures of aspects, several and one a document, beside nDCG and Recall; None without aspects."""
     if not result.get("aspects"):
         return None
@@ -79,10 +82,10 @@ def aspects(result: Result) -> DownloadTable | None:
         (one["name"], *(Figure(one["values"][column]["after"]) for column in columns))
         for one in _best_first(result, ASPECTS[0])
     ]
-    return _table(result, "aspects", _("Aspects: every system"), columns, rows)
+    return _measure_table(result, "aspects", _("Aspects: every system"), columns, rows)
 
 
-def growth(result: Result) -> DownloadTable:
+def growth_table(result: Result) -> DownloadTable:
     """Holes and growth rate as systems are added, with the bands over the orders."""
     header = (
         _("systems"),
@@ -94,10 +97,10 @@ def growth(result: Result) -> DownloadTable:
         _("90% of orders"),
     )
     fields = ("systems", "holes", "holes_low", "holes_high", "rate", "low", "high")
-    return DownloadTable("growth", _("Holes found as systems are added"), header, _points(result["growth"], fields))
+    return DownloadTable("growth", _("Holes found as systems are added"), header, _point_rows(result["growth"], fields))
 
 
-def marginal(result: Result) -> DownloadTable:
+def marginal_table(result: Result) -> DownloadTable:
     """Marginal contribution as systems are added, by measure."""
     header = [_("systems")]
     for key in result["marginal"]:
@@ -110,7 +113,7 @@ def marginal(result: Result) -> DownloadTable:
     return DownloadTable("marginal", _("Marginal contribution of a system"), tuple(header), rows)
 
 
-def _points(points: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
+def _point_rows(points: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
     return tuple(tuple(point[name] for name in fields) for point in points)
 
 
@@ -118,11 +121,11 @@ def _best_first(result: Result, key: str) -> list[Mapping[str, Any]]:
     return sorted(result["systems"], key=lambda one: (-one["values"][key]["after"], str(one["name"])))
 
 
-def _figure(value: Mapping[str, Any], *, with_letters: bool = True) -> Figure:
+def _change_figure(value: Mapping[str, Any], *, with_letters: bool = True) -> Figure:
     return Figure(value["after"], value["change"], value.get("letters_after", "") if with_letters else "")
 
 
-def _table(
+def _measure_table(
     result: Result, key: str, title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]]
 ) -> DownloadTable:
     header = (_("system"), *(label_in(result, column) for column in columns))

@@ -13,7 +13,9 @@ SATURATED = (0.01, 0.005)
 NEARLY = (0.05, 0.02)
 
 
-def verdict(systems: int, holes: int, growth: float | None, marginal: Mapping[str, float | None]) -> dict[str, Any]:
+def saturation_verdict(
+    systems: int, holes: int, growth: float | None, marginal: Mapping[str, float | None]
+) -> dict[str, Any]:
     """`growth` and `marginal` are means over the orders at the last step; None: no value."""
     ends = [value for value in marginal.values() if value is not None]
     largest = max(ends, default=None)
@@ -22,11 +24,11 @@ def verdict(systems: int, holes: int, growth: float | None, marginal: Mapping[st
     elif not holes:
         key = "none"
     else:
-        key = _key(growth, largest)
+        key = _verdict_key(growth, largest)
     return {"key": key, "systems": systems, "holes": holes, "growth": growth, "marginal": largest}
 
 
-def _key(growth: float | None, marginal: float | None) -> str:
+def _verdict_key(growth: float | None, marginal: float | None) -> str:
     if growth is None or marginal is None:
         return "open"
     for key, (most_growth, most_marginal) in (("saturated", SATURATED), ("nearly", NEARLY)):
@@ -35,9 +37,9 @@ def _key(growth: float | None, marginal: float | None) -> str:
     return "open"
 
 
-def words(found: Mapping[str, Any]) -> list[str]:
+def explain_verdict(found: Mapping[str, Any]) -> list[str]:
     """The verdict, the rule that it follows, and why to doubt it: a sentence or two each."""
-    return [_said(found), _rule(), _doubt(found)]
+    return [_verdict_sentence(found), _rule_sentence(), _doubt_sentence(found)]
 
 
 def recall_shift(result: Mapping[str, Any]) -> str:
@@ -51,7 +53,7 @@ def recall_shift(result: Mapping[str, Any]) -> str:
     ) % {"k": result["k"], "before": f"{before:,}", "after": f"{after:,}"}
 
 
-def _said(found: Mapping[str, Any]) -> str:
+def _verdict_sentence(found: Mapping[str, Any]) -> str:
     key, systems = found["key"], found["systems"]
     if key == "few":
         return ngettext(
@@ -73,7 +75,7 @@ def _said(found: Mapping[str, Any]) -> str:
     }[key] % ends
 
 
-def _rule() -> str:
+def _rule_sentence() -> str:
     return _(
         "The rule: a pool is saturated where, on average over the orders, the last system adds at most %(growth)s more"
         " holes and being in the pool moves its Hit, nDCG and Recall by at most %(marginal)s; nearly so at %(more)s and"
@@ -86,7 +88,7 @@ def _rule() -> str:
     }
 
 
-def _doubt(found: Mapping[str, Any]) -> str:
+def _doubt_sentence(found: Mapping[str, Any]) -> str:
     return _(
         "This holds for systems like these %(systems)d: systems that resemble each other find the same documents, and"
         " one of another kind may still find new holes. What nobody in the pool returned is not seen at all."

@@ -47,7 +47,7 @@ class Maker(Protocol):
         """Store a ranking for every query that has none yet, batch by batch; return soon after `stopped()` is true."""
 
 
-def maker(kind: str) -> Maker:
+def maker_module(kind: str) -> Maker:
     """The module that makes runs of this kind. Raises BadInput."""
     if kind not in KINDS:
         known = ", ".join(map(str, KINDS))
@@ -55,7 +55,7 @@ def maker(kind: str) -> Maker:
     return cast(Maker, import_module(KINDS[Run.Kind(kind)]))
 
 
-def start(
+def start_run(
     *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
 ) -> Run:
     """A run that waits for a worker. Raises BadInput; nothing is left behind then."""
@@ -64,17 +64,17 @@ def start(
         raise BadInput(
             _("a depth of %(depth)s: choose one from 1 to %(most)s") % {"depth": depth, "most": f"{DEEPEST:,}"}
         )
-    total = len(rankings.queries(collection))
+    total = len(rankings.current_queries(collection))
     if not total:
         raise BadInput(_("%(name)s has no queries: there is nothing to search for") % {"name": collection.name})
-    complete = maker(kind).check(collection, dict(recipe), depth)
+    complete = maker_module(kind).check(collection, dict(recipe), depth)
     values = {"kind": kind, "recipe": complete, "instruction": str(complete.get("instruction", "")), "depth": depth}
     try:
         with transaction.atomic():
             run = Run.objects.create(collection=collection, name=name, total=total, made_by=by, **values)
             transaction.on_commit(lambda: notify(MAKE_RUN))
     except IntegrityError:  # somebody took the name in between
-        raise taken(collection, name) from None
+        raise name_taken_error(collection, name) from None
     return run
 
 
@@ -85,14 +85,14 @@ def start_or_join(
 
     Limits (`budget`, `max_calls`) may be others than before: they replace the old ones.
     """
-    run = named(collection, name)
+    run = find_run(collection, name)
     if run is None or run.kind != kind:
-        return start(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth, by=by)
-    complete = maker(kind).check(collection, dict(recipe), depth)
-    if limits.without(run.recipe) != limits.without(complete) or run.depth != depth:
-        raise taken(collection, name)
+        return start_run(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth, by=by)
+    complete = maker_module(kind).check(collection, dict(recipe), depth)
+    if limits.without_limits(run.recipe) != limits.without_limits(complete) or run.depth != depth:
+        raise name_taken_error(collection, name)
     if run.recipe != complete and run.state != JobState.READY:
-        limits.raised(run, budget=complete.get("budget"), max_calls=complete.get("max_calls"))
+        limits.set_limits(run, budget=complete.get("budget"), max_calls=complete.get("max_calls"))
     go_on(run)
     return Run.objects.select_related("collection").get(pk=run.pk)
 
@@ -103,50 +103,50 @@ def check_name(collection: Collection, name: str) -> None:
         RUN_NAME(name)
     except ValidationError as error:
         raise BadInput(_("run %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
-    if named(collection, name) is not None:
-        raise taken(collection, name)
+    if find_run(collection, name) is not None:
+        raise name_taken_error(collection, name)
 
 
-def taken(collection: Collection, name: str) -> BadInput:
+def name_taken_error(collection: Collection, name: str) -> BadInput:
     """The error for a name that stands already, to be raised."""
     values = {"collection": collection.name, "name": name}
     return BadInput(_("%(collection)s has a run %(name)s already: choose another name, or delete that run") % values)
 
 
-def named(collection: Collection, name: str) -> Run | None:
+def find_run(collection: Collection, name: str) -> Run | None:
     """The collection's run of this name, however far it is."""
     return Run.objects.select_related("collection").filter(collection=collection, name=name, is_deleted=False).first()
 
 
-def estimate(collection: Collection, kind: str, recipe: Mapping[str, Any]) -> Estimate | None:
+def estimate_cost(collection: Collection, kind: str, recipe: Mapping[str, Any]) -> Estimate | None:
     """What it will cost to make such a run; None: it asks nobody. Raises BadInput as `start` does."""
-    module = maker(kind)
+    module = maker_module(kind)
     found = getattr(module, "estimate", None)
     if found is None:
         return None
     return cast("Estimate | None", found(collection, module.check(collection, dict(recipe), DEPTH)))
 
 
-def work(run: Run, shutting_down: Stopped) -> None:
+def work_on_run(run: Run, shutting_down: Stopped) -> None:
     """Make a claimed run, until it is over or somebody else's, or waits again because this worker ends."""
     leases.perform(
         run,
-        lambda lease: maker(run.kind).make(run, lease.progress, lease.stopped),
+        lambda lease: maker_module(run.kind).make(run, lease.progress, lease.should_stop),
         stopping=shutting_down,
         expected=QuorumError,
-        last=lambda: counts(run),
+        last=lambda: ranking_progress(run),
     )
 
 
-def counts(run: Run) -> dict[str, int]:
+def ranking_progress(run: Run) -> dict[str, int]:
     """How many queries have their ranking, of how many: what `done` and `total` say of a run that nobody works on."""
-    total = len(rankings.queries(run.collection))
-    return {"done": total - len(rankings.unranked(run)), "total": total}
+    total = len(rankings.current_queries(run.collection))
+    return {"done": total - len(rankings.unranked_queries(run)), "total": total}
 
 
-def cancel(run: Run) -> bool:
+def cancel_run(run: Run) -> bool:
     """Stop it; the queries that it has stay, and `go_on` makes the rest. False when it is over already."""
-    return leases.cancel(run, **counts(run))
+    return leases.cancel(run, **ranking_progress(run))
 
 
 def go_on(run: Run) -> bool:
@@ -158,7 +158,7 @@ def go_on(run: Run) -> bool:
 
 
 @transaction.atomic
-def delete(run: Run) -> None:
+def delete_run(run: Run) -> None:
     """Take it out of every table and free its name. Its rankings stay: qrels and reports came of them."""
     leases.cancel(run)
     Run.objects.filter(pk=run.pk).update(is_deleted=True)

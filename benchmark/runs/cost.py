@@ -16,7 +16,7 @@ FROM benchmark_ranking WHERE run_id = %s
 FIELDS = ("queries", "documents", "empty", "seconds", "seconds_per_query", "tokens_in", "tokens_out")
 
 
-def spent(run: Run) -> dict[str, Any]:
+def run_cost(run: Run) -> dict[str, Any]:
     """Rankings, their documents, those without any; seconds (null: unknown) and tokens in all, seconds of a query.
 
     And the calls that were sent for it, those taken over from earlier ones, and USD (null: no price is known).
@@ -24,11 +24,11 @@ def spent(run: Run) -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute(SQL, [run.pk])
         found = dict(zip(FIELDS, cursor.fetchone(), strict=True))
-    calls, cached, cost = paid(run)
+    calls, cached, cost = paid_calls(run)
     return {**found, "calls": calls, "calls_cached": cached, "cost": cost.usd}
 
 
-def paid(run: Run) -> tuple[int, int, Paid]:
+def paid_calls(run: Run) -> tuple[int, int, Paid]:
     """Calls that were sent, calls taken over from equal ones, and what was paid."""
     if run.campaign is None:
         return 0, 0, Paid(0.0)

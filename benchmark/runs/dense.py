@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from benchmark.models import Run
 from benchmark.runs import limits, llm_budget, rankings
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.nearest import nearest
+from benchmark.runs.nearest import nearest_vectors
 from benchmark.runs.rankings import RankedQuery
-from benchmark.runs.vectors import Places, Store, Vectors, digest
+from benchmark.runs.vectors import Places, Store, Vectors, text_digest
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
 from judges.campaigns.estimates import Estimate, of_calls
@@ -49,7 +49,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     texts = {key: str(recipe.get(key) or "") for key in ("instruction", "query_prefix", "document_prefix")}
     if texts["instruction"] and texts["query_prefix"]:
         raise BadInput(_("instruction and query_prefix both stand before the query: give one of them"))
-    return {"judge": judge.name, **texts, **limits.checked(collection, [judge], recipe)}
+    return {"judge": judge.name, **texts, **limits.validate_limits(collection, [judge], recipe)}
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
@@ -58,7 +58,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     searcher = open_searcher(run, campaign, asking.judges_in(campaign)[0], run.recipe, progress, stopped)
     if searcher is None:
         return
-    left_out = rankings.excluded(run.collection)
+    left_out = rankings.excluded_documents(run.collection)
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         depths = {query.pk: run.depth + len(left_out.get(query.pk, ())) for query in batch}
@@ -70,7 +70,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Of all documents and queries, as if none had its vector yet."""
     rows = Document.objects.filter(collection=collection, is_current=True)
-    documents, queries = rows.count(), len(rankings.queries(collection))
+    documents, queries = rows.count(), len(rankings.current_queries(collection))
     texts = list(rows.order_by("pk").values_list("text", flat=True)[: llm_budget.SAMPLED])
     sample = [plain_prompt(ROLE, texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]
     return of_calls(llm_budget.judge_of(ROLE, recipe), -(-documents // TOGETHER) + queries, sample, {}, 0)
@@ -89,15 +89,15 @@ class Asker:
     def ask(self, texts: Sequence[tuple[int, Sequence[str]]]) -> RetrievalReply:
         """Vectors of each group of texts, kept as they arrive. A group's first part is its query, 0 for documents."""
         wanted = [Wanted(query, "", self._calls(query, group)) for query, group in texts]
-        return asking.ask(self.campaign, self.judge, wanted, stopped=self.stopped)
+        return asking.ask_model(self.campaign, self.judge, wanted, stopped=self.stopped)
 
     def _calls(self, query: int, group: Sequence[str]) -> tuple[RetrievalRequest, ...]:
-        missing = [one for one in dict.fromkeys(group) if self.store.find([digest(one)])[0] < 0]
+        missing = [one for one in dict.fromkeys(group) if self.store.find([text_digest(one)])[0] < 0]
         if not missing:
             return ()
 
         def keep(turn: Turn) -> None:
-            self.store.add([digest(one) for one in missing], vectors_of(turn, len(missing)))
+            self.store.add([text_digest(one) for one in missing], vectors_of(turn, len(missing)))
 
         return (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, missing), documents=tuple(missing), keep=keep),)
 
@@ -116,12 +116,14 @@ class Dense:
         answered = self.asker.ask([(query, [text]) for query, text in sent.items()])
         order = [query for query, answer in zip(sent, answered.answers, strict=True) if answer is not None]
         begin = perf_counter()
-        queries = self.asker.store.rows(self.asker.store.find(digest(sent[query]) for query in order))
-        found = nearest(queries, len(self.keys), self._rows, [depths[query] for query in order]) if order else []
+        queries = self.asker.store.rows(self.asker.store.find(text_digest(sent[query]) for query in order))
+        found = (
+            nearest_vectors(queries, len(self.keys), self._rows, [depths[query] for query in order]) if order else []
+        )
         seconds = (perf_counter() - begin) / max(1, len(order))
-        used = asking.used(self.asker.campaign, order, [ROLE])
+        used = asking.usage_by_query(self.asker.campaign, order, [ROLE])
         ranked = {
-            query: llm_budget.plus(RankedQuery(self.keys[places], scores, seconds), used.get(query))
+            query: llm_budget.add_usage(RankedQuery(self.keys[places], scores, seconds), used.get(query))
             for query, (places, scores) in zip(order, found, strict=True)
         }
         return ranked, answered
@@ -136,7 +138,7 @@ def open_searcher(
     """With the vector of every document: what VAR lacks is asked for. None when the run was stopped meanwhile."""
     store = Store(Path(settings.VAR) / "vectors", judge)
     asker = Asker(run, campaign, judge, store, stopped)
-    keys = _documents(run.collection)
+    keys = _document_keys(run.collection)
     digests: list[bytes] = []
     for begin in range(0, len(keys), AHEAD):
         if stopped():
@@ -144,28 +146,28 @@ def open_searcher(
         part = keys[begin : begin + AHEAD].tolist()
         known = texts_of(part)
         texts = [recipe["document_prefix"] + known[key] for key in part]
-        missing = list(dict.fromkeys(text for text in texts if digest(text) not in store.places))
+        missing = list(dict.fromkeys(text for text in texts if text_digest(text) not in store.places))
         if missing:
             answered = asker.ask([(0, missing[at : at + TOGETHER]) for at in range(0, len(missing), TOGETHER)])
             if answered.stopped:
                 return None
-            _check(run, answered)
-        digests += map(digest, texts)
+            _check_answers(run, answered)
+        digests += map(text_digest, texts)
         progress(len(digests), len(keys), _("vectors of documents"))
     prefix = INSTRUCTED.format(instruction=recipe["instruction"]) if recipe["instruction"] else recipe["query_prefix"]
     return Dense(asker, keys, store.find(digests), prefix)
 
 
-def _check(run: Run, answered: RetrievalReply) -> None:
+def _check_answers(run: Run, answered: RetrievalReply) -> None:
     """Every document needs its vector. Raises Incomplete."""
     failed = sum(answer is None for answer in answered.answers)
-    llm_budget.check(run, answered, answered=failed < len(answered.answers))
+    llm_budget.check_reply(run, answered, answered=failed < len(answered.answers))
     if failed:
         told = _("%(failed)s calls for vectors of documents got no answer (%(error)s): go on tries them again")
         raise Incomplete(told % {"failed": failed, "error": answered.error})
 
 
-def _documents(collection: Collection) -> Places:
+def _document_keys(collection: Collection) -> Places:
     """Primary keys of the current documents, by document id descending."""
     with connection.cursor() as cursor:
         cursor.execute(KEYS, [collection.pk])

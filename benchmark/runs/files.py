@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corpus.errors import BadInput
 from corpus.importing.files import MAX_ID, FileSource
-from corpus.importing.grades import grades, refuse_json
+from corpus.importing.grades import read_grades, refuse_json
 
 _FLOAT = struct.Struct("f")
 TOP_GRADE = 1_000_000_000
@@ -24,7 +24,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     source = FileSource(path)
     found: dict[str, dict[str, int]] = {}
     bad: list[str] = []
-    for row in grades(source, TOP_GRADE):
+    for row in read_grades(source, TOP_GRADE):
         if row.problem:
             bad.append(f"line {row.line}: {row.problem}")
         elif found.setdefault(row.query, {}).setdefault(row.document, row.grade) != row.grade:
@@ -110,10 +110,10 @@ class RunFile:
                 refuse_json(source, number, text)
             columns = text.split()
             if len(columns) != 6:
-                problems.add(number, f"{len(columns)} columns instead of the 6 of a run{_hint(columns)}")
+                problems.add(number, f"{len(columns)} columns instead of the 6 of a run{_column_hint(columns)}")
                 continue
             query, _, document, _, score, self.tag = columns
-            value = _float(score)
+            value = _parse_float32(score)
             if problem := _no_score(value, score) or _no_id(query) or _no_id(document):
                 problems.add(number, problem)
                 continue
@@ -137,7 +137,7 @@ class RunFile:
                     self.problems.add(line, f'document "{name}" stands twice for query "{query}" (line {first[at]})')
 
 
-def _float(text: str) -> float:
+def _parse_float32(text: str) -> float:
     """As float32 holds it; NaN for what is no number, inf for what is too large."""
     if "_" in text:  # Python's own way to write a number, and nobody else's
         return math.nan
@@ -161,7 +161,7 @@ def _no_id(text: str) -> str:
     return f"an id is longer than {MAX_ID} characters" if len(text) > MAX_ID else ""
 
 
-def _hint(columns: Sequence[str]) -> str:
+def _column_hint(columns: Sequence[str]) -> str:
     return " (an id or a tag with white space?)" if len(columns) > 6 else ""
 
 

@@ -32,7 +32,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
     `runs`, BM25's and the reranked one, is another way to say `run`, and the `k1` and `b` of BM25's.
     """
-    given = _named_alone(collection, recipe)
+    given = _normalise_runs(collection, recipe)
     if unknown := given.keys() - {"method", "run", "k1", "b", "scores", "weights"}:
         others = ", ".join(sorted(unknown))
         raise BadInput(_("a hybrid takes run, method, k1, b, scores and weights, not %(names)s") % {"names": others})
@@ -42,7 +42,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
         raise BadInput(_("%(method)s is no way to combine runs: choose one of %(known)s") % values)
     if not given.get("run"):
         raise BadInput(_("a hybrid is made of a reranked run: name it; BM25 is computed for each of its documents"))
-    run = ready(collection, str(given["run"]))
+    run = ready_run(collection, str(given["run"]))
     scores = given.get("scores") or ("margins" if _has_negative(run) else "plain")
     if scores not in SCORES:
         raise BadInput(_("scores is one of %(known)s") % {"known": ", ".join(SCORES)})
@@ -51,19 +51,19 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
         "run": run.name,
         "run_id": run.pk,
         "scores": scores,
-        "weights": _weights(given.get("weights"), method),
-        **lexical.parameters(given),
+        "weights": _check_weights(given.get("weights"), method),
+        **lexical.bm25_parameters(given),
     }
 
 
-def _named_alone(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
+def _normalise_runs(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
     """The recipe with `run` in place of `runs`."""
     if "runs" not in recipe:
         return recipe
     names = list(recipe["runs"])
     if len(names) != 2 or len(set(names)) < 2 or "run" in recipe:
         raise BadInput(_("runs are two: BM25's, and the one whose documents are scored; or name that one alone as run"))
-    first = ready(collection, names[0])
+    first = ready_run(collection, names[0])
     if first.kind != Run.Kind.BM25:
         told = _("run %(name)s is no BM25 run made here: name the reranked run alone, and k1 and b of BM25")
         raise BadInput(told % {"name": first.name})
@@ -71,9 +71,9 @@ def _named_alone(collection: Collection, recipe: dict[str, Any]) -> dict[str, An
     return {**parameters, **{key: value for key, value in recipe.items() if key != "runs"}, "run": names[1]}
 
 
-def ready(collection: Collection, name: str) -> Run:
+def ready_run(collection: Collection, name: str) -> Run:
     """The collection's run of this name, once it is made. Raises BadInput."""
-    run = builders.named(collection, name)
+    run = builders.find_run(collection, name)
     values = {"collection": collection.name, "name": name}
     if run is None:
         raise BadInput(_("%(collection)s has no run %(name)s") % values)
@@ -89,7 +89,7 @@ def _has_negative(run: Run) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def _weights(given: Any, method: str) -> list[float]:
+def _check_weights(given: Any, method: str) -> list[float]:
     if not given:
         return list(hybrid_scores.WEIGHTS[method])
     try:
@@ -125,7 +125,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
             raise BadInput(told % {"name": recipe["run"]})
         bm25 = index.scores(query.text, documents)
         given = hybrid_scores.sigmoid(scores) if recipe["scores"] == "margins" else scores
-        combined = hybrid_scores.combine(bm25, given, recipe["method"], recipe["weights"])
+        combined = hybrid_scores.combine_scores(bm25, given, recipe["method"], recipe["weights"])
         return RankedQuery(documents, combined, perf_counter() - begin)
 
     each_query(run, rank, progress, stopped)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 Scores = npt.NDArray[np.float64]
 
 
-def minmax(scores: Scores) -> Scores:
+def minmax_scale(scores: Scores) -> Scores:
     """From 0, the lowest, to 1, the highest; all 0 where they are equal."""
     span = float(np.ptp(scores)) if len(scores) else 0.0
     return (scores - scores.min()) / span if span else np.zeros_like(scores)
@@ -26,7 +26,7 @@ def zscore(scores: Scores) -> Scores:
     return (scores - scores.mean()) / spread if spread else np.zeros_like(scores)
 
 
-def plain(scores: Scores) -> Scores:
+def unscaled_scores(scores: Scores) -> Scores:
     """As they are."""
     return scores
 
@@ -37,12 +37,12 @@ def sigmoid(margins: Scores) -> Scores:
     return found
 
 
-METHODS: dict[str, Callable[[Scores], Scores]] = {"minmax": minmax, "zscore": zscore, "sum": plain}
+METHODS: dict[str, Callable[[Scores], Scores]] = {"minmax": minmax_scale, "zscore": zscore, "sum": unscaled_scores}
 WEIGHTS = {"minmax": (0.1, 0.9), "zscore": (0.2, 0.8), "sum": (1.0, 100.0)}
 """Of BM25 and of the reranker, in this order."""
 
 
-def combine(bm25: Scores, scores: Scores, method: str, weights: Sequence[float] | None = None) -> Scores:
+def combine_scores(bm25: Scores, scores: Scores, method: str, weights: Sequence[float] | None = None) -> Scores:
     """The score of each candidate of one query, from its BM25 score and its reranker's, in their order."""
     of_bm25, of_reranker = weights or WEIGHTS[method]
     normal = METHODS[method]

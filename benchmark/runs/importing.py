@@ -63,7 +63,7 @@ def import_runs(
     *,
     instruction: str = "",
     skip_unknown: bool = False,
-    progress: staging.ImportProgress = staging.silent,
+    progress: staging.ImportProgress = staging.ignore_progress,
 ) -> list[Imported]:
     """Read runs by their names. Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
 
@@ -81,7 +81,7 @@ def import_runs(
         except BadInput as error:
             wrong.append(str(error))
             continue
-        documents = _documents(collection, file.documents)
+        documents = _document_keys(collection, file.documents)
         if not skip_unknown:
             _find_unknown(file, queries, documents)
         if file.problems:
@@ -94,11 +94,11 @@ def import_runs(
         found = []
         for name, (file, documents) in read.items():
             run = Run(collection=collection, name=name, instruction=instruction, made_by=by)
-            found.append(_store(run, files[name], file, queries, documents))
+            found.append(_store_run(run, files[name], file, queries, documents))
         return found
 
 
-def _documents(collection: Collection, names: list[str]) -> dict[str, int]:
+def _document_keys(collection: Collection, names: list[str]) -> dict[str, int]:
     """Primary keys of those that the collection knows."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -120,7 +120,7 @@ def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
             file.problems.add(of.lines[at], f'no document has the id "{file.documents[of.documents[at]]}"')
 
 
-def _store(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> Imported:
+def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> Imported:
     """The run, not yet in the database, with the rankings of its file."""
     keys = np.array([documents.get(one, 0) for one in file.documents], dtype=np.int64)
     found, unknown_documents = {}, 0

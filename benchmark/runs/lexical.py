@@ -14,17 +14,17 @@ from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from corpus.search import bm25
-from jobs.leases import JobLost
+from jobs.leases import LeaseLost
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
     """`k1` from 0 to 10 and `b` from 0 to 1, those of the candidates unless named. Raises BadInput."""
     if unknown := recipe.keys() - {"k1", "b"}:
         raise BadInput(_("BM25 takes k1 and b, not %(names)s") % {"names": ", ".join(sorted(unknown))})
-    return parameters(recipe)
+    return bm25_parameters(recipe)
 
 
-def parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
+def bm25_parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """`k1` and `b` of a recipe. Raises BadInput."""
     try:
         k1, b = float(recipe.get("k1", bm25.K1)), float(recipe.get("b", bm25.B))
@@ -38,7 +38,7 @@ def parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Each query's own words. An index that is not there yet is built first, with progress of its own."""
     index = index_of(run, progress, stopped)
-    left_out = rankings.excluded(run.collection)
+    left_out = rankings.excluded_documents(run.collection)
 
     def rank(query: Query) -> RankedQuery:
         begin = perf_counter()
@@ -59,7 +59,7 @@ def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, An
     def tell(documents: int) -> None:
         progress(documents, total, _("indexing documents"))
         if stopped():
-            raise JobLost(f"run {run.name} stopped while its index was built")
+            raise LeaseLost(f"run {run.name} stopped while its index was built")
 
     given = run.recipe if recipe is None else recipe
     k1, b = given.get("k1", bm25.K1), given.get("b", bm25.B)

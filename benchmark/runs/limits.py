@@ -15,12 +15,12 @@ from judges.retrieval import asking
 LIMITS = ("budget", "max_calls")
 
 
-def without(recipe: Mapping[str, Any]) -> dict[str, Any]:
+def without_limits(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The recipe's other keys: what the run is, whatever it may spend."""
     return {key: value for key, value in recipe.items() if key not in LIMITS}
 
 
-def checked(collection: Collection, judges: Sequence[Judge], recipe: Mapping[str, Any]) -> dict[str, Any]:
+def validate_limits(collection: Collection, judges: Sequence[Judge], recipe: Mapping[str, Any]) -> dict[str, Any]:
     """`budget` (USD) and `max_calls` of the recipe, where given. Raises BadInput for what cannot be held."""
     budget, calls = recipe.get("budget"), recipe.get("max_calls")
     found: dict[str, Any] = {}
@@ -33,12 +33,12 @@ def checked(collection: Collection, judges: Sequence[Judge], recipe: Mapping[str
     return found
 
 
-def raised(run: Run, *, budget: float | None, max_calls: int | None) -> None:
+def set_limits(run: Run, *, budget: float | None, max_calls: int | None) -> None:
     """Other limits for what the run may spend in all; None: none. `making.go_on` then goes on. Raises BadInput."""
     campaign = None if run.campaign is None else Campaign.objects.get(pk=run.campaign)
     judges = asking.judges_in(campaign) if campaign else []
     asking.check_limits(run.collection, judges, budget, max_calls)
-    recipe = without(run.recipe)
+    recipe = without_limits(run.recipe)
     recipe |= {key: value for key, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
     Run.objects.filter(pk=run.pk).update(recipe=recipe)
     if campaign:

@@ -55,8 +55,8 @@ def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
             max_calls=run.recipe.get("max_calls"),
         )
         run.campaign = campaign.pk
-        if not leases.held(run).update(campaign=campaign.pk):
-            raise leases.JobLost(f"run {run.name} was cancelled, or another worker makes it")
+        if not leases.held_row(run).update(campaign=campaign.pk):
+            raise leases.LeaseLost(f"run {run.name} was cancelled, or another worker makes it")
     return Campaign.objects.select_related("collection").get(pk=run.campaign)
 
 
@@ -70,7 +70,7 @@ def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: s
     Raises Incomplete when the limits are reached, when nobody answers, and in the end when some queries got no answer:
     what there is stays, and going on asks for the rest.
     """
-    waiting, total = rankings.unranked(run), len(rankings.queries(run.collection))
+    waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection))
     done, failed, error = total - len(waiting), 0, ""
     progress(done, total, phase)
     for begin in range(0, len(waiting), size):
@@ -83,19 +83,19 @@ def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: s
         progress(done, total, phase)
         if found.stopped:
             return
-        check(run, found, answered=bool(ranked))
+        check_reply(run, found, answered=bool(ranked))
     if failed:
         told = _("%(failed)s of %(total)s queries got no answer (%(error)s): go on tries them again")
         raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{total:,}", "error": error})
 
 
-def asked(found: RetrievalReply, batch: Sequence[Query]) -> dict[int, tuple[Query, tuple[Turn, ...]]]:
+def answered_queries(found: RetrievalReply, batch: Sequence[Query]) -> dict[int, tuple[Query, tuple[Turn, ...]]]:
     """The queries that were answered, with their answers."""
     pairs = zip(batch, found.answers, strict=True)
     return {query.pk: (query, turns) for query, turns in pairs if turns is not None}
 
 
-def plus(one: RankedQuery, used: Used | None, text: str = "") -> RankedQuery:
+def add_usage(one: RankedQuery, used: Used | None, text: str = "") -> RankedQuery:
     """With the seconds and tokens of calls that came before the search."""
     if used is None:
         return replace(one, text=text)
@@ -108,10 +108,10 @@ def plus(one: RankedQuery, used: Used | None, text: str = "") -> RankedQuery:
     )
 
 
-def check(run: Run, found: RetrievalReply, *, answered: bool) -> None:
+def check_reply(run: Run, found: RetrievalReply, *, answered: bool) -> None:
     """Raises Incomplete when the limits are reached, or when not one of a batch was answered."""
     if found.spent:
-        what, how = spending_limits.stopped_words(run.collection, found.spent)
+        what, how = spending_limits.describe_budget_stop(run.collection, found.spent)
         raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
     if not answered:
         raise Incomplete(_("nobody answers: %(error)s") % {"error": found.error})

@@ -17,8 +17,8 @@ def each_query(
     run: Run, rank: Callable[[Query], RankedQuery], progress: Tell, stopped: Stopped, phase: str = ""
 ) -> None:
     """Rank every query that has no ranking yet, and store what there is every second."""
-    waiting = rankings.unranked(run)
-    total = len(rankings.queries(run.collection))
+    waiting = rankings.unranked_queries(run)
+    total = len(rankings.current_queries(run.collection))
     done, since = total - len(waiting), monotonic()
     batch: dict[int, RankedQuery] = {}
     progress(done, total, phase)

@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float32]
 Found = tuple[npt.NDArray[np.int64], Floats]
 
 
-def nearest(
+def nearest_vectors(
     queries: Floats, documents: int, rows: Callable[[int, int], Floats], depths: Sequence[int], block: int = BLOCK
 ) -> list[Found]:
     """For each query (q, size) the places and scores of the documents with the largest products, best first.
@@ -24,11 +24,11 @@ def nearest(
         end = min(begin + block, documents)
         scores = queries @ rows(begin, end).T
         for place, depth in enumerate(depths):
-            best[place] = _merged(best[place], scores[place], begin, depth)
+            best[place] = _merge_best(best[place], scores[place], begin, depth)
     return best
 
 
-def _merged(best: Found, scores: Floats, begin: int, depth: int) -> Found:
+def _merge_best(best: Found, scores: Floats, begin: int, depth: int) -> Found:
     """Best so far and a block together. Places of a block come after all earlier ones, so a stable sort is enough."""
     places, kept = best
     fresh = np.arange(len(scores)) if len(kept) < depth else np.flatnonzero(scores > kept[-1])

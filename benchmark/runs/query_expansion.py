@@ -21,16 +21,16 @@ Calls = Callable[[Query, str], tuple[RetrievalRequest, ...]]
 """What is asked about a query, with the instruction that holds for it."""
 
 
-def check(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str, Any]:
+def check_expansion(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str, Any]:
     """The judge, what searches, the collection's instruction as it is now, and the limits. Raises BadInput."""
     judge = llm_budget.judge_of(role, recipe)
-    over = searching.check(collection, recipe.get("over"))
+    over = searching.check_searcher(collection, recipe.get("over"))
     judges = [judge, *([llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else [])]
     known = {"judge": judge.name, "over": over, "instruction": collection.instruction}
-    return known | limits.checked(collection, judges, recipe)
+    return known | limits.validate_limits(collection, judges, recipe)
 
 
-def make(
+def make_expanded_run(
     run: Run,
     role: str,
     calls: Calls,
@@ -47,27 +47,27 @@ def make(
     searcher = searching.open_searcher(run, campaign, others, over, progress, stopped)
     if searcher is None:
         return
-    left_out = rankings.excluded(run.collection)
+    left_out = rankings.excluded_documents(run.collection)
 
     def wanted(query: Query) -> Wanted:
         return Wanted(query.pk, query.text, calls(query, query.instruction or run.instruction))
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
-        answered = asking.ask(campaign, judge, [wanted(query) for query in batch], stopped=stopped)
-        said = llm_budget.asked(answered, batch)
+        answered = asking.ask_model(campaign, judge, [wanted(query) for query in batch], stopped=stopped)
+        said = llm_budget.answered_queries(answered, batch)
         texts = {key: text_of(query.text, [turn.reason for turn in turns]) for key, (query, turns) in said.items()}
         depths = {key: run.depth + len(left_out.get(key, ())) for key in texts}
         found, later = searcher.search(texts, depths)
-        answered.take(later)
-        used = asking.used(campaign, list(texts), [role])
-        return {key: llm_budget.plus(one, used.get(key), texts[key]) for key, one in found.items()}, answered
+        answered.merge_status(later)
+        used = asking.usage_by_query(campaign, list(texts), [role])
+        return {key: llm_budget.add_usage(one, used.get(key), texts[key]) for key, one in found.items()}, answered
 
     llm_budget.each_batch(run, work, progress, stopped)
 
 
-def estimate(collection: Collection, judge: Judge, calls: Calls) -> Estimate:
+def estimate_cost(collection: Collection, judge: Judge, calls: Calls) -> Estimate:
     """Of what the judge writes; vectors are not in it."""
-    queries = rankings.queries(collection)
+    queries = rankings.current_queries(collection)
     asked = [calls(query, query.instruction or collection.instruction) for query in queries[: llm_budget.SAMPLED]]
     prompts = [call.prompt for group in asked for call in group]
     each = len(asked[0]) if asked else 0

@@ -17,22 +17,22 @@ ROLE = "reason"
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
     """`judge`, `over` (what searches), limits. Raises BadInput."""
     llm_budget.known_keys(recipe, ("judge", "over"))
-    return query_expansion.check(collection, ROLE, recipe)
+    return query_expansion.check_expansion(collection, ROLE, recipe)
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """The reasoning alone is searched for."""
-    query_expansion.make(run, ROLE, _calls, _reasoning, progress, stopped)
+    query_expansion.make_expanded_run(run, ROLE, _build_requests, _reasoning_text, progress, stopped)
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Of the judge's calls."""
-    return query_expansion.estimate(collection, llm_budget.judge_of(ROLE, recipe), _calls)
+    return query_expansion.estimate_cost(collection, llm_budget.judge_of(ROLE, recipe), _build_requests)
 
 
-def _calls(query: Query, instruction: str) -> tuple[RetrievalRequest, ...]:
+def _build_requests(query: Query, instruction: str) -> tuple[RetrievalRequest, ...]:
     return (RetrievalRequest(ROLE, 0, reason_prompt(query.text, instruction), REASONING_SCHEMA),)
 
 
-def _reasoning(query: str, texts: Sequence[str]) -> str:
+def _reasoning_text(query: str, texts: Sequence[str]) -> str:
     return texts[0]

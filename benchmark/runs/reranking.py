@@ -37,7 +37,7 @@ TOGETHER = 100
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
     """`run` (a name), `judge`, `instruction` (else each query's definition of relevance), `top`, limits. BadInput."""
     llm_budget.known_keys(recipe, ("run", "judge", "instruction", "top"))
-    first = builders.named(collection, str(recipe.get("run") or ""))
+    first = builders.find_run(collection, str(recipe.get("run") or ""))
     if first is None or first.state != JobState.READY:
         told = _("run %(name)s is not there, or not ready: name a run of %(collection)s whose documents are reranked")
         raise BadInput(told % {"name": repr(recipe.get("run")), "collection": collection.name})
@@ -48,7 +48,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     complete = {"run": first.name, "run_id": first.pk, "judge": judge.name, "top": top}
     own = str(recipe.get("instruction") or "")
     complete |= {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
-    return complete | limits.checked(collection, [judge], recipe)
+    return complete | limits.validate_limits(collection, [judge], recipe)
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
@@ -57,56 +57,56 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     (judge,) = asking.judges_in(campaign)
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
-        documents = _first(run.recipe, batch)
+        documents = _first_documents(run.recipe, batch)
         texts = texts_of([key for keys in documents.values() for key in keys])
-        asked = [_wanted(run, query, [texts[key] for key in documents[query.pk]]) for query in batch]
-        answered = asking.ask(campaign, judge, asked, stopped=stopped)
-        said = llm_budget.asked(answered, batch)
-        used = asking.used(campaign, list(said), [ROLE])
-        found = {key: _ranked(documents[key], turns) for key, (_query, turns) in said.items()}
-        return {key: llm_budget.plus(one, used.get(key)) for key, one in found.items()}, answered
+        asked = [_rerank_requests(run, query, [texts[key] for key in documents[query.pk]]) for query in batch]
+        answered = asking.ask_model(campaign, judge, asked, stopped=stopped)
+        said = llm_budget.answered_queries(answered, batch)
+        used = asking.usage_by_query(campaign, list(said), [ROLE])
+        found = {key: _ranked_query(documents[key], turns) for key, (_query, turns) in said.items()}
+        return {key: llm_budget.add_usage(one, used.get(key)) for key, one in found.items()}, answered
 
     llm_budget.each_batch(run, work, progress, stopped)
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Of one query after the other, from the first ones' documents."""
-    queries = rankings.queries(collection)
+    queries = rankings.current_queries(collection)
     sample = queries[: llm_budget.SAMPLED]
-    documents = _first(recipe, sample)
+    documents = _first_documents(recipe, sample)
     texts = texts_of([key for keys in documents.values() for key in keys])
     prompts = [
-        plain_prompt(ROLE, [query.text, *part], _told(recipe, query))
+        plain_prompt(ROLE, [query.text, *part], _instruction_for(recipe, query))
         for query in sample
-        for part in _parts([texts[key] for key in documents[query.pk]])
+        for part in _split_documents([texts[key] for key in documents[query.pk]])
     ]
     calls = len(queries) * len(prompts) // max(1, len(sample))
     return of_calls(llm_budget.judge_of(ROLE, recipe), calls, prompts, {}, 0)
 
 
-def _first(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
+def _first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
     """What the first run returned, best first; [] for a query that it lacks."""
     rows = Ranking.objects.filter(run=recipe["run_id"], query__in=batch).values_list("query_id", "documents")
     found = {query: documents[: recipe["top"]] for query, documents in rows}
     return {query.pk: found.get(query.pk, []) for query in batch}
 
 
-def _wanted(run: Run, query: Query, documents: Sequence[str]) -> Wanted:
-    instruction = _told(run.recipe, query)
+def _rerank_requests(run: Run, query: Query, documents: Sequence[str]) -> Wanted:
+    instruction = _instruction_for(run.recipe, query)
     calls = tuple(
         RetrievalRequest(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
-        for place, part in enumerate(_parts(documents))
+        for place, part in enumerate(_split_documents(documents))
     )
     return Wanted(query.pk, query.text, calls, instruction)
 
 
-def _told(recipe: dict[str, Any], query: Query) -> str:
+def _instruction_for(recipe: dict[str, Any], query: Query) -> str:
     """The instruction: the recipe's, or what relevant means for the query."""
     own = str(recipe["instruction"])
     return Rubric(recipe.get("rubric", AUTO), own).of(query).statement if recipe["by_query"] else own
 
 
-def _parts(documents: Sequence[str]) -> list[list[str]]:
+def _split_documents(documents: Sequence[str]) -> list[list[str]]:
     """As few calls as there need be, alike in size; none where there is nothing to order."""
     if len(documents) < 2:
         return []
@@ -115,6 +115,6 @@ def _parts(documents: Sequence[str]) -> list[list[str]]:
     return [list(documents[begin:end]) for begin, end in pairwise(bounds)]
 
 
-def _ranked(documents: Sequence[int], turns: Sequence[Turn]) -> RankedQuery:
+def _ranked_query(documents: Sequence[int], turns: Sequence[Turn]) -> RankedQuery:
     scores = [score for turn in turns for score in scores_of(turn)]
     return RankedQuery(documents, scores or [0.0] * len(documents))

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from benchmark.models import Run
 from benchmark.runs import llm_budget, query_expansion
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.combining import SAMPLES, combined
+from benchmark.runs.combining import SAMPLES, combine_texts
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from judges.campaigns.estimates import Estimate
@@ -30,21 +30,23 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     samples = recipe.get("samples") or SAMPLES[method]
     if not isinstance(samples, int) or isinstance(samples, bool) or not 1 <= samples <= MOST:
         raise BadInput(_("samples must be a whole number from 1 to %(most)s") % {"most": MOST})
-    return {"method": method, "samples": samples, **query_expansion.check(collection, ROLE, recipe)}
+    return {"method": method, "samples": samples, **query_expansion.check_expansion(collection, ROLE, recipe)}
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Every text of a query is asked for at the same time."""
     method = run.recipe["method"]
-    query_expansion.make(run, ROLE, _calls(run.recipe), partial(combined, method), progress, stopped)
+    query_expansion.make_expanded_run(
+        run, ROLE, _request_builder(run.recipe), partial(combine_texts, method), progress, stopped
+    )
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Of the judge's calls."""
-    return query_expansion.estimate(collection, llm_budget.judge_of(ROLE, recipe), _calls(recipe))
+    return query_expansion.estimate_cost(collection, llm_budget.judge_of(ROLE, recipe), _request_builder(recipe))
 
 
-def _calls(recipe: dict[str, Any]) -> query_expansion.Calls:
+def _request_builder(recipe: dict[str, Any]) -> query_expansion.Calls:
     method, count = recipe["method"], recipe["samples"]
 
     def calls(query: Query, instruction: str) -> tuple[RetrievalRequest, ...]:

@@ -59,7 +59,7 @@ def open_searcher(
     return dense.open_searcher(run, campaign, judges[0], over, progress, stopped)
 
 
-def check(collection: Collection, over: object) -> dict[str, Any]:
+def check_searcher(collection: Collection, over: object) -> dict[str, Any]:
     """The recipe of what searches, completed. Raises BadInput."""
     if over is None:
         return dict(BM25)

@@ -13,16 +13,16 @@ from corpus.errors import BadInput
 
 
 @contextmanager
-def kept(uploads: list["UploadedFile[Any]"]) -> Iterator[list[Path]]:
+def saved_uploads(uploads: list["UploadedFile[Any]"]) -> Iterator[list[Path]]:
     """The uploads under their own names until the block ends; BadInput names them as they were uploaded."""
     with TemporaryDirectory() as folder:
         try:
-            yield [_keep(Path(folder) / str(place), upload) for place, upload in enumerate(uploads)]
+            yield [_save_upload(Path(folder) / str(place), upload) for place, upload in enumerate(uploads)]
         except BadInput as error:
             raise BadInput(re.sub(rf"{re.escape(folder)}/\d+/", "", str(error))) from None
 
 
-def _keep(folder: Path, upload: "UploadedFile[Any]") -> Path:
+def _save_upload(folder: Path, upload: "UploadedFile[Any]") -> Path:
     path = folder / Path(upload.name or "file").name
     folder.mkdir()
     with path.open("wb") as file:

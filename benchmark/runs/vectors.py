@@ -23,7 +23,7 @@ Places = npt.NDArray[np.int64]
 WIDTH = 16
 
 
-def digest(text: str) -> bytes:
+def text_digest(text: str) -> bytes:
     """What a text is known by."""
     return sha256(text.encode("utf-8", "replace")).digest()[:WIDTH]
 
@@ -73,8 +73,8 @@ class Store:
 
     def add(self, digests: Sequence[bytes], rows: Vectors) -> None:
         """Append those that are not there yet, at length 1. BadInput where the model gave other sizes before."""
-        rows = unit(rows)
-        with self._alone():
+        rows = unit_vectors(rows)
+        with self._exclusive_lock():
             self.look()
             if not self.size:
                 (self.folder / "size.json").write_text(json.dumps(int(rows.shape[1])))
@@ -85,19 +85,21 @@ class Store:
                     f"under its name. Give the judge another model name, or remove {self.folder}"
                 )
             fresh = {one: at for at, one in enumerate(digests) if one not in self.places}
-            _append(self.vectors, len(self.places) * self.size * 4, rows[list(fresh.values())].astype("<f4").tobytes())
-            _append(self.hashes, len(self.places) * WIDTH, b"".join(fresh))
+            _append_at(
+                self.vectors, len(self.places) * self.size * 4, rows[list(fresh.values())].astype("<f4").tobytes()
+            )
+            _append_at(self.hashes, len(self.places) * WIDTH, b"".join(fresh))
             for one in fresh:
                 self.places[one] = len(self.places)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive_lock(self) -> Iterator[None]:
         with (self.folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
 
-def _append(path: Path, at: int, data: bytes) -> None:
+def _append_at(path: Path, at: int, data: bytes) -> None:
     """Write from byte `at` on, which is the end but for what a killed process left half."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
@@ -110,7 +112,7 @@ def _append(path: Path, at: int, data: bytes) -> None:
         os.close(file)
 
 
-def unit(rows: Vectors) -> Vectors:
+def unit_vectors(rows: Vectors) -> Vectors:
     """Of length 1, so that a product is a cosine; a vector of zeros stays one."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths == 0, 1, lengths), dtype=np.float32)

@@ -17,10 +17,10 @@ from benchmark.models import Run
 from benchmark.report import tables
 from benchmark.report.views.downloads import download
 from benchmark.runs import builders, importing, limits, rankings
-from benchmark.runs.uploads import kept
+from benchmark.runs.uploads import saved_uploads
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
-from corpus.collections.audit_log import record
+from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs.models import JobState
 
@@ -34,15 +34,15 @@ def runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if request.headers.get("HX-Request"):
         found = chosen.runs_of(scope.collection)
         moving = any(not run.is_over for run in found)
-        context = {"scope": scope, "runs": found, "unattended": waiting.unattended(*found)}
+        context = {"scope": scope, "runs": found, "unattended": waiting.is_unattended(*found)}
         return render(request, "benchmark/_runs.html", context, status=200 if moving else 286)
     if "table" in request.GET:
         rows = chosen.runs_of(scope.collection)
-        return download(request, [], [tables.runs(rows)]) or _page(request, scope, UploadForm())
-    return _page(request, scope, UploadForm())
+        return download(request, [], [tables.runs_table(rows)]) or _render_page(request, scope, UploadForm())
+    return _render_page(request, scope, UploadForm())
 
 
-def _page(
+def _render_page(
     request: HttpRequest, scope: AccessScope, form: UploadForm, problems: list[str] | None = None
 ) -> HttpResponse:
     found = chosen.runs_of(scope.collection)
@@ -51,7 +51,7 @@ def _page(
         "section": "benchmark",
         "runs": found,
         "moving": any(not run.is_over for run in found),
-        "unattended": waiting.unattended(*found),
+        "unattended": waiting.is_unattended(*found),
         "form": form,
         "problems": problems or [],
         "kinds": KINDS,
@@ -61,22 +61,22 @@ def _page(
 
 @action("admin")
 @require_POST
-def upload(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Every file becomes a run, or nothing changes and every problem is told with its line."""
     form = UploadForm(request.POST, request.FILES)
     if not form.is_valid():
-        return _page(request, scope, form)
+        return _render_page(request, scope, form)
     named = form.named()
     try:
-        with kept([file for _name, file in named]) as paths, transaction.atomic():
+        with saved_uploads([file for _name, file in named]) as paths, transaction.atomic():
             if len({name for name, _file in named}) < len(named):
                 raise BadInput(_("two files have the same name: a run has a name of its own"))
             files = {name: path for (name, _file), path in zip(named, paths, strict=True)}
             given = {name: form.cleaned_data[name] for name in ("instruction", "skip_unknown")}
             found = importing.import_runs(scope.collection, files, scope.user.username, **given)
-            record(scope, "runs.imported", runs=[one.run.name for one in found])
+            record_act(scope, "runs.imported", runs=[one.run.name for one in found])
     except BadInput as error:
-        return _page(request, scope, form, str(error).split("; "))
+        return _render_page(request, scope, form, str(error).split("; "))
     lines = sum(one.lines for one in found)
     words = ngettext(
         "%(count)s run came in (%(lines)s lines).", "%(count)s runs came in (%(lines)s lines).", len(found)
@@ -87,7 +87,7 @@ def upload(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def make(request: HttpRequest, scope: AccessScope, kind: str) -> HttpResponse:
+def make_run(request: HttpRequest, scope: AccessScope, kind: str) -> HttpResponse:
     """The form of a kind; what it will ask of models and cost; then a run that waits for a worker."""
     if kind not in MakeForm.FIELDS:
         raise Http404(_("No such kind of run."))
@@ -96,9 +96,9 @@ def make(request: HttpRequest, scope: AccessScope, kind: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             if "confirm" not in request.POST:
-                context["estimate"] = builders.estimate(scope.collection, kind, form.recipe())
+                context["estimate"] = builders.estimate_cost(scope.collection, kind, form.recipe())
             if not context.get("estimate"):
-                return _start(request, scope, form)
+                return _start_run(request, scope, form)
             context["hidden"] = [(field.html_name, field.value()) for field in form]
             return render(request, "benchmark/make_confirm.html", context)
         except BadInput as error:
@@ -106,10 +106,10 @@ def make(request: HttpRequest, scope: AccessScope, kind: str) -> HttpResponse:
     return render(request, "benchmark/make.html", context, status=422 if form.is_bound else 200)
 
 
-def _start(request: HttpRequest, scope: AccessScope, form: MakeForm) -> HttpResponse:
+def _start_run(request: HttpRequest, scope: AccessScope, form: MakeForm) -> HttpResponse:
     given = form.cleaned_data
     with transaction.atomic():
-        run = builders.start(
+        run = builders.start_run(
             collection=scope.collection,
             name=given["name"],
             kind=form.kind,
@@ -117,11 +117,11 @@ def _start(request: HttpRequest, scope: AccessScope, form: MakeForm) -> HttpResp
             depth=given["depth"],
             by=scope.user.username,
         )
-        record(scope, "run.started", run=run.name, kind=form.kind)
+        record_act(scope, "run.started", run=run.name, kind=form.kind)
     return redirect("system", scope.collection.name, run.pk)
 
 
-def _found(scope: AccessScope, run: int) -> Run:
+def _get_run(scope: AccessScope, run: int) -> Run:
     return get_object_or_404(Run, pk=run, collection=scope.collection, is_deleted=False)
 
 
@@ -129,7 +129,7 @@ def _found(scope: AccessScope, run: int) -> Run:
 @require_GET
 def run_file(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponseBase:
     """The run as a TREC file, streamed."""
-    found = _found(scope, run)
+    found = _get_run(scope, run)
     if found.state != JobState.READY:
         raise Http404(_("This run is not there yet."))
     response = StreamingHttpResponse(rankings.write_trec(found), content_type="text/plain; charset=utf-8")
@@ -139,20 +139,20 @@ def run_file(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse
 
 @action("admin")
 @require_POST
-def control(request: HttpRequest, scope: AccessScope, run: int, act: str) -> HttpResponse:
+def control_run(request: HttpRequest, scope: AccessScope, run: int, act: str) -> HttpResponse:
     """cancel, or go on after a cancellation or a failure."""
-    found = _found(scope, run)
-    acts = {"cancel": builders.cancel, "go-on": builders.go_on}
+    found = _get_run(scope, run)
+    acts = {"cancel": builders.cancel_run, "go-on": builders.go_on}
     if act not in acts:
         raise Http404(_("No such act."))
     form = LimitsForm(request.POST)
     try:
         with transaction.atomic():
             if act == "go-on" and found.campaign and form.is_valid():
-                limits.raised(found, **form.cleaned_data)
+                limits.set_limits(found, **form.cleaned_data)
             done = acts[act](found)
             if done:
-                record(scope, "run.control", run=found.name, what=act)
+                record_act(scope, "run.control", run=found.name, what=act)
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     else:
@@ -163,14 +163,14 @@ def control(request: HttpRequest, scope: AccessScope, run: int, act: str) -> Htt
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def delete(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
+def delete_run(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """Asks first; a deleted run stands in no table, and its name is free again."""
-    found = _found(scope, run)
+    found = _get_run(scope, run)
     if request.method == "GET":
         context = {"scope": scope, "section": "benchmark", "run": found}
         return render(request, "benchmark/delete_run.html", context)
     with transaction.atomic():
-        builders.delete(found)
-        record(scope, "run.control", run=found.name, what="delete")
+        builders.delete_run(found)
+        record_act(scope, "run.control", run=found.name, what="delete")
     messages.success(request, _("The run %(name)s was deleted.") % {"name": found.name})
     return redirect("runs", scope.collection.name)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 Group = frozenset[int]
 
 
-def letters(different: NDArray[np.bool_], order: Sequence[int]) -> list[str]:
+def compact_letter_display(different: NDArray[np.bool_], order: Sequence[int]) -> list[str]:
     """Each system's letters. `different` is symmetric; `order`: systems best first, who get the first letters."""
     places = {system: place for place, system in enumerate(order)}
     groups = sorted(groups_of(different, order), key=lambda group: sorted(places[one] for one in group))
-    names = _names(len(groups))
+    names = _letter_names(len(groups))
     return [
         "".join(name for name, group in zip(names, groups, strict=True) if one in group) for one in range(len(order))
     ]
@@ -32,13 +32,15 @@ def groups_of(different: NDArray[np.bool_], order: Sequence[int]) -> list[Group]
     for place, one in enumerate(order):
         for other in reversed(order[place:]):
             if not different[one, other] and frozenset((one, other)) not in covered:
-                group = _grown(different, order, [one, other], covered)
+                group = _grow_group(different, order, [one, other], covered)
                 found.append(group)
-                covered.update(_pairs(group))
-    return _swept(found)
+                covered.update(_group_pairs(group))
+    return _sweep_groups(found)
 
 
-def _grown(different: NDArray[np.bool_], order: Sequence[int], group: list[int], covered: set[frozenset[int]]) -> Group:
+def _grow_group(
+    different: NDArray[np.bool_], order: Sequence[int], group: list[int], covered: set[frozenset[int]]
+) -> Group:
     """The group with whoever differs from none in it; who covers most new pairs first, of equals the better system."""
 
     def new_pairs(system: int) -> int:
@@ -49,24 +51,24 @@ def _grown(different: NDArray[np.bool_], order: Sequence[int], group: list[int],
     return frozenset(group)
 
 
-def _swept(groups: list[Group]) -> list[Group]:
+def _sweep_groups(groups: list[Group]) -> list[Group]:
     """Without groups whose every pair others have too; the small go first."""
-    times = Counter(pair for group in groups for pair in _pairs(group))
+    times = Counter(pair for group in groups for pair in _group_pairs(group))
     left = list(groups)
     for group in sorted(groups, key=lambda group: (len(group), sorted(group))):
-        pairs = _pairs(group)
+        pairs = _group_pairs(group)
         if all(times[pair] > 1 for pair in pairs):
             left.remove(group)
             times.subtract(pairs)
     return left
 
 
-def _pairs(group: Group) -> list[frozenset[int]]:
+def _group_pairs(group: Group) -> list[frozenset[int]]:
     """Every pair of a group, and every member as a pair with itself."""
     return [frozenset((one, other)) for one in group for other in group if one <= other]
 
 
-def _names(wanted: int) -> list[str]:
+def _letter_names(wanted: int) -> list[str]:
     """a, b, ... z, then a2, b2, ..."""
     turns = [divmod(place, len(ascii_lowercase)) for place in range(wanted)]
     return [ascii_lowercase[at] + (str(turn + 1) if turn else "") for turn, at in turns]

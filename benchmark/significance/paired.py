@@ -38,7 +38,7 @@ class Tests:
         self.is_exact = len(values) <= EXACT
         self.weight = float(len(values) if weights is None else weights.sum())
         signed = np.column_stack([values, np.ones(len(values)) if weights is None else weights])
-        found = np.concatenate([signs @ signed for signs in _signs(len(values), seed)])
+        found = np.concatenate([signs @ signed for signs in _random_signs(len(values), seed)])
         self.sums, self.weights = found[:, :-1], found[:, -1]
 
     def p(self, one: int, other: int) -> float:
@@ -71,7 +71,7 @@ class Tests:
         low[same], high[same] = -np.inf, np.inf
         least = float(np.partition(low, needed - 1)[needed - 1])
         most = float(-np.partition(-high, needed - 1)[needed - 1])
-        return _within(least), _within(most)
+        return _clamp_difference(least), _clamp_difference(most)
 
     def _difference(self, one: int, other: int) -> tuple[float, Floats]:
         """The sum of the differences as it was seen, and under each pattern of signs."""
@@ -79,12 +79,12 @@ class Tests:
         return seen, self.sums[:, one] - self.sums[:, other]
 
 
-def _within(bound: float) -> float:
+def _clamp_difference(bound: float) -> float:
     """Measures are from 0 to 1, so no difference of two is farther from 0 than 1."""
     return round(min(1.0, max(-1.0, bound)), 9) + 0.0  # -0.0 + 0.0 is 0.0
 
 
-def _signs(queries: int, seed: int) -> Iterator[Floats]:
+def _random_signs(queries: int, seed: int) -> Iterator[Floats]:
     if queries <= EXACT:
         yield all_signs(queries)
         return
@@ -104,7 +104,7 @@ def all_signs(queries: int) -> Floats:
     return (2 * bits - 1).astype(np.float64)
 
 
-def holm(p: Sequence[float]) -> list[float]:
+def holm_correction(p: Sequence[float]) -> list[float]:
     """Holm's step-down correction for as many tests as there are, in the same order."""
     corrected, highest = [0.0] * len(p), 0.0
     for place, at in enumerate(sorted(range(len(p)), key=lambda at: p[at])):
@@ -113,7 +113,7 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected
 
 
-def levels(p: Sequence[float]) -> list[float]:
+def holm_levels(p: Sequence[float]) -> list[float]:
     """The level of each test's interval: the one at which Holm's procedure tests its p, or stopped before it.
 
     An interval leaves out 0 exactly where the corrected p is below LEVEL.
@@ -128,10 +128,10 @@ def levels(p: Sequence[float]) -> list[float]:
     return found
 
 
-def differing(tests: Tests, columns: Sequence[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":
+def significant_differences(tests: Tests, columns: Sequence[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":
     """Which of these systems differ from which, after Holm's correction over all their pairs."""
     pairs = list(pairs_of(len(columns)))
-    corrected = holm([tests.p(columns[one], columns[other]) for one, other in pairs])
+    corrected = holm_correction([tests.p(columns[one], columns[other]) for one, other in pairs])
     found = np.zeros((len(columns), len(columns)), dtype=np.bool_)
     for (one, other), p in zip(pairs, corrected, strict=True):
         found[one, other] = found[other, one] = p < LEVEL

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from benchmark.report import shifts
 from benchmark.report.graded_runs import Floats
-from benchmark.significance.compact_letters import letters
-from benchmark.significance.paired import Tests, differing, holm, levels
+from benchmark.significance.compact_letters import compact_letter_display
+from benchmark.significance.paired import Tests, holm_correction, holm_levels, significant_differences
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Values:
         return Values(None if self.before is None else self.before[:, places], self.after[:, places])
 
 
-def together(members: Sequence[Values]) -> Values:
+def join_members(members: Sequence[Values]) -> Values:
     """The queries of several collections of the same systems, one collection after the other.
 
     Each collection counts alike however many queries it has: a query of N in all and n of its own, in M collections,
@@ -47,7 +47,7 @@ def weights_of(sizes: Sequence[int]) -> list[float]:
     return [sum(sizes) / (len(sizes) * size) for size in sizes]
 
 
-def plain(values: Values) -> list[dict[str, Any]]:
+def mean_changes(values: Values) -> list[dict[str, Any]]:
     """Means by system, and their change."""
     after = values.after.mean(axis=1)
     if values.before is None:
@@ -84,14 +84,14 @@ def add_tests(
     tests = Tests(np.concatenate(blocks, axis=1), seed, weights)
     for (key, when), columns in at.items():
         means = [row[when] for row in told[key]]
-        given = letters(differing(tests, columns), shifts.order(means, names))
-        for row, rank, letter in zip(told[key], shifts.ranks(means), given, strict=True):
+        given = compact_letter_display(significant_differences(tests, columns), shifts.order_systems(means, names))
+        for row, rank, letter in zip(told[key], shifts.rank_means(means), given, strict=True):
             row |= {f"rank_{when}": rank, f"letters_{when}": letter}
     for key, one in values.items():
         if one.before is not None:
             pairs = list(zip(at[key, "after"], at[key, "before"], strict=True))
             p = [tests.p(*pair) for pair in pairs]
-            spans = [tests.interval(*pair, level) for pair, level in zip(pairs, levels(p), strict=True)]
-            for row, raw, corrected, (low, high) in zip(told[key], p, holm(p), spans, strict=True):
+            spans = [tests.interval(*pair, level) for pair, level in zip(pairs, holm_levels(p), strict=True)]
+            for row, raw, corrected, (low, high) in zip(told[key], p, holm_correction(p), spans, strict=True):
                 row |= {"low": low, "high": high, "p": raw, "p_holm": corrected}
                 row["shift"] = row["rank_before"] - row["rank_after"]

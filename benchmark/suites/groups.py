@@ -19,9 +19,9 @@ from benchmark.report import reports
 from benchmark.report.computing import VERSION
 from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.measures import RANKING
-from benchmark.report.naming import ASPECTS, label
-from benchmark.significance.tests import Values, add_tests, plain, together
-from corpus.collections.audit_log import record, shell
+from benchmark.report.naming import ASPECTS, measure_label
+from benchmark.significance.tests import Values, add_tests, join_members, mean_changes
+from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
@@ -34,7 +34,7 @@ KEPT_S = 90 * 86_400
 
 
 @transaction.atomic
-def make(*, name: str, collections: Sequence[Collection], title: str = "", by: Any = None) -> Suite:
+def make_suite(*, name: str, collections: Sequence[Collection], title: str = "", by: Any = None) -> Suite:
     """A new suite, columns in the order given. `by`: the scope of a page; None: a command. Raises BadInput."""
     try:
         RUN_NAME(name)
@@ -43,7 +43,7 @@ def make(*, name: str, collections: Sequence[Collection], title: str = "", by: A
     members = list(dict.fromkeys(collections))
     if not 1 <= len(members) <= MOST:
         raise BadInput(_("Choose from 1 to %(most)d collections for a suite.") % {"most": MOST})
-    who = by.user.username if by is not None else shell()
+    who = by.user.username if by is not None else shell_user()
     try:
         with transaction.atomic():
             suite = Suite.objects.create(name=name, title=title, made_by=who)
@@ -51,23 +51,23 @@ def make(*, name: str, collections: Sequence[Collection], title: str = "", by: A
         raise BadInput(_("There is a suite %(name)s already: choose another name.") % {"name": name}) from None
     rows = [SuiteMember(suite=suite, collection=one, place=place) for place, one in enumerate(members, 1)]
     SuiteMember.objects.bulk_create(rows)
-    _told(by, "suite.made", suite, collections=[one.name for one in members])
+    _record_act(by, "suite.made", suite, collections=[one.name for one in members])
     return suite
 
 
 @transaction.atomic
-def delete(suite: Suite, by: Any = None) -> None:
+def delete_suite(suite: Suite, by: Any = None) -> None:
     """The suite goes; its collections and their reports stay."""
-    _told(by, "suite.deleted", suite)
+    _record_act(by, "suite.deleted", suite)
     suite.delete()
 
 
-def _told(by: Any, act: str, suite: Suite, **details: object) -> None:
-    where = {} if by is not None else {"shell": shell(), "command": "suite"}
-    record(by, act, None, suite=suite.name, **where, **details)
+def _record_act(by: Any, act: str, suite: Suite, **details: object) -> None:
+    where = {} if by is not None else {"shell": shell_user(), "command": "suite"}
+    record_act(by, act, None, suite=suite.name, **where, **details)
 
 
-def named(name: str) -> Suite:
+def find_suite(name: str) -> Suite:
     """Raises BadInput that names those that exist."""
     found = Suite.objects.filter(name=name).first()
     if found is None:
@@ -83,22 +83,22 @@ def collections_of(suite: Suite) -> list[Collection]:
     return [one.collection for one in suite.members.select_related("collection").order_by("place")]
 
 
-def standing(collection: Collection, k: int = reports.K) -> Report | None:
+def member_report(collection: Collection, k: int = reports.K) -> Report | None:
     """The report that speaks for a member: its newest that is ready at k, of two versions where there is one."""
     ready = Report.objects.filter(collection=collection, state=JobState.READY, options__k=k).order_by("-pk")
     ready = ready.filter(Q(options__aspects_k__isnull=True) | Q(options__aspects_k=k), result__version=VERSION)
     return ready.exclude(after=F("before")).first() or ready.first()
 
 
-def ensure(collection: Collection, k: int = reports.K, by: str = "") -> Report | None:
+def ensure_report(collection: Collection, k: int = reports.K, by: str = "") -> Report | None:
     """A report of all ready runs on the original qrels and the newest filled ones; None: there is no ready run."""
     runs = list(Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY))
     deep = [run for run in runs if not run.depth or run.depth >= k]
     if not deep:
         return None
-    before = qrels.original(collection, by)
-    filled = qrels.latest(collection, Qrels.Kind.FILLED)
-    return reports.ensure(collection, before, filled or before, deep, k, by)
+    before = qrels.original_version(collection, by)
+    filled = qrels.latest_version(collection, Qrels.Kind.FILLED)
+    return reports.ensure_report(collection, before, filled or before, deep, k, by)
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ class SuiteColumn:
         return {one["name"]: one for one in (self.report.result or {})["systems"]} if self.report else {}
 
 
-def columns(suite: Suite, k: int = reports.K) -> list[SuiteColumn]:
+def suite_columns(suite: Suite, k: int = reports.K) -> list[SuiteColumn]:
     """The members with the reports that speak for them. Reads only."""
-    return [SuiteColumn(collection, standing(collection, k)) for collection in collections_of(suite)]
+    return [SuiteColumn(collection, member_report(collection, k)) for collection in collections_of(suite)]
 
 
 @dataclass(frozen=True)
@@ -132,19 +132,19 @@ class SuiteLine:
     and for measures that order no systems."""
 
 
-def lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[SuiteLine]:
+def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[SuiteLine]:
     """Systems by their mean, the best first; those with a blank mean behind, by name. `work`: as `tests` has it."""
     by_member = [one.systems for one in found]
     names = sorted({name for systems in by_member for name in systems})
     rows = []
-    tested = tests(found, key, work=work)
+    tested = suite_tests(found, key, work=work)
     for name in names:
         values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
-        rows.append(SuiteLine(name, values, mean(values), tested.get(name, {})))
+        rows.append(SuiteLine(name, values, member_mean(values), tested.get(name, {})))
     return sorted(rows, key=lambda row: (row.mean is None, -((row.mean or {}).get("after") or 0.0), row.system))
 
 
-def tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
+def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
     """By system that every member has: paired tests over all members' queries, each member counting alike.
 
     They are kept once worked out, since a report that is ready never changes. Without `work` many that are not kept
@@ -162,25 +162,25 @@ def tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[
         queries = sum(len(report.result["queries"]) for report, _runs in members if report.result)
         if not work and queries * len(names) > AT_ONCE:
             return {}
-        known = _tested([_values(report, runs, key) for report, runs in members], names, key)
+        known = _compute_tests([_member_values(report, runs, key) for report, runs in members], names, key)
         cache.set(kept, known, KEPT_S)
     return dict(zip(names, known, strict=True))
 
 
-def _tested(members: Sequence[Values], names: Sequence[str], key: str) -> list[dict[str, Any]]:
-    joined = together(members)
-    told = plain(joined)
+def _compute_tests(members: Sequence[Values], names: Sequence[str], key: str) -> list[dict[str, Any]]:
+    joined = join_members(members)
+    told = mean_changes(joined)
     add_tests({key: told}, {key: joined}, names, reports.SEED, [one.after.shape[1] for one in members])
     return told
 
 
-def _values(report: Report, runs: Sequence[int], key: str) -> Values:
+def _member_values(report: Report, runs: Sequence[int], key: str) -> Values:
     rows = {row.run_id: row for row in ReportValues.objects.filter(report=report, measure=key, run__in=runs)}
     before, after = (np.array([getattr(rows[run], when) for run in runs], float) for when in ("before", "after"))
     return Values(before if before.size else None, after)
 
 
-def mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] | None:
+def member_mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] | None:
     """The unweighted mean of the members, or None where one is missing."""
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
@@ -192,20 +192,20 @@ def mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] 
     return found
 
 
-def table(
+def suite_table(
     suite: Suite, found: Sequence[SuiteColumn], shown: Sequence[SuiteLine], key: str, k: int = reports.K
 ) -> DownloadTable:
     """Systems by members: the value after filling with its change, and the mean with its tests."""
     header = (_("system"), *(one.collection.name for one in found), _("mean"))
-    rows = [(row.system, *map(_figure, row.values), _figure(row.mean, row.tests)) for row in shown]
+    rows = [(row.system, *map(_cell_figure, row.values), _cell_figure(row.mean, row.tests)) for row in shown]
     best = frozenset() if key in ("hole", "unjudged") else frozenset(range(1, len(header)))
     if any("p" in row.tests for row in shown):
         header += (_("95% from"), _("95% to"), "p", _("p (Holm)"))
         fields = ("low", "high", "p", "p_holm")
         rows = [(*cells, *map(row.tests.get, fields)) for cells, row in zip(rows, shown, strict=True)]
-    title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": label(key, k)}
+    title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": measure_label(key, k)}
     return DownloadTable(f"{suite.name}-{key}", title, header, tuple(rows), best=best)
 
 
-def _figure(value: Mapping[str, Any] | None, tested: Mapping[str, Any] = MappingProxyType({})) -> Figure | None:
+def _cell_figure(value: Mapping[str, Any] | None, tested: Mapping[str, Any] = MappingProxyType({})) -> Figure | None:
     return Figure(value["after"], value["change"], tested.get("letters_after", "")) if value is not None else None

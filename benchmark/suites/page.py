@@ -7,7 +7,7 @@ from django.db.models import Prefetch
 
 from benchmark.models import Suite, SuiteMember
 from benchmark.report.downloads import DownloadTable
-from benchmark.report.naming import explanation, label
+from benchmark.report.naming import explain_measure, measure_label
 from benchmark.report.page import RANKING
 from benchmark.suites import groups
 from benchmark.suites.groups import SuiteColumn, SuiteLine
@@ -43,7 +43,7 @@ class ShownSuite:
         return comparable and not self.lettered
 
     @property
-    def tested(self) -> bool:
+    def has_change_tests(self) -> bool:
         """And their changes."""
         return any("p" in line.tests for line in self.lines)
 
@@ -56,18 +56,18 @@ def open_to(mine: Iterable[Collection]) -> list[Suite]:
     return [suite for suite in found if {member.collection_id for member in suite.members.all()} <= keys]
 
 
-def shown(suite: Suite, asked: str, *, work: bool = False) -> ShownSuite:
+def show_suite(suite: Suite, asked: str, *, work: bool = False) -> ShownSuite:
     """By the measure that was asked for, nDCG@k otherwise. `work`: with tests that take longer than a page may."""
     measure = asked if asked in MEASURES else MEASURE
-    columns = groups.columns(suite, K)
-    lines = groups.lines(columns, measure, work=work)
+    columns = groups.suite_columns(suite, K)
+    lines = groups.suite_lines(columns, measure, work=work)
     return ShownSuite(
         measure=measure,
-        label=label(measure, K),
-        explanation=explanation(measure),
-        measures=[(key, label(key, K)) for key in MEASURES],
+        label=measure_label(measure, K),
+        explanation=explain_measure(measure),
+        measures=[(key, measure_label(key, K)) for key in MEASURES],
         columns=columns,
         lines=lines,
-        table=groups.table(suite, columns, lines, measure, K),
+        table=groups.suite_table(suite, columns, lines, measure, K),
         k=K,
     )

@@ -25,7 +25,7 @@ def suites(request: HttpRequest, scope: AccessSiteScope) -> HttpResponse:
         given = form.cleaned_data
         chosen = [one for one in mine if one.name in given["members"]]
         try:
-            made = services.make(name=given["name"], title=given["title"], collections=chosen, by=scope)
+            made = services.make_suite(name=given["name"], title=given["title"], collections=chosen, by=scope)
         except BadInput as error:
             form.add_error(None, str(error))
         else:
@@ -34,7 +34,7 @@ def suites(request: HttpRequest, scope: AccessSiteScope) -> HttpResponse:
     return render(request, "benchmark/suites.html", context, status=422 if form.is_bound else 200)
 
 
-def _found(scope: AccessSiteScope, suite: int) -> Suite:
+def _get_suite(scope: AccessSiteScope, suite: int) -> Suite:
     """404 for a suite with a member that the reader may not admin: they do not know of it."""
     found = get_object_or_404(Suite, pk=suite)
     mine = {one.pk for one in administered(scope.user)}
@@ -47,8 +47,8 @@ def _found(scope: AccessSiteScope, suite: int) -> Suite:
 @require_GET
 def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
     """Systems by members, by one measure, and the unweighted mean."""
-    found = _found(scope, suite)
-    shown = pages.shown(found, request.GET.get("measure", ""), work="tests" in request.GET)
+    found = _get_suite(scope, suite)
+    shown = pages.show_suite(found, request.GET.get("measure", ""), work="tests" in request.GET)
     if (file := download(request, [], [shown.table])) is not None:
         return file
     return render(request, "benchmark/suite.html", {"scope": scope, "suite": found, "shown": shown})
@@ -56,11 +56,11 @@ def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpRespo
 
 @action("site")
 @require_POST
-def control(request: HttpRequest, scope: AccessSiteScope, suite: int, act: str) -> HttpResponse:
+def control_suite(request: HttpRequest, scope: AccessSiteScope, suite: int, act: str) -> HttpResponse:
     """delete: its collections and their reports stay."""
-    found = _found(scope, suite)
+    found = _get_suite(scope, suite)
     if act != "delete":
         raise Http404(_("No such act."))
-    services.delete(found, by=scope)
+    services.delete_suite(found, by=scope)
     messages.success(request, _("The suite %(name)s was deleted.") % {"name": found.name})
     return redirect("suites")

@@ -17,7 +17,7 @@ class Drawn:
     kind: str
 
 
-def draw(
+def draw_documents(
     positives: Sequence[str], negatives: Sequence[str], ranked: Sequence[str], *, seed: str, number: int = DOCUMENTS
 ) -> list[Drawn]:
     """`number` documents, or all that there are. Where one range of ranks is short the other gives more.
@@ -28,20 +28,20 @@ def draw(
     found = {document: "positive" for document in positives}
     for document in negatives:
         found.setdefault(document, "negative")
-    for document in _of(ranked, HARD):
+    for document in _slice_ranks(ranked, HARD):
         found.setdefault(document, "hard")
     taken = [Drawn(document, kind) for document, kind in found.items()][: max(number, len(set(positives)))]
     room = number - len(taken)
     if room <= 0:
         return taken
     random = Random(seed)
-    medium = [document for document in _of(ranked, MEDIUM) if document not in found]
-    easy = [document for document in _of(ranked, EASY) if document not in found]
+    medium = [document for document in _slice_ranks(ranked, MEDIUM) if document not in found]
+    easy = [document for document in _slice_ranks(ranked, EASY) if document not in found]
     many = min(len(medium), max((room + 1) // 2, room - len(easy)))
     few = min(len(easy), room - many)
     taken += [Drawn(document, "medium") for document in random.sample(medium, many)]
     return taken + [Drawn(document, "easy") for document in random.sample(easy, few)]
 
 
-def _of(ranked: Sequence[str], places: range) -> Sequence[str]:
+def _slice_ranks(ranked: Sequence[str], places: range) -> Sequence[str]:
     return ranked[places.start : places.stop]

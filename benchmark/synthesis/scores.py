@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from benchmark.runs.files import read_run
-from benchmark.synthesis.drawing import Drawn, draw
+from benchmark.synthesis.drawing import Drawn, draw_documents
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
@@ -25,11 +25,11 @@ class MadeScores:
     document: dict[str, Any]
 
 
-def drawn(
+def draw_by_query(
     collection: Collection, run: Path | None, *, number: int, queries: int | None, seed: int
 ) -> dict[str, list[Drawn]]:
     """Documents to score by query id, for queries with a relevant document. Raises BadInput where there is none."""
-    positives, negatives = _labelled(collection)
+    positives, negatives = _labelled_documents(collection)
     chosen = sorted(positives)
     if not chosen:
         raise BadInput(f"{collection.name} has no relevant pair: label some, or import qrels, first")
@@ -37,7 +37,7 @@ def drawn(
         chosen = sorted(Random(f"queries {seed}").sample(chosen, min(queries, len(chosen))))
     ranked = _from_run(collection, run, chosen) if run else _by_bm25(collection, chosen)
     return {
-        query: draw(
+        query: draw_documents(
             positives[query],
             negatives.get(query, []),
             ranked.get(query, []),
@@ -48,13 +48,13 @@ def drawn(
     }
 
 
-def make(
+def make_scores(
     collection: Collection, chosen: Mapping[str, list[Drawn]], *, judge: str, k: int, out: Path, **limits: Any
 ) -> MadeScores:
     """Ask, and write `train.jsonl`, `generations.jsonl` and `manifest.json`. Queries with an answer too long are left
     out whole, like those of which a document brought no score.
     """
-    pairs = _pairs(collection, chosen)
+    pairs = _create_pairs(collection, chosen)
     result = synthesize(collection, judge, list(pairs.values()), k=k, **limits)
     by_query = {query: [result.pairs.get(pairs[query, one.document]) for one in docs] for query, docs in chosen.items()}
     long = {query for query, found in by_query.items() if any(one is not None and one.too_long for one in found)}
@@ -66,8 +66,8 @@ def make(
         for one, found in zip(docs, by_query[query], strict=True)
         if found is not None
     ]
-    document = _document(collection, judge, k, result, rows, long, short)
-    _write(out, rows, document)
+    document = _manifest_document(collection, judge, k, result, rows, long, short)
+    _write_dataset(out, rows, document)
     line = (
         f"{len(rows):,} rows of {document['queries']:,} queries in {out}; left out: {len(long):,} queries with an "
         f"answer of more than {LONGEST:,} tokens, {len(short):,} with a document that brought no score; "
@@ -76,7 +76,7 @@ def make(
     return MadeScores(line, document)
 
 
-def _document(
+def _manifest_document(
     collection: Collection,
     judge: str,
     k: int,
@@ -102,7 +102,7 @@ def _document(
     }
 
 
-def _write(out: Path, rows: list[tuple[str, Drawn, Synthesized]], document: dict[str, Any]) -> None:
+def _write_dataset(out: Path, rows: list[tuple[str, Drawn, Synthesized]], document: dict[str, Any]) -> None:
     """The manifest last: a folder with one is whole."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / "train.jsonl").open("w") as train, (out / "generations.jsonl").open("w") as every:
@@ -113,7 +113,7 @@ def _write(out: Path, rows: list[tuple[str, Drawn, Synthesized]], document: dict
                 "doc_id": one.document,
                 "instruction": found.instruction,
                 "prompt": found.prompt,
-                "completion": _completion(kept.reason, kept.score),
+                "completion": _completion_json(kept.reason, kept.score),
                 "score": kept.score,
                 "positive": one.kind == "positive",
                 "k": len(found.generations),
@@ -122,7 +122,7 @@ def _write(out: Path, rows: list[tuple[str, Drawn, Synthesized]], document: dict
             train.write(json.dumps(row, ensure_ascii=False) + "\n")
             for place, other in enumerate(found.generations):
                 told = {"query_id": query, "doc_id": one.document, "kind": one.kind, "generation": place}
-                told |= {"kept": place == found.kept, "completion": _completion(other.reason, other.score)}
+                told |= {"kept": place == found.kept, "completion": _completion_json(other.reason, other.score)}
                 told |= {"score": other.score, "tokens": other.tokens}
                 every.write(json.dumps(told, ensure_ascii=False) + "\n")
     kept_out = ("campaign", "calls", "calls_cached", "cost")  # of this time, not of the data
@@ -130,12 +130,12 @@ def _write(out: Path, rows: list[tuple[str, Drawn, Synthesized]], document: dict
     (out / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-def _completion(reason: str, score: int) -> str:
+def _completion_json(reason: str, score: int) -> str:
     """As the judge was asked to answer: chain first, then the score."""
     return json.dumps({"reason": reason, "score": score}, ensure_ascii=False)
 
 
-def _labelled(collection: Collection) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def _labelled_documents(collection: Collection) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     rows = Label.objects.filter(
         pair__collection=collection, aspect=None, pair__query__is_current=True, pair__document__is_current=True
     ).values_list("pair__query__external_id", "pair__document__external_id", "grade")
@@ -153,10 +153,10 @@ def _from_run(collection: Collection, run: Path, queries: list[str]) -> dict[str
     known = set(Document.objects.filter(collection=collection, is_current=True).values_list("external_id", flat=True))
     if foreign := next((doc for query in queries for doc in scores.get(query, {}) if doc not in known), None):
         raise BadInput(f"{run}: document {foreign!r} is not in {collection.name}: is the run of this collection?")
-    return {query: _ordered(scores.get(query, {}))[:DEEPEST] for query in queries}
+    return {query: _rank_documents(scores.get(query, {}))[:DEEPEST] for query in queries}
 
 
-def _ordered(scores: Mapping[str, float]) -> list[str]:
+def _rank_documents(scores: Mapping[str, float]) -> list[str]:
     return sorted(sorted(scores, reverse=True), key=lambda document: -scores[document])
 
 
@@ -170,7 +170,7 @@ def _by_bm25(collection: Collection, queries: list[str]) -> dict[str, list[str]]
     }
 
 
-def _pairs(collection: Collection, chosen: Mapping[str, list[Drawn]]) -> dict[tuple[str, str], int]:
+def _create_pairs(collection: Collection, chosen: Mapping[str, list[Drawn]]) -> dict[tuple[str, str], int]:
     """Primary keys by query and document id. New pairs are no candidates: nobody is to judge them."""
     queries = dict(
         Query.objects.filter(collection=collection, is_current=True, external_id__in=chosen).values_list(

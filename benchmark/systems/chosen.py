@@ -27,12 +27,12 @@ def versions_of(collection: Collection) -> list[Qrels]:
     return list(Qrels.objects.filter(collection=collection).order_by("number"))
 
 
-def title(version: Qrels) -> str:
+def version_title(version: Qrels) -> str:
     """A version as pages name it: "2, filled"."""
     return _("%(number)s, %(kind)s") % {"number": version.number, "kind": version.get_kind_display()}
 
 
-def newest(collection: Collection, *, compares: bool) -> Report | None:
+def newest_report(collection: Collection, *, compares: bool) -> Report | None:
     """The newest report, ready or in the making: of two versions, or (not `compares`) of one: how safe its order is."""
     same = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
     same = same.exclude(after=F("before")) if compares else same.filter(after=F("before"))
@@ -43,7 +43,7 @@ def newest(collection: Collection, *, compares: bool) -> Report | None:
 FIELDS = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after", "shift")
 
 
-def complete(value: Mapping[str, Any]) -> dict[str, Any]:
+def complete_figures(value: Mapping[str, Any]) -> dict[str, Any]:
     """A measure's figures with None where it has none: Hole@k has no before, Judged@k no p."""
     return {**dict.fromkeys(FIELDS), "letters_before": "", "letters_after": "", **value}
 
@@ -83,7 +83,7 @@ class StoredReport:
         return self.names.get(run, f"#{run}")
 
 
-def stored(report: Report | None, runs: Iterable[Run]) -> StoredReport | None:
+def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | None:
     """The report with names, and which ready runs it knows nothing of."""
     if report is None:
         return None

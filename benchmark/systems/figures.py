@@ -6,28 +6,28 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from benchmark.report.naming import label_in
-from benchmark.report.tabling import headline
-from benchmark.systems.chosen import StoredReport, title
-from charts import BumpPlace, Chart, IntervalSpan, bump, intervals, line
+from benchmark.report.tabling import headline_result
+from benchmark.systems.chosen import StoredReport, version_title
+from charts import BumpPlace, Chart, IntervalSpan, draw_bump, draw_intervals, draw_lines
 
 MEASURE = "ndcg"
 """The measure by which systems are ordered unless somebody asks for another one."""
 
 
-def source(stored: StoredReport, queries: int | None = None) -> str:
+def source_line(stored: StoredReport, queries: int | None = None) -> str:
     """What stands below a picture that is saved. `queries`: how many it is of, where not all."""
     report = stored.report
     asked = len(stored.result.get("queries", [])) if queries is None else queries
     return _("%(collection)s, qrels %(before)s and %(after)s, k = %(k)s, %(queries)s queries") % {
         "collection": report.collection.name,
-        "before": title(report.before),
-        "after": title(report.after),
+        "before": version_title(report.before),
+        "after": version_title(report.after),
         "k": stored.k,
         "queries": f"{asked:,}",
     }
 
 
-def safety_chart(stored: StoredReport) -> Chart:
+def bounds_chart(stored: StoredReport) -> Chart:
     """Within which bounds each system's nDCG@k can move: the best first."""
     found = stored.result["safety"]
     loose = {run for pair in found["unsettled"] for run in pair[:2]}
@@ -45,12 +45,12 @@ def safety_chart(stored: StoredReport) -> Chart:
         settled + unsettled,
     ) % {"k": stored.k, "all": f"{settled + unsettled:,}", "open": f"{unsettled:,}"}
     heading = _("Within which bounds nDCG@%(k)s can move") % {"k": stored.k}
-    return intervals("bounds", heading, spans, x=f"nDCG@{stored.k}", summary=summary, source=source(stored))
+    return draw_intervals("bounds", heading, spans, x=f"nDCG@{stored.k}", summary=summary, source=source_line(stored))
 
 
 def bump_chart(stored: StoredReport, key: str) -> Chart:
     """How the systems' ranks by one measure change from one version of the qrels to the other: the headline's."""
-    name, found = label_in(stored.result, key), headline(stored.result)
+    name, found = label_in(stored.result, key), headline_result(stored.result)
     places = []
     for one in found["systems"]:
         value: dict[str, Any] = one["values"][key]
@@ -61,7 +61,7 @@ def bump_chart(stored: StoredReport, key: str) -> Chart:
         )
     heading = _("Ranks by %(measure)s, before and after") % {"measure": name}
     queries = None if found is stored.result else int(stored.result["common"]["queries"])
-    return bump("ranks", heading, places, x=(_("before"), _("after")), y=name, source=source(stored, queries))
+    return draw_bump("ranks", heading, places, x=(_("before"), _("after")), y=name, source=source_line(stored, queries))
 
 
 def growth_chart(stored: StoredReport) -> Chart | None:
@@ -75,7 +75,7 @@ def growth_chart(stored: StoredReport) -> Chart | None:
         summary = _("With the second system the known holes grow by %(first)s, with the last one by %(last)s.") % ends
     else:
         summary = _("One system alone finds every hole, so the last step has no rate.")
-    return line(
+    return draw_lines(
         "growth",
         _("Growth rate of the holes as systems join the pool"),
         {name: [(one["systems"], one["rate"]) for one in rows]},
@@ -84,7 +84,7 @@ def growth_chart(stored: StoredReport) -> Chart | None:
         y=name,
         low=0.0,
         summary=summary,
-        source=source(stored),
+        source=source_line(stored),
     )
 
 
@@ -99,7 +99,7 @@ def holes_chart(stored: StoredReport) -> Chart | None:
         "last": f"{rows[-1]['holes']:,.0f}",
         "systems": len(rows),
     }
-    return line(
+    return draw_lines(
         "holes",
         _("Holes found as systems join the pool"),
         {name: [(one["systems"], one["holes"]) for one in rows]},
@@ -108,7 +108,7 @@ def holes_chart(stored: StoredReport) -> Chart | None:
         y=name,
         low=0.0,
         summary=summary,
-        source=source(stored),
+        source=source_line(stored),
     )
 
 
@@ -124,7 +124,7 @@ def marginal_chart(stored: StoredReport) -> Chart | None:
     summary = _("What a system's own pairs add to its values, beside one other system and beside all: %(ends)s.") % {
         "ends": ends
     }
-    return line(
+    return draw_lines(
         "marginal",
         _("Marginal contribution: what a system's own pairs add to its values"),
         {name: [(one["systems"], one["value"]) for one in rows] for name, rows in known.items()},
@@ -133,5 +133,5 @@ def marginal_chart(stored: StoredReport) -> Chart | None:
         y=_("marginal contribution"),
         low=0.0,
         summary=summary,
-        source=source(stored),
+        source=source_line(stored),
     )

@@ -30,7 +30,7 @@ class BenchmarkOverview:
         return [run for run in self.runs if run.state == JobState.READY]
 
     @property
-    def making(self) -> list[Run]:
+    def runs_in_progress(self) -> list[Run]:
         """Runs that a worker makes now."""
         return [run for run in self.runs if not run.is_over]
 
@@ -39,7 +39,7 @@ class BenchmarkOverview:
         """What changes by itself: runs and reports in the making, a filling that workers or judges are at."""
         reports = [one.report for one in (self.safety, self.report) if one is not None and not one.report.is_over]
         fillings = [self.filling] if self.filling is not None and self.filling.state in MOVING else []
-        return [*self.making, *reports, *fillings]
+        return [*self.runs_in_progress, *reports, *fillings]
 
     @property
     def is_moving(self) -> bool:
@@ -68,9 +68,9 @@ class BenchmarkOverview:
         under_way = self.filling is not None and self.filling.state in UNDER_WAY
         open_order = bool(self.safety and self.safety.result.get("safety", {}).get("unsettled"))
         return [
-            ("runs", len(self.ready) < 2 and not self.making,
+            ("runs", len(self.ready) < 2 and not self.runs_in_progress,
              _("Bring two runs or more: only systems beside each other have an order.")),
-            ("wait", bool(self.making), _("Runs are being made. The page follows them.")),
+            ("wait", bool(self.runs_in_progress), _("Runs are being made. The page follows them.")),
             ("safety", self.safety is None, _("Work out how far today's order can be trusted.")),
             ("filling", under_way,
              _("A filling is under way: see how far it is, and who is waited for.")),
@@ -84,14 +84,14 @@ class BenchmarkOverview:
         ]  # fmt: skip
 
 
-def overview(collection: Collection) -> BenchmarkOverview:
+def benchmark_overview(collection: Collection) -> BenchmarkOverview:
     """From rows and the newest reports: five statements."""
     runs = chosen.runs_of(collection)
     filling = Filling.objects.filter(collection=collection).exclude(state=Filling.State.CANCELLED)
     return BenchmarkOverview(
         runs=runs,
         versions=chosen.versions_of(collection),
-        safety=chosen.stored(chosen.newest(collection, compares=False), runs),
-        report=chosen.stored(chosen.newest(collection, compares=True), runs),
+        safety=chosen.stored_report(chosen.newest_report(collection, compares=False), runs),
+        report=chosen.stored_report(chosen.newest_report(collection, compares=True), runs),
         filling=filling.defer("pairs").order_by("-pk").first(),
     )

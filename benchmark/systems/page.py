@@ -108,59 +108,60 @@ class SystemPage:
     more_holes: int
 
 
-def system(collection: Collection, run: Run, *, whole: str = "") -> SystemPage:
+def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemPage:
     """About twelve statements, whatever the number of queries. `whole`: the table that is saved with all its rows."""
     runs = [run]
-    report = chosen.stored(chosen.newest(collection, compares=True), runs)
+    report = chosen.stored_report(chosen.newest_report(collection, compares=True), runs)
     if report is None or not report.is_ready:
-        report = chosen.stored(chosen.newest(collection, compares=False), runs)
-    mine = _mine(report, run)
+        report = chosen.stored_report(chosen.newest_report(collection, compares=False), runs)
+    mine = _system_result(report, run)
     if report is None or mine is None:
-        return SystemPage(run, _cost(run), None, [], 0, [], [], 0)
+        return SystemPage(run, _run_cost(run), None, [], 0, [], [], 0)
     shown = [
-        (key, label_in(report.result, key), chosen.complete(mine["values"][key])) for key in report.result["measures"]
+        (key, label_in(report.result, key), chosen.complete_figures(mine["values"][key]))
+        for key in report.result["measures"]
     ]
-    holes, more = _holes(report, run, whole=whole == "holes")
-    changes = _changes(report, run, None if whole == "changes" else SHOWN)
-    return SystemPage(run, _cost(run), report, shown, mine["missing"], changes, holes, more)
+    holes, more = _holes_by_query(report, run, whole=whole == "holes")
+    changes = _largest_changes(report, run, None if whole == "changes" else SHOWN)
+    return SystemPage(run, _run_cost(run), report, shown, mine["missing"], changes, holes, more)
 
 
-def _mine(report: StoredReport | None, run: Run) -> dict[str, Any] | None:
+def _system_result(report: StoredReport | None, run: Run) -> dict[str, Any] | None:
     if report is None or not report.is_ready:
         return None
     return next((one for one in report.result["systems"] if one["run"] == run.pk), None)
 
 
-def _cost(run: Run) -> Cost:
+def _run_cost(run: Run) -> Cost:
     found = Ranking.objects.filter(run=run).aggregate(
         n=Count("pk"), timed=Count("seconds"), mean=Avg("seconds"), came=Sum("tokens_in"), went=Sum("tokens_out")
     )
     cost = Cost(found["n"], found["timed"], found["mean"], found["came"] or 0, found["went"] or 0)
     if not run.campaign:
         return cost
-    spent = ledger.added("", ledger.entries(Campaign(pk=run.campaign)))
+    spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=run.campaign)))
     return replace(cost, calls=spent.calls, paid=spent.paid)
 
 
-def _values(report: StoredReport, run: Run, measure: str) -> tuple[np.ndarray, np.ndarray] | None:
+def _query_values(report: StoredReport, run: Run, measure: str) -> tuple[np.ndarray, np.ndarray] | None:
     row = ReportValues.objects.filter(report=report.report, run=run, measure=measure).first()
     return None if row is None else (np.array(row.before, dtype=float), np.array(row.after, dtype=float))
 
 
-def _queries(keys: Sequence[int]) -> dict[int, Query]:
+def _queries_by_key(keys: Sequence[int]) -> dict[int, Query]:
     return Query.objects.in_bulk(keys)
 
 
-def _changes(report: StoredReport, run: Run, most: int | None) -> list[QueryChange]:
+def _largest_changes(report: StoredReport, run: Run, most: int | None) -> list[QueryChange]:
     """The queries whose nDCG@k changed most, largest first; None: all that changed."""
-    found = _values(report, run, MEASURE)
+    found = _query_values(report, run, MEASURE)
     if found is None or not len(found[1]):
         return []
     before, after = found
     moved = np.abs(after - before)
     order = [int(at) for at in np.argsort(-moved, kind="stable")[:most] if moved[at] > 1e-9]
     keys: list[int] = [report.result["queries"][at] for at in order]
-    queries = _queries(keys)
+    queries = _queries_by_key(keys)
     return [
         QueryChange(queries[key], float(before[at]), float(after[at]))
         for key, at in zip(keys, order, strict=True)
@@ -168,9 +169,9 @@ def _changes(report: StoredReport, run: Run, most: int | None) -> list[QueryChan
     ]
 
 
-def _holes(report: StoredReport, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
+def _holes_by_query(report: StoredReport, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
     """Holes of the queries that have most of them, and of how many queries more there are some. `whole`: all."""
-    found = _values(report, run, "hole")
+    found = _query_values(report, run, "hole")
     if found is None:
         return [], 0
     shares = found[1]

@@ -52,7 +52,7 @@ class ListedQuery:
     has_more: bool
 
 
-def listed(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> ListedQuery:
+def list_queries(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> ListedQuery:
     """Queries whose text holds the words, 50 a page: with most holes first unless asked otherwise.
 
     `whole`: all of them at once, to be saved.
@@ -126,15 +126,15 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
     shown = [run for run in runs if run.name in names] or runs[:FIRST]
     versions = chosen.versions_of(collection)
     before, after = (versions[0], versions[-1]) if versions else (None, None)
-    known, graded = _grades(query, before, after)
+    known, graded = _query_grades(query, before, after)
     ranked = {row.run_id: row for row in Ranking.objects.filter(run__in=shown, query=query)}
     keys = {key for row in ranked.values() for key in row.documents[:k]}
     documents = Document.objects.defer("text").in_bulk(keys)
     cells = {
-        key: RankCell(document, *_state(key, known, graded, collection.relevant_from))
+        key: RankCell(document, *_document_state(key, known, graded, collection.relevant_from))
         for key, document in documents.items()
     }
-    columns = [_column(run, ranked.get(run.pk), cells, k) for run in shown]
+    columns = [_system_column(run, ranked.get(run.pk), cells, k) for run in shown]
     counts = dict.fromkeys(STATES, 0)
     for cell in cells.values():
         counts[cell.state] += 1
@@ -142,7 +142,7 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
     return SystemSide(query, columns, [run for run in runs if run not in shown], before, after, counts, excluded, k)
 
 
-def _grades(query: Query, before: Qrels | None, after: Qrels | None) -> tuple[set[int], dict[int, int]]:
+def _query_grades(query: Query, before: Qrels | None, after: Qrels | None) -> tuple[set[int], dict[int, int]]:
     rows = (
         {row.qrels_id: row for row in QrelsRow.objects.filter(qrels__in=[before, after], query=query)} if after else {}
     )
@@ -151,7 +151,7 @@ def _grades(query: Query, before: Qrels | None, after: Qrels | None) -> tuple[se
     return known, dict(zip(last.documents, last.grades, strict=True)) if last else {}
 
 
-def _state(key: int, known: set[int], graded: dict[int, int], relevant_from: int) -> tuple[str, int | None]:
+def _document_state(key: int, known: set[int], graded: dict[int, int], relevant_from: int) -> tuple[str, int | None]:
     grade = graded.get(key)
     if grade is None:
         return "unjudged", None
@@ -160,7 +160,7 @@ def _state(key: int, known: set[int], graded: dict[int, int], relevant_from: int
     return ("relevant" if key in known else "hole"), grade
 
 
-def _column(run: Run, row: Ranking | None, cells: dict[int, RankCell], k: int) -> SystemColumn:
+def _system_column(run: Run, row: Ranking | None, cells: dict[int, RankCell], k: int) -> SystemColumn:
     keys = row.documents[:k] if row else []
     found = [cells.get(key) for key in keys] + [None] * (k - len(keys))
     return SystemColumn(run, found, row.seconds if row else None, row.text if row else "")

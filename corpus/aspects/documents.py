@@ -7,8 +7,8 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from corpus.aspects.passages import AspectPassage, gaps, in_order, joined, source_of
-from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, hold, revise
+from corpus.aspects.passages import AspectPassage, find_gaps, in_order, join_texts, source_of
+from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, lock_aspects, revise_aspects
 from corpus.errors import BadInput
 from corpus.importing.records import content_hash
 from corpus.models import Assessor, Document, Query
@@ -42,73 +42,73 @@ def keep(query: Query, author: Assessor, document: Document, aspects: Sequence[s
         decisions += [RevisionDecision(document.pk, name, None) for name in others]
         return AspectChange(held.entries, decisions, f"{document} → {', '.join(chosen)}")
 
-    return revise(query, author, Act.KEEP, plan)
+    return revise_aspects(query, author, Act.KEEP, plan)
 
 
 def discard(query: Query, author: Assessor, document: Document, reason: str) -> AspectRevision:
     """The document supports none of the aspects, because of the reason."""
-    reason = _reason(reason)
+    reason = _check_reason(reason)
 
     def plan(held: Held) -> AspectChange:
         _must_hold(held, [])
         decisions = [RevisionDecision(document.pk, entry.id, False, reason) for entry in held.entries]
         return AspectChange(held.entries, decisions, f"{document}: {reason}")
 
-    return revise(query, author, Act.DISCARD, plan)
+    return revise_aspects(query, author, Act.DISCARD, plan)
 
 
 def reopen(query: Query, author: Assessor, document: Document, aspect: str = "") -> AspectRevision:
     """Nobody says any more whether the document supports the aspect (any aspect: "")."""
 
     def plan(held: Held) -> AspectChange:
-        standing = held.standing([aspect] if aspect else [entry.id for entry in held.entries])
+        standing = held.current_judgments([aspect] if aspect else [entry.id for entry in held.entries])
         said = [name for (pk, name), judgment in standing.items() if pk == document.pk and judgment.grade is not None]
         return AspectChange(held.entries, [RevisionDecision(document.pk, name, None) for name in said], str(document))
 
-    return revise(query, author, Act.REOPEN, plan)
+    return revise_aspects(query, author, Act.REOPEN, plan)
 
 
 @transaction.atomic
 def add_passages(query: Query, author: Assessor, new: Sequence[NewPassage]) -> AspectRevision:
     """New documents under aspects. The same text again is the same document."""
-    held = hold(query)
+    held = lock_aspects(query)
     if not new:
         raise BadInput(_("Put at least one sentence under an aspect."))
-    documents = [_store(held.query, passage) for passage in new]
+    documents = [_store_passage(held.query, passage) for passage in new]
 
     def plan(held: Held) -> AspectChange:
-        decisions = _under(held, zip(documents, new, strict=True))
+        decisions = _keep_decisions(held, zip(documents, new, strict=True))
         return AspectChange(held.entries, decisions, ", ".join(map(str, documents)))
 
-    return revise(held.query, author, Act.PASSAGE, plan)
+    return revise_aspects(held.query, author, Act.PASSAGE, plan)
 
 
 @transaction.atomic
 def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewPassage]) -> AspectRevision:
     """Portions of a document become documents of their own; the whole stands under no aspect any more."""
-    held = hold(query)
+    held = lock_aspects(query)
     if not parts:
         raise BadInput(_("Put at least one sentence under an aspect."))
     if len(parts) == 1 and parts[0].text.strip() == document.text.strip():
         raise BadInput(_("This is the whole text under one aspect: keep the document under it instead."))
-    documents = [_store(held.query, part) for part in parts]
+    documents = [_store_passage(held.query, part) for part in parts]
 
     def plan(held: Held) -> AspectChange:
-        decisions = _under(held, zip(documents, parts, strict=True))
+        decisions = _keep_decisions(held, zip(documents, parts, strict=True))
         names = ", ".join(map(str, documents))
         away = [RevisionDecision(document.pk, entry.id, False, f"cut into {names}") for entry in held.entries]
         return AspectChange(held.entries, [*decisions, *away], f"{document} → {names}")
 
-    return revise(held.query, author, Act.CUT, plan)
+    return revise_aspects(held.query, author, Act.CUT, plan)
 
 
 @transaction.atomic
 def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: str) -> AspectRevision:
     """Contiguous passages of one source, kept under one aspect, become one document under it."""
-    held = hold(query)
+    held = lock_aspects(query)
     passages = in_order([as_passage(document) for document in documents])
     _refuse_apart(passages)
-    standing = held.standing([aspect])
+    standing = held.current_judgments([aspect])
     if not all((found := standing.get((one.pk, aspect))) and found.grade for one in documents):
         raise BadInput(_("Keep all of these passages under the aspect first, then join them."))
     first, last = passages[0].source.first, passages[-1].source.last
@@ -118,14 +118,14 @@ def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: 
         "joined_from": [passage.id for passage in passages],
         **({"chunks": [first, last]} if first is not None and last is not None else {}),
     }
-    whole = _store(held.query, NewPassage(passages[0].title, joined(passages), [aspect], metadata))
+    whole = _store_passage(held.query, NewPassage(passages[0].title, join_texts(passages), [aspect], metadata))
 
     def plan(held: Held) -> AspectChange:
         away = [RevisionDecision(one.pk, aspect, False, f"joined into {whole}") for one in documents]
         names = ", ".join(passage.id for passage in passages)
         return AspectChange(held.entries, [RevisionDecision(whole.pk, aspect, True), *away], f"{names} → {whole}")
 
-    return revise(held.query, author, Act.JOIN, plan)
+    return revise_aspects(held.query, author, Act.JOIN, plan)
 
 
 def as_passage(document: Document) -> AspectPassage:
@@ -155,7 +155,7 @@ def _refuse_apart(passages: Sequence[AspectPassage]) -> None:
         raise BadInput(
             _("Only passages of one source are joined; these come from %(names)s.") % {"names": ", ".join(names)}
         )
-    if missing := gaps(passages):
+    if missing := find_gaps(passages):
         one, other = missing[0]
         raise BadInput(
             _("Only contiguous passages are joined: something is missing between %(one)s and %(other)s.")
@@ -163,7 +163,7 @@ def _refuse_apart(passages: Sequence[AspectPassage]) -> None:
         )
 
 
-def _under(held: Held, passages: Any) -> list[RevisionDecision]:
+def _keep_decisions(held: Held, passages: Any) -> list[RevisionDecision]:
     """Each passage kept under its aspects."""
     decisions = []
     for document, passage in passages:
@@ -182,7 +182,7 @@ def _must_hold(held: Held, aspects: Sequence[str]) -> None:
             raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": name})
 
 
-def _store(query: Query, passage: NewPassage) -> Document:
+def _store_passage(query: Query, passage: NewPassage) -> Document:
     """A document for a new text, or the one that holds the same text already."""
     title, text = " ".join(passage.title.split()), passage.text.replace("\r\n", "\n").strip()
     if not text:
@@ -203,7 +203,7 @@ def _store(query: Query, passage: NewPassage) -> Document:
     return found
 
 
-def _reason(reason: str) -> str:
+def _check_reason(reason: str) -> str:
     reason = " ".join(reason.split())
     if not reason:
         raise BadInput(_("Say why the document supports no aspect."))

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.errors import BadInput
-from corpus.search.text import sentences
+from corpus.search.text import split_sentences
 
 ANCHORS = {
     5: gettext_lazy("dominant"),
@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"a([0-9]{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
-class AspectEntry:
+class AspectSnapshot:
     """One aspect as a revision holds it."""
 
     id: str
@@ -39,7 +39,7 @@ class AspectEntry:
     importance: int = 3
 
 
-Entries = tuple[AspectEntry, ...]
+Entries = tuple[AspectSnapshot, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +51,23 @@ class Wording:
     importance: int = 3
 
 
-def load(rows: Sequence[Mapping[str, Any]]) -> Entries:
+def load_aspects(rows: Sequence[Mapping[str, Any]]) -> Entries:
     """The set from a revision's JSON."""
-    return tuple(AspectEntry(**row) for row in rows)
+    return tuple(AspectSnapshot(**row) for row in rows)
 
 
-def dump(entries: Entries) -> list[dict[str, Any]]:
+def dump_aspects(entries: Entries) -> list[dict[str, Any]]:
     """The set for a revision's JSON."""
     return [asdict(entry) for entry in entries]
 
 
-def weights(importances: Sequence[int]) -> list[float]:
+def importance_weights(importances: Sequence[int]) -> list[float]:
     """Importances as weights that add up to 1, in the same order; [] for none."""
     total = sum(importances)
     return [importance / total for importance in importances]
 
 
-def checked(wording: Wording) -> Wording:
+def check_wording(wording: Wording) -> Wording:
     """The wording without space around it.
 
     Raises BadInput unless it has a text, a rationale of one or two sentences and an importance of 1 to 5.
@@ -77,12 +77,12 @@ def checked(wording: Wording) -> Wording:
         raise BadInput(_("Write what the aspect is about."))
     if max(len(text), len(rationale)) > LONGEST:
         raise BadInput(_("Shorten it to %(most)d characters.") % {"most": LONGEST})
-    if not 1 <= len(sentences(rationale)) <= 2:
+    if not 1 <= len(split_sentences(rationale)) <= 2:
         raise BadInput(_("Say in one or two sentences why an answer needs this aspect."))
-    return Wording(text, rationale, importance(wording.importance))
+    return Wording(text, rationale, check_importance(wording.importance))
 
 
-def importance(value: object) -> int:
+def check_importance(value: object) -> int:
     """1 to 5, or BadInput."""
     if isinstance(value, bool) or not isinstance(value, int) or value not in ANCHORS:
         raise BadInput(_("Choose an importance from 1 (peripheral) to 5 (dominant)."))
@@ -99,51 +99,51 @@ def add(entries: Entries, id: str, wording: Wording) -> Entries:
     """One more aspect at the end."""
     if len(entries) >= MOST:
         raise BadInput(_("A query has at most %(most)d aspects: merge some first.") % {"most": MOST})
-    return (*entries, _entry(id, checked(wording)))
+    return (*entries, _make_aspect(id, check_wording(wording)))
 
 
 def clarify(entries: Entries, id: str, wording: Wording) -> Entries:
     """Another wording of the same aspect; its importance and its documents stay."""
-    found = entry(entries, id)
-    new = checked(replace(wording, importance=found.importance))
-    return tuple(_entry(id, new) if one.id == id else one for one in entries)
+    found = find_aspect(entries, id)
+    new = check_wording(replace(wording, importance=found.importance))
+    return tuple(_make_aspect(id, new) if one.id == id else one for one in entries)
 
 
 def weigh(entries: Entries, given: Mapping[str, int]) -> Entries:
     """Other importances, by id; who is not named keeps theirs."""
     for id in given:
-        entry(entries, id)
-    return tuple(replace(one, importance=importance(given.get(one.id, one.importance))) for one in entries)
+        find_aspect(entries, id)
+    return tuple(replace(one, importance=check_importance(given.get(one.id, one.importance))) for one in entries)
 
 
 def split(entries: Entries, id: str, parts: Sequence[tuple[str, Wording]]) -> Entries:
     """Two and more aspects in the place of one."""
-    entry(entries, id)
+    find_aspect(entries, id)
     if len(parts) < 2:
         raise BadInput(_("Split an aspect into two or more: write each of them."))
     if len(entries) - 1 + len(parts) > MOST:
         raise BadInput(_("A query has at most %(most)d aspects: merge some first.") % {"most": MOST})
-    new = [_entry(name, checked(wording)) for name, wording in parts]
+    new = [_make_aspect(name, check_wording(wording)) for name, wording in parts]
     return tuple(part for one in entries for part in (new if one.id == id else [one]))
 
 
 def merge(entries: Entries, ids: Sequence[str], new_id: str, wording: Wording) -> Entries:
     """One aspect in the place of the first of several."""
-    chosen = [entry(entries, id).id for id in dict.fromkeys(ids)]
+    chosen = [find_aspect(entries, id).id for id in dict.fromkeys(ids)]
     if len(chosen) < 2:
         raise BadInput(_("Choose two or more aspects to merge."))
     first = next(one.id for one in entries if one.id in chosen)
-    new = _entry(new_id, checked(wording))
+    new = _make_aspect(new_id, check_wording(wording))
     return tuple(new if one.id == first else one for one in entries if one.id == first or one.id not in chosen)
 
 
 def remove(entries: Entries, id: str) -> Entries:
     """Without one aspect."""
-    entry(entries, id)
+    find_aspect(entries, id)
     return tuple(one for one in entries if one.id != id)
 
 
-def entry(entries: Entries, id: str) -> AspectEntry:
+def find_aspect(entries: Entries, id: str) -> AspectSnapshot:
     """The aspect, or BadInput."""
     for one in entries:
         if one.id == id:
@@ -151,5 +151,5 @@ def entry(entries: Entries, id: str) -> AspectEntry:
     raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": id})
 
 
-def _entry(id: str, wording: Wording) -> AspectEntry:
-    return AspectEntry(id, wording.text, wording.rationale, wording.importance)
+def _make_aspect(id: str, wording: Wording) -> AspectSnapshot:
+    return AspectSnapshot(id, wording.text, wording.rationale, wording.importance)

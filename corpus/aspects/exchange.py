@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from corpus.aspects.entries import AspectEntry, Entries
-from corpus.aspects.files import AspectRow, Bad, by_query, line, parse, refuse
-from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, hold, revise
-from corpus.collections.audit_log import record
+from corpus.aspects.entries import AspectSnapshot, Entries
+from corpus.aspects.files import AspectRow, Bad, aspect_line, by_query, parse_aspects, refuse_bad_lines
+from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, lock_aspects, revise_aspects
+from corpus.collections.audit_log import record_act
 from corpus.importing.files import FileSource
 from corpus.models import Assessor, Collection, Document, Query
 
@@ -43,28 +43,28 @@ def import_aspects(collection: Collection, path: Path) -> AspectImportReport:
     discarded. What was before stands in the history and can be brought back by undo.
     """
     source = FileSource(path)
-    rows, bad = parse(source)
-    queries = _ids(Query, collection, {row.query for row in rows})
-    documents = _ids(Document, collection, {one for row in rows for one in row.documents})
-    refuse(source, [*bad, *_unknown(rows, queries, documents)])
+    rows, bad = parse_aspects(source)
+    queries = _primary_keys(Query, collection, {row.query for row in rows})
+    documents = _primary_keys(Document, collection, {one for row in rows for one in row.documents})
+    refuse_bad_lines(source, [*bad, *_unknown_ids(rows, queries, documents)])
     author, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.HUMAN_IMPORT, name=IMPORTER)
     changed = sum(
-        _take(Query.objects.get(pk=queries[name]), author, found, documents) for name, found in by_query(rows)
+        _import_query(Query.objects.get(pk=queries[name]), author, found, documents) for name, found in by_query(rows)
     )
     report = AspectImportReport(
         collection.name, len({row.query for row in rows}), len(rows), sum(len(row.documents) for row in rows), changed
     )
-    record(None, "aspects.imported", collection, queries=report.queries, aspects=report.aspects, changed=changed)
+    record_act(None, "aspects.imported", collection, queries=report.queries, aspects=report.aspects, changed=changed)
     return report
 
 
-def _ids(model: type[Query] | type[Document], collection: Collection, names: set[str]) -> dict[str, int]:
+def _primary_keys(model: type[Query] | type[Document], collection: Collection, names: set[str]) -> dict[str, int]:
     """External id to primary key, of those that the collection has."""
     found = model._default_manager.filter(collection=collection, is_current=True, external_id__in=names)
     return dict(found.values_list("external_id", "pk"))
 
 
-def _unknown(rows: Sequence[AspectRow], queries: dict[str, int], documents: dict[str, int]) -> Bad:
+def _unknown_ids(rows: Sequence[AspectRow], queries: dict[str, int], documents: dict[str, int]) -> Bad:
     bad = [(row.line, f'no query has the id "{row.query}"') for row in rows if row.query not in queries]
     return bad + [
         (row.line, f'no document has the id "{name}"')
@@ -74,12 +74,12 @@ def _unknown(rows: Sequence[AspectRow], queries: dict[str, int], documents: dict
     ]
 
 
-def _take(query: Query, author: Assessor, rows: Sequence[AspectRow], documents: dict[str, int]) -> bool:
+def _import_query(query: Query, author: Assessor, rows: Sequence[AspectRow], documents: dict[str, int]) -> bool:
     """The file's set for one query; False when it has exactly that already."""
-    entries: Entries = tuple(AspectEntry(row.aspect, row.text, row.rationale, row.importance) for row in rows)
+    entries: Entries = tuple(AspectSnapshot(row.aspect, row.text, row.rationale, row.importance) for row in rows)
     wanted = {(documents[name], row.aspect) for row in rows for name in row.documents}
-    held = hold(query)
-    standing = {key: bool(one.grade) for key, one in held.standing([e.id for e in entries]).items()}
+    held = lock_aspects(query)
+    standing = {key: bool(one.grade) for key, one in held.current_judgments([e.id for e in entries]).items()}
     decisions = [RevisionDecision(*key, True) for key in sorted(wanted) if not standing.get(key)]
     decisions += [RevisionDecision(*key, None) for key, keeps in standing.items() if keeps and key not in wanted]
     if entries == held.entries and not decisions:
@@ -88,7 +88,7 @@ def _take(query: Query, author: Assessor, rows: Sequence[AspectRow], documents: 
     def plan(held: Held) -> AspectChange:
         return AspectChange(entries, decisions)
 
-    revise(query, author, Act.IMPORT, plan)
+    revise_aspects(query, author, Act.IMPORT, plan)
     return True
 
 
@@ -104,13 +104,13 @@ ORDER BY q.external_id COLLATE "C", a.place, a.id
 """
 
 
-def lines(collection: Collection) -> Iterator[str]:
+def export_lines(collection: Collection) -> Iterator[str]:
     """The aspects file, a line at a time: queries and documents by id, aspects in their order."""
     with connection.cursor() as cursor:
         cursor.execute(ROWS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
         while rows := cursor.fetchmany(1_000):
             for row in rows:
-                yield line(row)
+                yield aspect_line(row)
 
 
 def export_aspects(collection: Collection, path: Path) -> int:
@@ -118,9 +118,9 @@ def export_aspects(collection: Collection, path: Path) -> int:
     part = path.with_name(f".{path.name}.part")
     count = 0
     with part.open("w", encoding="utf-8") as file:
-        for one in lines(collection):
+        for one in export_lines(collection):
             file.write(one)
             count += 1
     part.replace(path)
-    record(None, "aspects.exported", collection, lines=count)
+    record_act(None, "aspects.exported", collection, lines=count)
     return count

@@ -34,7 +34,7 @@ Bad = list[tuple[int, str]]
 """(line, what is wrong with it)."""
 
 
-def line(values: Sequence[Any]) -> str:
+def aspect_line(values: Sequence[Any]) -> str:
     """The values of FIELDS as a line of the file."""
     return json.dumps(dict(zip(FIELDS, values, strict=True)), ensure_ascii=False) + "\n"
 
@@ -42,12 +42,12 @@ def line(values: Sequence[Any]) -> str:
 def read_aspects(path: Path) -> list[AspectRow]:
     """Every line, or BadInput that names the bad ones by number."""
     source = FileSource(path)
-    rows, bad = parse(source)
-    refuse(source, bad)
+    rows, bad = parse_aspects(source)
+    refuse_bad_lines(source, bad)
     return rows
 
 
-def parse(source: FileSource) -> tuple[list[AspectRow], Bad]:
+def parse_aspects(source: FileSource) -> tuple[list[AspectRow], Bad]:
     """The good lines and the bad ones. BadInput for a file that holds none, is damaged, or holds NUL bytes."""
     rows: list[AspectRow] = []
     bad: Bad = []
@@ -55,7 +55,7 @@ def parse(source: FileSource) -> tuple[list[AspectRow], Bad]:
     sizes: dict[str, int] = {}
     for number, given in source.lines():
         try:
-            row = _row(source, number, _object(source, number, given))
+            row = _parse_row(source, number, _parse_object(source, number, given))
         except BadInput as problem:
             if not rows and not bad and (known := source.foreign()):
                 raise BadInput(f"{source}: {known}") from None
@@ -73,7 +73,7 @@ def parse(source: FileSource) -> tuple[list[AspectRow], Bad]:
     return rows, bad
 
 
-def refuse(source: FileSource, bad: Bad) -> None:
+def refuse_bad_lines(source: FileSource, bad: Bad) -> None:
     """BadInput when there is a bad line: the first ones by number, and how many there are."""
     if not bad:
         return
@@ -91,7 +91,7 @@ def by_query(rows: list[AspectRow]) -> Iterator[tuple[str, list[AspectRow]]]:
     yield from grouped.items()
 
 
-def _object(source: FileSource, number: int, line: bytes) -> dict[str, Any]:
+def _parse_object(source: FileSource, number: int, line: bytes) -> dict[str, Any]:
     try:
         row = from_json(line, allow_inf_nan=False)
     except ValueError as error:
@@ -102,7 +102,7 @@ def _object(source: FileSource, number: int, line: bytes) -> dict[str, Any]:
     return row
 
 
-def _row(source: FileSource, number: int, row: dict[str, Any]) -> AspectRow:
+def _parse_row(source: FileSource, number: int, row: dict[str, Any]) -> AspectRow:
     importance = row.get("importance")
     if isinstance(importance, bool) or importance not in ANCHORS:
         raise source.bad(number, f'"importance" is not one of 1, 2, 3, 4, 5: {importance!r}')
@@ -112,14 +112,14 @@ def _row(source: FileSource, number: int, row: dict[str, Any]) -> AspectRow:
     ids = tuple(source.identifier(number, one, "doc_ids") for one in documents)
     if len(set(ids)) < len(ids):
         raise source.bad(number, '"doc_ids" names a document twice')
-    text = _text(source, number, row, "text")
+    text = _text_field(source, number, row, "text")
     if not text:
         raise source.bad(number, '"text" is empty')
     query, aspect = (source.identifier(number, row.get(field), field) for field in ("query_id", "aspect_id"))
-    return AspectRow(number, query, aspect, text, _text(source, number, row, "rationale"), int(importance), ids)
+    return AspectRow(number, query, aspect, text, _text_field(source, number, row, "rationale"), int(importance), ids)
 
 
-def _text(source: FileSource, number: int, row: dict[str, Any], field: str) -> str:
+def _text_field(source: FileSource, number: int, row: dict[str, Any], field: str) -> str:
     """White space at the ends goes, so that what is exported is what was imported."""
     value = row.get(field, "")
     if not isinstance(value, str):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
-from corpus.search.text import Sentence, sentences
+from corpus.search.text import Sentence, split_sentences
 
 _CHUNK = re.compile(r"(.+)[_#.:/-]([0-9]{1,6})")
 OVERLAP = 20
@@ -64,7 +64,7 @@ def source_of(id: str, metadata: Mapping[str, Any]) -> PassageSource:
     return PassageSource(str(address or (named[1] if named else id)), first, last)
 
 
-def overlap(before: str, after: str) -> int:
+def overlap_length(before: str, after: str) -> int:
     """Characters at the end of one text with which the other begins; 0 when fewer than OVERLAP."""
     most = min(len(before), len(after))
     for start in range(len(before) - most, len(before) - OVERLAP + 1):
@@ -78,7 +78,7 @@ def in_order(passages: Sequence[AspectPassage]) -> list[AspectPassage]:
     return sorted(passages, key=lambda one: one.source.first if one.source.first is not None else 0)
 
 
-def gaps(passages: Sequence[AspectPassage]) -> list[tuple[str, str]]:
+def find_gaps(passages: Sequence[AspectPassage]) -> list[tuple[str, str]]:
     """Neighbours (in order) between which something is missing: (id, id). Unknown chunks count as neighbours."""
     return [
         (one.id, other.id)
@@ -86,27 +86,27 @@ def gaps(passages: Sequence[AspectPassage]) -> list[tuple[str, str]]:
         if one.source.last is not None
         and other.source.first is not None
         and other.source.first > one.source.last + 1
-        and not overlap(one.text, other.text)
+        and not overlap_length(one.text, other.text)
     ]
 
 
-def joined(passages: Sequence[AspectPassage]) -> str:
+def join_texts(passages: Sequence[AspectPassage]) -> str:
     """The texts in order as one; what two neighbours share stands once."""
     text = passages[0].text
     for passage in passages[1:]:
-        shared = overlap(text, passage.text)
+        shared = overlap_length(text, passage.text)
         text = text + passage.text[shared:] if shared else f"{text.rstrip()}\n\n{passage.text.lstrip()}"
     return text
 
 
-def joinable(passages: Sequence[AspectPassage]) -> list[list[AspectPassage]]:
+def joinable_groups(passages: Sequence[AspectPassage]) -> list[list[AspectPassage]]:
     """Groups of two and more contiguous passages of one source: what may be joined."""
     groups = []
     ordered = sorted(passages, key=lambda one: (one.source.name, one.source.first or 0))
     for _name, several in groupby(ordered, key=lambda one: one.source.name):
         group: list[AspectPassage] = []
         for passage in several:
-            if group and gaps([group[-1], passage]):
+            if group and find_gaps([group[-1], passage]):
                 groups.append(group)
                 group = []
             group.append(passage)
@@ -114,19 +114,19 @@ def joinable(passages: Sequence[AspectPassage]) -> list[list[AspectPassage]]:
     return [group for group in groups if len(group) > 1]
 
 
-def segments(text: str, most: int = SEGMENTS) -> list[Sentence]:
+def segment_text(text: str, most: int = SEGMENTS) -> list[Sentence]:
     """The sentences of a text; of a long one, neighbours together, so that a person can go through them."""
-    found = sentences(text)
+    found = split_sentences(text)
     size = -(-len(found) // most) or 1
     return [Sentence(found[at].start, found[min(at + size, len(found)) - 1].end) for at in range(0, len(found), size)]
 
 
-def portions(text: str, marks: Sequence[str]) -> list[Portion]:
+def group_portions(text: str, marks: Sequence[str]) -> list[Portion]:
     """Neighbouring segments of the same aspect as one portion each. `marks`: for each an aspect, or "" to trim it.
 
     ValueError unless there is a mark for every segment of the text.
     """
-    cut = segments(text)
+    cut = segment_text(text)
     places = zip(range(len(cut)), marks, strict=True)
     runs = [(aspect, [place for place, _mark in run]) for aspect, run in groupby(places, key=lambda one: one[1])]
     return [Portion(aspect, cut[run[0]].start, cut[run[-1]].end, run[0], run[-1]) for aspect, run in runs if aspect]

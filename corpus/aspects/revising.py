@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from corpus.aspects import entries as sets
-from corpus.aspects.entries import Entries, Wording, dump, load
+from corpus.aspects.entries import Entries, Wording, dump_aspects, load_aspects
 from corpus.errors import BadInput
 from corpus.labels import resolve_pairs
 from corpus.models import Assessor, CurrentJudgment, Document, Judgment, Pair, Query
@@ -50,39 +50,39 @@ class Held:
         self.query = query
         self.newest = newest
         self.rows = {row.external_id: row for row in Aspect.objects.filter(query=query)}
-        self.entries = load(newest.aspects) if newest else _unversioned(self.rows.values())
+        self.entries = load_aspects(newest.aspects) if newest else _unversioned_aspects(self.rows.values())
 
     def ids(self, count: int) -> list[str]:
         """Ids that no aspect of the query ever had."""
         return sets.next_ids(list(self.rows), count)
 
-    def standing(self, ids: Iterable[str]) -> dict[tuple[int, str], Judgment]:
+    def current_judgments(self, ids: Iterable[str]) -> dict[tuple[int, str], Judgment]:
         """(document, aspect) to the judgment that holds, for these aspects."""
         said = Judgment.objects.filter(aspect__query=self.query, aspect__external_id__in=list(ids))
         found = said.heads().select_related("pair", "aspect")
         return {(one.pair.document_id, one.aspect.external_id): one for one in found if one.aspect}
 
 
-def _unversioned(rows: Iterable[Aspect]) -> Entries:
+def _unversioned_aspects(rows: Iterable[Aspect]) -> Entries:
     """Aspects that were written before there were revisions."""
     ordered = sorted((row for row in rows if row.is_current), key=lambda row: (row.place, row.pk))
-    return tuple(sets.AspectEntry(row.external_id, row.text, row.rationale, row.importance) for row in ordered)
+    return tuple(sets.AspectSnapshot(row.external_id, row.text, row.rationale, row.importance) for row in ordered)
 
 
 @transaction.atomic
-def revise(query: Query, author: Assessor, act: Act, plan: Plan, *, base: int | None = None) -> AspectRevision:
+def revise_aspects(query: Query, author: Assessor, act: Act, plan: Plan, *, base: int | None = None) -> AspectRevision:
     """Append a revision. BadInput when nothing changes, or when there is a newer one than the author saw (`base`)."""
-    held = hold(query, base)
+    held = lock_aspects(query, base)
     if held.newest is None and held.entries:
-        held.newest = _append(held, author, Act.IMPORT, AspectChange(held.entries))
+        held.newest = _append_revision(held, author, Act.IMPORT, AspectChange(held.entries))
     change = plan(held)
-    revision = _append(held, author, act, change)
+    revision = _append_revision(held, author, act, change)
     if change.entries == held.entries and not revision.judgments:
         raise BadInput(_("Nothing was changed."))
     return revision
 
 
-def hold(query: Query, base: int | None = None) -> Held:
+def lock_aspects(query: Query, base: int | None = None) -> Held:
     """Lock the query's aspects for the transaction. BadInput for an older text of the query, and a newer revision."""
     locked = Query.objects.select_for_update(no_key=True).get(pk=query.pk)
     if not locked.is_current:
@@ -100,17 +100,17 @@ def newest_revision(query: Query) -> AspectRevision | None:
     return AspectRevision.objects.filter(query=query).order_by("-number").first()
 
 
-def _append(
+def _append_revision(
     held: Held, author: Assessor, act: Act, change: AspectChange, undoes: AspectRevision | None = None
 ) -> AspectRevision:
-    rows = _project(held, change.entries)
-    judgments = _decide(held, author, rows, change.decisions)
+    rows = _update_rows(held, change.entries)
+    judgments = _append_judgments(held, author, rows, change.decisions)
     revision = AspectRevision.objects.create(
         query=held.query,
         number=(held.newest.number if held.newest else 0) + 1,
         act=act,
         note=change.note,
-        aspects=dump(change.entries),
+        aspects=dump_aspects(change.entries),
         judgments=[judgment.pk for judgment in judgments],
         undoes=undoes,
         author=author,
@@ -119,7 +119,7 @@ def _append(
     return revision
 
 
-def _project(held: Held, entries: Entries) -> Mapping[str, Aspect]:
+def _update_rows(held: Held, entries: Entries) -> Mapping[str, Aspect]:
     """Bring the query's rows up to the set; all rows that it ever had, by id."""
     if entries != held.entries or any(entry.id not in held.rows for entry in entries):
         rows = [
@@ -139,14 +139,14 @@ def _project(held: Held, entries: Entries) -> Mapping[str, Aspect]:
     return {row.external_id: row for row in Aspect.objects.filter(query=held.query)}
 
 
-def _decide(
+def _append_judgments(
     held: Held, author: Assessor, rows: Mapping[str, Aspect], decisions: Sequence[RevisionDecision]
 ) -> list[Judgment]:
     """Append the judgments that change something."""
     if not decisions:
         return []
-    standing = held.standing({decision.aspect for decision in decisions})
-    pairs = _pairs(held.query, {decision.document for decision in decisions})
+    standing = held.current_judgments({decision.aspect for decision in decisions})
+    pairs = _ensure_pairs(held.query, {decision.document for decision in decisions})
     step = Judgment.Step.FINAL if author.kind == Assessor.Kind.PERSON else Judgment.Step.IMPORT
     collection = held.query.collection
     kept, guideline = collection.relevant_from, collection.guideline_version
@@ -156,7 +156,7 @@ def _decide(
             raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": decision.aspect})
         before = standing.get((decision.document, decision.aspect))
         grade = None if decision.keep is None else kept if decision.keep else 0
-        if _says(before) == (grade, decision.reason):
+        if _grade_and_reason(before) == (grade, decision.reason):
             continue
         judgments.append(
             Judgment.objects.create(
@@ -168,11 +168,11 @@ def _decide(
     return judgments
 
 
-def _says(judgment: Judgment | None) -> tuple[int | None, str]:
+def _grade_and_reason(judgment: Judgment | None) -> tuple[int | None, str]:
     return (None, "") if judgment is None else (judgment.grade, judgment.comment)
 
 
-def _pairs(query: Query, documents: set[int]) -> dict[int, int]:
+def _ensure_pairs(query: Query, documents: set[int]) -> dict[int, int]:
     """Document to pair; a document that is no pair of the query becomes one that nobody is asked to judge."""
     known = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
     if set(known.values_list("pk", flat=True)) != documents:
@@ -188,17 +188,17 @@ def _pairs(query: Query, documents: set[int]) -> dict[int, int]:
 # --- The set ----------------------------------------------------------------------------------------------------
 
 
-def add(query: Query, author: Assessor, wording: Wording, *, base: int | None = None) -> AspectRevision:
+def add_aspect(query: Query, author: Assessor, wording: Wording, *, base: int | None = None) -> AspectRevision:
     """One more aspect."""
 
     def plan(held: Held) -> AspectChange:
         (name,) = held.ids(1)
         return AspectChange(sets.add(held.entries, name, wording), note=name)
 
-    return revise(query, author, Act.ADD, plan, base=base)
+    return revise_aspects(query, author, Act.ADD, plan, base=base)
 
 
-def clarify(
+def clarify_aspect(
     query: Query, author: Assessor, aspect: str, wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
     """Another wording; what is under the aspect stays."""
@@ -206,22 +206,26 @@ def clarify(
     def plan(held: Held) -> AspectChange:
         return AspectChange(sets.clarify(held.entries, aspect, wording), note=aspect)
 
-    return revise(query, author, Act.CLARIFY, plan, base=base)
+    return revise_aspects(query, author, Act.CLARIFY, plan, base=base)
 
 
-def weigh(query: Query, author: Assessor, given: Mapping[str, int], *, base: int | None = None) -> AspectRevision:
+def weigh_aspects(
+    query: Query, author: Assessor, given: Mapping[str, int], *, base: int | None = None
+) -> AspectRevision:
     """Importances by id."""
-    return revise(query, author, Act.WEIGH, lambda held: AspectChange(sets.weigh(held.entries, given)), base=base)
+    return revise_aspects(
+        query, author, Act.WEIGH, lambda held: AspectChange(sets.weigh(held.entries, given)), base=base
+    )
 
 
-def remove(query: Query, author: Assessor, aspect: str, *, base: int | None = None) -> AspectRevision:
+def remove_aspect(query: Query, author: Assessor, aspect: str, *, base: int | None = None) -> AspectRevision:
     """Take an aspect out of the set. Documents that stood under it alone are to be reviewed again."""
-    return revise(
+    return revise_aspects(
         query, author, Act.REMOVE, lambda held: AspectChange(sets.remove(held.entries, aspect), note=aspect), base=base
     )
 
 
-def merge(
+def merge_aspects(
     query: Query, author: Assessor, aspects: Sequence[str], wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
     """One aspect in the place of several. A document kept under any of them is kept under the new one."""
@@ -230,17 +234,17 @@ def merge(
         (name,) = held.ids(1)
         entries = sets.merge(held.entries, aspects, name, wording)
         decided: dict[int, RevisionDecision] = {}
-        for (document, _aspect), judgment in held.standing(aspects).items():
+        for (document, _aspect), judgment in held.current_judgments(aspects).items():
             keeps = bool(judgment.grade)
             if judgment.grade is not None and (keeps or document not in decided):
                 decided[document] = RevisionDecision(document, name, keeps, "" if keeps else judgment.comment)
         note = f"{', '.join(dict.fromkeys(aspects))} → {name}"
         return AspectChange(entries, list(decided.values()), note)
 
-    return revise(query, author, Act.MERGE, plan, base=base)
+    return revise_aspects(query, author, Act.MERGE, plan, base=base)
 
 
-def split(
+def split_aspect(
     query: Query, author: Assessor, aspect: str, parts: Sequence[Wording], *, base: int | None = None
 ) -> AspectRevision:
     """Several aspects in the place of one. What was discarded stays so; what was kept is to be reviewed again."""
@@ -250,19 +254,19 @@ def split(
         entries = sets.split(held.entries, aspect, list(zip(names, parts, strict=True)))
         discarded = [
             RevisionDecision(document, name, False, judgment.comment)
-            for (document, _aspect), judgment in held.standing([aspect]).items()
+            for (document, _aspect), judgment in held.current_judgments([aspect]).items()
             for name in names
             if judgment.grade == 0
         ]
         return AspectChange(entries, discarded, f"{aspect} → {', '.join(names)}")
 
-    return revise(query, author, Act.SPLIT, plan, base=base)
+    return revise_aspects(query, author, Act.SPLIT, plan, base=base)
 
 
 # --- An earlier text of the query ---------------------------------------------------------------------------------
 
 
-def earlier(query: Query) -> AspectRevision | None:
+def earlier_revision(query: Query) -> AspectRevision | None:
     """The newest set of an earlier text of the query: an import with a new text begins without aspects."""
     older = AspectRevision.objects.filter(
         query__collection_id=query.collection_id, query__external_id=query.external_id, query__is_current=False
@@ -270,14 +274,14 @@ def earlier(query: Query) -> AspectRevision | None:
     return older.exclude(aspects=[]).order_by("-pk").first()
 
 
-def take_over(query: Query, author: Assessor, *, base: int | None = None) -> AspectRevision:
+def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = None) -> AspectRevision:
     """The set of the earlier text, and what was said of documents that are still there."""
 
     def plan(held: Held) -> AspectChange:
-        old = earlier(held.query)
+        old = earlier_revision(held.query)
         if old is None or held.entries:
             raise BadInput(_("There is nothing to take over: look at the newest set."))
-        entries = load(old.aspects)
+        entries = load_aspects(old.aspects)
         said = CurrentJudgment.objects.filter(
             aspect__query=old.query_id, aspect__external_id__in=[entry.id for entry in entries],
             pair__document__is_current=True,
@@ -285,39 +289,39 @@ def take_over(query: Query, author: Assessor, *, base: int | None = None) -> Asp
         decisions = [RevisionDecision(document, name, bool(grade), comment) for document, name, grade, comment in said]
         return AspectChange(entries, decisions, f"version {old.query.version}")
 
-    return revise(query, author, Act.IMPORT, plan, base=base)
+    return revise_aspects(query, author, Act.IMPORT, plan, base=base)
 
 
 # --- Undo -------------------------------------------------------------------------------------------------------
 
 
-def undoable(query: Query) -> AspectRevision | None:
+def undoable_revision(query: Query) -> AspectRevision | None:
     """The newest act that was not taken back. An import is: it is what a person may want to take back."""
     return AspectRevision.objects.filter(query=query, undone_by=None).exclude(act=Act.UNDO).order_by("-number").first()
 
 
 @transaction.atomic
-def undo(query: Query, author: Assessor, number: int) -> AspectRevision:
+def undo_revision(query: Query, author: Assessor, number: int) -> AspectRevision:
     """Take back the newest act that stands; `number` says which one the author saw there."""
-    held = hold(query)
-    last = undoable(held.query)
+    held = lock_aspects(query)
+    last = undoable_revision(held.query)
     if last is None or last.number != number:
         raise BadInput(_("This act is not the newest any more: look at the history."))
     given = Judgment.objects.filter(pk__in=last.judgments).select_related("pair", "aspect", "supersedes")
-    decisions = [_back(judgment) for judgment in given]
-    change = AspectChange(_before(held, last), decisions, note=str(last.number))
-    return _append(held, author, Act.UNDO, change, undoes=last)
+    decisions = [_reverse_decision(judgment) for judgment in given]
+    change = AspectChange(_entries_before(held, last), decisions, note=str(last.number))
+    return _append_revision(held, author, Act.UNDO, change, undoes=last)
 
 
-def _before(held: Held, act: AspectRevision) -> Entries:
+def _entries_before(held: Held, act: AspectRevision) -> Entries:
     """The set before an act: as the revision before it has it."""
     previous = AspectRevision.objects.filter(query=held.query, number=act.number - 1).first()
-    return load(previous.aspects) if previous else ()
+    return load_aspects(previous.aspects) if previous else ()
 
 
-def _back(judgment: Judgment) -> RevisionDecision:
+def _reverse_decision(judgment: Judgment) -> RevisionDecision:
     """What held before a judgment, as a decision."""
     before = judgment.supersedes
-    grade, reason = _says(before)
+    grade, reason = _grade_and_reason(before)
     aspect = judgment.aspect.external_id if judgment.aspect else ""
     return RevisionDecision(judgment.pair.document_id, aspect, None if grade is None else grade > 0, reason)

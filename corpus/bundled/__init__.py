@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from corpus.bundled.passages import BundledPassage, passages
+from corpus.bundled.passages import BundledPassage, cut_passages
 from corpus.rubric import SUFFICIENCY
 
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
         from pydoc_data import topics as reference
 
         topics = reference.topics
-    cut = passages(topics)
+    cut = cut_passages(topics)
     gold = [json.loads(line) for line in (HERE / "gold.jsonl").read_text().splitlines()]
     by_hash = {passage.sha256: passage.id for passage in cut}
     pairs = [
@@ -52,9 +52,9 @@ def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
     questions = [json.loads(line) for line in (HERE / "queries.jsonl").read_text().splitlines()]
     folder.mkdir(parents=True, exist_ok=True)
     return Built(
-        corpus=_write(folder / "corpus.jsonl", (_document(passage) for passage in cut)),
-        queries=_write(folder / "queries.jsonl", questions),
-        pairs=_write(folder / "pairs.jsonl", pairs),
+        corpus=_write_jsonl(folder / "corpus.jsonl", (_document_row(passage) for passage in cut)),
+        queries=_write_jsonl(folder / "queries.jsonl", questions),
+        pairs=_write_jsonl(folder / "pairs.jsonl", pairs),
         documents=len(cut),
         questions=len(questions),
         gold=len(pairs),
@@ -62,11 +62,11 @@ def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
     )
 
 
-def _document(passage: BundledPassage) -> dict[str, str]:
+def _document_row(passage: BundledPassage) -> dict[str, str]:
     fields = asdict(passage)
     return {"_id": fields["id"], "title": fields["title"], "text": fields["text"]}
 
 
-def _write(path: Path, rows: Iterable[dict[str, object] | dict[str, str]]) -> Path:
+def _write_jsonl(path: Path, rows: Iterable[dict[str, object] | dict[str, str]]) -> Path:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return path

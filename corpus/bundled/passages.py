@@ -33,11 +33,11 @@ class BundledPassage:
     sha256: str
 
 
-def passages(topics: dict[str, str]) -> list[BundledPassage]:
+def cut_passages(topics: dict[str, str]) -> list[BundledPassage]:
     """Every distinct passage, by topic. Texts that several topics repeat are kept once."""
     seen: dict[str, BundledPassage] = {}
     for topic in sorted(topics):
-        for title, text in cut(topics[topic]):
+        for title, text in cut_topic(topics[topic]):
             digest = content_hash(text)
             if digest not in seen:
                 seen[digest] = BundledPassage(f"{topic}-{digest[:6]}", title, text, digest)
@@ -49,17 +49,17 @@ def content_hash(text: str) -> str:
     return sha256(" ".join(text.split()).encode()).hexdigest()
 
 
-def cut(topic: str) -> Iterator[tuple[str, str]]:
+def cut_topic(topic: str) -> Iterator[tuple[str, str]]:
     """(title, text) of a topic's passages: whole paragraphs, never across a heading."""
     title = ""
-    for heading, paragraphs in sections(topic):
+    for heading, paragraphs in split_sections(topic):
         title = title or heading
         name = title if heading in ("", title) else f"{title}: {heading}"
-        for text in pack(paragraphs):
+        for text in pack_paragraphs(paragraphs):
             yield name, text
 
 
-def sections(topic: str) -> Iterator[tuple[str, list[str]]]:
+def split_sections(topic: str) -> Iterator[tuple[str, list[str]]]:
     """(heading, paragraphs) in their order; footnotes are left out."""
     heading, paragraphs = "", list[str]()
     for block in re.split(r"\n[ \t]*\n", topic.strip("\n")):
@@ -70,11 +70,11 @@ def sections(topic: str) -> Iterator[tuple[str, list[str]]]:
             yield heading, paragraphs
             heading, paragraphs = lines[0].replace('"', "").strip(), []
         else:
-            paragraphs.append(reflow(lines))
+            paragraphs.append(reflow_lines(lines))
     yield heading, paragraphs
 
 
-def reflow(lines: list[str]) -> str:
+def reflow_lines(lines: list[str]) -> str:
     """Prose as one line, so that it fits every screen; code and grammar as they are."""
     text = "\n".join(lines)
     indents = {len(line) - len(line.lstrip()) for line in lines}
@@ -83,7 +83,7 @@ def reflow(lines: list[str]) -> str:
     return " ".join(text.split())
 
 
-def pack(paragraphs: Iterable[str]) -> list[str]:
+def pack_paragraphs(paragraphs: Iterable[str]) -> list[str]:
     """Whole paragraphs joined until a passage has about WORDS words."""
     packed: list[list[str]] = []
     size = 0

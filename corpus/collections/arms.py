@@ -40,14 +40,14 @@ def weights_of(given: object) -> Weights:
     return shown // common, hidden // common, reveal // common
 
 
-def draw(weights: Weights, seed: int, annotator: int, number: int) -> str:
+def draw_arm(weights: Weights, seed: int, annotator: int, number: int) -> str:
     """The arm of the `number`-th item (from 0) whose arm is drawn for this annotator."""
     size = sum(weights)
-    return _block(weights, seed, annotator, number // size)[number % size]
+    return _shuffled_block(weights, seed, annotator, number // size)[number % size]
 
 
 @lru_cache(maxsize=4096)
-def _block(weights: Weights, seed: int, annotator: int, block: int) -> tuple[str, ...]:
+def _shuffled_block(weights: Weights, seed: int, annotator: int, block: int) -> tuple[str, ...]:
     """All arms of a block in their order: sorted by a hash of what is known of each place."""
     arms = [arm for arm, weight in zip(ARMS, weights, strict=True) for _ in range(weight)]
     keys = [sha256(f"{seed}:{annotator}:{block}:{place}".encode()).digest() for place in range(len(arms))]

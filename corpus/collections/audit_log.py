@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 from corpus.models import Collection
 
 
-def shell() -> str:
+def shell_user() -> str:
     """The account of the operating system under which a command runs; its number where it has no name."""
     try:
         return getuser()
@@ -21,6 +21,6 @@ def shell() -> str:
         return str(os.getuid())
 
 
-def record(by: Any, act: str, collection: Collection | None = None, **details: object) -> int:
+def record_act(by: Any, act: str, collection: Collection | None = None, **details: object) -> int:
     """Append one act to the audit log, in the transaction of the act; its number."""
     return int(import_string(settings.AUDIT)(by, act, collection, **details))

@@ -7,7 +7,7 @@ from django.db import transaction
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from corpus.collections.arms import ARMS, weights_of
-from corpus.collections.task_order import change_overlap, reprioritise
+from corpus.collections.task_order import change_overlap, reprioritise_tasks
 from corpus.errors import BadInput
 from corpus.importing.files import read_text
 from corpus.importing.toml_files import Line, Table, one_of, otherwise, problem, read_toml
@@ -92,12 +92,12 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 @transaction.atomic
-def configure(collection: Collection, settings: dict[str, Any]) -> list[str]:
+def configure_collection(collection: Collection, settings: dict[str, Any]) -> list[str]:
     """Set the values that `read_settings` returned; the names of those that changed.
 
     A new order or seed gives open items their place anew; a new overlap holds for open items too, but never below
     what people already took. A new rubric or instruction is a new version of the guidelines, too: whoever changes one
-    does so within `annotation.guidelines.redefining`. Raises BadInput for a scale that the judgments contradict.
+    does so within `annotation.guidelines.record_redefinition`. Raises BadInput for a scale that the judgments contradict.
     """
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]
@@ -107,7 +107,7 @@ def configure(collection: Collection, settings: dict[str, Any]) -> list[str]:
     if changed:
         collection.save(update_fields=changed)
     if {"order", "seed"} & set(changed):
-        reprioritise(collection)
+        reprioritise_tasks(collection)
     if "overlap" in changed:
         change_overlap(collection, collection.overlap)
     return changed

@@ -11,9 +11,9 @@ import pgtrigger
 from django.conf import settings
 from django.db import connection, models, transaction
 
-from corpus.collections.audit_log import record, shell
+from corpus.collections.audit_log import record_act, shell_user
 from corpus.models import Collection
-from corpus.search.bm25 import forget
+from corpus.search.bm25 import delete_indexes
 
 FOLDERS = ("exports", "jobs", "models")
 """Of VAR, with a folder for each collection."""
@@ -35,7 +35,7 @@ def rows_of(collection: Collection) -> Rows:
     waiting: list[type[models.Model]] = [Collection]
     while waiting:
         parent = waiting.pop(0)
-        for child, column in _children(parent):
+        for child, column in _child_models(parent):
             if child not in found:
                 key = parent._meta.pk.column
                 owner = f"SELECT {key} FROM {parent._meta.db_table} WHERE {found[parent]}"
@@ -45,7 +45,7 @@ def rows_of(collection: Collection) -> Rows:
     return found
 
 
-def _children(parent: type[models.Model]) -> Iterator[tuple[type[models.Model], str]]:
+def _child_models(parent: type[models.Model]) -> Iterator[tuple[type[models.Model], str]]:
     """Models whose rows belong to a row of `parent`, with the column that says to which."""
     for relation in parent._meta.get_fields(include_hidden=True):
         if not isinstance(relation, models.ManyToOneRel) or relation.on_delete in OUTLIVES:
@@ -95,18 +95,18 @@ def delete_collection(collection: Collection) -> dict[str, int]:
     with transaction.atomic(), pgtrigger.ignore(), connection.cursor() as cursor:
         Collection.objects.select_for_update().get(pk=collection.pk)
         counts = counts_of(collection)
-        forget(collection)
+        delete_indexes(collection)
         rows = rows_of(collection)
         for model in _leaves_first(rows):
             cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE {rows[model]}")
-        record(None, "collection.deleted", collection, shell=shell(), **counts)
-        _audit({"deleted_collection": collection.name, "by": shell(), **counts})
+        record_act(None, "collection.deleted", collection, shell=shell_user(), **counts)
+        _append_audit_line({"deleted_collection": collection.name, "by": shell_user(), **counts})
     for kind in FOLDERS:
         shutil.rmtree(Path(settings.VAR) / kind / collection.name, ignore_errors=True)
     return counts
 
 
-def _audit(line: dict[str, Any]) -> None:
+def _append_audit_line(line: dict[str, Any]) -> None:
     """Append to VAR/audit.jsonl, with the time."""
     path = Path(settings.VAR) / "audit.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,19 +11,19 @@ from pathlib import Path
 from corpus.errors import BadInput
 
 
-def secret(name: str) -> str:
+def read_secret(name: str) -> str:
     """The secret of this name, without white space around it; "" when there is none. An unreadable file: BadInput."""
     if value := os.environ.get(name, "").strip():
         return value
     if place := os.environ.get(f"{name}_FILE", ""):
-        return _read(Path(place), f"{name}_FILE")
+        return _read_file(Path(place), f"{name}_FILE")
     folder = os.environ.get("QUORUM_SECRETS", "")
     if folder and (path := Path(folder) / name).is_file():
-        return _read(path, "QUORUM_SECRETS")
+        return _read_file(path, "QUORUM_SECRETS")
     return ""
 
 
-def _read(path: Path, variable: str) -> str:
+def _read_file(path: Path, variable: str) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

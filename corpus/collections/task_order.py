@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from corpus.models import Collection
 
 
-def priority(order: str, seed: int, *, pair_id: int, query_id: int, uncertainty: float) -> float:
+def pair_priority(order: str, seed: int, *, pair_id: int, query_id: int, uncertainty: float) -> float:
     """The priority of a pair's item under the collection's order. Pure; the SQL below computes the same."""
     if order == Collection.Order.QUERY:
         return float(query_id)
@@ -61,7 +61,7 @@ def next_place() -> int:
 
 
 @transaction.atomic
-def reprioritise(collection: Collection) -> int:
+def reprioritise_tasks(collection: Collection) -> int:
     """Give every unsettled item the priority of the collection's present order; the number of items changed.
 
     Those of a study come first to those who take part, whatever the order; and holes that were sent in the order of

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from corpus.search.text import language, sentences, words
+from corpus.search.text import detect_language, split_sentences, tokenize_text
 
 TAGS = ("<contribution>", "</contribution>", "<evidence>", "</evidence>")
 SHORTEST = 10
@@ -118,11 +118,11 @@ def parse_target(text: str) -> EvidenceTarget:
     if found is None:
         raise Malformed(_("it is not <contribution>..</contribution>, a line end and <evidence>..</evidence>"))
     target = EvidenceTarget(found[1].strip(), found[2].strip())
-    check(target.contribution, target.evidence)
+    check_target(target.contribution, target.evidence)
     return target
 
 
-def check(contribution: str, evidence: str) -> None:
+def check_target(contribution: str, evidence: str) -> None:
     """Whether the two can stand in a target. Raises Malformed."""
     for name, value in (("contribution", contribution), ("evidence", evidence)):
         if not value.strip():
@@ -141,10 +141,12 @@ def parse_output(text: str) -> EvidenceOutput:
     if first is None:
         return EvidenceOutput(None, None, None, text.strip())
     rest = text[first.end() :].strip()
-    return EvidenceOutput(int(first[1] == "yes"), _field(rest, "contribution"), _field(rest, "evidence"), rest)
+    return EvidenceOutput(
+        int(first[1] == "yes"), _extract_field(rest, "contribution"), _extract_field(rest, "evidence"), rest
+    )
 
 
-def closed(text: str) -> str:
+def close_fields(text: str) -> str:
     """An answer that broke off, with the field that it was in ended there."""
     text = re.sub(r"</?[a-z]*\Z", "", text)
     for name in _FIELDS:
@@ -153,7 +155,7 @@ def closed(text: str) -> str:
     return text
 
 
-def _field(text: str, name: str) -> str | None:
+def _extract_field(text: str, name: str) -> str | None:
     """Its content when it is opened and closed exactly once and holds no tag."""
     if text.count(f"<{name}>") != 1 or text.count(f"</{name}>") != 1:
         return None
@@ -196,28 +198,28 @@ def stands_in(entity: str, document: str, *, whole: bool = True) -> bool:
     return re.search(before + re.escape(entity) + after, document) is not None
 
 
-def fidelity(entities: Sequence[str], document: str, *, whole: bool = True) -> float | None:
+def entity_fidelity(entities: Sequence[str], document: str, *, whole: bool = True) -> float | None:
     """Share of the entities that the document holds verbatim; None where there is no entity (P 5.3)."""
     if not entities:
         return None
     return sum(stands_in(entity, document, whole=whole) for entity in entities) / len(entities)
 
 
-def languages(text: str) -> tuple[str, ...]:
+def detect_languages(text: str) -> tuple[str, ...]:
     """Languages that a fair part of the text is in, the most frequent first; at least one."""
     sizes: dict[str, int] = {}
-    for piece in _pieces(text):
-        code = language(piece)
+    for piece in _group_sentences(text):
+        code = detect_language(piece)
         sizes[code] = sizes.get(code, 0) + len(piece)
     total = sum(sizes.values())
     found = [code for code in sorted(sizes, key=lambda code: -sizes[code]) if sizes[code] >= MIXED * total]
-    return tuple(found) or (language(text),)
+    return tuple(found) or (detect_language(text),)
 
 
-def _pieces(text: str) -> Iterable[str]:
+def _group_sentences(text: str) -> Iterable[str]:
     """Sentences in a row of about PIECE characters; the last may be shorter."""
     piece = ""
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         piece = f"{piece} {text[sentence.start : sentence.end]}".strip()
         if len(piece) >= PIECE:
             yield piece
@@ -228,27 +230,27 @@ def _pieces(text: str) -> Iterable[str]:
 
 def expected_language(document: str, query: str) -> str:
     """The document's; where it is in several, the query's (SPEC S6)."""
-    found = languages(document)
-    return found[0] if len(found) == 1 else language(query)
+    found = detect_languages(document)
+    return found[0] if len(found) == 1 else detect_language(query)
 
 
 def language_fits(text: str, document: str, expected: str) -> bool:
     """Whether the text is in the language expected of it. Short Latin text shows little: the document's words count."""
-    found = language(text)
+    found = detect_language(text)
     if found == expected:
         return True
-    own = words(text)
-    there = set(words(document))
-    mixed = len(languages(document)) > 1
+    own = tokenize_text(text)
+    there = set(tokenize_text(document))
+    mixed = len(detect_languages(document)) > 1
     return not mixed and bool(own) and sum(word in there for word in own) >= SHARED * len(own)
 
 
-def tokens(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Words as `words` counts them: no model's tokenizer is at hand everywhere, and only ratios are shown."""
-    return len(words(text))
+    return len(tokenize_text(text))
 
 
-def compression(evidence: str, document: str, count: Callable[[str], int] = tokens) -> float | None:
+def compression_ratio(evidence: str, document: str, count: Callable[[str], int] = count_tokens) -> float | None:
     """Tokens of the evidence over tokens of the document; None for an empty document."""
     size = count(document)
     return count(evidence) / size if size else None
@@ -265,18 +267,18 @@ def quantile(values: Sequence[float], share: float) -> float | None:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def quantiles(values: Sequence[float]) -> dict[str, float | None]:
+def summary_quantiles(values: Sequence[float]) -> dict[str, float | None]:
     """p10, median and p90 (P figure 5)."""
     return {"p10": quantile(values, 0.1), "median": quantile(values, 0.5), "p90": quantile(values, 0.9)}
 
 
-def measure(
+def measure_target(
     target: EvidenceTarget,
     *,
     query: str,
     document: str,
     named: Sequence[str] = (),
-    count: Callable[[str], int] = tokens,
+    count: Callable[[str], int] = count_tokens,
 ) -> EvidenceMeasures:
     """Everything that rules can say. `named`: entities that a model listed; those not in the evidence are dropped."""
     patterns = pattern_entities(target.evidence)
@@ -287,18 +289,18 @@ def measure(
     expected = expected_language(document, query)
     return EvidenceMeasures(
         format=format_score(f"yes\n{target.text}"),
-        contribution_sentences=len(sentences(target.contribution)),
+        contribution_sentences=len(split_sentences(target.contribution)),
         entities=entities,
         missing=missing,
         altered=tuple(entity for entity in missing if entity in patterns),
-        fidelity=fidelity(entities, document),
-        fidelity_prism=fidelity(entities, document, whole=False),
-        language=language(said),
+        fidelity=entity_fidelity(entities, document),
+        fidelity_prism=entity_fidelity(entities, document, whole=False),
+        language=detect_language(said),
         expected_language=expected,
         language_fits=language_fits(said, document, expected),
         evidence_tokens=count(target.evidence),
         document_tokens=count(document),
-        ratio=compression(target.evidence, document, count),
+        ratio=compression_ratio(target.evidence, document, count),
         copied=is_copied(target.evidence, document),
     )
 
@@ -306,7 +308,7 @@ def measure(
 def is_copied(evidence: str, document: str) -> bool:
     """Whether every sentence of the evidence stands in the document as it is, white space apart."""
     source = " ".join(document.split())
-    parts = [" ".join(evidence[one.start : one.end].split()) for one in sentences(evidence)]
+    parts = [" ".join(evidence[one.start : one.end].split()) for one in split_sentences(evidence)]
     return bool(parts) and all(part in source for part in parts)
 
 

@@ -19,17 +19,17 @@ def newest_targets(collection: Collection | None = None) -> QuerySet[Target]:
 
     Withdrawn ones (undo) do not count. Without a collection: of all pairs; filter what is returned.
     """
-    return _holding(Target.objects.filter(pair__collection=collection) if collection else Target.objects.all())
+    return _current_targets(Target.objects.filter(pair__collection=collection) if collection else Target.objects.all())
 
 
 def texts_of(pairs: Iterable[int]) -> dict[int, str]:
     """For each of these pairs with a good target the text that a model learns to write (FORMATS, Prism)."""
-    found = _holding(Target.objects.filter(pair__in=list(pairs)))
+    found = _current_targets(Target.objects.filter(pair__in=list(pairs)))
     rows = found.values_list("pair", "contribution", "evidence")
     return {pair: measures.EvidenceTarget(contribution, text).text for pair, contribution, text in rows}
 
 
-def _holding(targets: QuerySet[Target]) -> QuerySet[Target]:
+def _current_targets(targets: QuerySet[Target]) -> QuerySet[Target]:
     standing = targets.filter(good=True, withdrawn_by=None, withdraws=None)
     first = standing.order_by("pair", _PERSON_FIRST, "-version").distinct("pair")
     return Target.objects.filter(pk__in=first.values("pk")).order_by("pair")

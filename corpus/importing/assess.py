@@ -11,8 +11,16 @@ from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.importing import candidates, judgments
 from corpus.importing.files import FileSource
-from corpus.importing.grades import grades
-from corpus.importing.staging import ImportProgress, create, escape, execute, plan_for_bulk, rows, silent
+from corpus.importing.grades import read_grades
+from corpus.importing.staging import (
+    ImportProgress,
+    create_temporary_table,
+    escape_copy_text,
+    execute_sql,
+    fetch_all,
+    ignore_progress,
+    plan_for_bulk,
+)
 from corpus.labels import resolve_where
 from corpus.models import Assessor, Collection, Judgment, Pair
 
@@ -62,7 +70,7 @@ class _Bad:
         if len(self.first) < SHOWN:
             self.first.append((line, problem))
 
-    def take(self, kind: str, count: int, first: list[tuple[int, str]]) -> None:
+    def add_many(self, kind: str, count: int, first: list[tuple[int, str]]) -> None:
         """All of a kind that the database found, and the first of them."""
         self.counts[kind] = self.counts.get(kind, 0) + count
         self.begins[kind] = min(line for line, _ in first)
@@ -86,7 +94,7 @@ def import_judgments(
     assessor: str,
     kind: str,
     skip_invalid: bool = False,
-    progress: ImportProgress = silent,
+    progress: ImportProgress = ignore_progress,
 ) -> AssessmentReport:
     """Append the grades of a qrels file or CSV. Human ones settle pairs that no person of the collection judged.
 
@@ -96,15 +104,15 @@ def import_judgments(
     source = FileSource(path)
     plan_for_bulk()
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
-    bad, unjudged = _stage(collection, source, assessor, progress)
-    people = _assessors(collection, KINDS[kind])
+    bad, unjudged = _stage_grades(collection, source, assessor, progress)
+    people = _ensure_assessors(collection, KINDS[kind])
     _find_bad(bad)
     if bad.counts and not skip_invalid:
         raise bad.refusal(source)
     judgments.add_pairs(collection)
-    stored = judgments.store()
-    table_statistics.grown(stored.new + stored.changed, Pair, Judgment)
-    good = execute("SELECT 1 FROM import_grade")
+    stored = judgments.store_judgments()
+    table_statistics.renew_statistics(stored.new + stored.changed, Pair, Judgment)
+    good = execute_sql("SELECT 1 FROM import_grade")
     changed = 0
     if kind == "human":
         graded = "(query_id, document_id) IN (SELECT query_id, document_id FROM import_grade)"
@@ -113,37 +121,39 @@ def import_judgments(
     return AssessmentReport(collection.name, kind, people, stored.new, good - stored.new, unjudged, skipped, changed)
 
 
-def _stage(collection: Collection, source: FileSource, assessor: str, progress: ImportProgress) -> tuple[_Bad, int]:
+def _stage_grades(
+    collection: Collection, source: FileSource, assessor: str, progress: ImportProgress
+) -> tuple[_Bad, int]:
     """Rows that can be read, resolved to `import_found`; the bad ones; the number of grades below 0."""
     bad = _Bad()
     unjudged = 0
 
     def lines() -> Iterator[str]:
         nonlocal unjudged
-        for row in grades(source, collection.grades):
+        for row in read_grades(source, collection.grades):
             if row.problem:
                 bad.add(row.line, row.kind, row.problem)
                 continue
             unjudged += row.grade < 0
             grade = "\\N" if row.grade < 0 else row.grade
-            names = map(escape, (row.query, row.document, row.assessor or assessor))
+            names = map(escape_copy_text, (row.query, row.document, row.assessor or assessor))
             yield f"{row.line}\t{grade}\t" + "\t".join(names) + "\n"
 
-    candidates.stage(lines(), "line, grade, query, document, assessor", "judgments", progress)
-    execute(candidates.FOUND.format(c=int(collection.pk)))
+    candidates.stage_lines(lines(), "line, grade, query, document, assessor", "judgments", progress)
+    execute_sql(candidates.FOUND.format(c=int(collection.pk)))
     return bad, unjudged
 
 
-def _assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
+def _ensure_assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
     """Rows for everyone whom the file names; their names in order."""
-    names = [row[0] for row in rows("SELECT DISTINCT assessor FROM import_found ORDER BY 1")]
+    names = [row[0] for row in fetch_all("SELECT DISTINCT assessor FROM import_found ORDER BY 1")]
     longest = max(names, key=len, default="")
     if len(longest) > 150:
         raise BadInput(f"the assessor's name is longer than 150 characters: {longest[:40]!r}")
     for name in names:
-        judgments.assessor(collection, kind, name)
-    create("import_assessor", "name text, assessor_id bigint")
-    execute(
+        judgments.ensure_assessor(collection, kind, name)
+    create_temporary_table("import_assessor", "name text, assessor_id bigint")
+    execute_sql(
         """INSERT INTO import_assessor SELECT name, id FROM corpus_assessor
            WHERE collection_id = %(c)s AND kind = %(kind)s AND name = ANY(%(names)s)""",
         {"c": collection.pk, "kind": str(kind), "names": names},
@@ -171,16 +181,18 @@ WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor ORDER BY f.li
 
 def _find_bad(bad: _Bad) -> None:
     """Fill `import_grade` with the good rows; tell `bad` about the others."""
-    judgments.begin()
-    create("import_checked", "line int, kind text, problem text")
-    execute(
+    judgments.create_staging()
+    create_temporary_table("import_checked", "line int, kind text, problem text")
+    execute_sql(
         """INSERT INTO import_checked SELECT line, 'unknown', CASE WHEN query_id IS NULL
              THEN format('no query has the id "%%s"', query) ELSE format('no document has the id "%%s"', document) END
            FROM import_found WHERE query_id IS NULL OR document_id IS NULL""",
         {},
     )
-    execute(f"DROP TABLE IF EXISTS import_compared; CREATE TEMP TABLE import_compared ON COMMIT DROP AS {_COMPARED}")
-    execute(
+    execute_sql(
+        f"DROP TABLE IF EXISTS import_compared; CREATE TEMP TABLE import_compared ON COMMIT DROP AS {_COMPARED}"
+    )
+    execute_sql(
         """INSERT INTO import_checked
            SELECT line, CASE WHEN grade = first THEN 'duplicate' ELSE 'conflicting' END,
                   CASE WHEN grade = first THEN format('the pair stands already in line %%s', first_line)
@@ -191,13 +203,13 @@ def _find_bad(bad: _Bad) -> None:
            FROM import_compared WHERE place = 1 AND before IS NOT NULL AND before <> grade""",
         {},
     )
-    execute(
+    execute_sql(
         """INSERT INTO import_grade SELECT line, query_id, document_id, grade, assessor_id FROM import_compared
            WHERE place = 1 AND (before IS NULL OR before = grade)"""
     )
-    for kind, count in rows("SELECT kind, count(*) FROM import_checked GROUP BY kind"):
-        first = rows(
+    for kind, count in fetch_all("SELECT kind, count(*) FROM import_checked GROUP BY kind"):
+        first = fetch_all(
             "SELECT line, problem FROM import_checked WHERE kind = %(kind)s ORDER BY line LIMIT %(n)s",
             {"kind": kind, "n": SHOWN},
         )
-        bad.take(kind, count, [(line, problem) for line, problem in first])
+        bad.add_many(kind, count, [(line, problem) for line, problem in first])

@@ -8,7 +8,15 @@ from corpus.importing import judgments
 from corpus.importing.files import FileSource
 from corpus.importing.grades import GradeRow, RankedCandidate
 from corpus.importing.records import CandidateRecord
-from corpus.importing.staging import ImportProgress, copy, create, escape, execute, number, one
+from corpus.importing.staging import (
+    ImportProgress,
+    copy_lines,
+    create_temporary_table,
+    escape_copy_text,
+    execute_sql,
+    fetch_number,
+    fetch_one,
+)
 from corpus.models import Assessor, Collection, Query
 
 LINE = "line int, query text, document text, teacher_score float8, grade smallint, assessor text"
@@ -25,17 +33,17 @@ _HERE = "p.query_id = s.query_id AND p.document_id = s.document_id"
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenCandidates:
+class CandidateCounts:
     """Rows that an import added and changed."""
 
     new: int = 0
     updated: int = 0
 
 
-def begin() -> None:
+def create_staging() -> None:
     """Empty tables for what the files name."""
-    create("import_candidate", "query_id bigint, document_id bigint, teacher_score float8")
-    judgments.begin()
+    create_temporary_table("import_candidate", "query_id bigint, document_id bigint, teacher_score float8")
+    judgments.create_staging()
 
 
 def stage_candidates(
@@ -52,23 +60,23 @@ def stage_candidates(
                 unjudged, gold = unjudged + 1, None
             score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
             grade = "\\N" if gold is None else gold
-            yield f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\t{score}\t{grade}\n"
+            yield f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{score}\t{grade}\n"
 
-    stage(lines(), "line, query, document, teacher_score, grade", "pairs", progress)
-    resolve(collection, source)
-    clash = one(
+    stage_lines(lines(), "line, query, document, teacher_score, grade", "pairs", progress)
+    resolve_ids(collection, source)
+    clash = fetch_one(
         """SELECT max(line), min(line) FROM import_found GROUP BY query_id, document_id
            HAVING count(*) > 1 AND (min(teacher_score) <> max(teacher_score) OR min(grade) <> max(grade))
            ORDER BY 1 LIMIT 1"""
     )
     if clash:
         raise source.bad(clash[0], f"the pair stands in line {clash[1]} with another teacher_score or gold")
-    execute("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
-    if one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
-        execute(
+    execute_sql("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
+    if fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
+        execute_sql(
             """INSERT INTO import_grade SELECT min(line), query_id, document_id, min(grade), %(assessor)s
                FROM import_found WHERE grade IS NOT NULL GROUP BY query_id, document_id""",
-            {"assessor": judgments.assessor(collection, Assessor.Kind.REFERENCE, "gold").pk},
+            {"assessor": judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, "gold").pk},
         )
     return unjudged
 
@@ -77,10 +85,10 @@ def stage_run(
     collection: Collection, source: FileSource, rows: Iterable[RankedCandidate], progress: ImportProgress
 ) -> None:
     """The best of a run's queries."""
-    lines = (f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\n" for row in rows)
-    stage(lines, "line, query, document", "run lines", progress)
-    resolve(collection, source)
-    execute("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
+    lines = (f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\n" for row in rows)
+    stage_lines(lines, "line, query, document", "run lines", progress)
+    resolve_ids(collection, source)
+    execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
 
 
 def stage_qrels(
@@ -104,11 +112,11 @@ def stage_qrels(
                 raise source.bad(row.line, row.problem)
             unjudged += row.grade < 0
             grade = "\\N" if row.grade < 0 else row.grade
-            yield f"{row.line}\t{escape(row.query)}\t{escape(row.document)}\t{grade}\n"
+            yield f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{grade}\n"
 
-    stage(lines(), "line, query, document, grade", "judgments", progress)
-    resolve(collection, source)
-    twice = one(
+    stage_lines(lines(), "line, query, document, grade", "judgments", progress)
+    resolve_ids(collection, source)
+    twice = fetch_one(
         """SELECT line, first FROM (
              SELECT line, min(line) OVER same AS first, row_number() OVER same AS place
              FROM import_found WINDOW same AS (PARTITION BY query_id, document_id ORDER BY line)) numbered
@@ -116,13 +124,13 @@ def stage_qrels(
     )
     if twice:
         raise source.bad(twice[0], f"the pair stands already in line {twice[1]}")
-    execute(
+    execute_sql(
         """INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s FROM import_found
            WHERE grade IS NOT NULL""",
-        {"assessor": judgments.assessor(collection, Assessor.Kind.REFERENCE, "qrels").pk},
+        {"assessor": judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, "qrels").pk},
     )
     if are_candidates:
-        execute("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
+        execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
     return unjudged
 
 
@@ -133,21 +141,21 @@ def stage_bm25(collection: Collection, k: int, progress: ImportProgress) -> None
     index = index_for(collection)
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("pk").values_list("pk", "text")
     lines = (f"{query}\t{document}\n" for query, text in queries.iterator() for document, _ in index.search(text, k))
-    copy("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
+    copy_lines("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
 
 
-def stage(lines: Iterable[str], columns: str, what: str, progress: ImportProgress) -> int:
+def stage_lines(lines: Iterable[str], columns: str, what: str, progress: ImportProgress) -> int:
     """COPY lines into an empty `import_line`."""
-    create("import_line", LINE)
-    rows = copy(f"import_line ({columns})", lines, what, progress)
-    execute("ANALYZE import_line")
+    create_temporary_table("import_line", LINE)
+    rows = copy_lines(f"import_line ({columns})", lines, what, progress)
+    execute_sql("ANALYZE import_line")
     return rows
 
 
-def resolve(collection: Collection, source: FileSource) -> None:
+def resolve_ids(collection: Collection, source: FileSource) -> None:
     """From ids of the files to keys of rows, in `import_found`. Raises BadInput for the first unknown id."""
-    execute(FOUND.format(c=int(collection.pk)))
-    unknown = one(
+    execute_sql(FOUND.format(c=int(collection.pk)))
+    unknown = fetch_one(
         """SELECT line, query_id IS NULL, query, document FROM import_found
            WHERE query_id IS NULL OR document_id IS NULL ORDER BY line LIMIT 1"""
     )
@@ -156,15 +164,15 @@ def resolve(collection: Collection, source: FileSource) -> None:
         raise source.bad(line, f'no query has the id "{query}"' if is_query else f'no document has the id "{document}"')
 
 
-def write_pairs(collection: Collection, *, update: bool) -> WrittenCandidates:
+def write_pairs(collection: Collection, *, update: bool) -> CandidateCounts:
     """Candidates become pairs; those that are there learn what is new about them."""
     values = {"c": collection.pk}
-    execute("ANALYZE import_candidate")
+    execute_sql("ANALYZE import_candidate")
     updated = 0
-    if one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
+    if fetch_one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
         if not update:
             _refuse_other_scores()
-        updated = execute(
+        updated = execute_sql(
             f"""UPDATE corpus_pair p
                 SET is_candidate = true, teacher_score = COALESCE(s.teacher_score, p.teacher_score)
                 FROM {_NAMED} s
@@ -172,18 +180,18 @@ def write_pairs(collection: Collection, *, update: bool) -> WrittenCandidates:
                                   AND s.teacher_score IS DISTINCT FROM p.teacher_score)"""
         )
     # In the order of the unique index, which so grows at its end.
-    new = execute(
+    new = execute_sql(
         f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, teacher_score, is_candidate, uncertainty)
             SELECT %(c)s, query_id, document_id, teacher_score, true, 0 FROM {_NAMED} s
             WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {_HERE})
             ORDER BY query_id, document_id""",
         values,
     )
-    return WrittenCandidates(new, updated)
+    return CandidateCounts(new, updated)
 
 
 def _refuse_other_scores() -> None:
-    other = one(
+    other = fetch_one(
         f"""SELECT q.external_id, d.external_id FROM {_NAMED} s JOIN corpus_pair p ON {_HERE}
             JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
             WHERE p.teacher_score <> s.teacher_score LIMIT 1"""
@@ -194,4 +202,6 @@ def _refuse_other_scores() -> None:
 
 def count_pairs(collection: Collection) -> int:
     """Candidates of the collection."""
-    return number("SELECT count(*) FROM corpus_pair WHERE collection_id = %(c)s AND is_candidate", {"c": collection.pk})
+    return fetch_number(
+        "SELECT count(*) FROM corpus_pair WHERE collection_id = %(c)s AND is_candidate", {"c": collection.pk}
+    )

@@ -40,7 +40,7 @@ def read_text(path: Path) -> str:
         data = path.read_bytes()
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
-    if known := recognition.binary(data):
+    if known := recognition.recognise_format(data):
         raise BadInput(f"{path}: {known}")
     try:
         return data.decode("utf-8-sig")
@@ -69,7 +69,7 @@ class FileSource:
         """
         number = 0
         try:
-            if known := recognition.binary(self._head()):
+            if known := recognition.recognise_format(self._head()):
                 raise BadInput(f"{self.path}: {known}")
             with self._open() as stream:
                 for number, line in enumerate(stream, 1):

@@ -27,7 +27,7 @@ class GradeRow(NamedTuple):
     """Of the problem: malformed or out-of-range."""
 
 
-def grades(source: FileSource, top: int) -> Iterator[GradeRow]:
+def read_grades(source: FileSource, top: int) -> Iterator[GradeRow]:
     """Rows of qrels (3 columns after a header, or TREC's 4) or of a CSV, by the first line."""
     number, first = source.first()
     if not number:
@@ -35,13 +35,13 @@ def grades(source: FileSource, top: int) -> Iterator[GradeRow]:
     text = source.decode(number, first)
     refuse_json(source, number, text)
     if "," in text and len(text.split()) < 3:
-        return _csv(source, top)
+        return _read_csv(source, top)
     width = len(text.split())
     if width not in (3, 4):
         raise source.bad(number, f"{width} columns; qrels have 3 (after a header) or 4")
     if width == 3 and _INTEGER.match(text.split()[2]):
         raise source.bad(number, "3 columns without a header; begin with the line query-id, corpus-id, score")
-    return _qrels(source, top, width)
+    return _read_qrels(source, top, width)
 
 
 def refuse_json(source: FileSource, number: int, text: str) -> None:
@@ -50,7 +50,7 @@ def refuse_json(source: FileSource, number: int, text: str) -> None:
         raise source.bad(number, source.foreign() or "this is JSON, and here columns are read; see docs/importing.md")
 
 
-def _qrels(source: FileSource, top: int, width: int) -> Iterator[GradeRow]:
+def _read_qrels(source: FileSource, top: int, width: int) -> Iterator[GradeRow]:
     header = width == 3
     for number, text in source.texts():
         if header:
@@ -61,10 +61,10 @@ def _qrels(source: FileSource, top: int, width: int) -> Iterator[GradeRow]:
             yield GradeRow(number, "", "", 0, "", f"{len(columns)} columns instead of {width}", "malformed")
             continue
         query, document, grade = columns[0], columns[-2], columns[-1]
-        yield _row(source, number, query, document, grade, top)
+        yield _grade_row(source, number, query, document, grade, top)
 
 
-def _csv(source: FileSource, top: int) -> Iterator[GradeRow]:
+def _read_csv(source: FileSource, top: int) -> Iterator[GradeRow]:
     """CSV with the header query_id,doc_id,grade and perhaps assessor; one record a line."""
     header: list[str] | None = None
     for number, text in source.texts():
@@ -80,10 +80,10 @@ def _csv(source: FileSource, top: int) -> Iterator[GradeRow]:
             yield GradeRow(number, "", "", 0, "", f"{len(columns)} columns instead of {len(header)}", "malformed")
             continue
         fields = [column.strip() for column in columns]
-        yield _row(source, number, fields[0], fields[1], fields[2], top, fields[3] if len(fields) == 4 else "")
+        yield _grade_row(source, number, fields[0], fields[1], fields[2], top, fields[3] if len(fields) == 4 else "")
 
 
-def _row(
+def _grade_row(
     source: FileSource, number: int, query: str, document: str, grade: str, top: int, assessor: str = ""
 ) -> GradeRow:
     if not _INTEGER.match(grade):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from corpus.importing.staging import create, execute, one
+from corpus.importing.staging import create_temporary_table, execute_sql, fetch_one
 from corpus.models import Assessor, Collection
 
 # What the staged assessors say now: imported and not superseded. Read once: as a condition of a join it would be asked
@@ -21,12 +21,14 @@ class StoredJudgments:
     changed: int
 
 
-def begin() -> None:
+def create_staging() -> None:
     """An empty `import_grade`."""
-    create("import_grade", "line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint")
+    create_temporary_table(
+        "import_grade", "line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint"
+    )
 
 
-def assessor(collection: Collection, kind: Assessor.Kind, name: str) -> Assessor:
+def ensure_assessor(collection: Collection, kind: Assessor.Kind, name: str) -> Assessor:
     """The assessor of that kind and name, made when missing."""
     found, _ = Assessor.objects.get_or_create(collection=collection, kind=kind, name=name)
     return found
@@ -34,8 +36,8 @@ def assessor(collection: Collection, kind: Assessor.Kind, name: str) -> Assessor
 
 def add_pairs(collection: Collection) -> None:
     """A grade of a pair that is no candidate needs the pair all the same: to measure by, not to be judged."""
-    execute("ANALYZE import_grade")
-    execute(
+    execute_sql("ANALYZE import_grade")
+    execute_sql(
         f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, is_candidate, uncertainty)
             SELECT DISTINCT %(c)s::bigint, query_id, document_id, false, 0 FROM import_grade s
             WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {_PAIR})""",
@@ -45,7 +47,7 @@ def add_pairs(collection: Collection) -> None:
 
 def first_change(assessor_id: int) -> tuple[int, int, int] | None:
     """The first line that grades otherwise than the assessor did before: (line, grade there, grade before)."""
-    return one(
+    return fetch_one(
         f"""WITH {_STANDING} SELECT s.line, s.grade, j.grade FROM import_grade s
             JOIN corpus_pair p ON {_PAIR} JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
             WHERE s.assessor_id = %(a)s AND j.grade IS DISTINCT FROM s.grade ORDER BY s.line LIMIT 1""",
@@ -53,9 +55,9 @@ def first_change(assessor_id: int) -> tuple[int, int, int] | None:
     )
 
 
-def store() -> StoredJudgments:
+def store_judgments() -> StoredJudgments:
     """Append what `import_grade` holds and nobody said before. Its pairs must exist (`add_pairs`)."""
-    counts = one(
+    counts = fetch_one(
         f"""WITH {_STANDING}, written AS (
               INSERT INTO corpus_judgment
                 (pair_id, assessor_id, step, grade, supersedes_id, arm, guideline, comment)

@@ -85,7 +85,7 @@ HEAD = 1 << 18
 """Bytes at the beginning of a file that are looked at."""
 
 
-def binary(head: bytes, *, pages: bool = False) -> KnownFormat | None:
+def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:
     """What a file with these first bytes is, when it is certainly none of ours. `pages`: web pages are wanted."""
     if found := next((known for pattern, known in _TEXT if pattern.match(head)), None):
         return None if pages and found is _PAGE else found

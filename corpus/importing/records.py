@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from corpus.errors import BadInput
 from corpus.importing import recognition
 from corpus.importing.files import FileSource
-from corpus.importing.trec import Element, elements
+from corpus.importing.trec import Element, read_elements
 
 
 class TextRecord(NamedTuple):
@@ -37,20 +37,20 @@ class CandidateRecord(NamedTuple):
     gold: int | None
 
 
-def documents(source: FileSource) -> Iterator[TextRecord]:
+def read_documents(source: FileSource) -> Iterator[TextRecord]:
     """Documents of a BEIR corpus (JSON lines) or of TREC XML, whichever the file is."""
     if _is_xml(source):
-        for element in elements(source, "doc"):
+        for element in read_elements(source, "doc"):
             yield _trec_document(source, element)
         return
     for number, row in json_lines(source):
-        title = _text(source, number, row, "title", "")
-        text = _text(source, number, row, "text")
-        name = source.identifier(number, _required(source, number, row, "_id"), "_id")
-        yield TextRecord(number, name, title, text, _metadata(source, number, row), content_hash(title, text))
+        title = _text_field(source, number, row, "title", "")
+        text = _text_field(source, number, row, "text")
+        name = source.identifier(number, _required_field(source, number, row, "_id"), "_id")
+        yield TextRecord(number, name, title, text, _metadata_json(source, number, row), content_hash(title, text))
 
 
-def queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
+def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
     """Queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
     rows = _trec_queries(source) if _is_xml(source) else _json_queries(source, by_position)
     for place, query in enumerate(rows, 1):
@@ -60,11 +60,11 @@ def queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
         yield query._replace(id=name)
 
 
-def pairs(source: FileSource, top: int) -> Iterator[CandidateRecord]:
+def read_pairs(source: FileSource, top: int) -> Iterator[CandidateRecord]:
     """Lines of --pairs; `top` is the highest grade that `gold` may have. A gold below 0 is left to the caller."""
     for number, row in json_lines(source):
-        query = source.identifier(number, _required(source, number, row, "query_id"), "query_id")
-        document = source.identifier(number, _required(source, number, row, "doc_id"), "doc_id")
+        query = source.identifier(number, _required_field(source, number, row, "query_id"), "query_id")
+        document = source.identifier(number, _required_field(source, number, row, "doc_id"), "doc_id")
         score = row.get("teacher_score")
         if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
             raise source.bad(number, '"teacher_score" is not a number')
@@ -108,14 +108,14 @@ def _is_xml(source: FileSource) -> bool:
 
 def _json_queries(source: FileSource, by_position: bool) -> Iterator[TextRecord]:
     for number, row in json_lines(source):
-        text = _text(source, number, row, "text")
-        instruction = _text(source, number, row, "instruction", "")
+        text = _text_field(source, number, row, "text")
+        instruction = _text_field(source, number, row, "instruction", "")
         answers = row.get("answers") or []
         if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
             raise source.bad(number, '"answers" is not a list of strings')
-        name = "" if by_position else _required(source, number, row, "_id")
+        name = "" if by_position else _required_field(source, number, row, "_id")
         digest = content_hash(text, instruction, *answers)
-        metadata = _metadata(source, number, row)
+        metadata = _metadata_json(source, number, row)
         yield TextRecord(number, name, "", text, metadata, digest, json.dumps(answers, ensure_ascii=False), instruction)
 
 
@@ -136,7 +136,7 @@ def _trec_document(source: FileSource, element: Element) -> TextRecord:
 
 def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
     """Topics: <num> and <title>; description and narrative are kept as metadata."""
-    for element in elements(source, "top"):
+    for element in read_elements(source, "top"):
         fields = {key: _without_prefix(value) for key, value in element.fields.items()}
         name = fields.pop("num", "")
         text = " ".join((fields.pop("title", "") or fields.get("desc", "")).split())
@@ -152,31 +152,31 @@ def _without_prefix(value: str) -> str:
     return value
 
 
-def _required(source: FileSource, number: int, row: dict[str, Any], field: str) -> Any:
+def _required_field(source: FileSource, number: int, row: dict[str, Any], field: str) -> Any:
     if field not in row:
-        raise _missing(source, number, field)
+        raise _missing_field_error(source, number, field)
     return row[field]
 
 
-def _missing(source: FileSource, number: int, field: str) -> BadInput:
+def _missing_field_error(source: FileSource, number: int, field: str) -> BadInput:
     """The error for a field that is not there; where the first object is another tool's, it says whose."""
     known = source.foreign() if source.first()[0] == number else ""
     return source.bad(number, f'the field "{field}" is missing' + (f"; {known}" if known else ""))
 
 
-def _text(source: FileSource, number: int, row: dict[str, Any], field: str, default: str | None = None) -> str:
+def _text_field(source: FileSource, number: int, row: dict[str, Any], field: str, default: str | None = None) -> str:
     """A string field; null counts as absent. Without a default it must be there."""
     value = row.get(field)
     if value is None:
         if default is None:
-            raise _missing(source, number, field)
+            raise _missing_field_error(source, number, field)
         return default
     if not isinstance(value, str):
         raise source.bad(number, f'"{field}" is not a string')
     return value
 
 
-def _metadata(source: FileSource, number: int, row: dict[str, Any]) -> str:
+def _metadata_json(source: FileSource, number: int, row: dict[str, Any]) -> str:
     value = row.get("metadata")
     if not value:
         return "{}"

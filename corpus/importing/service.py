@@ -12,10 +12,10 @@ from django.db import transaction
 from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.importing import candidates, judgments, records, texts
-from corpus.importing.candidates import WrittenCandidates
+from corpus.importing.candidates import CandidateCounts
 from corpus.importing.files import FileSource
-from corpus.importing.grades import grades, top_of_run
-from corpus.importing.staging import ImportProgress, number, plan_for_bulk, silent
+from corpus.importing.grades import read_grades, top_of_run
+from corpus.importing.staging import ImportProgress, fetch_number, ignore_progress, plan_for_bulk
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
 
 
@@ -78,7 +78,7 @@ class _Empty:
     def documents(self, source: FileSource) -> Iterator[records.TextRecord]:
         """The documents of the source."""
         self.count = 0
-        for document in records.documents(source):
+        for document in records.read_documents(source):
             if not document.text or document.text.isspace():
                 if not self.keep:
                     raise source.bad(
@@ -88,22 +88,22 @@ class _Empty:
             yield document
 
 
-def import_collection(name: str, files: ImportFiles, progress: ImportProgress = silent) -> ImportReport:
+def import_collection(name: str, files: ImportFiles, progress: ImportProgress = ignore_progress) -> ImportReport:
     """Import the files into the collection `name`, which is made when missing.
 
     Raises BadInput, with file and line where there is one, and then nothing is changed.
     """
-    sources = _sources(files)
+    sources = _open_sources(files)
     with transaction.atomic():
         plan_for_bulk()
-        collection, is_new = _collection(name, files)
+        collection, is_new = _lock_collection(name, files)
         empty = _Empty(files.keep_empty)
-        queries = partial(records.queries, by_position=files.by_position)
+        queries = partial(records.read_queries, by_position=files.by_position)
         options: dict[str, Any] = {"update": files.update, "progress": progress}
         documents = texts.move_in(collection, texts.DOCUMENTS, sources["corpus"][0], empty.documents, **options)
         asked = texts.move_in(collection, texts.QUERIES, sources["queries"][0], queries, **options)
-        candidates.begin()
-        unjudged = _stage(collection, files, sources, progress)
+        candidates.create_staging()
+        unjudged = _stage_files(collection, files, sources, progress)
         pairs = candidates.write_pairs(collection, update=files.update)
         graded = _write_grades(collection, sources, update=files.update)
         new = {"documents": documents.new, "queries": asked.new, "pairs": pairs.new, "judgments": graded.new}
@@ -115,7 +115,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         }
         report = ImportReport(
             collection=name,
-            **_counts(collection),
+            **_count_contents(collection),
             new=new,
             updated=updated,
             empty_documents=empty.count,
@@ -125,11 +125,11 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         )
         if files.dry_run:
             transaction.set_rollback(True)
-        table_statistics.grown(sum([*new.values(), *updated.values()]), Document, Query, Pair, Judgment)
+        table_statistics.renew_statistics(sum([*new.values(), *updated.values()]), Document, Query, Pair, Judgment)
     return report
 
 
-def _sources(files: ImportFiles) -> dict[str, list[FileSource]]:
+def _open_sources(files: ImportFiles) -> dict[str, list[FileSource]]:
     """Open every file's path before anything is read. Raises BadInput for a missing one and for bad numbers."""
     if files.bm25 < 0 or files.depth < 1:
         raise BadInput("--bm25 takes a number from 0, --depth one from 1")
@@ -141,7 +141,7 @@ def _sources(files: ImportFiles) -> dict[str, list[FileSource]]:
     return {what: [FileSource(path) for path in paths] for what, paths in named.items()}
 
 
-def _collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
+def _lock_collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
     """The collection, locked against another import; and whether it is new."""
     collection = Collection(name=name, grades=files.grades or 3)
     try:
@@ -158,46 +158,46 @@ def _collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
     return collection, is_new
 
 
-def _stage(
+def _stage_files(
     collection: Collection, files: ImportFiles, sources: dict[str, list[FileSource]], progress: ImportProgress
 ) -> int:
     """Everything that the files name as candidates and grades; the number of grades below 0."""
     unjudged = 0
     top = collection.grades
     for source in sources["pairs"]:
-        unjudged += candidates.stage_candidates(collection, source, records.pairs(source, top), progress)
+        unjudged += candidates.stage_candidates(collection, source, records.read_pairs(source, top), progress)
     for source in sources["runs"]:
         candidates.stage_run(collection, source, top_of_run(source, files.depth), progress)
     for source in sources["qrels"]:
         unjudged += candidates.stage_qrels(
-            collection, source, grades(source, top), progress, are_candidates=files.qrels_are_candidates
+            collection, source, read_grades(source, top), progress, are_candidates=files.qrels_are_candidates
         )
     if files.bm25:
         candidates.stage_bm25(collection, files.bm25, progress)
     return unjudged
 
 
-def _write_grades(collection: Collection, sources: dict[str, list[FileSource]], *, update: bool) -> WrittenCandidates:
+def _write_grades(collection: Collection, sources: dict[str, list[FileSource]], *, update: bool) -> CandidateCounts:
     """Staged grades become judgments; a grade that differs from the collection's is refused unless `update`."""
     judgments.add_pairs(collection)
     for name, source in (("gold", sources["pairs"]), ("qrels", sources["qrels"])):
         if not source or update:
             continue
-        change = judgments.first_change(judgments.assessor(collection, Assessor.Kind.REFERENCE, name).pk)
+        change = judgments.first_change(judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, name).pk)
         if change:
             line, now, before = change
             raise source[0].bad(line, f"grade {now}, but the collection has {before}; --update takes the new one")
-    stored = judgments.store()
-    return WrittenCandidates(stored.new, stored.changed)
+    stored = judgments.store_judgments()
+    return CandidateCounts(stored.new, stored.changed)
 
 
-def _counts(collection: Collection) -> dict[str, int]:
+def _count_contents(collection: Collection) -> dict[str, int]:
     """What the collection holds."""
     return {
         "documents": Document.objects.filter(collection=collection, is_current=True).count(),
         "queries": Query.objects.filter(collection=collection, is_current=True).count(),
         "pairs": candidates.count_pairs(collection),
-        "judgments": number(
+        "judgments": fetch_number(
             """SELECT count(*) FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
                WHERE a.collection_id = %(c)s AND a.kind = 'reference'""",
             {"c": collection.pk},

@@ -40,11 +40,11 @@ class ProgressLine:
             self._write(f"{what}: {rows:,}{rate}")
 
 
-def silent(what: str, rows: int) -> None:
+def ignore_progress(what: str, rows: int) -> None:
     """Progress that nobody watches."""
 
 
-def escape(text: str) -> str:
+def escape_copy_text(text: str) -> str:
     r"""A value in COPY's text format: backslash, tab, newline and return are written as \\, \t, \n, \r."""
     if "\\" in text:
         text = text.replace("\\", "\\\\")
@@ -57,11 +57,11 @@ def escape(text: str) -> str:
     return text
 
 
-def copy(target: str, lines: Iterable[str], what: str, progress: ImportProgress) -> int:
+def copy_lines(target: str, lines: Iterable[str], what: str, progress: ImportProgress) -> int:
     """COPY lines in text format, each with its newline, into `target` (table and columns); the number of rows."""
     count = 0
     with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as stream:
-        for batch in _batches(lines):
+        for batch in _split_batches(lines):
             stream.write("".join(batch).encode())
             count += len(batch)
             progress(what, count)
@@ -76,7 +76,7 @@ def copy_binary(target: str, tuples: Iterable[bytes], what: str, progress: Impor
     count = 0
     with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN (FORMAT binary)") as stream:
         stream.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
-        for batch in _batches(tuples):
+        for batch in _split_batches(tuples):
             stream.write(b"".join(batch))
             count += len(batch)
             progress(what, count)
@@ -84,7 +84,7 @@ def copy_binary(target: str, tuples: Iterable[bytes], what: str, progress: Impor
     return count
 
 
-def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
+def _split_batches(rows: Iterable[T]) -> Iterator[list[T]]:
     iterator = iter(rows)
     while batch := list(islice(iterator, BATCH)):
         yield batch
@@ -96,22 +96,22 @@ def plan_for_bulk() -> None:
     Tables that have just been filled have no statistics yet. With them a join of a million rows was planned as nested
     loops and did not end in ten minutes; by hash it takes seconds.
     """
-    execute("SET LOCAL enable_nestloop = off; SET LOCAL work_mem = '64MB'")
+    execute_sql("SET LOCAL enable_nestloop = off; SET LOCAL work_mem = '64MB'")
 
 
-def create(table: str, columns: str) -> None:
+def create_temporary_table(table: str, columns: str) -> None:
     """An empty temporary table that ends with the transaction; one of that name from an outer one is replaced."""
-    execute(f"DROP TABLE IF EXISTS {table}; CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP")
+    execute_sql(f"DROP TABLE IF EXISTS {table}; CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP")
 
 
-def execute(sql: str, parameters: dict[str, Any] | None = None) -> int:
+def execute_sql(sql: str, parameters: dict[str, Any] | None = None) -> int:
     """Run it; the number of rows that it touched."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return int(cursor.rowcount)
 
 
-def one(sql: str, parameters: dict[str, Any] | None = None) -> tuple[Any, ...] | None:
+def fetch_one(sql: str, parameters: dict[str, Any] | None = None) -> tuple[Any, ...] | None:
     """The first row, or None."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
@@ -119,14 +119,14 @@ def one(sql: str, parameters: dict[str, Any] | None = None) -> tuple[Any, ...] |
     return row
 
 
-def rows(sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+def fetch_all(sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
     """All rows: for answers that are known to be few."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return list(cursor.fetchall())
 
 
-def number(sql: str, parameters: dict[str, Any] | None = None) -> int:
+def fetch_number(sql: str, parameters: dict[str, Any] | None = None) -> int:
     """The single number that the statement returns."""
-    row = one(sql, parameters)
+    row = fetch_one(sql, parameters)
     return int(row[0]) if row and row[0] is not None else 0

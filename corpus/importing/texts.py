@@ -8,7 +8,16 @@ import psycopg
 
 from corpus.importing.files import FileSource
 from corpus.importing.records import TextRecord, first_duplicate
-from corpus.importing.staging import ImportProgress, copy, copy_binary, create, escape, execute, number, one
+from corpus.importing.staging import (
+    ImportProgress,
+    copy_binary,
+    copy_lines,
+    create_temporary_table,
+    escape_copy_text,
+    execute_sql,
+    fetch_number,
+    fetch_one,
+)
 from corpus.models import Collection
 
 Rows = Callable[[FileSource], Iterator[TextRecord]]
@@ -46,39 +55,39 @@ def move_in(
     collection: Collection, table: TextTable, source: FileSource, rows: Rows, *, update: bool, progress: ImportProgress
 ) -> Moved:
     """Import what `rows` reads from `source`. Raises BadInput with the line for a duplicate or changed id."""
-    filled = one(f"SELECT 1 FROM {table.name} WHERE collection_id = %(c)s LIMIT 1", {"c": collection.pk})
+    filled = fetch_one(f"SELECT 1 FROM {table.name} WHERE collection_id = %(c)s LIMIT 1", {"c": collection.pk})
     if table is DOCUMENTS and not filled:
-        return _straight(collection, source, rows, progress)
-    create(
+        return _copy_directly(collection, source, rows, progress)
+    create_temporary_table(
         "import_text",
         "line int, external_id text, title text, text text, metadata jsonb, content_hash text, "
         "answers jsonb, instruction text",
     )
     lines = (
-        f"{r.line}\t{escape(r.id)}\t{escape(r.title)}\t{escape(r.text)}\t{escape(r.metadata)}\t{r.hash}"
-        f"\t{escape(r.answers)}\t{escape(r.instruction)}\n"
+        f"{r.line}\t{escape_copy_text(r.id)}\t{escape_copy_text(r.title)}\t{escape_copy_text(r.text)}\t{escape_copy_text(r.metadata)}\t{r.hash}"
+        f"\t{escape_copy_text(r.answers)}\t{escape_copy_text(r.instruction)}\n"
         for r in rows(source)
     )
-    read = copy("import_text", lines, table.what, progress)
-    execute("ANALYZE import_text")
+    read = copy_lines("import_text", lines, table.what, progress)
+    execute_sql("ANALYZE import_text")
     _refuse_duplicates(source, read)
-    updated = _update(collection, table, source, update=update)
-    new = _insert(collection, table)
+    updated = _update_changed(collection, table, source, update=update)
+    new = _insert_new(collection, table)
     return Moved(read, new - updated[0], updated[1])
 
 
-def _straight(collection: Collection, source: FileSource, rows: Rows, progress: ImportProgress) -> Moved:
+def _copy_directly(collection: Collection, source: FileSource, rows: Rows, progress: ImportProgress) -> Moved:
     """The first documents of a collection go to their table at once: the bytes are written only once."""
     columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata"
     target = f"corpus_document ({columns})"
     try:
-        read = copy_binary(target, _tuples(collection.pk, rows(source)), "documents", progress)
+        read = copy_binary(target, _binary_tuples(collection.pk, rows(source)), "documents", progress)
     except psycopg.errors.UniqueViolation:
         raise first_duplicate(source, rows) from None
     return Moved(read, read, 0)
 
 
-def _tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:
+def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:
     """Documents as COPY's binary tuples: the number of fields, then each field's length in bytes and its bytes."""
     head = struct.pack(">hiqiiib", 8, 8, collection, 4, 1, 1, 1)
     length = struct.Struct(">i").pack
@@ -106,9 +115,9 @@ def _tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:
 
 
 def _refuse_duplicates(source: FileSource, read: int) -> None:
-    if number("SELECT count(DISTINCT external_id) FROM import_text") == read:
+    if fetch_number("SELECT count(DISTINCT external_id) FROM import_text") == read:
         return
-    found = one(
+    found = fetch_one(
         """SELECT line, external_id, first FROM (
              SELECT line, external_id, min(line) OVER same AS first, row_number() OVER same AS place
              FROM import_text WINDOW same AS (PARTITION BY external_id ORDER BY line)) numbered
@@ -118,11 +127,11 @@ def _refuse_duplicates(source: FileSource, read: int) -> None:
         raise source.bad(found[0], f'the id "{found[1]}" stands already in line {found[2]}')
 
 
-def _update(collection: Collection, table: TextTable, source: FileSource, *, update: bool) -> tuple[int, int]:
+def _update_changed(collection: Collection, table: TextTable, source: FileSource, *, update: bool) -> tuple[int, int]:
     """Bring changed rows up to date, or refuse; (rows that get a new version, all changed rows)."""
     same = "t.collection_id = %(c)s AND t.external_id = s.external_id"
     values = {"c": collection.pk}
-    changed = one(
+    changed = fetch_one(
         f"""SELECT s.line, s.external_id, t.content_hash <> s.content_hash
             FROM import_text s JOIN {table.name} t ON {same} AND t.is_current
             WHERE t.content_hash <> s.content_hash OR t.metadata <> s.metadata ORDER BY s.line LIMIT 1""",
@@ -134,17 +143,17 @@ def _update(collection: Collection, table: TextTable, source: FileSource, *, upd
         raise source.bad(changed[0], problem)
     if not changed:
         return 0, 0
-    described = execute(
+    described = execute_sql(
         f"""UPDATE {table.name} t SET metadata = s.metadata FROM import_text s
             WHERE {same} AND t.is_current AND t.content_hash = s.content_hash AND t.metadata <> s.metadata""",
         values,
     )
-    retired = execute(
+    retired = execute_sql(
         f"""UPDATE {table.name} t SET is_current = false FROM import_text s
             WHERE {same} AND t.is_current AND t.content_hash <> s.content_hash""",
         values,
     )
-    back = execute(
+    back = execute_sql(
         f"""UPDATE {table.name} t SET is_current = true, metadata = s.metadata FROM import_text s
             WHERE {same} AND NOT t.is_current AND t.content_hash = s.content_hash""",
         values,
@@ -152,9 +161,9 @@ def _update(collection: Collection, table: TextTable, source: FileSource, *, upd
     return retired - back, described + retired
 
 
-def _insert(collection: Collection, table: TextTable) -> int:
+def _insert_new(collection: Collection, table: TextTable) -> int:
     """Rows whose id has no current version; the number of them."""
-    return execute(
+    return execute_sql(
         f"""INSERT INTO {table.name}
               (collection_id, external_id, text, metadata, content_hash, is_current, version, {table.columns})
             SELECT %(c)s, s.external_id, s.text, s.metadata, s.content_hash, true,

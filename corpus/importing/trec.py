@@ -29,7 +29,7 @@ class Element(NamedTuple):
     fields: dict[str, str]
 
 
-def elements(source: FileSource, record: str) -> Iterator[Element]:
+def read_elements(source: FileSource, record: str) -> Iterator[Element]:
     """The records named `record` (doc or top), in any letter case. Memory holds one record at a time.
 
     Raises BadInput for a record that does not end, for text between records, and when there is no record at all.
@@ -51,7 +51,7 @@ def elements(source: FileSource, record: str) -> Iterator[Element]:
             else:
                 _nothing_but_tags(source, number, before, record)
             if edge and start:
-                yield _element(source, start, "".join(parts), record)
+                yield _parse_element(source, start, "".join(parts), record)
                 parts, start, size = [], 0, 0
             elif edge:
                 start, found = number, found + 1
@@ -68,7 +68,7 @@ def _nothing_but_tags(source: FileSource, number: int, between: str, record: str
         raise source.bad(number, f"text outside of <{record}>: {left[:40]!r}")
 
 
-def _element(source: FileSource, line: int, body: str, record: str) -> Element:
+def _parse_element(source: FileSource, line: int, body: str, record: str) -> Element:
     """The fields of one record's text."""
     if nul := _NUL.search(body):
         raise source.bad(line + body.count("\n", 0, nul.start()), "a NUL character (&#0;); remove it")

@@ -1,7 +1,7 @@
 """BM25 over a collection's current documents: candidates for pairs, and a lexical assessor's evidence.
 
 `Index` is pure. `index_for` loads a collection's index, built once per content and kept in VAR. Scores are those of
-the `lucene` variant over `corpus.search.text.words`. Candidates and assessors have k1 = 1.5 and b = 0.75, so that they
+the `lucene` variant over `corpus.search.text.tokenize_text`. Candidates and assessors have k1 = 1.5 and b = 0.75, so that they
 stay the same; a run may have others, such as pyserini's 0.9 and 0.4.
 """
 
@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from corpus.models import Collection
-from corpus.search.text import words
+from corpus.search.text import tokenize_text
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)
 
@@ -47,7 +47,7 @@ class TokenLists(Sequence["array[int]"]):
     def add(self, text: str) -> None:
         """The next document; words are numbered as they come."""
         known = self.vocabulary
-        self._tokens.extend(known.setdefault(word, len(known)) for word in words(text))
+        self._tokens.extend(known.setdefault(word, len(known)) for word in tokenize_text(text))
         self._starts.append(len(self._tokens))
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class TokenLists(Sequence["array[int]"]):
         return self._tokens[self._starts[at] : self._starts[at + 1]]
 
 
-def _scorer(k1: float, b: float) -> bm25s.BM25:
+def _create_scorer(k1: float, b: float) -> bm25s.BM25:
     return bm25s.BM25(k1=k1, b=b, method="lucene", csc_backend="scipy")  # half the time of its own
 
 
@@ -86,7 +86,7 @@ class Index:
         for key, text in documents:
             keys.append(key)
             lists.add(text)
-        scorer = _scorer(k1, b)
+        scorer = _create_scorer(k1, b)
         if lists.vocabulary:
             tokenized = Tokenized(ids=lists, vocab=lists.vocabulary)
             scorer.index(tokenized, create_empty_token=False, show_progress=False)
@@ -98,7 +98,7 @@ class Index:
     def load(cls, folder: Path) -> "Index":
         """From a folder that `save` wrote. The matrix stays in the file: processes share the system's copy of it."""
         keys = np.load(folder / "keys.npy")
-        scorer = _scorer(K1, B)
+        scorer = _create_scorer(K1, B)
         if len(keys):
             scorer = bm25s.BM25.load(folder, show_progress=False, mmap=True)
             for part in ("data", "indices", "indptr"):
@@ -171,7 +171,7 @@ class Index:
         return rows, self._keys[rows] == wanted
 
     def frequency(self, word: str) -> int:
-        """In how many documents a word (as `corpus.search.text.words` gives it) stands."""
+        """In how many documents a word (as `corpus.search.text.tokenize_text` gives it) stands."""
         if not len(self._keys) or word not in self._scorer.vocab_dict:
             return 0
         starts, token = self._scorer.scores["indptr"], self._scorer.vocab_dict[word]
@@ -182,7 +182,7 @@ class Index:
         if not len(self._keys):
             return []
         vocabulary = self._scorer.vocab_dict
-        return [vocabulary[word] for word in words(query) if word in vocabulary]
+        return [vocabulary[word] for word in tokenize_text(query) if word in vocabulary]
 
 
 def index_for(
@@ -197,31 +197,31 @@ def index_for(
     if recent and monotonic() - recent[0] < max_age:
         return recent[2]
     content = content_hash(key[0])
-    index = recent[2] if recent and recent[1] == content else _open(key, content, tell)
+    index = recent[2] if recent and recent[1] == content else _open_index(key, content, tell)
     while len(_recent) >= 4 and key not in _recent:
         _recent.pop(next(iter(_recent)))
     _recent[key] = (monotonic(), content, index)
     return index
 
 
-def _open(key: tuple[int, float, float], content: str, tell: Tell | None) -> Index:
+def _open_index(key: tuple[int, float, float], content: str, tell: Tell | None) -> Index:
     """From VAR, else built; what is built belongs to VAR only once its documents are committed."""
     collection, k1, b = key
-    folder = _folders() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
+    folder = _index_folder() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
     if (folder / "keys.npy").exists():
         return Index.load(folder)
-    with closing(_documents(collection)) as documents:
-        index = Index.build(_told(documents, tell), k1, b)
+    with closing(_iterate_documents(collection)) as documents:
+        index = Index.build(_report_progress(documents, tell), k1, b)
     transaction.on_commit(lambda: index.save(folder))
     # A worker lives long: what it keeps of a large index is the file's, not its own memory.
     return Index.load(folder) if (folder / "keys.npy").exists() else index
 
 
-def _folders() -> Path:
+def _index_folder() -> Path:
     return Path(settings.VAR) / "indexes"
 
 
-def _told(documents: Iterable[tuple[int, str]], tell: Tell | None) -> Iterator[tuple[int, str]]:
+def _report_progress(documents: Iterable[tuple[int, str]], tell: Tell | None) -> Iterator[tuple[int, str]]:
     for number, document in enumerate(documents):
         if tell is not None and number % EVERY == 0:
             tell(number)
@@ -241,7 +241,7 @@ def content_hash(collection: int) -> str:
     return f"{VERSION}-{count}-{first & (2**64 - 1):016x}{second & (2**64 - 1):016x}"
 
 
-def _documents(collection: int) -> Generator[tuple[int, str], None, None]:
+def _iterate_documents(collection: int) -> Generator[tuple[int, str], None, None]:
     """Primary key and text of the current documents, by document id descending, read in chunks.
 
     Outside a transaction it opens none (the cursor is WITH HOLD then): whoever is told the progress may write it down,
@@ -256,9 +256,9 @@ def _documents(collection: int) -> Generator[tuple[int, str], None, None]:
         yield from cursor
 
 
-def forget(collection: Collection) -> None:
+def delete_indexes(collection: Collection) -> None:
     """Remove what VAR keeps of the collection's present documents."""
     for key in [key for key in _recent if key[0] == collection.pk]:
         del _recent[key]
-    for folder in _folders().glob(f"bm25-{content_hash(collection.pk)}*"):
+    for folder in _index_folder().glob(f"bm25-{content_hash(collection.pk)}*"):
         shutil.rmtree(folder, ignore_errors=True)

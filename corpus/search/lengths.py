@@ -5,21 +5,21 @@ from pathlib import Path
 from typing import Any
 
 from corpus.errors import BadInput
-from corpus.search.text import words
+from corpus.search.text import tokenize_text
 
 
-def counter(tokenizer: str | None) -> tuple[Callable[[str], int], str]:
+def length_counter(tokenizer: str | None) -> tuple[Callable[[str], int], str]:
     """What counts a text's length, and the unit. `tokenizer`: a tokenizer.json, or a folder that holds one.
 
     Raises BadInput for a file that is no tokenizer.
     """
     if tokenizer is None:
-        return lambda text: len(words(text)), "words"
-    found = load(tokenizer)
+        return lambda text: len(tokenize_text(text)), "words"
+    found = load_tokenizer(tokenizer)
     return lambda text: len(found.encode(text, add_special_tokens=False).ids), "tokens"
 
 
-def load(tokenizer: str) -> Any:
+def load_tokenizer(tokenizer: str) -> Any:
     """The tokenizer. Raises BadInput."""
     from tokenizers import Tokenizer
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from corpus.search.text import words
+from corpus.search.text import tokenize_text
 
 QUERY_WORDS = 1
 DOCUMENT_WORDS = 2
@@ -44,31 +44,31 @@ class Shingles:
         keys, runs, known = [], [], self._words
         for key, text in texts:
             keys.append(key)
-            runs.append([known.setdefault(word, len(known)) for word in words(text)])
+            runs.append([known.setdefault(word, len(known)) for word in tokenize_text(text)])
         self._keys += keys
         self._sets += self._hashed(runs)
 
     def _hashed(self, runs: list[list[int]]) -> list[Hashes]:
         """One sorted array of distinct hashes for each run of word numbers."""
         lengths = np.array([len(run) for run in runs], dtype=np.int64)
-        flat = _mixed(np.fromiter((w for run in runs for w in run), dtype=np.uint64, count=int(lengths.sum())))
+        flat = _mix_hashes(np.fromiter((w for run in runs for w in run), dtype=np.uint64, count=int(lengths.sum())))
         ends = np.cumsum(lengths)
         rolled = flat.copy()
         for step in range(1, self.size):
-            rolled[:-step] = _mixed(rolled[:-step] * _ODD + flat[step:]) if len(flat) > step else rolled[:-step]
+            rolled[:-step] = _mix_hashes(rolled[:-step] * _ODD + flat[step:]) if len(flat) > step else rolled[:-step]
         found = []
         for end, length in zip(ends.tolist(), lengths.tolist(), strict=True):
             whole = flat[end - length : end]
-            kept = rolled[end - length : end - self.size + 1] if length >= self.size else _joined(whole)
+            kept = rolled[end - length : end - self.size + 1] if length >= self.size else _whole_text_shingle(whole)
             if self.sample > 1:
                 some = kept[kept % np.uint64(self.sample) == 0]
-                kept = some if len(some) else _joined(whole)
+                kept = some if len(some) else _whole_text_shingle(whole)
             found.append(np.unique(kept))
         return found
 
     def groups(self, least: float) -> dict[int, int]:
         """The group of each text by its key; texts in one group are joined by similarities of `least` and more."""
-        labels = _components(self._sets, least)
+        labels = _find_components(self._sets, least)
         return dict(zip(self._keys, labels.tolist(), strict=True))
 
 
@@ -79,7 +79,7 @@ def groups_of(texts: Mapping[int, str], least: float, size: int) -> dict[int, in
     return shingles.groups(least)
 
 
-def _mixed(values: Hashes) -> Hashes:
+def _mix_hashes(values: Hashes) -> Hashes:
     """Spread the bits, so that equal remainders are chance."""
     with np.errstate(over="ignore"):
         values = (values + _ODD) * _MIX
@@ -89,32 +89,32 @@ def _mixed(values: Hashes) -> Hashes:
     return mixed
 
 
-def _joined(run: Hashes) -> Hashes:
+def _whole_text_shingle(run: Hashes) -> Hashes:
     """The whole of a short text as one shingle; an empty one has the shingle 0."""
     value = np.zeros(1, dtype=np.uint64)
     for word in run:
-        value = _mixed(value * _ODD + word)
+        value = _mix_hashes(value * _ODD + word)
     return value
 
 
-def _components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
+def _find_components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
     """Group numbers, in the order of the sets. Equal sets are compared once."""
     first: dict[bytes, int] = {}
     number = np.array([first.setdefault(one.tobytes(), len(first)) for one in sets], dtype=np.int64)
     if not len(first):
         return number
-    matrix = _matrix([np.frombuffer(one, dtype=np.uint64) for one in first])
+    matrix = _shingle_matrix([np.frombuffer(one, dtype=np.uint64) for one in first])
     groups = np.arange(len(first))
-    for a, b in _candidates(matrix, least):
+    for a, b in _candidate_pairs(matrix, least):
         apart = groups[a] != groups[b]
         a, b = a[apart], b[apart]
-        close = _similar(matrix, a, b, least)
-        groups = _united(groups, a[close], b[close])
+        close = _jaccard_at_least(matrix, a, b, least)
+        groups = _unite_groups(groups, a[close], b[close])
     labels: NDArray[np.int64] = groups[number]
     return labels
 
 
-def _united(groups: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+def _unite_groups(groups: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
     """The groups after the texts of each pair (a, b) came into one."""
     if not len(a):
         return groups
@@ -124,7 +124,7 @@ def _united(groups: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64
     return united
 
 
-def _matrix(sets: list[Hashes]) -> csr_matrix:
+def _shingle_matrix(sets: list[Hashes]) -> csr_matrix:
     """Texts by shingles, the columns in the order from rare to frequent."""
     flat = np.concatenate(sets)
     starts = np.concatenate([[0], np.cumsum([len(one) for one in sets])])
@@ -136,7 +136,7 @@ def _matrix(sets: list[Hashes]) -> csr_matrix:
     return matrix
 
 
-def _candidates(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _candidate_pairs(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Pairs of texts (a, b) that share a shingle of their prefixes, in pieces of about AT_ONCE."""
     sizes = np.diff(matrix.indptr)
     prefix = sizes - np.ceil(least * sizes - 1e-9).astype(np.int64) + 1
@@ -153,11 +153,11 @@ def _candidates(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray[np.i
     while at < len(text):
         upto = int(np.searchsorted(np.cumsum(partners[at:]), AT_ONCE, side="right")) + at
         upto = max(upto, at + 1)
-        yield _pairs(text, sizes, partners, at, upto, least)
+        yield _distinct_pairs(text, sizes, partners, at, upto, least)
         at = upto
 
 
-def _pairs(
+def _distinct_pairs(
     text: NDArray[np.int64], sizes: NDArray[np.int64], partners: NDArray[np.int64], low: int, high: int, least: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Distinct pairs of the entries [low, high) with all that follow each in its shingle."""
@@ -171,7 +171,9 @@ def _pairs(
     return keys // len(sizes), keys % len(sizes)
 
 
-def _similar(matrix: csr_matrix, a: NDArray[np.int64], b: NDArray[np.int64], least: float) -> NDArray[np.bool_]:
+def _jaccard_at_least(
+    matrix: csr_matrix, a: NDArray[np.int64], b: NDArray[np.int64], least: float
+) -> NDArray[np.bool_]:
     """Whether the Jaccard similarity of each pair is `least` or more, exactly."""
     sizes, close = np.diff(matrix.indptr), np.zeros(len(a), dtype=np.bool_)
     for at in range(0, len(a), 50_000):

@@ -55,16 +55,16 @@ def _any_word() -> re.Pattern[str]:
 
 
 @cache
-def _unwritten() -> re.Pattern[str]:
+def _optional_diacritics() -> re.Pattern[str]:
     """Marks that the same word is written with and without: Arabic vowels and the stretcher."""
     return re.compile("[\u0640\u064b-\u065f\u0670]")
 
 
-def words(text: str) -> list[str]:
+def tokenize_text(text: str) -> list[str]:
     """Words as retrieval counts them: case-folded, width-normalised, Chinese, Japanese and Korean as bigrams."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    text = _unwritten().sub("", unicodedata.normalize("NFKC", text).casefold())
+    text = _optional_diacritics().sub("", unicodedata.normalize("NFKC", text).casefold())
     found: list[str] = []
     for word in _any_word().findall(text):
         found.extend(_split_cjk(word))
@@ -87,19 +87,19 @@ def _split_cjk(word: str) -> Iterator[str]:
         yield word[at:]
 
 
-def sentences(text: str) -> list[Sentence]:
+def split_sentences(text: str) -> list[Sentence]:
     """Where the sentences are, in order and without overlap; a blank line ends one too."""
     found: list[Sentence] = []
     start = 0
     for end in _END.finditer(text):
         if _ends_here(text, start, end):
-            _append(found, text, start, end.end())
+            _append_sentence(found, text, start, end.end())
             start = end.end()
-    _append(found, text, start, len(text))
+    _append_sentence(found, text, start, len(text))
     return found
 
 
-def _append(found: list[Sentence], text: str, start: int, end: int) -> None:
+def _append_sentence(found: list[Sentence], text: str, start: int, end: int) -> None:
     """Add [start, end) without the white space around it, when something is left."""
     piece = text[start:end]
     stripped = piece.strip()
@@ -125,7 +125,7 @@ def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
     return word not in _ABBREVIATIONS and not initial
 
 
-def language(text: str) -> str:
+def detect_language(text: str) -> str:
     """BCP 47 code for a `lang` attribute: by script, then by common words; English when nothing else shows."""
     sample = text[:4000]
     if code := "" if sample.isascii() else _by_script(sample):
@@ -146,7 +146,7 @@ def _by_script(sample: str) -> str:
     return ""
 
 
-def direction(text: str) -> str:
+def text_direction(text: str) -> str:
     """`rtl` or `ltr`, by the first letter that has a direction (as HTML's dir=auto)."""
     for character in text:
         kind = unicodedata.bidirectional(character)

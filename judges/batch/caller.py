@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judges.costs.budget import Budget
-from judges.costs.prices import is_batched, price
-from judges.domain.verdicts import Gone
+from judges.costs.prices import is_batched, price_for_judge
+from judges.domain.verdicts import NoVerdict
 from judges.engine.answers import Sent
 from judges.engine.calls import Caller, Cancelled, JudgeQuestion, Tools
 from judges.engine.leases import Claimed
@@ -17,7 +17,7 @@ LEASE_S = 7 * 86_400.0
 """Of pairs and of money that wait for a batch: nobody renews them in between."""
 
 
-class Waits(Cancelled):
+class WaitingForBatch(Cancelled):
     """The pair goes on when the batch is back."""
 
 
@@ -50,23 +50,23 @@ class Collector(Caller):
         super().__init__(tools, batch_priced(plan), budget, stopped, refused)
         self.collected: list[Collected] = []
 
-    async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | Gone:
+    async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
         """The stored answer; where there is none the call is collected. Raises Waits, Stopped, Spent."""
         if question.slot in claimed.ended or not is_batched(question.judge):
             return await super().ask(claimed, question)
         turn = self.next_try(claimed, question)
         if turn is None:
-            claimed.ended[question.slot] = Gone("error")
-            return Gone("error")
+            claimed.ended[question.slot] = NoVerdict("error")
+            return NoVerdict("error")
         known, sent = await self.prepare(claimed, question, turn)
         if known is not None:
             claimed.ended[question.slot] = known
             return known
         assert sent is not None
         self.collected.append(Collected(sent, question.schema))
-        raise Waits
+        raise WaitingForBatch
 
 
 def batch_priced(plan: Plan) -> Plan:
     """The plan at the prices of batches."""
-    return replace(plan, prices={judge.id: price(judge, batch=True) for judge in plan.judges})
+    return replace(plan, prices={judge.id: price_for_judge(judge, batch=True) for judge in plan.judges})

@@ -15,8 +15,8 @@ import httpx2
 
 from judges.providers import open_provider
 from judges.providers.base import SdkProvider
-from judges.providers.environment import distrust, tls_context, trust_advice
-from judges.providers.replies import refusal
+from judges.providers.environment import certificate_advice, certificate_error, tls_context
+from judges.providers.replies import refusal_error
 from judges.records import Body, Judge, ModelRequest, ProviderError, Unreachable
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class OpenAIBatches(Endpoint):
             endpoint="/v1/chat/completions",
             completion_window="24h",
             metadata={"quorum": name},
-            extra_headers=_once(name),
+            extra_headers=_idempotency_header(name),
         )
         return batch.id
 
@@ -168,9 +168,9 @@ class OpenAIBatches(Endpoint):
                 entry = json.loads(line)
                 response = entry.get("response") or {}
                 if response.get("body"):
-                    yield entry["custom_id"], Body(int(response["status_code"]), _json(response["body"]))
+                    yield entry["custom_id"], Body(int(response["status_code"]), _dump_json(response["body"]))
                 else:
-                    yield entry["custom_id"], Unreachable(f"{self.provider.host}: {_json(entry.get('error'))}")
+                    yield entry["custom_id"], Unreachable(f"{self.provider.host}: {_dump_json(entry.get('error'))}")
 
     async def cancel(self, batch: str) -> None:
         await self.client.batches.cancel(batch)
@@ -193,13 +193,19 @@ class AnthropicBatches(Endpoint):
         return [{"custom_id": key, "params": self.provider.body(request)} for key, request in calls]
 
     async def create(self, name: str, prepared: Any) -> str:
-        return (await self.client.messages.batches.create(requests=prepared, extra_headers=_once(name))).id
+        return (
+            await self.client.messages.batches.create(requests=prepared, extra_headers=_idempotency_header(name))
+        ).id
 
     async def find(self, name: str, calls: int, since: datetime) -> str | None:
         async for batch in self.client.messages.batches.list(limit=100):
             if batch.created_at < since - SKEW:
                 break
-            if batch.processing_status == "ended" and _size(batch) == calls and await self._is_ours(batch.id, name):
+            if (
+                batch.processing_status == "ended"
+                and _count_calls(batch) == calls
+                and await self._is_ours(batch.id, name)
+            ):
                 return batch.id
         return None
 
@@ -210,7 +216,7 @@ class AnthropicBatches(Endpoint):
             if batch.created_at < since - SKEW:
                 break
             under_way = batch.processing_status == "in_progress" and batch.created_at < since + SKEW
-            if under_way and _size(batch) == calls and batch.id not in known:
+            if under_way and _count_calls(batch) == calls and batch.id not in known:
                 found.append(batch.id)
         return found[0] if len(found) == 1 else None
 
@@ -234,7 +240,7 @@ class AnthropicBatches(Endpoint):
             elif result.type == "errored":
                 raw = result.error.to_json(indent=None)
                 status = 400 if result.error.error.type == "invalid_request_error" else 500
-                yield entry.custom_id, refusal(self.provider.host, status, raw, None)
+                yield entry.custom_id, refusal_error(self.provider.host, status, raw, None)
             else:
                 yield entry.custom_id, Unreachable(f"{self.provider.host}: the call {result.type} in its batch")
 
@@ -245,7 +251,7 @@ class AnthropicBatches(Endpoint):
         await self.client.close()
 
 
-def _size(batch: "MessageBatch") -> int:
+def _count_calls(batch: "MessageBatch") -> int:
     """How many calls it has."""
     counts = batch.request_counts
     return counts.canceled + counts.errored + counts.expired + counts.processing + counts.succeeded
@@ -314,7 +320,7 @@ class GoogleBatches(Endpoint):
                 message = entry.error.message if entry.error else "no answer"
                 code = (entry.error and entry.error.code) or 13
                 # gRPC's codes: 3, 5, 7 and 9 are the request's own fault, another try would fail alike.
-                yield key, refusal(self.provider.host, 400 if code in (3, 5, 7, 9) else 500, str(message), None)
+                yield key, refusal_error(self.provider.host, 400 if code in (3, 5, 7, 9) else 500, str(message), None)
 
     async def cancel(self, batch: str) -> None:
         await self.client.aio.batches.cancel(name=batch)
@@ -349,28 +355,28 @@ def was_not_created(error: Exception) -> bool:
     return cause is not None
 
 
-def refused(error: Exception) -> ProviderError | None:
+def read_refusal(error: Exception) -> ProviderError | None:
     """What a provider's refusal of a batch means, as it does for a single call; None where it did not refuse it."""
     status = status_of(error)
     if status is None or not 400 <= status < 500:
         return None
     body = getattr(error, "body", None) or getattr(error, "details", None)
-    return refusal("", status, _json(body) if body else str(error), None)
+    return refusal_error("", status, _dump_json(body) if body else str(error), None)
 
 
-def said(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """What went wrong, in a line: SDKs say of a connection only that it failed."""
     cause: BaseException = error
     while status_of(error) is None and cause.__cause__ is not None:
         cause = cause.__cause__
     text = f"{type(cause).__name__}: {cause}".rstrip(": ") if status_of(error) is None else str(error)
-    return f"{text}: {trust_advice(untrusted)}" if (untrusted := distrust(error)) else text
+    return f"{text}: {certificate_advice(untrusted)}" if (untrusted := certificate_error(error)) else text
 
 
-def _once(name: str) -> dict[str, str]:
+def _idempotency_header(name: str) -> dict[str, str]:
     """None of the providers promises to heed the key for batches; a gateway in between may."""
     return {"Idempotency-Key": name}
 
 
-def _json(value: object) -> str:
+def _dump_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from psycopg import Connection
 
 from judges.batch import store
-from judges.batch.caller import LEASE_S, Collector, Patient, Waits
-from judges.batch.endpoints import ENDPOINTS, Endpoint, refused, said, status_of, was_not_created
+from judges.batch.caller import LEASE_S, Collector, Patient, WaitingForBatch
+from judges.batch.endpoints import ENDPOINTS, Endpoint, describe_error, read_refusal, status_of, was_not_created
 from judges.batch.store import Out
 from judges.costs.budget import BudgetExhausted
 from judges.engine import leases, pairs
@@ -20,7 +20,7 @@ from judges.engine.answers import Sent, one_line
 from judges.engine.calls import Cancelled, Tools
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
-from judges.engine.recovery import meaning
+from judges.engine.recovery import interpret_body
 from judges.engine.rows import Attempted
 from judges.engine.worker_loop import Pace
 from judges.records import Body, Judge, ProviderError, Refused, Rejected, Reply, Unreachable
@@ -53,8 +53,8 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 
-class BatchFlight:
-    """The same doors as judges.engine.worker_loop.Flight. It holds no lease that anybody must renew."""
+class BatchWorkerLoop:
+    """The same doors as judges.engine.worker_loop.WorkerLoop. It holds no lease that anybody must renew."""
 
     def __init__(self, tools: Tools, plan: Plan, pace: Pace, poll: float) -> None:
         self.tools, self.pace, self.poll = tools, pace, poll
@@ -68,25 +68,25 @@ class BatchFlight:
         self.stopping = False
         self.spent = False
         self.state = "running"
-        self.take(plan)
+        self.apply_plan(plan)
 
-    def take(self, plan: Plan) -> None:
+    def apply_plan(self, plan: Plan) -> None:
         """Go on with what the campaign says now."""
         self.plan = plan
-        self.budget.take(plan)
+        self.budget.apply_plan(plan)
         self.refusal = ""
         self.caller = Collector(
             self.tools, plan, self.budget, lambda: self.stopping or bool(self.refusal), self._refused
         )
         self.spent = False
         for account, limit in plan.limits.items():
-            self.tools.limits.account(account).take(limit)
+            self.tools.limits.account(account).apply_limit(limit)
 
     def _refused(self, why: str) -> None:
         """An account that is asked at once refuses us."""
         self.refusal = self.refusal or why
 
-    async def drain(self) -> bool:
+    async def run_time_slice(self) -> bool:
         """Work until there is nothing to do (False) or the time is over (True: call again)."""
         taken = await self._ask(lambda connection: connection.execute(store.TAKE, [self.plan.campaign]).fetchone())
         if not (taken and taken[0]):
@@ -99,14 +99,14 @@ class BatchFlight:
             self.endpoints.clear()
             await self._ask(lambda connection: connection.execute(store.LEAVE, [self.plan.campaign]).rowcount)
 
-    async def _land(self) -> None:
+    async def _shut_down(self) -> None:
         """The worker ends: everything stands in tables already."""
         self.stopping = True
 
     async def _work(self, until: float) -> bool:
         while not self.stopping:
             await self._look()
-            self.out = await self._ask(partial(store.out, campaign=self.plan.campaign))
+            self.out = await self._ask(partial(store.open_batches, campaign=self.plan.campaign))
             if self.out:
                 for batch in self.out:
                     await self._tend(batch)
@@ -115,7 +115,7 @@ class BatchFlight:
             elif self.state != "running":
                 await self._put_back()
                 return False
-            elif await self._ask(partial(store.form, campaign=self.plan.campaign)):
+            elif await self._ask(partial(store.form_batches, campaign=self.plan.campaign)):
                 continue
             elif not await self._walk():
                 return False
@@ -133,7 +133,7 @@ class BatchFlight:
     async def _walk(self) -> bool:
         """Every pair as far as its evidence takes it; False when nothing is left to do, or no money."""
         self.spent = self.budget.exhausted = False
-        await self._ask(partial(store.renew, campaign=self.plan.campaign, holder=self.budget.holder))
+        await self._ask(partial(store.renew_leases, campaign=self.plan.campaign, holder=self.budget.holder))
         waiting, after = False, 0
         while chunk := await self._next(after):
             after = max(one.work for one in chunk)
@@ -147,12 +147,12 @@ class BatchFlight:
             await self._put_back()
             await self.budget.stop()
             return False
-        await self._ask(partial(leases.finish, campaign=self.plan.campaign, collection=self.plan.collection))
+        await self._ask(partial(leases.finish_campaign, campaign=self.plan.campaign, collection=self.plan.collection))
         return False
 
     async def _next(self, after: int) -> list[Claimed]:
         plan = self.plan
-        known = partial(leases.held, campaign=plan.campaign, collection=plan.collection, rubric=plan.rubric)
+        known = partial(leases.running_pairs, campaign=plan.campaign, collection=plan.collection, rubric=plan.rubric)
         return await self._ask(partial(known, after=after, n=CHUNK))
 
     async def _claim(self) -> list[Claimed]:
@@ -165,27 +165,27 @@ class BatchFlight:
         waits = await asyncio.gather(*map(self._judge_one, chunk))
         collected, self.caller.collected = self.caller.collected, []
         if collected:
-            await self._ask(partial(store.add, campaign=self.plan.campaign, collected=collected))
+            await self._ask(partial(store.add_calls, campaign=self.plan.campaign, collected=collected))
         if self.refusal:
-            await self._ask(partial(store.pause, campaign=self.plan.campaign, why=self.refusal))
+            await self._ask(partial(store.pause_campaign, campaign=self.plan.campaign, why=self.refusal))
             self.state = "paused"
         return any(waits)
 
     async def _judge_one(self, claimed: Claimed) -> bool:
         try:
-            row = await pairs.judge(self.caller, claimed)
-        except Waits:
+            row = await pairs.judge_pair(self.caller, claimed)
+        except WaitingForBatch:
             return True
         except BudgetExhausted:
             self.spent = True
             return False
         except Cancelled:
             if claimed.waits:  # for an account that is asked at once
-                await self._ask(partial(leases.wait, held=[claimed]))
+                await self._ask(partial(leases.postpone_pairs, held=[claimed]))
             return False
         except Exception as error:
             logger.exception("pair %s of campaign %s cannot be judged", claimed.pair, self.plan.campaign)
-            row = pairs.broken(self.plan, claimed, error)
+            row = pairs.fail_pair(self.plan, claimed, error)
         await self.tools.writer.write(row)
         return False
 
@@ -203,18 +203,18 @@ class BatchFlight:
                 self.refusals = 0
             if look.crowded and (self._is_beside_others(batch) or batch.calls == 1):
                 self.crowded.add(batch.id)
-                await self._ask(partial(store.stays, batch=batch.id))
+                await self._ask(partial(store.mark_unsent, batch=batch.id))
                 await self._trouble(batch, look.failure)
             elif look.failure:
-                await self._ask(partial(store.stays, batch=batch.id))
+                await self._ask(partial(store.mark_unsent, batch=batch.id))
                 await self._refuse(batch, Rejected(f"{batch.judge.provider}: {look.failure}", status=400))
             elif look.ended:
-                await self._take_in(endpoint, batch)
+                await self._store_batch_answers(endpoint, batch)
         except Exception as error:
-            await self._trouble(batch, said(error))
-            known = error if isinstance(error, ProviderError) else refused(error)
+            await self._trouble(batch, describe_error(error))
+            known = error if isinstance(error, ProviderError) else read_refusal(error)
             if known is not None and not known.retry and is_of_account(known):
-                await self._pause(batch, said(error))
+                await self._pause(batch, describe_error(error))
 
     async def _cancel(self, endpoint: Endpoint, batch: Out) -> None:
         """Ask the provider to end it; where it did not hear that, it is asked again at the next look."""
@@ -223,7 +223,7 @@ class BatchFlight:
         except Exception as error:
             status = status_of(error)
             if status is None or status >= 500 or status in NOT_HEARD:
-                await self._trouble(batch, said(error))
+                await self._trouble(batch, describe_error(error))
                 return
         self.cancelled.add(batch.id)
 
@@ -236,51 +236,53 @@ class BatchFlight:
     async def _trouble(self, batch: Out, problem: str) -> None:
         """Say why nothing goes on with it for the moment."""
         logger.warning("batch %s: %s", batch.name, one_line(problem))
-        await self._ask(partial(store.troubled, batch=batch.id, problem=one_line(problem)))
+        await self._ask(partial(store.record_problem, batch=batch.id, problem=one_line(problem)))
 
     async def _submit(self, endpoint: Endpoint, batch: Out) -> None:
         """Send it, once: what is not sure to have been refused is never sent again without an admin."""
         if self.state != "running":
-            await self._ask(partial(store.dissolve, batch=batch.id))
+            await self._ask(partial(store.delete_unsent_batch, batch=batch.id))
             return
         if batch.id in self.crowded and self._is_beside_others(batch):
             return
-        calls = await self._ask(partial(store.calls, batch=batch.id))
+        calls = await self._ask(partial(store.pending_calls, batch=batch.id))
         sent = False
         try:
-            keyed = [(_key(batch.name, id), request) for id, (_, request) in calls.items()]
+            keyed = [(_call_key(batch.name, id), request) for id, (_, request) in calls.items()]
             prepared = await endpoint.prepare(batch.name, keyed)
-            await self._ask(partial(store.leaves, batch=batch.id))
+            await self._ask(partial(store.mark_sent, batch=batch.id))
             sent = True
             found = await endpoint.create(batch.name, prepared)
         except Exception as error:
             if sent and not was_not_created(error):
-                await self._trouble(batch, _lost(batch, one_line(said(error))))
+                await self._trouble(batch, _describe_unconfirmed(batch, one_line(describe_error(error))))
                 return
-            await self._ask(partial(store.stays, batch=batch.id))
-            refusal = refused(error)
+            await self._ask(partial(store.mark_unsent, batch=batch.id))
+            refusal = read_refusal(error)
             if refusal is None or refusal.retry:
                 raise
             await self._refuse(batch, refusal)
             return
-        await self._ask(partial(store.submitted, batch=batch.id, provider_id=found))
+        await self._ask(partial(store.record_submission, batch=batch.id, provider_id=found))
 
     async def _adopt(self, endpoint: Endpoint, batch: Out) -> None:
         """One that left and of which nobody knows whether it arrived is looked for at the provider."""
         assert batch.sent_at is not None
         found = await endpoint.find(batch.name, batch.calls, batch.sent_at)
         if found is not None:
-            await self._ask(partial(store.submitted, batch=batch.id, provider_id=found))
+            await self._ask(partial(store.record_submission, batch=batch.id, provider_id=found))
             return
-        fits = await endpoint.fits(batch.calls, batch.sent_at, await self._ask(store.known))
+        fits = await endpoint.fits(batch.calls, batch.sent_at, await self._ask(store.known_provider_ids))
         if fits is not None:
-            await self._ask(partial(store.submitted, batch=batch.id, provider_id=fits, likely=LIKELY))
+            await self._ask(partial(store.record_submission, batch=batch.id, provider_id=fits, likely=LIKELY))
         elif self.state == "cancelled":
             error = Unreachable(f"{batch.judge.provider}: the campaign was cancelled before its batch was found")
             error.billed = True
             await self._all_failed(batch, error)
         else:
-            await self._ask(partial(store.unseen, batch=batch.id, problem=_lost(batch, "the process ended")))
+            await self._ask(
+                partial(store.record_missing, batch=batch.id, problem=_describe_unconfirmed(batch, "the process ended"))
+            )
 
     async def _refuse(self, batch: Out, error: ProviderError) -> None:
         """One that the provider refused is split; a refusal of the account itself, or of everything, ends the work."""
@@ -289,22 +291,24 @@ class BatchFlight:
         self.refusals += 1
         if is_of_account(error) or self.refusals >= REFUSALS:
             await self._pause(batch, why)
-        elif not await self._ask(partial(store.split, batch=batch, campaign=self.plan.campaign, problem=why)):
+        elif not await self._ask(partial(store.split_batch, batch=batch, campaign=self.plan.campaign, problem=why)):
             await self._all_failed(batch, error)
 
     async def _pause(self, batch: Out, why: str) -> None:
         """The campaign stands still: what was not sent goes back, and whoever mends the account resumes it."""
         because = one_line(f"{batch.judge.name}, account {' '.join(filter(None, batch.judge.account))}: {why}")
-        await self._ask(partial(store.pause, campaign=self.plan.campaign, starts=self.plan.starts, why=because))
+        await self._ask(
+            partial(store.pause_campaign, campaign=self.plan.campaign, starts=self.plan.starts, why=because)
+        )
         self.state, self.refusals = "paused", 0
 
-    async def _take_in(self, endpoint: Endpoint, batch: Out) -> None:
+    async def _store_batch_answers(self, endpoint: Endpoint, batch: Out) -> None:
         answers: dict[int, Body | ProviderError] = {}
         async for key, answer in endpoint.answers(batch.provider_id):
             if batch.likely and key.rpartition("-")[0] != batch.name:
-                await self._ask(partial(store.lost_again, batch=batch.id, problem=OTHERS))
+                await self._ask(partial(store.unlink_batch, batch=batch.id, problem=OTHERS))
                 return
-            answers[_id(key)] = answer
+            answers[_call_id(key)] = answer
             if len(answers) == CHUNK:
                 await self._store(batch, answers)
                 answers = {}
@@ -313,15 +317,15 @@ class BatchFlight:
 
     async def _all_failed(self, batch: Out, error: ProviderError) -> None:
         """Calls that brought nothing are tried again, or their pairs fail, as the error says; the batch is over."""
-        while ids := await self._ask(partial(store.left, batch=batch.id, n=CHUNK)):
+        while ids := await self._ask(partial(store.pending_call_ids, batch=batch.id, n=CHUNK)):
             await self._store(batch, dict.fromkeys(ids, error))
-        await self._ask(partial(store.ended, batch=batch.id))
+        await self._ask(partial(store.mark_ended, batch=batch.id))
 
     async def _store(self, batch: Out, answers: dict[int, Body | ProviderError]) -> None:
-        calls = await self._ask(partial(store.calls, batch=batch.id, ids=list(answers)))
-        attempts = [await _attempted(sent, answers[id]) for id, (sent, _) in calls.items()]
+        calls = await self._ask(partial(store.pending_calls, batch=batch.id, ids=list(answers)))
+        attempts = [await _attempt_from_answer(sent, answers[id]) for id, (sent, _) in calls.items()]
         shard = self.tools.writer.shard
-        await self._ask(partial(store.answered, attempts=attempts, ids=list(calls), shard=shard))
+        await self._ask(partial(store.store_answers, attempts=attempts, ids=list(calls), shard=shard))
 
     async def _put_back(self) -> None:
         await self.budget.close()
@@ -340,15 +344,15 @@ class BatchFlight:
         return await self.tools.writer.ask(question)
 
 
-async def _attempted(sent: Sent, answer: Body | ProviderError) -> Attempted:
+async def _attempt_from_answer(sent: Sent, answer: Body | ProviderError) -> Attempted:
     """The attempt that an answer is, as if it had come at once; it took as long as the batch."""
-    result: Reply | ProviderError = await meaning(sent.judge, answer) if isinstance(answer, Body) else answer
+    result: Reply | ProviderError = await interpret_body(sent.judge, answer) if isinstance(answer, Body) else answer
     began = datetime.fromisoformat(sent.row["started"])
     sent.row["ms"] = int((datetime.now(UTC) - began).total_seconds() * 1000)
     return sent.ended(result)[1]
 
 
-def _lost(batch: Out, error: str) -> str:
+def _describe_unconfirmed(batch: Out, error: str) -> str:
     """What is said of a batch that may be at the provider."""
     return LOST.format(error=error[:200]) + (NAMELESS if batch.judge.preset.wire == "messages" else "")
 
@@ -358,10 +362,10 @@ def is_of_account(error: ProviderError) -> bool:
     return isinstance(error, Refused) or (isinstance(error, Rejected) and error.status is None)
 
 
-def _key(batch: str, id: int) -> str:
+def _call_key(batch: str, id: int) -> str:
     """It holds the batch's name, by which a batch without one of its own is known again."""
     return f"{batch}-{id}"
 
 
-def _id(key: str) -> int:
+def _call_id(key: str) -> int:
     return int(key.rpartition("-")[2])

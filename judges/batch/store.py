@@ -17,7 +17,7 @@ from judges.batch.caller import LEASE_S, Collected
 from judges.batch.endpoints import MOST, Most
 from judges.engine import leases
 from judges.engine.answers import Sent, record_of, sent_of
-from judges.engine.rows import Attempted, store
+from judges.engine.rows import Attempted, store_rows
 from judges.records import Inputs, Judge, ModelRequest, Prompt
 
 TAKE = "SELECT pg_try_advisory_lock(7107, %s)"
@@ -85,9 +85,9 @@ class Out:
     """`provider_id` is a batch that fits, and may be somebody else's."""
 
 
-def add(connection: Connection[Any], campaign: int, collected: Sequence[Collected]) -> None:
+def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Collected]) -> None:
     """Keep calls for the next batches."""
-    rows = [(campaign, _group(one.sent.judge), size_of(one), _pack(one)) for one in collected]
+    rows = [(campaign, _group_key(one.sent.judge), size_of(one), _pack_call(one)) for one in collected]
     with connection.cursor() as cursor:
         cursor.executemany(
             'INSERT INTO judges_batchcall (campaign_id, "group", size, sent) VALUES (%s, %s, %s, %s)', rows
@@ -99,19 +99,19 @@ def size_of(one: Collected) -> int:
     return len(json.dumps(one.sent.messages)) + len(json.dumps(one.schema)) + ENVELOPE
 
 
-def form(connection: Connection[Any], campaign: int) -> int:
+def form_batches(connection: Connection[Any], campaign: int) -> int:
     """Put the calls that wait into new batches, one group each, within what a batch holds; how many batches."""
     formed = 0
     waiting = connection.execute(WAITING, [campaign]).fetchall()
     for group, rows in groupby(waiting, key=itemgetter(0)):
-        judge = _first(connection, campaign, group).judge
-        for ids in cut([(id, size) for _, id, size in rows], MOST[judge.preset.wire]):
-            _new(connection, campaign, judge, ids)
+        judge = _first_call(connection, campaign, group).judge
+        for ids in chunk_calls([(id, size) for _, id, size in rows], MOST[judge.preset.wire]):
+            _create_batch(connection, campaign, judge, ids)
             formed += 1
     return formed
 
 
-def cut(calls: Sequence[tuple[int, int]], most: Most) -> list[list[int]]:
+def chunk_calls(calls: Sequence[tuple[int, int]], most: Most) -> list[list[int]]:
     """Ids of (id, bytes) in their order, in parts that a batch holds. A call that is too large is a part of its own."""
     parts: list[list[int]] = []
     size = 0
@@ -124,18 +124,20 @@ def cut(calls: Sequence[tuple[int, int]], most: Most) -> list[list[int]]:
     return parts
 
 
-def split(connection: Connection[Any], batch: Out, campaign: int, problem: str) -> int:
+def split_batch(connection: Connection[Any], batch: Out, campaign: int, problem: str) -> int:
     """Two new batches with half of its calls each, in place of one that was refused; how many, 0: it has one call."""
-    ids = left(connection, batch.id, batch.calls)
+    ids = pending_call_ids(connection, batch.id, batch.calls)
     if len(ids) < 2:
         return 0
     for part in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):
-        _new(connection, campaign, batch.judge, part, problem)
+        _create_batch(connection, campaign, batch.judge, part, problem)
     connection.execute("DELETE FROM judges_batch WHERE id = %s", [batch.id])
     return 2
 
 
-def _new(connection: Connection[Any], campaign: int, judge: Judge, ids: Sequence[int], problem: str = "") -> None:
+def _create_batch(
+    connection: Connection[Any], campaign: int, judge: Judge, ids: Sequence[int], problem: str = ""
+) -> None:
     name = f"quorum-{campaign}-{uuid.uuid4().hex[:12]}"
     values = [campaign, name, json.dumps(asdict(judge)), judge.model, len(ids), problem]
     found = connection.execute(NEW, values).fetchone()
@@ -143,28 +145,28 @@ def _new(connection: Connection[Any], campaign: int, judge: Judge, ids: Sequence
     connection.execute("UPDATE judges_batchcall SET batch_id = %s WHERE id = ANY(%s)", [found[0], list(ids)])
 
 
-def out(connection: Connection[Any], campaign: int) -> list[Out]:
+def open_batches(connection: Connection[Any], campaign: int) -> list[Out]:
     """Batches that have not ended, oldest first."""
     rows = connection.execute(OUT, [campaign]).fetchall()
     return [Out(id, name, provider, Judge(**judge), *rest) for id, name, provider, judge, *rest in rows]
 
 
-def calls(
+def pending_calls(
     connection: Connection[Any], batch: int, ids: Sequence[int] | None = None
 ) -> dict[int, tuple[Sent, ModelRequest]]:
     """Calls of a batch that wait still, with the requests that they are; `ids`: only these."""
     wanted = None if ids is None else list(ids)
     rows = connection.execute(CALLS, {"batch": batch, "ids": wanted}).fetchall()
-    return {id: _unpack(bytes(sent)) for id, sent in rows}
+    return {id: _unpack_call(bytes(sent)) for id, sent in rows}
 
 
-def left(connection: Connection[Any], batch: int, n: int) -> list[int]:
+def pending_call_ids(connection: Connection[Any], batch: int, n: int) -> list[int]:
     """Ids of some calls that wait still."""
     query = "SELECT id FROM judges_batchcall WHERE batch_id = %s ORDER BY id LIMIT %s"
     return [row[0] for row in connection.execute(query, [batch, n]).fetchall()]
 
 
-def submitted(connection: Connection[Any], batch: int, provider_id: str, likely: str = "") -> None:
+def record_submission(connection: Connection[Any], batch: int, provider_id: str, likely: str = "") -> None:
     """The provider has it. `likely`: what is said of one that only fits."""
     connection.execute(
         "UPDATE judges_batch SET provider_id = %s, problem = %s, likely = %s WHERE id = %s",
@@ -172,55 +174,55 @@ def submitted(connection: Connection[Any], batch: int, provider_id: str, likely:
     )
 
 
-def lost_again(connection: Connection[Any], batch: int, problem: str) -> None:
+def unlink_batch(connection: Connection[Any], batch: int, problem: str) -> None:
     """What fitted was another batch: it is looked for again."""
     connection.execute(
         "UPDATE judges_batch SET provider_id = '', likely = false, problem = %s WHERE id = %s", [problem, batch]
     )
 
 
-def known(connection: Connection[Any]) -> set[str]:
+def known_provider_ids(connection: Connection[Any]) -> set[str]:
     """The providers' ids of all our batches."""
     return {id for (id,) in connection.execute("SELECT provider_id FROM judges_batch WHERE provider_id <> ''")}
 
 
-def leaves(connection: Connection[Any], batch: int) -> None:
+def mark_sent(connection: Connection[Any], batch: int) -> None:
     """It is about to be sent: from here on the provider may have it, whatever comes back."""
     connection.execute("UPDATE judges_batch SET sent_at = now(), problem = '' WHERE id = %s", [batch])
 
 
-def stays(connection: Connection[Any], batch: int) -> None:
+def mark_unsent(connection: Connection[Any], batch: int) -> None:
     """The provider has not begun it, for sure: it may be sent again."""
     connection.execute("UPDATE judges_batch SET sent_at = NULL, provider_id = '' WHERE id = %s", [batch])
 
 
-def unseen(connection: Connection[Any], batch: int, problem: str) -> None:
+def record_missing(connection: Connection[Any], batch: int, problem: str) -> None:
     """The provider shows no such batch; what was said of it before stays."""
     connection.execute("UPDATE judges_batch SET problem = %s WHERE id = %s AND problem = ''", [problem, batch])
 
 
-def pause(connection: Connection[Any], campaign: int, starts: int, why: str) -> None:
+def pause_campaign(connection: Connection[Any], campaign: int, starts: int, why: str) -> None:
     """The campaign stands still until somebody has mended what is wrong."""
     connection.execute(leases.PAUSE, {"campaign": campaign, "starts": starts, "why": why})
 
 
-def troubled(connection: Connection[Any], batch: int, problem: str) -> None:
+def record_problem(connection: Connection[Any], batch: int, problem: str) -> None:
     """Why nothing goes on with it for the moment."""
     connection.execute("UPDATE judges_batch SET problem = %s WHERE id = %s", [problem, batch])
 
 
-def answered(connection: Connection[Any], attempts: Sequence[Attempted], ids: Sequence[int], shard: int) -> None:
+def store_answers(connection: Connection[Any], attempts: Sequence[Attempted], ids: Sequence[int], shard: int) -> None:
     """Answers become attempts, and nothing waits for them any more: both or neither."""
-    store(connection, attempts, shard)
+    store_rows(connection, attempts, shard)
     connection.execute("DELETE FROM judges_batchcall WHERE id = ANY(%s)", [list(ids)])
 
 
-def ended(connection: Connection[Any], batch: int) -> None:
+def mark_ended(connection: Connection[Any], batch: int) -> None:
     """All its answers are attempts."""
     connection.execute("UPDATE judges_batch SET ended_at = now() WHERE id = %s", [batch])
 
 
-def renew(connection: Connection[Any], campaign: int, holder: str) -> None:
+def renew_leases(connection: Connection[Any], campaign: int, holder: str) -> None:
     """What waits for batches is held on to."""
     connection.execute(RENEW, {"campaign": campaign, "lease": LEASE_S})
     connection.execute(HOLD, {"campaign": campaign, "holder": holder, "lease": LEASE_S})
@@ -235,28 +237,28 @@ def put_back(connection: Connection[Any], campaign: int, holder: str) -> None:
     connection.execute(FREE, {"campaign": campaign, "holder": holder})
 
 
-def dissolve(connection: Connection[Any], batch: int) -> None:
+def delete_unsent_batch(connection: Connection[Any], batch: int) -> None:
     """Delete a batch that was never sent, with its calls."""
     connection.execute("DELETE FROM judges_batchcall WHERE batch_id = %s", [batch])
     connection.execute("DELETE FROM judges_batch WHERE id = %s", [batch])
 
 
-def _first(connection: Connection[Any], campaign: int, group: str) -> Sent:
+def _first_call(connection: Connection[Any], campaign: int, group: str) -> Sent:
     query = 'SELECT sent FROM judges_batchcall WHERE campaign_id = %s AND batch_id IS NULL AND "group" = %s LIMIT 1'
     row = connection.execute(query, [campaign, group]).fetchone()
     assert row is not None
-    return _unpack(bytes(row[0]))[0]
+    return _unpack_call(bytes(row[0]))[0]
 
 
-def _group(judge: Judge) -> str:
+def _group_key(judge: Judge) -> str:
     return sha256("\0".join((*judge.account, judge.model)).encode()).hexdigest()
 
 
-def _pack(one: Collected) -> bytes:
+def _pack_call(one: Collected) -> bytes:
     return zlib.compress(json.dumps({**record_of(one.sent), "schema": one.schema}).encode(), 1)
 
 
-def _unpack(packed: bytes) -> tuple[Sent, ModelRequest]:
+def _unpack_call(packed: bytes) -> tuple[Sent, ModelRequest]:
     record: dict[str, Any] = json.loads(zlib.decompress(packed))
     sent = sent_of(record)
     system, user = (message["content"] for message in json.loads(sent.messages))

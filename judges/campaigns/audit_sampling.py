@@ -1,6 +1,6 @@
 """Audits beyond those that are drawn with the label: the sample filled up, and more of it on request (MECHANICS M4).
 
-A sample of n pairs of a stratum is those n with the smallest numbers (judges.domain.audits.chance). So it only ever
+A sample of n pairs of a stratum is those n with the smallest numbers (judges.domain.audits.uniform_draw). So it only ever
 grows, and the same request again changes nothing. A stratum is a route within a part of the campaign: what joins a
 campaign that ended is sampled apart, or those pairs would count by the probability of the earlier ones.
 """
@@ -17,7 +17,7 @@ from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_waterm
 from corpus.errors import BadInput
 from judges.campaigns import counters
 from judges.campaigns.stopped_routes import PART
-from judges.domain.audits import OVERLAP, allocate, target
+from judges.domain.audits import OVERLAP, allocate_sample, audit_sample_size
 from judges.models import Campaign
 
 _MET = ", ".join(f"'{reason}'" for reason in ("audit", *MEASURING))
@@ -29,7 +29,7 @@ FROM judges_work w JOIN judges_campaign g ON g.id = w.campaign_id JOIN corpus_co
 WHERE w.campaign_id = %(campaign)s AND w.state = 'labelled' AND w.stratum <> ''
   AND NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = w.pair_id AND i.reason NOT IN ({_MET}))
 """
-"""A campaign's labelled pairs that no person met for another reason, with the number of judges.domain.audits.chance."""
+"""A campaign's labelled pairs that no person met for another reason, with the number of judges.domain.audits.uniform_draw."""
 
 SIZES = f"""
 SELECT cell, count(*), count(*) FILTER (WHERE number <= highest) FROM (
@@ -110,22 +110,22 @@ ENDED = (Campaign.State.FINISHED, Campaign.State.CANCELLED)
 LOCK = "SELECT FROM judges_campaign WHERE id = %(campaign)s FOR NO KEY UPDATE"
 
 
-def fill_up(db: Connection[Any], *, campaign: int, collection: int) -> int:
+def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int:
     """The sample of what a campaign labelled since it last ended, of the size that the collection asks for.
 
     One pair of each route at least: what nobody audits would be missing from the estimate. How many pairs came to it.
     """
     values = {"campaign": campaign, "collection": collection}
     db.execute(LOCK, values)
-    every, drawn = _sizes(db, campaign)
+    every, drawn = _stratum_sizes(db, campaign)
     (part,) = db.execute(PARTS, values).fetchone() or (0,)
     sizes = {key: size for key, size in every.items() if key.endswith(f"/{part}")}
     if not sizes:
         return 0
     audit, others = db.execute(OTHERS, values).fetchone() or (0.0, 0)
     labelled = sum(sizes.values())
-    wanted = target(audit, labelled, int(others) + sum(every.values()) - labelled)
-    count = _draw(db, campaign, allocate(sizes, max(wanted, len(sizes)), drawn)) if wanted else 0
+    wanted = audit_sample_size(audit, labelled, int(others) + sum(every.values()) - labelled)
+    count = _draw_pairs(db, campaign, allocate_sample(sizes, max(wanted, len(sizes)), drawn)) if wanted else 0
     db.execute(END_PART, values)
     return count
 
@@ -145,33 +145,33 @@ def draw_more(*, campaign: Campaign, up_to: int, route: str = "") -> int:
         raise BadInput(
             _("More can be drawn once the campaign has ended: pairs labelled later must have the same chance.")
         )
-    sizes, drawn = _sizes(db, campaign.pk)
+    sizes, drawn = _stratum_sizes(db, campaign.pk)
     known = {key: int(n) for key, n in db.execute(DRAWN, {"campaign": campaign.pk}).fetchall()}
     if route:
         known = {route: known.get(route, 0)}
         sizes = {key: size for key, size in sizes.items() if key.startswith(f"{route}/")}
     more = max(0, up_to - sum(known.values()))
-    count = _draw(db, campaign.pk, allocate(sizes, sum(drawn[key] for key in sizes) + more, drawn))
+    count = _draw_pairs(db, campaign.pk, allocate_sample(sizes, sum(drawn[key] for key in sizes) + more, drawn))
     if count:
         forget_watermarks(campaign.collection)
     return count
 
 
-def left(campaign: int) -> dict[str, int]:
+def remaining_by_stratum(campaign: int) -> dict[str, int]:
     """How many more pairs of each stratum can be drawn: labelled ones that people have not met."""
     connection.ensure_connection()
-    sizes, drawn = _sizes(connection.connection, campaign)
+    sizes, drawn = _stratum_sizes(connection.connection, campaign)
     return {key: size - drawn[key] for key, size in sizes.items()}
 
 
-def _sizes(db: Connection[Any], campaign: int) -> tuple[dict[str, int], dict[str, int]]:
+def _stratum_sizes(db: Connection[Any], campaign: int) -> tuple[dict[str, int], dict[str, int]]:
     """Pairs of each stratum that can be drawn, and how many are."""
     found = db.execute(SIZES, {"campaign": campaign}).fetchall()
     return {key: int(size) for key, size, _ in found}, {key: int(drawn) for key, _, drawn in found}
 
 
-def _draw(db: Connection[Any], campaign: int, wanted: Mapping[str, int]) -> int:
-    values = {"campaign": campaign, "wanted": json.dumps(dict(wanted)), "shard": counters.shard()}
+def _draw_pairs(db: Connection[Any], campaign: int, wanted: Mapping[str, int]) -> int:
+    values = {"campaign": campaign, "wanted": json.dumps(dict(wanted)), "shard": counters.random_shard()}
     (count,) = db.execute(DRAW, values).fetchone() or (0,)
     db.execute(SHARES, {"campaign": campaign})
     return int(count)

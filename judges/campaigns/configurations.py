@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from judges.costs.prices import BATCHED, is_batched, thinks
+from judges.costs.prices import BATCHED, is_batched, requests_reasoning
 from judges.domain import copies
 from judges.domain.debate import MOST_AGENTS
 from judges.domain.ensemble import SIZES, asked_first, usual_majority
-from judges.domain.protocol import FILTERS, Protocol, family, same_family
+from judges.domain.protocol import FILTERS, Protocol, model_family, same_family
 from judges.engine.plan import records_of
 from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline
@@ -46,7 +46,7 @@ class Configuration:
         return (*self.debaters, *self.voters, *self.filters, *((self.adjudicator,) if self.adjudicator else ()))
 
     @property
-    def words(self) -> list[tuple[str, str]]:
+    def differences(self) -> list[tuple[str, str]]:
         """What differs from the usual way to judge, for people: (what, how)."""
         protocol = self.protocol
         told = {
@@ -78,13 +78,13 @@ class Configuration:
     @property
     def seats(self) -> list[tuple[str, Judge]]:
         """Who votes, with the name of each vote: `judge #2` is the second sample of one judge."""
-        return list(zip(copies.numbered([judge.name for judge in self.voters]), self.voters, strict=True))
+        return list(zip(copies.number_names([judge.name for judge in self.voters]), self.voters, strict=True))
 
     @property
     def counted(self) -> str:
         """How many votes decide, and which of them are copies, for people."""
         early = self.early_stop and self.policy == Policy.ENSEMBLE
-        return panel_words(self.voters, self.majority, early_stop=early) if self.policy in VOTED else ""
+        return describe_panel(self.voters, self.majority, early_stop=early) if self.policy in VOTED else ""
 
     @property
     def values(self) -> dict[str, object]:
@@ -116,7 +116,7 @@ class CampaignOptions:
     debate_for_people: bool = True
 
 
-def configuration(
+def build_configuration(
     *,
     panel: str | None = None,
     policy: str | None = None,
@@ -126,16 +126,16 @@ def configuration(
     options: CampaignOptions = CampaignOptions(),
 ) -> Configuration:
     """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
-    chosen = _panel(panel)
+    chosen = _find_panel(panel)
     rule = policy or usual_policy(debaters or chosen.debate, voters or chosen.ensemble)
-    _check(rule, rounds, options)
-    agents = _agents(_members(debaters or chosen.debate, "debaters"), options.agents)
-    panelists = _members(voters or chosen.ensemble, "judges")
-    majority = _majority(chosen, panelists) if rule in VOTED else chosen.majority
-    agents, panelists = _seated(rule, chosen, agents, panelists)
+    _check_options(rule, rounds, options)
+    agents = _choose_debaters(_find_judges(debaters or chosen.debate, "debaters"), options.agents)
+    panelists = _find_judges(voters or chosen.ensemble, "judges")
+    majority = _panel_majority(chosen, panelists) if rule in VOTED else chosen.majority
+    agents, panelists = _select_judges(rule, chosen, agents, panelists)
     check_temperature(agents, options.temperature)
     filters = filter_judges(options.filter)
-    adjudicator = _adjudicator(chosen, rule, options.adjudicator)
+    adjudicator = _find_adjudicator(chosen, rule, options.adjudicator)
     everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
     if options.batch and not any(map(is_batched, everybody)):
         raise BadInput(
@@ -149,13 +149,13 @@ def configuration(
         voters=tuple(panelists),
         majority=majority,
         early_stop=chosen.early_stop,
-        protocol=_protocol(options, adjudicator, filters),
+        protocol=_build_protocol(options, adjudicator, filters),
         filters=tuple(filters),
         adjudicator=adjudicator,
     )
 
 
-def _check(rule: str, rounds: int | None, options: CampaignOptions) -> None:
+def _check_options(rule: str, rounds: int | None, options: CampaignOptions) -> None:
     """Raise BadInput for what no panel can do."""
     if rule == Policy.LARA:
         raise BadInput(_("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`"))
@@ -194,7 +194,7 @@ def check_temperature(agents: Sequence[Judge], temperature: float | None) -> Non
 def takes_temperature(judge: Judge) -> bool:
     """Whether its endpoint lets a temperature be chosen: while a model thinks only where its own entry sets one."""
     own = judge.parameters.get("temperature", "default")
-    return "temperature" in judge.preset.names and (own != "default" or not thinks(judge))
+    return "temperature" in judge.preset.names and (own != "default" or not requests_reasoning(judge))
 
 
 def usual_policy(debaters: Sequence[str], voters: Sequence[str]) -> str:
@@ -206,7 +206,7 @@ def usual_policy(debaters: Sequence[str], voters: Sequence[str]) -> str:
     return Policy.SINGLE.value if len(voters) == 1 else Policy.ENSEMBLE.value
 
 
-def panel_words(voters: Sequence[copies.AskedModel], majority: int, *, early_stop: bool = False) -> str:
+def describe_panel(voters: Sequence[copies.AskedModel], majority: int, *, early_stop: bool = False) -> str:
     """How many votes decide, how many are asked first, and how many of them are samples of which model."""
     size = len(voters)
     told = _("one vote decides")
@@ -219,17 +219,19 @@ def panel_words(voters: Sequence[copies.AskedModel], majority: int, *, early_sto
         }
     alike = [
         _("%(count)s of them are samples of %(model)s") % {"count": len(places), "model": voters[places[0]].model}
-        for places in copies.groups(voters)
+        for places in copies.copy_groups(voters)
     ]
     return "; ".join([told, *alike, _("such samples share their errors")]) if alike else told
 
 
-def _majority(chosen: Panel, panelists: Sequence[Judge]) -> int:
+def _panel_majority(chosen: Panel, panelists: Sequence[Judge]) -> int:
     """The panel's own; more than half where --judges names another number of them."""
     return chosen.majority if len(panelists) == len(chosen.ensemble) else usual_majority(len(panelists))
 
 
-def _seated(rule: str, chosen: Panel, agents: list[Judge], panelists: list[Judge]) -> tuple[list[Judge], list[Judge]]:
+def _select_judges(
+    rule: str, chosen: Panel, agents: list[Judge], panelists: list[Judge]
+) -> tuple[list[Judge], list[Judge]]:
     """Those of the debaters and of the judges whom the policy asks. Raises BadInput where it has too few."""
     if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
         raise BadInput(
@@ -273,7 +275,7 @@ def _check_copies(panelists: Sequence[Judge]) -> None:
             )
 
 
-def _protocol(options: CampaignOptions, adjudicator: Judge | None, filters: Sequence[Judge]) -> Protocol:
+def _build_protocol(options: CampaignOptions, adjudicator: Judge | None, filters: Sequence[Judge]) -> Protocol:
     return Protocol(
         stance_order=options.stance_order,
         temperature=options.temperature,
@@ -286,7 +288,7 @@ def _protocol(options: CampaignOptions, adjudicator: Judge | None, filters: Sequ
     )
 
 
-def _agents(judges: list[Judge], number: int | None) -> list[Judge]:
+def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
     """The debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
     if number == 1 or len(judges) == 1:
         raise BadInput(_("a debate has 2 to 4 agents; a single judge is `--policy single`"))
@@ -316,8 +318,8 @@ def filter_judges(names: Sequence[str]) -> list[Judge]:
             _("--filter: name %(filters)s judges of different families, not %(names)s")
             % {"filters": FILTERS, "names": len(names)}
         )
-    found = _members(names, "filter")
-    families = [(judge.name, family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
+    found = _find_judges(names, "filter")
+    families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
     if same := same_family(families):
         raise BadInput(
             _(
@@ -329,7 +331,7 @@ def filter_judges(names: Sequence[str]) -> list[Judge]:
     return found
 
 
-def _adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
+def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
     """Who settles disagreements in place of people: asked for by name, or "panel" for the panel's own."""
     if not wanted:
         return None
@@ -340,11 +342,11 @@ def _adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
         raise BadInput(
             _("panel %(panel)s names no adjudicator: name a judge with --adjudicator") % {"panel": f"{panel.name!r}"}
         )
-    (judge,) = _members([name], "adjudicator")
+    (judge,) = _find_judges([name], "adjudicator")
     return judge
 
 
-def _panel(name: str | None) -> Panel:
+def _find_panel(name: str | None) -> Panel:
     ensure_offline()
     found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if found is None:
@@ -355,7 +357,7 @@ def _panel(name: str | None) -> Panel:
     return found
 
 
-def _members(names: Sequence[str], role: str) -> list[Judge]:
+def _find_judges(names: Sequence[str], role: str) -> list[Judge]:
     found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
     if missing := [name for name in names if name not in found]:
         raise BadInput(

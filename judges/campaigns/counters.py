@@ -23,14 +23,14 @@ ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.v
 ADD_ONE = ADD.format(rows="VALUES (%(campaign)s, %(shard)s, %(key)s, %(value)s)")
 
 
-def shard() -> int:
+def random_shard() -> int:
     """One of the shards, so that concurrent writers rarely meet on a row."""
     return random.randrange(SHARDS)
 
 
 def add(campaign: int, key: str, value: float, *, on: int | None = None) -> None:
     """Add to one counter, in the caller's transaction; on any shard unless one is named."""
-    place = shard() if on is None else on
+    place = random_shard() if on is None else on
     with connection.cursor() as cursor:
         cursor.execute(ADD_ONE, {"campaign": campaign, "shard": place, "key": key, "value": value})
 

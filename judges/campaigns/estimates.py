@@ -11,9 +11,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from judges.costs.prices import ENVELOPE, envelope, output_bound, price, thinks
+from judges.costs.prices import ENVELOPE, envelope_tokens, output_bound, price_for_judge, requests_reasoning
 from judges.domain.ensemble import asked_first, expected_votes, usual_majority
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, fitted, writing
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, fit_prompt, render_ballot, writing
 from judges.records import Inputs, Judge, Prompt, Usage
 
 DISAGREE = 0.3
@@ -65,12 +65,15 @@ def way_of(judge: Judge) -> Way:
 
 def ballots_of(judges: Sequence[Judge], inputs: Sequence[Inputs]) -> Ballots:
     """What these judges are asked for their votes, rendered once for all who are asked alike."""
-    asked = {way_of(judge): [ballot(one, judge) for one in inputs] for judge in {way_of(j): j for j in judges}.values()}
+    asked = {
+        way_of(judge): [render_ballot(one, judge) for one in inputs]
+        for judge in {way_of(j): j for j in judges}.values()
+    }
     return {way: ([prompt for prompt, _schema in found], found[0][1]) for way, found in asked.items() if found}
 
 
 @dataclass(frozen=True, slots=True)
-class CampaignOptions:
+class CampaignSize:
     """What decides how many calls a campaign makes: pairs without an outcome, and its policy with its judges."""
 
     pairs: int
@@ -152,7 +155,7 @@ class Estimate:
         return _("about $%(expected)s ($%(low)s to $%(upper)s)") % cost
 
 
-def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]) -> Estimate:
+def estimate_campaign(campaign_options: CampaignSize, sample_prompts: Sequence[Prompt]) -> Estimate:
     """Calls and cost of a campaign from some of its rendered prompts.
 
     `sample_prompts`: for a random sample of the pairs (50 are plenty) the prompt of round 1 and of the vote, or
@@ -166,19 +169,19 @@ def estimate(campaign_options: CampaignOptions, sample_prompts: Sequence[Prompt]
     calls, tokens_in, tokens_out, cost = NOTHING, NOTHING, NOTHING, NOTHING
     unknown: dict[str, None] = {}
     notes: dict[str, None] = {}
-    for judge, per_pair, kind in _calls(options):
+    for judge, per_pair, kind in _expected_calls(options):
         number = per_pair.times(Range(options.pairs, options.pairs, options.pairs))
         mix = options.mixes.get(judge.id, NO_MIX)
         asked, schema = inputs[kind], SCHEMAS[kind]
         if kind == "vote" and judge != options.adjudicator:
             asked, schema = votes.get(way_of(judge), (asked, schema))
-        around = _words(judge, schema) + Range(0, 0, envelope(judge) - ENVELOPE)
-        taken = number.times(asked + around + _told(kind, options.rounds, judge.max_output_tokens))
-        thought = _reasoning(judge, mix)
-        given = number.times(_answer(judge, _likely(judge, kind), thought))
+        around = _answer_form_tokens(judge, schema) + Range(0, 0, envelope_tokens(judge) - ENVELOPE)
+        taken = number.times(asked + around + _context_tokens(kind, options.rounds, judge.max_output_tokens))
+        thought = _reasoning_tokens(judge, mix)
+        given = number.times(_answer_tokens(judge, _likely_answer_tokens(judge, kind), thought))
         calls, tokens_in, tokens_out = calls + number, tokens_in + taken, tokens_out + given
-        notes |= dict.fromkeys(_notes(judge, mix, thought))
-        money = _cost(judge, taken, given, number.times(thought), mix, batch=options.batch)
+        notes |= dict.fromkeys(_estimate_notes(judge, mix, thought))
+        money = _estimate_cost(judge, taken, given, number.times(thought), mix, batch=options.batch)
         if money is None:
             unknown[f"{judge.name} ({judge.model})"] = None
         else:
@@ -191,15 +194,15 @@ def of_calls(
 ) -> Estimate:
     """So many calls of one judge that all look like `sample`; an answer has `likely` tokens, 0: it writes none."""
     number = Range(calls, calls, calls)
-    taken = number.times(_input_tokens(sample, "", schema) + _words(judge, schema))
-    thought = _reasoning(judge, mix) if likely else NOTHING
-    given = number.times(_answer(judge, likely, thought)) if likely else NOTHING
-    money = _cost(judge, taken, given, number.times(thought), mix, batch=False)
+    taken = number.times(_input_tokens(sample, "", schema) + _answer_form_tokens(judge, schema))
+    thought = _reasoning_tokens(judge, mix) if likely else NOTHING
+    given = number.times(_answer_tokens(judge, likely, thought)) if likely else NOTHING
+    money = _estimate_cost(judge, taken, given, number.times(thought), mix, batch=False)
     unknown = () if money else (f"{judge.name} ({judge.model})",)
-    return Estimate(number, taken, given, money, unknown, money or NOTHING, tuple(_notes(judge, mix, thought)))
+    return Estimate(number, taken, given, money, unknown, money or NOTHING, tuple(_estimate_notes(judge, mix, thought)))
 
 
-def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, str]]:
+def _expected_calls(options: CampaignSize) -> list[tuple[Judge, Range, str]]:
     """(judge, calls for one pair, kind of prompt)."""
     if options.policy == "evidence":
         kinds = (("write",), ("entity", "measure"))
@@ -224,7 +227,7 @@ def _calls(options: CampaignOptions) -> list[tuple[Judge, Range, str]]:
     return found
 
 
-def _share_asked(options: CampaignOptions) -> Range:
+def _share_asked(options: CampaignSize) -> Range:
     """Of the panel's votes those that are cast: all, or what an early stop leaves. debate+ensemble asks everybody."""
     size = len(options.voters)
     if not options.early_stop or not size or options.policy != "ensemble":
@@ -238,22 +241,22 @@ def _input_tokens(prompts: Sequence[Prompt], kind: str, schema: dict[str, Any]) 
     texts = [prompt.system + prompt.user for prompt in prompts if prompt.name.startswith(kind)]
     if not texts:
         return NOTHING
-    low, likely, most = zip(*map(_tokens, texts), strict=True)
+    low, likely, most = zip(*map(_estimate_tokens, texts), strict=True)
     around = len(json.dumps(schema)) + ENVELOPE
     return Range(fmean(low), fmean(likely) + around / 4, fmean(most) + around)
 
 
-def _words(judge: Judge, schema: dict[str, Any]) -> Range:
+def _answer_form_tokens(judge: Judge, schema: dict[str, Any]) -> Range:
     """Further input of a judge that gets the form of its answer in words."""
-    return Range(*_tokens(fitted(Prompt("", "", "", ""), judge, schema).system))
+    return Range(*_estimate_tokens(fit_prompt(Prompt("", "", "", ""), judge, schema).system))
 
 
-def _likely(judge: Judge, kind: str) -> int:
+def _likely_answer_tokens(judge: Judge, kind: str) -> int:
     """Expected tokens of its answer without reasoning apart from it."""
     return LIKELY_CHAIN if kind == "vote" and judge.ballot == "score-chain" else LIKELY[kind]
 
 
-def _tokens(text: str) -> tuple[float, float, float]:
+def _estimate_tokens(text: str) -> tuple[float, float, float]:
     """English has about four characters a token; Chinese and most other scripts about one; a byte is the bound."""
     size = len(text.encode("utf-8", "replace"))
     plain = sum(character.isascii() for character in text)
@@ -261,22 +264,22 @@ def _tokens(text: str) -> tuple[float, float, float]:
     return plain / 5 + other * 0.5, plain / 4 + other, size
 
 
-def _told(kind: str, rounds: int, most: int) -> Range:
+def _context_tokens(kind: str, rounds: int, most: int) -> Range:
     """Further input for what was said before; an answer of `most` tokens is at most eight bytes for each."""
     if kind == "debate":
-        return _history(rounds, most)
+        return _history_tokens(rounds, most)
     return NOTHING if kind == "vote" else Range(0, 0, 8 * most)
 
 
-def _history(rounds: int, most: int) -> Range:
+def _history_tokens(rounds: int, most: int) -> Range:
     """Further input of a turn for the two turns of the round before; the first round has none."""
     later = 1 - 1 / sum(DISAGREE**number for number in range(rounds))
     return Range(0, 2 * TURN_TOKENS * later, 8 * most * (rounds - 1) / rounds)
 
 
-def _reasoning(judge: Judge, mix: Mix) -> Range:
+def _reasoning_tokens(judge: Judge, mix: Mix) -> Range:
     """Tokens of reasoning in an answer: as in earlier ones, else assumed where the judge thinks."""
-    if not (mix.answers or thinks(judge)):
+    if not (mix.answers or requests_reasoning(judge)):
         return NOTHING
     budget = judge.parameters.get("thinking")
     assumed = min(REASONING, budget) if isinstance(budget, int) and not isinstance(budget, bool) else REASONING
@@ -285,13 +288,13 @@ def _reasoning(judge: Judge, mix: Mix) -> Range:
     return Range(expected / 4, expected, most)
 
 
-def _answer(judge: Judge, likely: int, thought: Range) -> Range:
+def _answer_tokens(judge: Judge, likely: int, thought: Range) -> Range:
     """Tokens of an answer, reasoning included."""
     said, most = min(likely, judge.max_output_tokens), output_bound(judge)
     return Range(said / 4 + thought.low, min(said + thought.expected, most), most)
 
 
-def _notes(judge: Judge, mix: Mix, thought: Range) -> list[str]:
+def _estimate_notes(judge: Judge, mix: Mix, thought: Range) -> list[str]:
     """What is reckoned with, and whether it was measured."""
     told = {"judge": judge.name, "tokens": f"{thought.expected:,.0f}", "answers": f"{mix.answers:,}"}
     if not mix.answers:
@@ -310,8 +313,8 @@ def _notes(judge: Judge, mix: Mix, thought: Range) -> list[str]:
     return notes
 
 
-def _cost(judge: Judge, taken: Range, given: Range, thought: Range, mix: Mix, *, batch: bool) -> Range | None:
-    known = price(judge, batch=batch)
+def _estimate_cost(judge: Judge, taken: Range, given: Range, thought: Range, mix: Mix, *, batch: bool) -> Range | None:
+    known = price_for_judge(judge, batch=batch)
     if known is None:
         return None
 

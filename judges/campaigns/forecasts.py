@@ -9,10 +9,10 @@ from corpus.models import Collection, Document, Pair, Query
 from judges import prompts
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
-from judges.campaigns.estimates import CampaignOptions, Estimate, ballots_of, estimate
+from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
 from judges.costs.token_mixes import mixes_of
 from judges.domain.debate import FOR
-from judges.engine.plan import roomy
+from judges.engine.plan import raise_output_limit
 from judges.evidence import campaigns as evidence
 from judges.models import Campaign
 from judges.prompts import writing
@@ -22,7 +22,7 @@ SAMPLE = 50
 DEBATED = (Campaign.Policy.DEBATE, Campaign.Policy.DEBATE_ENSEMBLE)
 
 
-def forecast(
+def forecast_judging(
     collection: Collection,
     wanted: Configuration,
     *,
@@ -36,12 +36,12 @@ def forecast(
     `pairs`: only these. `inputs`: what some of the pairs show to judges; else a spread of the candidates is read.
     """
     left = lifecycle.pairs_to_judge(collection, wanted, limit=limit, again=again, pairs=pairs)
-    return expected(wanted, left, spread(collection) if inputs is None else inputs) if left else None
+    return estimate_pairs(wanted, left, sample_inputs(collection) if inputs is None else inputs) if left else None
 
 
-def expected(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) -> Estimate:
+def estimate_pairs(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) -> Estimate:
     """The estimate of judging so many pairs, some of which show `inputs` to judges."""
-    options = CampaignOptions(
+    options = CampaignSize(
         pairs=pairs,
         policy=wanted.policy,
         debaters=wanted.debaters if wanted.protocol.debate_for_people or wanted.policy in DEBATED else (),
@@ -56,35 +56,35 @@ def expected(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) -> Est
         mixes=mixes_of(wanted.judges),
         ballots=ballots_of([*wanted.voters, *wanted.filters], inputs),
     )
-    return estimate(options, rendered(inputs))
+    return estimate_campaign(options, render_samples(inputs))
 
 
 def forecast_writing(collection: Collection, wanted: Configuration, *, limit: int | None = None) -> Estimate | None:
     """The estimate of contribution and evidence of the relevant pairs that have none; None when all have."""
-    missing = evidence.coverage(collection).missing
+    missing = evidence.target_coverage(collection).missing
     left = missing if limit is None else min(missing, limit)
     if not left:
         return None
-    voters = [roomy(judge) for judge in wanted.voters]
-    options = CampaignOptions(pairs=left, policy="evidence", voters=voters, mixes=mixes_of(voters))
-    return estimate(options, writing_sample(collection))
+    voters = [raise_output_limit(judge) for judge in wanted.voters]
+    options = CampaignSize(pairs=left, policy="evidence", voters=voters, mixes=mixes_of(voters))
+    return estimate_campaign(options, writing_sample(collection))
 
 
 def writing_sample(collection: Collection) -> list[Prompt]:
     """Rendered prompts of writing and measuring, with texts of usual length as what was written."""
     target = EvidenceTarget("c" * 300, "e" * 700)
     found = [writing.entity_prompt(target.evidence)]
-    for inputs in spread(collection):
+    for inputs in sample_inputs(collection):
         found += [writing.write_prompt(inputs), writing.measure_prompt(inputs, target)]
     return found
 
 
-def rendered(inputs: Sequence[Inputs]) -> list[Prompt]:
+def render_samples(inputs: Sequence[Inputs]) -> list[Prompt]:
     """Prompts of a first turn and of a vote on each."""
     return [prompt for one in inputs for prompt in (prompts.turn_prompt(one, FOR, 1), prompts.vote_prompt(one))]
 
 
-def spread(collection: Collection) -> list[Inputs]:
+def sample_inputs(collection: Collection) -> list[Inputs]:
     """What a spread of the collection's pairs shows to judges."""
     candidates = Pair.objects.filter(collection=collection, is_candidate=True)
     pairs = candidates.select_related("query", "document").order_by("pk")
@@ -95,10 +95,10 @@ def spread(collection: Collection) -> list[Inputs]:
     step = max(1, (ends["last"] - ends["first"]) // SAMPLE)
     spread = {pairs.filter(pk__gte=key).first() for key in range(ends["first"], ends["last"] + 1, step)}
     chosen = sorted(filter(None, spread), key=lambda pair: pair.pk)[:SAMPLE]
-    return [shown(collection, pair.query, pair.document) for pair in chosen]
+    return [pair_inputs(collection, pair.query, pair.document) for pair in chosen]
 
 
-def shown(collection: Collection, query: Query, document: Document) -> Inputs:
+def pair_inputs(collection: Collection, query: Query, document: Document) -> Inputs:
     """What a judge is shown of a pair."""
     definition = collection.relevance.of(query)
     return Inputs(query.text, tuple(query.answers), document.title, document.text, definition)

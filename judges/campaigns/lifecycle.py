@@ -22,7 +22,7 @@ from corpus.models import Collection, Pair
 from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.escalations import failed_to_people as escalate_failed
-from judges.costs.prices import price
+from judges.costs.prices import price_for_judge
 from judges.engine import leases, notifications
 from judges.models import Campaign, Tally, Work
 
@@ -96,16 +96,16 @@ class Started:
 
 def same_configuration(collection: Collection, wanted: Configuration) -> list[Campaign]:
     """Campaigns of the collection with this configuration and its present definition of relevance, newest first."""
-    found = Campaign.objects.filter(collection=collection, **_defined(collection), **wanted.values)
+    found = Campaign.objects.filter(collection=collection, **_relevance_fields(collection), **wanted.values)
     return list(found.order_by("-pk"))
 
 
-def _defined(collection: Collection) -> dict[str, Any]:
+def _relevance_fields(collection: Collection) -> dict[str, Any]:
     """A campaign's definition of relevance: the collection's, as it is now."""
     return {name: getattr(collection, name) for name in DEFINED}
 
 
-def alike(campaign: Campaign) -> list[Campaign]:
+def matching_campaigns(campaign: Campaign) -> list[Campaign]:
     """The campaign and those of its collection with the same configuration, newest first."""
     fields = ("panel", "policy", "rounds", "debaters", "voters", "majority", "early_stop", "protocol", *DEFINED)
     values = {name: getattr(campaign, name) for name in fields}
@@ -156,7 +156,7 @@ def start_or_join(
         raise ValueError("pairs have a scope that names them, and every candidate has none")
     check_budget(collection, wanted, budget, max_calls, limit)
     with transaction.atomic():
-        _lock(collection)
+        _lock_collection(collection)
         known = same_configuration(collection, wanted)
         campaign = _newest_to_join([one for one in known if one.scope == scope]) if not again else None
         if campaign is not None and campaign.state == State.PAUSED:
@@ -170,17 +170,17 @@ def start_or_join(
             )
         joined = campaign is not None
         if campaign is None:
-            campaign = _create(collection, wanted, scope)
-        _set(campaign, budget=budget, max_calls=max_calls, failed_to_people=failed_to_people)
-        retried = _retry(campaign) if retry else 0
+            campaign = _create_campaign(collection, wanted, scope)
+        _set_limits(campaign, budget=budget, max_calls=max_calls, failed_to_people=failed_to_people)
+        retried = _requeue_failed(campaign) if retry else 0
         if failed_to_people and joined:
             escalate_failed(campaign)
         earlier = [] if again else [one.pk for one in known]
-        added = _enqueue(campaign, earlier, limit, again=again, pairs=pairs)
+        added = _enqueue_pairs(campaign, earlier, limit, again=again, pairs=pairs)
         if not joined and not added:
             transaction.set_rollback(True)
             return Started(None)
-        _run(campaign)
+        _start_running(campaign)
     return Started(campaign, added, retried, joined)
 
 
@@ -198,7 +198,7 @@ def check_budget(
     for name, value in (("--budget", budget), ("--max-calls", max_calls), ("--limit", limit)):
         if value is not None and not value > 0:
             raise BadInput(_("%(name)s %(value)s: give a number above 0") % {"name": name, "value": value})
-    unknown = ", ".join(dict.fromkeys(judge.name for judge in wanted.judges if price(judge) is None))
+    unknown = ", ".join(dict.fromkeys(judge.name for judge in wanted.judges if price_for_judge(judge) is None))
     if unknown and budget is not None:
         raise BadInput(
             _(
@@ -218,13 +218,13 @@ def check_budget(
         )
 
 
-def _create(collection: Collection, wanted: Configuration, scope: str) -> Campaign:
+def _create_campaign(collection: Collection, wanted: Configuration, scope: str) -> Campaign:
     return Campaign.objects.create(
-        collection=collection, scope=scope, seed=collection.seed, **_defined(collection), **wanted.values
+        collection=collection, scope=scope, seed=collection.seed, **_relevance_fields(collection), **wanted.values
     )
 
 
-def _set(campaign: Campaign, *, budget: float | None, max_calls: int | None, failed_to_people: bool) -> None:
+def _set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None, failed_to_people: bool) -> None:
     """The new limits replace the old ones; what was spent so far stands in the tallies."""
     sums = dict(
         Tally.objects.filter(campaign=campaign, key__in=("cost", "cost_assumed", "calls"))
@@ -240,7 +240,7 @@ def _set(campaign: Campaign, *, budget: float | None, max_calls: int | None, fai
     campaign.save(update_fields=fields)
 
 
-def _enqueue(
+def _enqueue_pairs(
     campaign: Campaign, earlier: list[int], limit: int | None, *, again: bool, pairs: Sequence[int] | None
 ) -> int:
     """Add pairs without an outcome, up to `limit` in the campaign; how many."""
@@ -257,11 +257,11 @@ def _enqueue(
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         (added,) = cursor.fetchone()
-    table_statistics.grown(added, Work)
+    table_statistics.renew_statistics(added, Work)
     return int(added)
 
 
-def _run(campaign: Campaign) -> None:
+def _start_running(campaign: Campaign) -> None:
     """Set it running and wake workers, where there is something to do."""
     if not Work.objects.filter(campaign=campaign, state__in=[Work.State.PENDING, Work.State.RUNNING]).exists():
         campaign.refresh_from_db()
@@ -269,19 +269,19 @@ def _run(campaign: Campaign) -> None:
     fresh = {"state": State.RUNNING, "stopped_by": "", "paused_because": "", "finished_at": None}
     Campaign.objects.filter(pk=campaign.pk).update(**fresh, starts=F("starts") + 1)
     campaign.refresh_from_db()
-    _wake(campaign)
+    _notify_workers(campaign)
 
 
-def _wake(campaign: Campaign) -> None:
-    transaction.on_commit(partial(notifications.send, campaign.pk))
+def _notify_workers(campaign: Campaign) -> None:
+    transaction.on_commit(partial(notifications.notify_workers, campaign.pk))
 
 
-def _lock(collection: Collection) -> None:
+def _lock_collection(collection: Collection) -> None:
     with connection.cursor() as cursor:
         cursor.execute(leases.LOCK, {"collection": collection.pk})
 
 
-def newest(*, collection: Collection) -> Campaign:
+def newest_campaign(*, collection: Collection) -> Campaign:
     """The collection's newest campaign that judges. Raises BadInput when there is none."""
     campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if campaign is None:
@@ -294,20 +294,20 @@ def newest(*, collection: Collection) -> Campaign:
 
 def pause(*, campaign: Campaign) -> Campaign:
     """Send nothing more until it is resumed; calls that are out are taken in."""
-    return _change(campaign, State.PAUSED, (State.RUNNING, State.BUDGET))
+    return _change_state(campaign, State.PAUSED, (State.RUNNING, State.BUDGET))
 
 
 def resume(*, campaign: Campaign) -> Campaign:
     """Go on with a paused campaign, or one that the budget stopped (its limits hold still)."""
     with transaction.atomic():
-        resumed = _change(campaign, State.RUNNING, (State.PAUSED, State.BUDGET))
-        _wake(resumed)
+        resumed = _change_state(campaign, State.RUNNING, (State.PAUSED, State.BUDGET))
+        _notify_workers(resumed)
     return resumed
 
 
 def cancel(*, campaign: Campaign) -> Campaign:
     """End it for good; what was judged stays."""
-    return _change(campaign, State.CANCELLED, (State.RUNNING, State.PAUSED, State.BUDGET))
+    return _change_state(campaign, State.CANCELLED, (State.RUNNING, State.PAUSED, State.BUDGET))
 
 
 def send_again(*, campaign: Campaign) -> int:
@@ -316,26 +316,26 @@ def send_again(*, campaign: Campaign) -> int:
     with transaction.atomic():
         count = lost.update(sent_at=None, problem="")
         if count:
-            _wake(campaign)
+            _notify_workers(campaign)
     return count
 
 
 def retry_failed(*, campaign: Campaign) -> int:
     """Judge the failed pairs again, with attempts counted anew; how many. A paused campaign stays paused."""
     with transaction.atomic():
-        _lock(campaign.collection)
+        _lock_collection(campaign.collection)
         campaign = Campaign.objects.select_for_update().get(pk=campaign.pk)
         if campaign.state == State.CANCELLED:
             raise BadInput(_("campaign %(campaign)s is cancelled") % {"campaign": campaign.pk})
-        retried = _retry(campaign)
+        retried = _requeue_failed(campaign)
         if retried and campaign.state == State.FINISHED:
-            _run(campaign)
+            _start_running(campaign)
         elif retried and campaign.state == State.RUNNING:
-            _wake(campaign)
+            _notify_workers(campaign)
     return retried
 
 
-def _retry(campaign: Campaign) -> int:
+def _requeue_failed(campaign: Campaign) -> int:
     failed = Work.objects.filter(campaign=campaign, state=Work.State.FAILED)
     retried = failed.update(
         state=Work.State.PENDING,
@@ -351,9 +351,9 @@ def _retry(campaign: Campaign) -> int:
     return retried
 
 
-def _change(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campaign:
+def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campaign:
     with transaction.atomic():
-        _lock(campaign.collection)
+        _lock_collection(campaign.collection)
         finished = Now() if state == State.CANCELLED else None
         found = Campaign.objects.filter(Q(pk=campaign.pk), state__in=from_states)
         starts = F("starts") + int(state == State.RUNNING)
@@ -365,7 +365,7 @@ def _change(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campa
             % {"campaign": campaign.pk, "state": campaign.state, "past": _PAST[state]}
         )
     if campaign.protocol.get("batch") and state != State.RUNNING:
-        _wake(campaign)  # what its batches bring is taken in, and what waits is put back
+        _notify_workers(campaign)  # what its batches bring is taken in, and what waits is put back
     return campaign
 
 

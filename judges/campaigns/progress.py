@@ -10,12 +10,12 @@ WIDTH = 28
 Status = dict[str, Any]
 
 
-def ended(status: Status) -> int:
+def count_ended(status: Status) -> int:
     """Pairs with an outcome."""
     return int(status["labelled"] + status["escalated"] + status["failed"])
 
 
-def paid(status: Status) -> str:
+def describe_cost(status: Status) -> str:
     """What the calls cost, and how many of them are not in it."""
     return of_status(status).text
 
@@ -25,36 +25,36 @@ class CampaignProgress:
 
     def __init__(self, status: Status) -> None:
         self.began = time.monotonic()
-        self.first = ended(status)
+        self.first = count_ended(status)
 
     def line(self, status: Status) -> str:
         """One line: bar, pairs done, rate, cost, forecast."""
-        done, pairs = ended(status), max(1, status["pairs"])
+        done, pairs = count_ended(status), max(1, status["pairs"])
         seconds = time.monotonic() - self.began
         rate = (done - self.first) / seconds if seconds > 0 else 0.0
         filled = WIDTH * done // pairs
-        left = duration((status["pairs"] - done) / rate) if rate else "?"
-        lacks = ", a batch is lost: see `status`" if lost(status) else ""
+        left = format_duration((status["pairs"] - done) / rate) if rate else "?"
+        lacks = ", a batch is lost: see `status`" if unconfirmed_batches(status) else ""
         return (
             f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done:,}/{status['pairs']:,} pairs, {rate:,.1f}/s, "
-            f"{status['calls']:,} calls, {paid(status)}, {left} left{lacks}"
+            f"{status['calls']:,} calls, {describe_cost(status)}, {left} left{lacks}"
             + (f"; waits: {status['paused_because']}" if status["paused_because"] else "")
         )
 
 
-def lost(status: Status) -> list[dict[str, Any]]:
+def unconfirmed_batches(status: Status) -> list[dict[str, Any]]:
     """Batches of which nobody knows whether the provider began them."""
     return [batch for batch in status.get("batches", []) if batch["state"] == "lost"]
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """1:02:03 or 2:03."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def summary(status: Status) -> Iterator[str]:
+def summary_lines(status: Status) -> Iterator[str]:
     """What was labelled, what went to people and why, what failed, and what it cost."""
     if status["campaign"] is None:
         yield f"{status['collection']}: no campaign yet"
@@ -62,7 +62,7 @@ def summary(status: Status) -> Iterator[str]:
     waits = f", {status['open']:,} of them wait for people" if status["open"] else ""
     yield (
         f"campaign {status['campaign']} ({status['policy']}) on {status['collection']}: {status['state']}; "
-        f"judges are done with {ended(status):,} of {status['pairs']:,} pairs{waits}"
+        f"judges are done with {count_ended(status):,} of {status['pairs']:,} pairs{waits}"
     )
     labels = status["labels"]
     yield (
@@ -77,13 +77,13 @@ def summary(status: Status) -> Iterator[str]:
         yield f"  {'paused' if status['state'] == 'paused' else 'waits'}: {status['paused_because']}"
     yield (
         f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
-        f"cache, cost {paid(status)}"
+        f"cache, cost {describe_cost(status)}"
     )
     for batch in status.get("batches", []):
         yield f"  batch      {batch['calls']:>8,}   {batch['model']}, {batch['state']}: {batch['name']}"
         if batch["problem"]:
             yield f"             {batch['problem']}"
-    if lost(status):
+    if unconfirmed_batches(status):
         yield (
             "             look for a lost batch in the provider's own console; if it is not there, "
             f"`campaign {status['collection']} send-again` sends it again (both are paid for if it is there)"

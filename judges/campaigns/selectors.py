@@ -126,21 +126,21 @@ class AttemptView:
         return getattr(self.attempt, name)
 
 
-def status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
+def campaign_status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
     """The document of the contract; the newest campaign unless one is given, zeros where there is none."""
     if campaign is None:
         campaign = campaigns_of(collection).first()
     if campaign is None:
-        return _document(collection.name, None, None, None, "", "", 0, {})
+        return _status_document(collection.name, None, None, None, "", "", 0, {})
     with connection.cursor() as cursor:
         cursor.execute(STATUS, [campaign.pk])
         number, policy, state, stopped_by, because, running, sums = cursor.fetchone()
     found = json.loads(sums) if isinstance(sums, str) else sums
-    document = _document(collection.name, number, policy, state, stopped_by, because, running, found)
-    return document | ({"batches": _batches(campaign)} if campaign.protocol.get("batch") else {})
+    document = _status_document(collection.name, number, policy, state, stopped_by, because, running, found)
+    return document | ({"batches": _open_batches(campaign)} if campaign.protocol.get("batch") else {})
 
 
-def _batches(campaign: Campaign) -> list[dict[str, Any]]:
+def _open_batches(campaign: Campaign) -> list[dict[str, Any]]:
     """Batches that have not ended. `lost`: nobody knows whether the provider began it."""
     rows = Batch.objects.filter(campaign=campaign, ended_at=None).order_by("pk")
     return [
@@ -148,14 +148,14 @@ def _batches(campaign: Campaign) -> list[dict[str, Any]]:
             "name": row.name,
             "model": row.model,
             "calls": row.calls,
-            "state": "lost" if row.is_lost else "out" if row.provider_id else "waiting",
+            "state": "lost" if row.is_unconfirmed else "out" if row.provider_id else "waiting",
             "problem": row.problem or None,
         }
         for row in rows
     ]
 
 
-def _document(
+def _status_document(
     name: str,
     campaign: int | None,
     policy: str | None,
@@ -165,8 +165,8 @@ def _document(
     running: int,
     sums: dict[str, float],
 ) -> dict[str, Any]:
-    escalations = _group(sums, "escalated:")
-    labels = _group(sums, "labelled:")
+    escalations = _sums_by_prefix(sums, "escalated:")
+    labels = _sums_by_prefix(sums, "labelled:")
     pairs, failed = int(sums.get("pairs", 0)), int(sums.get("failed", 0))
     audits = escalations.get("audit", 0)
     written = int(sums.get("written", 0))
@@ -189,7 +189,7 @@ def _document(
         "audits": audits,
         "escalations": escalations,
         "labels": labels,
-        "agreed_in_round": _group(sums, "agreed:"),
+        "agreed_in_round": _sums_by_prefix(sums, "agreed:"),
         "calls": calls,
         "calls_failed": int(sums.get("calls_failed", 0)),
         "calls_cached": int(sums.get("calls_cached", 0)),
@@ -205,7 +205,7 @@ def _document(
     } | ({"written": written} if policy == Campaign.Policy.EVIDENCE else {})
 
 
-def filtered(campaign: Campaign) -> int:
+def count_filtered(campaign: Campaign) -> int:
     """Pairs that the campaign's filter dropped: labelled not relevant, without a debate or a vote of the panel."""
     if not campaign.protocol.get("filter"):
         return 0
@@ -213,7 +213,7 @@ def filtered(campaign: Campaign) -> int:
     return int(dropped.aggregate(total=Sum("value"))["total"] or 0)
 
 
-def _group(sums: dict[str, float], prefix: str) -> dict[str, int]:
+def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:
     found = {key.removeprefix(prefix): int(value) for key, value in sums.items() if key.startswith(prefix)}
     return {key: found[key] for key in sorted(found) if found[key]}
 
@@ -231,15 +231,15 @@ def failed_of(campaign: Campaign) -> QuerySet[Work]:
 
 def latency_of(pair: Pair, campaign: Campaign) -> Latency | None:
     """What the campaign's calls on the pair took, failed ones too; None where nothing was sent."""
-    return _latency(LATENCY_OF, {"campaign": campaign.pk, "pair": pair.pk})
+    return _read_latency(LATENCY_OF, {"campaign": campaign.pk, "pair": pair.pk})
 
 
 def latency_medians(campaign: Campaign) -> Latency | None:
     """Medians over the campaign's pairs, of a spread of some hundred where there are more; None before any call."""
-    return _latency(LATENCY_MEDIANS, {"campaign": campaign.pk, "most": LATENCY_SAMPLE})
+    return _read_latency(LATENCY_MEDIANS, {"campaign": campaign.pk, "most": LATENCY_SAMPLE})
 
 
-def _latency(query: str, values: dict[str, int]) -> Latency | None:
+def _read_latency(query: str, values: dict[str, int]) -> Latency | None:
     with connection.cursor() as cursor:
         cursor.execute(query, values)
         row = cursor.fetchone()
@@ -255,12 +255,14 @@ def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[DebateRound]
     turns = turns.filter(campaign=campaign)
     found = {(turn.round, turn.sample, turn.role): turn for turn in turns.select_related("judge")}
     return [
-        DebateRound(n, _speech(found.get((n, couple, "for"))), _speech(found.get((n, couple, "against"))), couple)
+        DebateRound(
+            n, _turn_speech(found.get((n, couple, "for"))), _turn_speech(found.get((n, couple, "against"))), couple
+        )
         for n, couple in sorted({(n, couple) for n, couple, _ in found})
     ]
 
 
-def _speech(turn: Attempt | None) -> Speech | None:
+def _turn_speech(turn: Attempt | None) -> Speech | None:
     if turn is None or turn.verdict is None:
         return None
     quotes = [Quote(quote["text"], quote["start"], quote["end"]) for quote in turn.quotes]
@@ -281,10 +283,10 @@ def attempts_of(pair: Pair) -> list[AttemptView]:
     campaigns = {attempt.campaign_id for attempt in attempts}
     wanted = AttemptBody.objects.filter(campaign_id__in=campaigns, attempt_id__in=[one.pk for one in attempts])
     bodies = {body.attempt_id: body for body in wanted}
-    return [_view(attempt, bodies.get(attempt.pk)) for attempt in attempts]
+    return [_attempt_view(attempt, bodies.get(attempt.pk)) for attempt in attempts]
 
 
-def _view(attempt: Attempt, body: AttemptBody | None) -> AttemptView:
+def _attempt_view(attempt: Attempt, body: AttemptBody | None) -> AttemptView:
     if body is None:
         return AttemptView(attempt, [], "")
     messages = json.loads(zlib.decompress(body.messages))

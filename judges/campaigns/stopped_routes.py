@@ -76,7 +76,7 @@ class AnsweredAudits:
         return on_the_whole and surely_over(self.right, self.settled)
 
 
-def answered(campaign: int, relevant: int) -> dict[str, AnsweredAudits]:
+def answered_audits(campaign: int, relevant: int) -> dict[str, AnsweredAudits]:
     """What people found of a campaign's drawn pairs, by route. `relevant`: the lowest grade that is. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(ANSWERED, {"campaign": campaign, "relevant": relevant})
@@ -86,28 +86,28 @@ def answered(campaign: int, relevant: int) -> dict[str, AnsweredAudits]:
     return {stratum: AnsweredAudits.together(found) for stratum, found in parts.items()}
 
 
-def stopped(found: Mapping[str, AnsweredAudits], counts: Mapping[str, float]) -> frozenset[str]:
+def tripped_routes(found: Mapping[str, AnsweredAudits], counts: Mapping[str, float]) -> frozenset[str]:
     """Keys of the routes that stopped, or would at the next look, and that no admin let go on. `counts`: counters."""
     known = {key.removeprefix(STOPPED) for key, n in counts.items() if key.startswith(STOPPED) and n > 0}
     over = {key for key, one in found.items() if one.over}
     return frozenset(key for key in known | over if counts.get(f"{RESUMED}{key}", 0) <= 0)
 
 
-def stop_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> frozenset[str]:
+def trip_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> frozenset[str]:
     """The same, and kept: a route that was stopped goes on when an admin says so, not when a later audit is right.
 
     Nothing is read for a campaign of which no audit is settled.
     """
     if counts.get("audited", 0) <= 0:
         return frozenset()
-    found = stopped(answered(campaign, relevant), counts)
+    found = tripped_routes(answered_audits(campaign, relevant), counts)
     for key in sorted(found):
         if counts.get(f"{STOPPED}{key}", 0) <= 0:
             counters.add(campaign, f"{STOPPED}{key}", 1)
     return found
 
 
-def let_go_on(campaign: int, route: str, *, on: bool = True) -> None:
+def reset_route(campaign: int, route: str, *, on: bool = True) -> None:
     """An admin lets a stopped route label again, or takes that back."""
     going = counters.read(campaign).get(f"{RESUMED}{route}", 0) > 0
     if going is not on:

@@ -8,14 +8,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 
-def money(usd: float | None) -> str:
+def format_cost(usd: float | None) -> str:
     """Dollars, or that nobody knows."""
     if usd is None:
         return _("unknown cost")
     return f"${usd:,.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.5f}"
 
 
-def dollars(price: float | None) -> str:
+def format_price(price: float | None) -> str:
     """A price of a million tokens, as exact as it was said; "" for one that was not."""
     return "" if price is None else f"${price:.6f}".rstrip("0").rstrip(".")
 
@@ -37,7 +37,7 @@ class Paid:
         """Without what is not in it."""
         if self.usd is None:
             return _("unknown")
-        return _("at least %(money)s") % {"money": money(self.usd)} if self.missing else money(self.usd)
+        return _("at least %(money)s") % {"money": format_cost(self.usd)} if self.missing else format_cost(self.usd)
 
     @property
     def text(self) -> str:
@@ -72,7 +72,7 @@ def of_calls(usd: float | None, calls: int, unknown: int, assumed: int = 0, assu
             "%(count)s calls of unknown cost, counted as %(most)s",
             assumed,
         )
-        missing.append(words % {"count": f"{assumed:,}", "most": money(assumed_usd)})
+        missing.append(words % {"count": f"{assumed:,}", "most": format_cost(assumed_usd)})
     return Paid(None if unknown >= calls else usd or 0.0, tuple(missing))
 
 
@@ -82,7 +82,7 @@ def of_status(status: Mapping[str, Any]) -> Paid:
     return of_calls(*found)
 
 
-def assumed_words(status: Mapping[str, Any]) -> str:
+def describe_assumed_cost(status: Mapping[str, Any]) -> str:
     """How much of what a campaign spent is assumed, for whoever wonders why it stopped; "" for nothing."""
     count, most = status["calls_assumed"], status["cost_assumed"]
     if not count:
@@ -92,10 +92,10 @@ def assumed_words(status: Mapping[str, Any]) -> str:
         " (%(most)s of what is counted is assumed, for %(count)s calls whose cost is unknown)",
         count,
     )
-    return words % {"most": money(most), "count": f"{count:,}"}
+    return words % {"most": format_cost(most), "count": f"{count:,}"}
 
 
-def total(parts: Iterable[Paid]) -> Paid:
+def sum_costs(parts: Iterable[Paid]) -> Paid:
     """All of them together."""
     found = NOTHING
     for part in parts:

@@ -147,7 +147,7 @@ class Budget:
         self.usd = 0.0
         self.calls = 0
 
-    def take(self, plan: Plan) -> None:
+    def apply_plan(self, plan: Plan) -> None:
         """Go on with what the campaign says now."""
         self.bounded, self.exhausted, self.cap = plan.bounded, False, ""
         self.unpriced = None in plan.prices.values()
@@ -178,7 +178,7 @@ class Budget:
         async with self.lock:
             if self.cap == PRICE:
                 raise BudgetExhausted
-            while (held := self._take(usd)) is None:
+            while (held := self._reserve_locally(usd)) is None:
                 if self.exhausted:
                     raise BudgetExhausted
                 if await self._fetch(usd * AHEAD, AHEAD) or await self._fetch(usd, 1):
@@ -204,7 +204,7 @@ class Budget:
             values = self.values | {"usd": usd, "calls": calls}
             await self.writer.ask(lambda connection: connection.execute(GIVE_BACK, values).rowcount)
 
-    def _take(self, usd: float) -> float | None:
+    def _reserve_locally(self, usd: float) -> float | None:
         if self.calls < 1 or self.usd < usd - 1e-15:
             return None
         self.calls -= 1
@@ -234,6 +234,6 @@ class Budget:
         return bool(row and row[0])
 
 
-def renew(connection: Connection[Any], holder: str, lease: float) -> None:
+def renew_reservations(connection: Connection[Any], holder: str, lease: float) -> None:
     """This process lives: its reservations hold."""
     connection.execute(RENEW, {"holder": holder, "lease": lease})

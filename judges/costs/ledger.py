@@ -67,7 +67,7 @@ PLACES = {
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class LedgerRow:
     """One judge's calls of one role, round and outcome. Tokens in include cached ones, tokens out reasoning."""
 
     judge: str
@@ -164,22 +164,22 @@ class Day:
     paid: Paid
 
 
-def entries(campaign: Campaign) -> list[LedgerEntry]:
+def ledger_rows(campaign: Campaign) -> list[LedgerRow]:
     """The ledger, in the order in which a pair is judged. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(ENTRIES, [campaign.pk])
-        return sorted((LedgerEntry(*row) for row in cursor.fetchall()), key=lambda entry: entry.place)
+        return sorted((LedgerRow(*row) for row in cursor.fetchall()), key=lambda entry: entry.place)
 
 
-def by(found: Iterable[LedgerEntry], name: Callable[[LedgerEntry], str]) -> list[Sum]:
+def sum_by(found: Iterable[LedgerRow], name: Callable[[LedgerRow], str]) -> list[Sum]:
     """Sums by a name, in the order of the names' first entries."""
-    groups: dict[str, list[LedgerEntry]] = {}
+    groups: dict[str, list[LedgerRow]] = {}
     for entry in found:
         groups.setdefault(name(entry), []).append(entry)
-    return [added(key, group) for key, group in groups.items()]
+    return [sum_rows(key, group) for key, group in groups.items()]
 
 
-def added(name: str, group: Sequence[LedgerEntry]) -> Sum:
+def sum_rows(name: str, group: Sequence[LedgerRow]) -> Sum:
     """The entries as one line."""
     return Sum(
         name=name,
@@ -198,14 +198,14 @@ def added(name: str, group: Sequence[LedgerEntry]) -> Sum:
     )
 
 
-def days(campaign: Campaign) -> list[Day]:
+def daily_costs(campaign: Campaign) -> list[Day]:
     """What each UTC day cost. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(DAYS, [campaign.pk])
         return [Day(day, calls, of_calls(cost, calls, *rest)) for day, calls, cost, *rest in cursor.fetchall()]
 
 
-def pairs(campaign: Campaign) -> list[Ended]:
+def costs_by_outcome(campaign: Campaign) -> list[Ended]:
     """What became of the campaign's pairs, and what each kind cost. Reads every attempt."""
     groups: dict[str, list[tuple[float, ...]]] = {}
     with connection.cursor() as cursor:
@@ -213,9 +213,9 @@ def pairs(campaign: Campaign) -> list[Ended]:
         for state, reason, *numbers in cursor.fetchall():
             name = _(PLACES[state]) + (f": {reason}" if state == "escalated" else "")
             groups.setdefault(name, []).append(tuple(numbers))
-    return [_ended(name, rows) for name, rows in groups.items()]
+    return [_sum_outcome(name, rows) for name, rows in groups.items()]
 
 
-def _ended(name: str, rows: Sequence[tuple[float, ...]]) -> Ended:
+def _sum_outcome(name: str, rows: Sequence[tuple[float, ...]]) -> Ended:
     number, cost, calls, unpriced, assumed, most = (sum(column) for column in zip(*rows, strict=True))
     return Ended(name, int(number), int(calls), of_calls(cost, int(calls), int(unpriced), int(assumed), most))

@@ -47,23 +47,25 @@ def list_version() -> str:
     return f"genai-prices {version('genai-prices')}"
 
 
-def listed(provider: str, base_url: str, model: str, *, tier: str = "", batch: bool = False) -> Rates | None:
+def listed_rates(provider: str, base_url: str, model: str, *, tier: str = "", batch: bool = False) -> Rates | None:
     """The list's prices today; None where it has none. Where they vary with the hour or the prompt's length, the
     dearest, so that bounds hold. `batch`: of its batch endpoint, which knows no tiers; None where it has none apart.
     """
     name = LISTED_AS.get(provider, "")
     if not (name or base_url):
         return None
-    return _listed(name, base_url, model, "" if tier in USUAL_TIERS else tier, batch, datetime.now(tz=UTC).date())
+    return _highest_rates(
+        name, base_url, model, "" if tier in USUAL_TIERS else tier, batch, datetime.now(tz=UTC).date()
+    )
 
 
 @lru_cache(maxsize=1024)
-def _listed(name: str, base_url: str, model: str, tier: str, batch: bool, day: date) -> Rates | None:
+def _highest_rates(name: str, base_url: str, model: str, tier: str, batch: bool, day: date) -> Rates | None:
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
     hours = [midnight + timedelta(hours=hour, minutes=30) for hour in range(24)]
     context = {"processing": "batch"} if batch else {"service_tier": tier} if tier else {}
     try:
-        rates = [_rates(name, base_url, model, tokens, when, context) for tokens in SAMPLES for when in hours]
+        rates = [_look_up_rates(name, base_url, model, tokens, when, context) for tokens in SAMPLES for when in hours]
     except LookupError:
         return None
     found = Rates(*(max(column) for column in zip(*rates, strict=True)))
@@ -71,7 +73,7 @@ def _listed(name: str, base_url: str, model: str, tier: str, batch: bool, day: d
     return found if found.input and found.output else None
 
 
-def _rates(name: str, base_url: str, model: str, tokens: int, when: datetime, context: dict[str, str]) -> Rates:
+def _look_up_rates(name: str, base_url: str, model: str, tokens: int, when: datetime, context: dict[str, str]) -> Rates:
     """At the provider's own address by its name, else by the address.
 
     Raises LookupError for an unknown model or address, and where the list has no prices for the context.

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from corpus.importing.toml_files import Line, Table, otherwise, problem
-from judges.costs.price_keys import HIGHEST, PRICES, misfit
+from judges.costs.price_keys import HIGHEST, PRICES, incomplete_price
 from judges.presets import PRESETS
 
 PAID = [name for name in PRESETS if name != "offline"]
@@ -31,7 +31,7 @@ class PriceKeys(Table):
 
     @model_validator(mode="after")
     def _go_together(self) -> "PriceKeys":
-        if found := misfit(self.prices):
+        if found := incomplete_price(self.prices):
             key, words = found
             raise problem(words, key)
         return self
@@ -43,7 +43,7 @@ def _paid(provider: str) -> str:
     return provider
 
 
-class PriceEntry(PriceKeys):
+class ModelPrice(PriceKeys):
     """One [[price]]. A model that ends with * means every name that begins so."""
 
     provider: Annotated[Line, AfterValidator(_paid)]

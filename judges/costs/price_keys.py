@@ -16,7 +16,7 @@ PRICES = (
 HIGHEST = 1e6
 
 
-def misfit(given: Mapping[str, object]) -> tuple[str, str] | None:
+def incomplete_price(given: Mapping[str, object]) -> tuple[str, str] | None:
     """The key whose price lacks another one, and what is wrong; None where they hold together."""
     for first, second in (("input_price", "output_price"), ("batch_input_price", "batch_output_price")):
         if (first in given) != (second in given):

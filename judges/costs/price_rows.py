@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from judges.costs.price_keys import PRICES, misfit
+from judges.costs.price_keys import PRICES, incomplete_price
 from judges.models import JudgeVersion
 from judges.models.prices import PriceRow
 from judges.records import Judge
@@ -29,11 +29,11 @@ def newest_rows() -> list[PriceRow]:
 
 def row_for(judge: Judge, rows: Sequence[PriceRow]) -> PriceRow | None:
     """The row that holds for the judge's model; rows that took a price away count for nothing."""
-    fitting = [row for row in rows if row.input_price is not None and _fits(row, judge)]
-    return max(fitting, key=_exactness, default=None)
+    fitting = [row for row in rows if row.input_price is not None and _row_matches(row, judge)]
+    return max(fitting, key=_match_specificity, default=None)
 
 
-def priced(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Judge:
+def apply_price(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Judge:
     """The judge with the prices that hold: its own, as of its version, or a row's."""
     row = None if judge.provider == "offline" else row_for(judge, rows)
     own = judge.input_price is not None
@@ -45,7 +45,7 @@ def priced(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Judge:
 
 def history_of(judge: Judge) -> list[PriceRow]:
     """Every row that ever held for the judge's model, newest first."""
-    return [row for row in PriceRow.objects.filter(provider=judge.provider).order_by("-pk") if _fits(row, judge)]
+    return [row for row in PriceRow.objects.filter(provider=judge.provider).order_by("-pk") if _row_matches(row, judge)]
 
 
 @transaction.atomic
@@ -63,7 +63,7 @@ def enter_price(
     Where the page takes its own price away, what the judges file said before counts again. Raises BadInput for prices
     that do not hold together.
     """
-    if problem := misfit(prices):
+    if problem := incomplete_price(prices):
         raise BadInput(f"{problem[0]} {problem[1]}")
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
@@ -99,11 +99,11 @@ def judges_sharing(judge: Judge) -> list[str]:
     return list(same.exclude(name=judge.name).order_by("name").values_list("name", flat=True))
 
 
-def _fits(row: PriceRow, judge: Judge) -> bool:
+def _row_matches(row: PriceRow, judge: Judge) -> bool:
     if row.provider != judge.provider or row.base_url not in ("", judge.base_url):
         return False
     return judge.model.startswith(row.model[:-1]) if row.model.endswith("*") else row.model == judge.model
 
 
-def _exactness(row: PriceRow) -> tuple[bool, int, bool, int]:
+def _match_specificity(row: PriceRow) -> tuple[bool, int, bool, int]:
     return (not row.model.endswith("*"), len(row.model), bool(row.base_url), row.pk)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from judges.costs.listed_prices import MILLION, Rates, list_version, listed
+from judges.costs.listed_prices import MILLION, Rates, list_version, listed_rates
 from judges.presets import PRESETS, thinking
 from judges.records import Judge, ModelRequest, Usage
 
@@ -56,7 +56,7 @@ class Price:
         return Price(self.input * share, self.cached * share, self.output * share, written, reasoning)
 
 
-def cost(price: Price | None, usage: Usage) -> float | None:
+def call_cost(price: Price | None, usage: Usage) -> float | None:
     """USD of a call; None where nobody knows: no price, or an answer that does not say what it used."""
     if price is None or not (usage.is_known or price.is_free):
         return None
@@ -85,7 +85,7 @@ def is_batched(judge: Judge) -> bool:
     return judge.preset.batch and not judge.decides and not unheard & judge.parameters.keys()
 
 
-def price(judge: Judge, *, batch: bool = False) -> Price | None:
+def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
     """What the team says it costs, else what genai-prices says; None when neither knows.
 
     What the team says stands in the judge's row, in a `[[price]]` table or on the page (judges.costs.price_rows puts
@@ -96,24 +96,24 @@ def price(judge: Judge, *, batch: bool = False) -> Price | None:
         return FREE
     in_batch = batch and is_batched(judge)
     if judge.input_price is not None and judge.output_price is not None:
-        own = _own(judge, judge.input_price, judge.output_price)
+        own = _own_price(judge, judge.input_price, judge.output_price)
         return _own_batch(judge, own) if in_batch else own
     if in_batch:
-        usual = _price(listed(judge.provider, judge.base_url, judge.model))
-        return _price(listed(judge.provider, judge.base_url, judge.model, batch=True)) or (
+        usual = _price_from_rates(listed_rates(judge.provider, judge.base_url, judge.model))
+        return _price_from_rates(listed_rates(judge.provider, judge.base_url, judge.model, batch=True)) or (
             usual and usual.times(BATCH_SHARE)
         )
     tier = str(judge.parameters.get("service_tier", ""))
-    return _price(listed(judge.provider, judge.base_url, judge.model, tier=tier))
+    return _price_from_rates(listed_rates(judge.provider, judge.base_url, judge.model, tier=tier))
 
 
-def source_words(judge: Judge) -> str:
+def describe_price_source(judge: Judge) -> str:
     """Where the price that holds is from, for people."""
     if judge.provider == "offline":
         return _("offline: free")
     if judge.input_price is None:
-        return list_version() if price(judge) is not None else _("unknown")
-    known = price(judge)
+        return list_version() if price_for_judge(judge) is not None else _("unknown")
+    known = price_for_judge(judge)
     who = {
         "page": _("entered on the page of prices"),
         "table": _("price table of the judges file"),
@@ -121,7 +121,7 @@ def source_words(judge: Judge) -> str:
     return _("free, as you said: %(who)s") % {"who": who} if known is not None and known.is_free else who
 
 
-def thinks(judge: Judge) -> bool:
+def requests_reasoning(judge: Judge) -> bool:
     """Whether it is asked to reason before it answers, as far as its parameters say."""
     return thinking.thinks(judge.model, judge.parameters, judge.preset)
 
@@ -129,7 +129,7 @@ def thinks(judge: Judge) -> bool:
 def output_bound(judge: Judge) -> int:
     """Tokens of output that a call can take at most, reasoning included."""
     beside = THOUGHT_BESIDE.get(judge.preset.thinking)
-    if beside is None or not thinks(judge):
+    if beside is None or not requests_reasoning(judge):
         return judge.max_output_tokens
     budget = judge.parameters.get("thinking")
     return judge.max_output_tokens + (budget if isinstance(budget, int) and not isinstance(budget, bool) else beside)
@@ -138,15 +138,15 @@ def output_bound(judge: Judge) -> int:
 def upper_bound(request: ModelRequest) -> int:
     """Input tokens of the request at most: a token of a byte-pair encoding is at least one byte of UTF-8."""
     texts = (request.prompt.system, request.prompt.user, json.dumps(request.schema))
-    return sum(len(text.encode("utf-8", "replace")) for text in texts) + envelope(request.judge)
+    return sum(len(text.encode("utf-8", "replace")) for text in texts) + envelope_tokens(request.judge)
 
 
-def envelope(judge: Judge) -> int:
+def envelope_tokens(judge: Judge) -> int:
     """Tokens that a provider may add around what is sent."""
     return ENVELOPE + (TOOL_TOKENS if judge.schema_mode == "tool" else 0)
 
 
-def _own(judge: Judge, input: float, output: float) -> Price:
+def _own_price(judge: Judge, input: float, output: float) -> Price:
     cached = input if judge.cached_input_price is None else judge.cached_input_price
     return Price(input, cached, output, judge.written_input_price, judge.reasoning_price)
 
@@ -161,7 +161,7 @@ def _own_batch(judge: Judge, own: Price) -> Price:
     return Price(judge.batch_input_price, cached, judge.batch_output_price, into.written, out.reasoning)
 
 
-def _price(rates: Rates | None) -> Price | None:
+def _price_from_rates(rates: Rates | None) -> Price | None:
     """Kinds of tokens without a price of their own cost as other input or output."""
     if rates is None:
         return None

@@ -7,7 +7,7 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from corpus.models import Collection
-from judges.costs.accounting import money
+from judges.costs.accounting import format_cost
 from judges.models import Campaign
 
 ACCOUNT = """
@@ -20,7 +20,7 @@ WHERE k.id = %s
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class CollectionBudget:
     """USD. `budget` and `daily_budget` None: no cap. `spent` and `today` are of all campaigns, known prices only."""
 
     budget: float | None
@@ -57,37 +57,37 @@ class Caps:
         if self.left is not None:
             told.append(
                 _("%(left)s of the collection's budget of %(budget)s")
-                % {"left": money(self.left), "budget": money(self.budget)}
+                % {"left": format_cost(self.left), "budget": format_cost(self.budget)}
             )
         if self.left_today is not None:
             told.append(
                 _("%(left_today)s of %(daily_budget)s for today (UTC)")
-                % {"left_today": money(self.left_today), "daily_budget": money(self.daily_budget)}
+                % {"left_today": format_cost(self.left_today), "daily_budget": format_cost(self.daily_budget)}
             )
         return f"left: {' and '.join(told)}" if told else ""
 
 
-def caps_of(collection: Collection) -> Caps:
+def collection_budget(collection: Collection) -> CollectionBudget:
     """The collection's caps and account now. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(ACCOUNT, [collection.pk])
-        return Caps(*cursor.fetchone())
+        return CollectionBudget(*cursor.fetchone())
 
 
-def stopped_words(collection: Collection, cap: str) -> tuple[str, str]:
+def describe_budget_stop(collection: Collection, cap: str) -> tuple[str, str]:
     """Which cap stopped a campaign, and what lets it go on, as the command says it."""
-    found = caps_of(collection)
+    found = collection_budget(collection)
     again = _("then the same command goes on")
     if cap == Campaign.Cap.COLLECTION:
         spent = _("the collection's budget of %(budget)s (%(spent)s spent)") % {
-            "budget": money(found.budget),
-            "spent": money(found.spent),
+            "budget": format_cost(found.budget),
+            "spent": format_cost(found.spent),
         }
         return spent, _("raise `budget` with configure_collection, %(again)s") % {"again": again}
     if cap == Campaign.Cap.DAY:
         spent = _("the collection's budget of %(daily_budget)s a day (%(today)s spent on %(day)s)") % {
-            "daily_budget": money(found.daily_budget),
-            "today": money(found.today),
+            "daily_budget": format_cost(found.daily_budget),
+            "today": format_cost(found.today),
             "day": found.day,
         }
         return spent, _("raise `daily_budget` with configure_collection or wait until midnight UTC, %(again)s") % {

@@ -62,7 +62,7 @@ class Route:
         return f"{own}.{self.special}" if self.special else own
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """For people."""
         parts = [_(SPECIAL[self.special])] if self.special else []
         parts += [_("agreed in round %(round)s") % {"round": self.round}] if self.round else []
@@ -89,7 +89,7 @@ def route_of(key: str) -> Route:
     return Route(int(round[1:]), int(margin[1:]), int(label == "y"), *special)
 
 
-def target(audit: float, labelled: int, others: int = 0) -> int:
+def audit_sample_size(audit: float, labelled: int, others: int = 0) -> int:
     """How many of a campaign's labelled pairs are audited: the share, and at least 30 of the whole collection.
 
     `others`: labelled pairs of the collection that are not this campaign's; they take their part of the 30.
@@ -100,7 +100,7 @@ def target(audit: float, labelled: int, others: int = 0) -> int:
     return min(labelled, ceil(max(audit * labelled, least) - 1e-9))
 
 
-def allocate(sizes: Mapping[str, int], wanted: int, drawn: Mapping[str, int] | None = None) -> dict[str, int]:
+def allocate_sample(sizes: Mapping[str, int], wanted: int, drawn: Mapping[str, int] | None = None) -> dict[str, int]:
     """How many pairs of each stratum are in a sample of `wanted`, by size and risk (Neyman's allocation).
 
     A stratum is a route's key, or that with "/" and the number of a part. None gets fewer than are `drawn` of it, or
@@ -122,7 +122,7 @@ def allocate(sizes: Mapping[str, int], wanted: int, drawn: Mapping[str, int] | N
     return found
 
 
-def chance(seed: int, pair: int) -> float:
+def uniform_draw(seed: int, pair: int) -> float:
     """The pair's number in [0, 1): it is drawn where this is below the probability."""
     digest = sha256(f"audit:{seed}:{pair}".encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2**48

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 from judges.domain.debate import Turns
 from judges.domain.stance_flips import Span, Stance, flips
-from judges.records import Quote, Seat, Side, Turn
+from judges.records import DebateAgent, Quote, Side, Turn
 
 
-def without_evidence(turns: Turns) -> frozenset[tuple[int, Seat]]:
+def without_evidence(turns: Turns) -> frozenset[tuple[int, DebateAgent]]:
     """Turns whose verdict differs from the same agent's verdict before, without evidence (judges.domain.stance_flips).
 
     A lost turn neither changes sides nor hides a change.
@@ -20,7 +20,7 @@ def without_evidence(turns: Turns) -> frozenset[tuple[int, Seat]]:
     return frozenset((round, seat) for seat in seats for round in flips(_opening(seat), _stances(turns, seat)))
 
 
-def rests_on_collapse(turns: Turns, round: int) -> bool:
+def relies_on_stance_flip(turns: Turns, round: int) -> bool:
     """Whether an agreement in this round rests on an agent that came to its side without evidence, then or before.
 
     Its last change of sides is what counts: an agent that came back with evidence stands on that.
@@ -29,7 +29,7 @@ def rests_on_collapse(turns: Turns, round: int) -> bool:
     return any(last in marked for last in _last_changes(turns, round))
 
 
-def _last_changes(turns: Turns, round: int) -> Iterable[tuple[int, Seat]]:
+def _last_changes(turns: Turns, round: int) -> Iterable[tuple[int, DebateAgent]]:
     for seat in {seat for _, seat in turns}:
         verdict, last = _opening(seat), None
         for at in range(1, round + 1):
@@ -40,11 +40,11 @@ def _last_changes(turns: Turns, round: int) -> Iterable[tuple[int, Seat]]:
             yield last
 
 
-def _opening(seat: Seat) -> int:
+def _opening(seat: DebateAgent) -> int:
     return int(seat.side is Side.FOR)
 
 
-def _stances(turns: Turns, seat: Seat) -> list[Stance]:
+def _stances(turns: Turns, seat: DebateAgent) -> list[Stance]:
     said = ((round, turn) for (round, other), turn in turns.items() if other == seat)
     return [Stance(round, turn.verdict, _spans(turn.quotes)) for round, turn in said if isinstance(turn, Turn)]
 

@@ -48,13 +48,13 @@ def kind_of(judge: AskedModel) -> Kind:
     return judge.provider, judge.base_url, judge.model, json.dumps(dict(judge.parameters), sort_keys=True)
 
 
-def samples(judges: Sequence[AskedModel]) -> tuple[int, ...]:
+def sample_indexes(judges: Sequence[AskedModel]) -> tuple[int, ...]:
     """For each: how many copies of it stand before it."""
     kinds = [kind_of(judge) for judge in judges]
     return tuple(kinds[:place].count(kind) for place, kind in enumerate(kinds))
 
 
-def groups(judges: Sequence[AskedModel]) -> tuple[tuple[int, ...], ...]:
+def copy_groups(judges: Sequence[AskedModel]) -> tuple[tuple[int, ...], ...]:
     """Places of two and more that are copies of each other."""
     found: dict[Kind, list[int]] = defaultdict(list)
     for place, judge in enumerate(judges):
@@ -62,7 +62,7 @@ def groups(judges: Sequence[AskedModel]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(places) for places in found.values() if len(places) > 1)
 
 
-def numbered(names: Sequence[str]) -> tuple[str, ...]:
+def number_names(names: Sequence[str]) -> tuple[str, ...]:
     """The names, with `#1`, `#2`, ... behind one that stands there more than once."""
     times = Counter(names)
     return tuple(

@@ -7,26 +7,26 @@ in any round, the first included; swapped sides are a disagreement like any othe
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from judges.domain.verdicts import Gone
-from judges.records import Seat, Side, Turn
+from judges.domain.verdicts import NoVerdict
+from judges.records import DebateAgent, Side, Turn
 
 MOST_AGENTS = 4
 ORDERS = {"relevant-first": (Side.FOR, Side.AGAINST), "irrelevant-first": (Side.AGAINST, Side.FOR)}
 """Opening stances of agents A and B, by the name of the order; C and D hold the same again."""
 
-Turns = Mapping[tuple[int, Seat], Turn | Gone]
+Turns = Mapping[tuple[int, DebateAgent], Turn | NoVerdict]
 """By round and seat."""
 
 
-def seats(agents: int = 2, order: str = "relevant-first") -> tuple[Seat, ...]:
+def debate_agents(agents: int = 2, order: str = "relevant-first") -> tuple[DebateAgent, ...]:
     """The agents' places, A first. Raises ValueError for other numbers than 2 to 4, KeyError for an unknown order."""
     if not 2 <= agents <= MOST_AGENTS:
         raise ValueError(f"A debate has 2 to {MOST_AGENTS} agents, not {agents}.")
     stances = ORDERS[order]
-    return tuple(Seat(stances[place % 2], place // 2) for place in range(agents))
+    return tuple(DebateAgent(stances[place % 2], place // 2) for place in range(agents))
 
 
-PAIR = seats()
+PAIR = debate_agents()
 """Two agents, relevant first."""
 FOR, AGAINST = PAIR
 
@@ -36,9 +36,9 @@ class TurnRequest:
     """Ask these agents, at the same time. Fewer than all are missing only when a stop came in between."""
 
     round: int
-    history: dict[Seat, Turn] | None
+    history: dict[DebateAgent, Turn] | None
     """Turns of the round before; None in round 1, where the stances take their place."""
-    seats: tuple[Seat, ...] = PAIR
+    seats: tuple[DebateAgent, ...] = PAIR
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Broken:
 Move = TurnRequest | Agreed | Disagreed | Broken
 
 
-def next_move(turns: Turns, rounds: int, agents: Sequence[Seat] = PAIR, *, play_on: bool = False) -> Move:
+def next_move(turns: Turns, rounds: int, agents: Sequence[DebateAgent] = PAIR, *, play_on: bool = False) -> Move:
     """What comes next in a debate of at most `rounds` rounds, from the turns counted so far.
 
     A lost turn ends the debate only once its round is complete, so that the other answers, which are paid for, are
@@ -74,7 +74,7 @@ def next_move(turns: Turns, rounds: int, agents: Sequence[Seat] = PAIR, *, play_
     if rounds < 1:
         raise ValueError("A debate has at least one round.")
     agreed: Agreed | None = None
-    history: dict[Seat, Turn] | None = None
+    history: dict[DebateAgent, Turn] | None = None
     for round in range(1, rounds + 1):
         said = {seat: turns[round, seat] for seat in agents if (round, seat) in turns}
         if missing := tuple(seat for seat in agents if seat not in said):

@@ -36,7 +36,7 @@ class Count:
             return 0
         return None
 
-    def settled(self, majority: int, left: int) -> bool:
+    def is_decided(self, majority: int, left: int) -> bool:
         """Whether `left` more votes could not change the label any more, or bring one about."""
         outcomes = {
             Count(self.yes + more, self.no + less, 0).label(majority)
@@ -46,7 +46,7 @@ class Count:
         return len(outcomes) == 1
 
 
-def count(votes: Iterable[int | None]) -> Count:
+def count_votes(votes: Iterable[int | None]) -> Count:
     """How often each verdict stands among the votes."""
     cast = list(votes)
     return Count(yes=cast.count(1), no=cast.count(0), missing=cast.count(None))
@@ -75,7 +75,7 @@ def next_votes(votes: Votes, panel_size: int, majority: int, early_stop: bool, s
     if first := [place for place in order[:together] if place not in votes]:
         return first
     rest = [place for place in order[together:] if place not in votes]
-    return rest[:1] if rest and not count(votes.values()).settled(majority, len(rest)) else []
+    return rest[:1] if rest and not count_votes(votes.values()).is_decided(majority, len(rest)) else []
 
 
 def drawn_order(panel_size: int, seed: int) -> tuple[int, ...]:
@@ -102,7 +102,7 @@ def expected_votes(panel_size: int, majority: int) -> float:
 
     def more(cast: Count) -> float:
         left = panel_size - cast.asked
-        if cast.asked >= asked_first(panel_size) and (not left or cast.settled(majority, left)):
+        if cast.asked >= asked_first(panel_size) and (not left or cast.is_decided(majority, left)):
             return 0.0
         yes, no = Count(cast.yes + 1, cast.no, 0), Count(cast.yes, cast.no + 1, 0)
         return 1.0 + ALIKE * more(yes) + (1 - ALIKE) * more(no)
@@ -110,7 +110,7 @@ def expected_votes(panel_size: int, majority: int) -> float:
     return more(Count(0, 0, 0))
 
 
-def nearest(scores: Sequence[int | None]) -> int | None:
+def nearest_to_mean(scores: Sequence[int | None]) -> int | None:
     """The place of the generation nearest to the mean of all that brought a score, the first of equals; None without.
 
     The mean only selects: chain and score of the kept one belong together (ERank 3.2).

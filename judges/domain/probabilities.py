@@ -22,10 +22,10 @@ def of_answer(
     what was thought.
     """
     said = str(score) if score is not None else "yes" if verdict else "no"
-    span = _span(text, start, "score" if score is not None else "response", said)
+    span = _value_span(text, start, "score" if score is not None else "response", said)
     if span is None or not tokens:
         return None
-    held = _tokens(text, tokens, *span)
+    held = _tokens_between(text, tokens, *span)
     if not held:
         return None
     found = {said: math.exp(sum(token.logprob for token in held))}
@@ -37,7 +37,7 @@ def of_answer(
     return {key: min(value, 1.0) for key, value in found.items()}
 
 
-def _span(text: str, start: int, key: str, said: str) -> tuple[int, int] | None:
+def _value_span(text: str, start: int, key: str, said: str) -> tuple[int, int] | None:
     """Where in the JSON object the value of `key` stands: its characters without quotation marks."""
     decoder = json.JSONDecoder()
     at = text.find("{", start) + 1
@@ -61,7 +61,7 @@ def _span(text: str, start: int, key: str, said: str) -> tuple[int, int] | None:
     return None
 
 
-def _tokens(text: str, tokens: Sequence[Token], start: int, end: int) -> list[Token]:
+def _tokens_between(text: str, tokens: Sequence[Token], start: int, end: int) -> list[Token]:
     """The tokens that hold any of the characters; [] where the tokens are not those of the text."""
     if "".join(token.text for token in tokens) != text:
         return []

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from judges.domain import debate
-from judges.records import Seat
+from judges.records import DebateAgent
 
 FILTERS = 3
 """Judges of a filter; a pair is dropped only when all of them say no (SPEC S3)."""
@@ -55,12 +55,12 @@ class Protocol:
         """Everybody it names."""
         return (*self.filter, *((self.adjudicator,) if self.adjudicator else ()))
 
-    def seats(self, agents: int) -> tuple[Seat, ...]:
+    def seats(self, agents: int) -> tuple[DebateAgent, ...]:
         """The places of the debate's agents."""
-        return debate.seats(agents, self.stance_order)
+        return debate.debate_agents(agents, self.stance_order)
 
 
-def family(name: str, model: str) -> str:
+def model_family(name: str, model: str) -> str:
     """The family of models that a model belongs to: as the judges file says, else the first word of its name.
 
     gpt-5-mini: gpt; models/gemini-3: gemini; Qwen/Qwen3-8B: qwen; llama3.3-70b: llama.

@@ -9,7 +9,7 @@ MARKS = "\"'`´“”„‟«»‹›‘’‚‛「」『』〝〞＂＇"
 _MARK = f"[{re.escape(MARKS)}]"
 
 
-def locate(text: str, document: str) -> Quote:
+def locate_quote(text: str, document: str) -> Quote:
     """The quote with its first place in `document` (characters, end exclusive), or without one.
 
     The exact text is looked for first, then the same characters with white space of any kind and length between
@@ -22,9 +22,9 @@ def locate(text: str, document: str) -> Quote:
     start = document.find(text)
     if start >= 0:
         return Quote(text, start, start + len(text))
-    found = re.search(r"\s+".join(map(_tolerant, words)), document)
+    found = re.search(r"\s+".join(map(_word_pattern, words)), document)
     return Quote(text, found.start(), found.end()) if found else Quote(text)
 
 
-def _tolerant(word: str) -> str:
+def _word_pattern(word: str) -> str:
     return "".join(_MARK if letter in MARKS else re.escape(letter) for letter in word)

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from judges.domain import debate, ensemble
-from judges.domain.verdicts import Gone
-from judges.records import Seat, Turn
+from judges.domain.verdicts import NoVerdict
+from judges.records import DebateAgent, Turn
 
-__all__ = ["EscalationReason", "Gone", "NotOver", "RoutingOutcome", "RoutingPolicy", "RoutingState", "decide"]
+__all__ = ["EscalationReason", "NoVerdict", "NotOver", "RoutingOutcome", "RoutingPolicy", "RoutingState", "decide"]
 
 
 class RoutingPolicy(StrEnum):
@@ -96,7 +96,7 @@ ORIGINS = {"filter": "filter", "adjudicator": "llm-adjudicator"}
 VOTES_OF_HUMAN = 3
 """People who judge each pair under `human`, where a collection does not ask for more (SPEC S3)."""
 
-Votes = Mapping[int, Turn | Gone]
+Votes = Mapping[int, Turn | NoVerdict]
 
 
 def decide(
@@ -107,9 +107,9 @@ def decide(
     votes: Votes,
     *,
     failed_to_people: bool = False,
-    agents: Sequence[Seat] = debate.PAIR,
-    adjudicated: Turn | Gone | None = None,
-    filtered: Sequence[Turn | Gone] = (),
+    agents: Sequence[DebateAgent] = debate.PAIR,
+    adjudicated: Turn | NoVerdict | None = None,
+    filtered: Sequence[Turn | NoVerdict] = (),
     collapsed: bool = False,
 ) -> RoutingOutcome:
     """The one outcome of complete evidence. `votes` by place on the panel; what the policy does not need is ignored.
@@ -120,7 +120,7 @@ def decide(
     A debate that is played for the people's sake under `ensemble` therefore changes nothing. Raises NotOver while the
     debate goes on or no vote was asked for, ValueError for an unknown policy.
     """
-    if dropped(filtered):
+    if is_filtered_out(filtered):
         return RoutingOutcome(RoutingState.LABELLED, 0, EscalationReason.NONE, None, 0.0, "filter")
     rule = RoutingPolicy(policy)
     if rule is RoutingPolicy.HUMAN:
@@ -130,18 +130,18 @@ def decide(
     move = debate.next_move(used_turns, rounds, agents) if rule.debates else None
     if collapsed and isinstance(move, debate.Agreed):
         move = debate.Disagreed()
-    lost_turns = _lost(used_turns.values())
-    lost_votes = _lost(used_votes.values())
+    lost_turns = _failure_outcomes(used_turns.values())
+    lost_votes = _failure_outcomes(used_votes.values())
     unfinished = isinstance(move, debate.TurnRequest) or (rule.votes and not used_votes)
     if unfinished and "error" not in lost_turns | lost_votes:
         raise NotOver("There are turns or votes left to ask for.")
-    tally = ensemble.count(None if isinstance(vote, Gone) else vote.verdict for vote in used_votes.values())
+    tally = ensemble.count_votes(None if isinstance(vote, NoVerdict) else vote.verdict for vote in used_votes.values())
     agreed = move.round if isinstance(move, debate.Agreed) else None
-    doubt = _uncertainty(rule, rounds, majority, move, tally)
+    doubt = _evidence_uncertainty(rule, rounds, majority, move, tally)
     settled = isinstance(move, debate.Disagreed) and isinstance(adjudicated, Turn)
     if isinstance(move, debate.Disagreed) and isinstance(adjudicated, Turn):
         move = debate.Agreed(rounds, adjudicated.verdict)
-    label, reason = _verdict(rule, move, tally, majority, lost_turns, lost_votes)
+    label, reason = _label_or_reason(rule, move, tally, majority, lost_turns, lost_votes)
     if label is not None:
         return RoutingOutcome(
             RoutingState.LABELLED, label, EscalationReason.NONE, agreed, doubt, "adjudicator" if settled else ""
@@ -152,17 +152,17 @@ def decide(
     return RoutingOutcome(RoutingState.ESCALATED, None, EscalationReason.ERROR if failed else reason, agreed, doubt)
 
 
-def stopped(outcome: RoutingOutcome) -> RoutingOutcome:
+def escalate_outcome(outcome: RoutingOutcome) -> RoutingOutcome:
     """A labelled outcome whose route was stopped: people get the pair, and nothing else of it changes."""
     return replace(outcome, state=RoutingState.ESCALATED, label=None, reason=EscalationReason.STOPPED, route="")
 
 
-def dropped(filtered: Sequence[Turn | Gone]) -> bool:
+def is_filtered_out(filtered: Sequence[Turn | NoVerdict]) -> bool:
     """Whether the filter drops the pair: a failed call keeps it (SPEC S3)."""
     return bool(filtered) and all(isinstance(vote, Turn) and vote.verdict == 0 for vote in filtered)
 
 
-def _verdict(
+def _label_or_reason(
     rule: RoutingPolicy,
     move: debate.Move | None,
     tally: ensemble.Count,
@@ -194,11 +194,11 @@ def _verdict(
     return chosen, EscalationReason.NONE
 
 
-def _lost(calls: Iterable[Turn | Gone]) -> frozenset[str]:
-    return frozenset(call.outcome for call in calls if isinstance(call, Gone))
+def _failure_outcomes(calls: Iterable[Turn | NoVerdict]) -> frozenset[str]:
+    return frozenset(call.outcome for call in calls if isinstance(call, NoVerdict))
 
 
-def _uncertainty(
+def _evidence_uncertainty(
     rule: RoutingPolicy, rounds: int, majority: int, move: debate.Move | None, tally: ensemble.Count
 ) -> float:
     """How far the evidence is from pointing one way, 0 to 1: the mean of the debate's doubt and the panel's.

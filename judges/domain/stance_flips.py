@@ -25,12 +25,12 @@ def flips(opening: int, stances: Iterable[Stance]) -> list[int]:
     """
     verdict, given, marked = opening, list[Span](), []
     for stance in sorted(stances):
-        if stance.verdict != verdict and all(_within(span, given) for span in stance.spans):
+        if stance.verdict != verdict and all(_is_within(span, given) for span in stance.spans):
             marked.append(stance.round)
         verdict = stance.verdict
         given += stance.spans
     return marked
 
 
-def _within(span: Span, given: Iterable[Span]) -> bool:
+def _is_within(span: Span, given: Iterable[Span]) -> bool:
     return any(start <= span[0] and span[1] <= end for start, end in given)

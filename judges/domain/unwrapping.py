@@ -13,7 +13,7 @@ _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL | re.IG
 _REASONING = re.compile(r"<think>(.*)</think>(.*)", re.DOTALL)
 
 
-def unwrapped(text: str, how: str) -> tuple[str, str]:
+def unwrap_answer(text: str, how: str) -> tuple[str, str]:
     """The answer without its wrapping, and the reasoning that stood before it. `how`: none, fence, think or both.
 
     `think` removes one block `<think>...</think>` at the beginning. Where either mark occurs a second time, even in a
@@ -22,7 +22,7 @@ def unwrapped(text: str, how: str) -> tuple[str, str]:
     `both` removes the block if there is one, then the fence if there is one.
     """
     left, reasoning = _without_reasoning(text) if how in ("think", "both") else (text, "")
-    return (_without_fence(left) if how in ("fence", "both") else left), reasoning
+    return (_without_code_block(left) if how in ("fence", "both") else left), reasoning
 
 
 def _without_reasoning(text: str) -> tuple[str, str]:
@@ -32,7 +32,7 @@ def _without_reasoning(text: str) -> tuple[str, str]:
     return found[2].strip(WHITESPACE), found[1].strip()
 
 
-def _without_fence(text: str) -> str:
+def _without_code_block(text: str) -> str:
     found = _FENCE.fullmatch(text.strip(WHITESPACE))
     held = found[1].strip(WHITESPACE) if found else ""
     return held if held.startswith("{") else text

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from judges.domain.quotes import locate
-from judges.domain.unwrapping import unwrapped
+from judges.domain.quotes import locate_quote
+from judges.domain.unwrapping import unwrap_answer
 from judges.records import Judge, Turn
 
 VERDICTS = {"yes": 1, "no": 0}
@@ -40,7 +40,7 @@ class OutOfRange(Unusable):
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class NoVerdict:
     """A turn or vote that brought no verdict, after its retries and its repair."""
 
     outcome: str
@@ -72,7 +72,7 @@ class ParsingRules:
 STRICT = ParsingRules()
 
 
-def parse(role: str, text: str, document: str, judge: Judge) -> Turn:
+def parse_answer(role: str, text: str, document: str, judge: Judge) -> Turn:
     """A turn of a debate, or a vote on the judge's own scale. Raises Unparsed, OutOfRange."""
     rules = ParsingRules.of(judge)
     if role in ("for", "against", "check"):
@@ -88,22 +88,24 @@ def parse_turn(text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
     sentences = fields["reference"]
     if not isinstance(sentences, list):
         raise Unparsed('"reference" is not a list of strings')
-    quoted = [string(sentence, "reference") for sentence in sentences]
-    reason = string(fields["reason"], "reason")
-    return Turn(_verdict(fields, rules), reason, tuple(locate(quote, document) for quote in quoted if quote.strip()))
+    quoted = [check_string(sentence, "reference") for sentence in sentences]
+    reason = check_string(fields["reason"], "reason")
+    return Turn(
+        _read_verdict(fields, rules), reason, tuple(locate_quote(quote, document) for quote in quoted if quote.strip())
+    )
 
 
 def parse_vote(text: str, rules: ParsingRules = STRICT) -> Turn:
     """A vote: response, and a reason if it has one. Raises Unparsed, OutOfRange."""
     fields = fields_of(text, rules, required={"response"}, optional={"reason"})
-    reason = string(fields.get("reason", ""), "reason")
-    return Turn(_verdict(fields, rules), reason)
+    reason = check_string(fields.get("reason", ""), "reason")
+    return Turn(_read_verdict(fields, rules), reason)
 
 
 def parse_graded(text: str, grades: int, relevant_from: int, rules: ParsingRules = STRICT) -> Turn:
     """A vote on a scale from 0 to `grades`; its verdict is 1 from `relevant_from` on. Raises Unparsed, OutOfRange."""
     fields = fields_of(text, rules, required={"score"}, optional={"reason"})
-    reason, score = string(fields.get("reason", ""), "reason"), fields["score"]
+    reason, score = check_string(fields.get("reason", ""), "reason"), fields["score"]
     if isinstance(score, bool) or not isinstance(score, int):
         raise Unparsed('"score" is not a whole number')
     if not 0 <= score <= grades:
@@ -111,8 +113,8 @@ def parse_graded(text: str, grades: int, relevant_from: int, rules: ParsingRules
     return Turn(int(score >= relevant_from), reason, score=score)
 
 
-def _verdict(fields: Mapping[str, Any], rules: ParsingRules) -> int:
-    response = string(fields["response"], "response")
+def _read_verdict(fields: Mapping[str, Any], rules: ParsingRules) -> int:
+    response = check_string(fields["response"], "response")
     if rules.ignore_case:
         response = response.lower()
     if response not in VERDICTS:
@@ -120,7 +122,7 @@ def _verdict(fields: Mapping[str, Any], rules: ParsingRules) -> int:
     return VERDICTS[response]
 
 
-def string(value: object, name: str) -> str:
+def check_string(value: object, name: str) -> str:
     """A field that is text and can be stored. Raises Unparsed."""
     if not isinstance(value, str):
         lists = name in ("reference", "entities")
@@ -134,11 +136,11 @@ def fields_of(
     text: str, rules: ParsingRules = STRICT, *, required: Set[str], optional: Set[str] = frozenset()
 ) -> dict[str, Any]:
     """One JSON object with these keys and no others, none twice. Raises Unparsed."""
-    text, _ = unwrapped(text, rules.unwrap)
+    text, _ = unwrap_answer(text, rules.unwrap)
     if not text.strip():
         raise Unparsed("it was empty")
     try:
-        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_reject_duplicate_keys, parse_constant=_no_constant)
     except (json.JSONDecodeError, RecursionError) as error:
         raise Unparsed("it was not one JSON object and nothing else") from error
     except ValueError as error:  # _once, _no_constant, and integers with more digits than Python converts
@@ -152,7 +154,7 @@ def fields_of(
     return {name: field for name, field in value.items() if name in required or name in optional}
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise Unparsed("it has the same key twice")

@@ -9,11 +9,11 @@ import logging
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from judges.costs.prices import Price, cost
+from judges.costs.prices import Price, call_cost
 from judges.domain import verdicts
 from judges.domain.probabilities import of_answer
-from judges.domain.unwrapping import unwrapped
-from judges.domain.verdicts import Gone, ParsingRules
+from judges.domain.unwrapping import unwrap_answer
+from judges.domain.verdicts import NoVerdict, ParsingRules
 from judges.engine.rows import Attempted, Row
 from judges.evidence import answers as writings
 from judges.records import RETRIEVAL, Body, Judge, ProviderError, Quote, Reply, Turn
@@ -36,7 +36,7 @@ class Repair:
     problem: str
 
 
-Decision = Turn | Gone | Retry | Repair
+Decision = Turn | NoVerdict | Retry | Repair
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class Sent:
         decision = self._error(result) if isinstance(result, ProviderError) else self._reply(result)
         return decision, Attempted(self.row, self.messages, result.raw)
 
-    def _error(self, error: ProviderError) -> Gone | Retry:
+    def _error(self, error: ProviderError) -> NoVerdict | Retry:
         paid = 0.0 if self.price is not None and not error.billed else None
         self.row.update(outcome="error", error=one_line(str(error)), status=error.status, cost=paid)
-        return Retry(error.retry_after or 0.0) if error.retry else Gone("error")
+        return Retry(error.retry_after or 0.0) if error.retry else NoVerdict("error")
 
-    def _reply(self, reply: Reply) -> Turn | Gone | Repair:
+    def _reply(self, reply: Reply) -> Turn | NoVerdict | Repair:
         usage = reply.usage
-        left, reasoning = unwrapped(reply.text, self.judge.unwrap)
+        left, reasoning = unwrap_answer(reply.text, self.judge.unwrap)
         self.row.update(
             status=reply.status,
             finish=reply.finish_reason[:50],
@@ -75,22 +75,22 @@ class Sent:
             tokens_written=usage.written,
             tokens_out=usage.output,
             tokens_reasoning=usage.reasoning,
-            cost=cost(self.price, usage),
+            cost=call_cost(self.price, usage),
         )
         if reply.refused or reply.truncated:
             outcome = "refused" if reply.refused else "truncated"
-            return self._gone(outcome, outcome)
+            return self._no_verdict(outcome, outcome)
         try:
             return self._turn(reply, start=reply.text.rfind(left))
         except verdicts.Unusable as error:
             if not self.may_repair:
-                return self._gone(error.outcome, str(error))
+                return self._no_verdict(error.outcome, str(error))
             self.row.update(outcome=error.outcome, error=one_line(str(error)))
             return Repair(str(error))
         except Exception as error:  # our fault, not the answer's: what was paid for is kept all the same
             logger.exception("an answer of %s cannot be read", self.judge.name)
             self.row.update(outcome="error", error=one_line(f"{type(error).__name__}: {error}"))
-            return Gone("error")
+            return NoVerdict("error")
 
     def _turn(self, reply: Reply, start: int) -> Turn:
         """The turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
@@ -98,7 +98,7 @@ class Sent:
         if reply.probabilities or reply.tokens:
             shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score, start)
             turn = replace(turn, probabilities=shares)
-        quotes = [_fields(quote) for quote in turn.quotes]
+        quotes = [_field_values(quote) for quote in turn.quotes]
         self.row.update(outcome="labelled", counts=True, verdict=turn.verdict, reason=turn.reason, quotes=quotes)
         self.row.update(score=turn.score, probabilities=turn.probabilities)
         return turn
@@ -106,23 +106,23 @@ class Sent:
     def _parsed(self, text: str) -> Turn:
         role, rules = self.row["role"], ParsingRules.of(self.judge)
         if role in writings.ROLES:
-            return writings.parse(role, text, self.document, rules)
+            return writings.parse_answer(role, text, self.document, rules)
         if role in RETRIEVAL:
-            return answers.parse(role, text, self.row["documents"], rules)
-        return verdicts.parse(role, text, self.document, self.judge)
+            return answers.parse_answer(role, text, self.row["documents"], rules)
+        return verdicts.parse_answer(role, text, self.document, self.judge)
 
-    def _gone(self, outcome: str, problem: str) -> Gone:
+    def _no_verdict(self, outcome: str, problem: str) -> NoVerdict:
         counts = not (self.strict and self.row["role"] == "vote")
         self.row.update(outcome=outcome, counts=counts, error=one_line(problem))
-        return Gone(outcome)
+        return NoVerdict(outcome)
 
 
-def dump(sent: Sent, body: Body) -> bytes:
+def dump_answer(sent: Sent, body: Body) -> bytes:
     """Both as one line of JSON."""
-    return json.dumps({**record_of(sent), "body": _fields(body)}).encode()
+    return json.dumps({**record_of(sent), "body": _field_values(body)}).encode()
 
 
-def load(line: bytes) -> tuple[Sent, Body]:
+def load_answer(line: bytes) -> tuple[Sent, Body]:
     """What `dump` made a line of. Raises ValueError for one that a kill cut off."""
     record: dict[str, Any] = json.loads(line)
     body = Body(**record.pop("body"))
@@ -133,9 +133,9 @@ def record_of(sent: Sent) -> dict[str, Any]:
     """A call as it left, as JSON."""
     return {
         "row": sent.row,
-        "judge": _fields(sent.judge),
+        "judge": _field_values(sent.judge),
         "document": sent.document,
-        "price": None if sent.price is None else _fields(sent.price),
+        "price": None if sent.price is None else _field_values(sent.price),
         "strict": sent.strict,
         "may_repair": sent.may_repair,
         "messages": sent.messages,
@@ -149,7 +149,7 @@ def sent_of(record: dict[str, Any]) -> Sent:
     return Sent(**rest, judge=Judge(**record["judge"]), price=price)
 
 
-def _fields(one: Judge | Price | Body | Quote) -> dict[str, Any]:
+def _field_values(one: Judge | Price | Body | Quote) -> dict[str, Any]:
     """Fields by name, not copied: `asdict` takes longer than writing them all down."""
     return {field.name: getattr(one, field.name) for field in fields(one)}
 

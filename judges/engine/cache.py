@@ -44,19 +44,19 @@ class CachedAnswer:
     raw: bytes
 
 
-def key(judge: Judge, prompt: Prompt, sample: int, collection: int) -> str:
+def make_cache_key(judge: Judge, prompt: Prompt, sample: int, collection: int) -> str:
     """sha256 of provider, base URL, model, parameters, prompt version, rendered messages and sample index.
 
     `sample` counts equal judges before this one on the panel, so that another order of the panel finds its votes
     again. Offline judges also read the collection's index: its id is part of their key.
     """
-    hashed = _judge_part(judge.provider, judge.base_url, judge.model, _sorted(judge.parameters)).copy()
+    hashed = _judge_part(judge.provider, judge.base_url, judge.model, _sorted_json(judge.parameters)).copy()
     extra = collection if judge.provider == "offline" else 0
     hashed.update(f"{prompt.sha256}\0{sample}\0{extra}\0{len(prompt.system)}\0{prompt.system}{prompt.user}".encode())
     return str(hashed.hexdigest())
 
 
-def _sorted(parameters: Mapping[str, Any]) -> str:
+def _sorted_json(parameters: Mapping[str, Any]) -> str:
     return json.dumps(parameters, sort_keys=True)
 
 
@@ -86,7 +86,7 @@ class Cache:
         await asyncio.sleep(0)
         asked, self.waiting = self.waiting, {}
         try:
-            found = await self.writer.ask(lambda connection: find(connection, list(asked), self.statement))
+            found = await self.writer.ask(lambda connection: find_answers(connection, list(asked), self.statement))
         except Exception as error:
             for future in asked.values():
                 future.set_exception(error)
@@ -97,7 +97,7 @@ class Cache:
                 await asyncio.sleep(0)
 
 
-def find(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, CachedAnswer]:
+def find_answers(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, CachedAnswer]:
     """Earlier labelled attempts by cache key, the one that was really sent before its copies."""
     answers = {}
     for (

@@ -18,22 +18,23 @@ from typing import Any
 from corpus.evidence.measures import EvidenceTarget
 from judges import prompts
 from judges.costs.budget import Budget
-from judges.costs.prices import envelope, output_bound
-from judges.domain.verdicts import Gone
+from judges.costs.prices import envelope_tokens, output_bound
+from judges.domain.verdicts import NoVerdict
 from judges.engine import cache as caches
-from judges.engine.answers import Decision, Repair, Retry, Sent, dump, one_line
+from judges.engine.answers import Decision, Repair, Retry, Sent, dump_answer, one_line
 from judges.engine.cache import Cache, CachedAnswer
 from judges.engine.leases import Claimed, Slot
 from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, CircuitOpen, Denied, Permit, RateLimits
-from judges.engine.pending_answers import Segment, Spool
+from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import Plan
-from judges.engine.recovery import unexpected
+from judges.engine.recovery import unexpected_error
 from judges.engine.rows import Attempted
 from judges.engine.writer import ResultWriter
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS
 from judges.records import (
     Body,
+    DebateAgent,
     Judge,
     ModelRequest,
     NotSent,
@@ -42,7 +43,6 @@ from judges.records import (
     RateLimited,
     Refused,
     Reply,
-    Seat,
     Turn,
 )
 
@@ -66,7 +66,7 @@ class JudgeQuestion:
     prompt: Prompt
     schema: dict[str, Any]
     key_sample: int = 0
-    history: Mapping[Seat, Turn] | None = None
+    history: Mapping[DebateAgent, Turn] | None = None
     written: EvidenceTarget | None = None
     documents: tuple[str, ...] = ()
     keep: Callable[[Turn], None] | None = None
@@ -116,7 +116,7 @@ class Caller:
         self.stopped = stopped
         self.refused = refused
 
-    async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | Gone:
+    async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
         """The turn or vote, or the statement that there is none. Raises Stopped, Spent.
 
         Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
@@ -124,11 +124,11 @@ class Caller:
         slot, base = question.slot, claimed.attempt_base
         if slot in claimed.ended:
             return claimed.ended[slot]
-        result: Decision = Gone("error")
+        result: Decision = NoVerdict("error")
         while turn := self.next_try(claimed, question):
             result = await self._attempt(claimed, question, turn)
             claimed.tries[slot] = turn.number
-            if isinstance(result, Turn | Gone):
+            if isinstance(result, Turn | NoVerdict):
                 break
             if isinstance(result, Repair):
                 claimed.problems[slot] = result.problem
@@ -136,7 +136,7 @@ class Caller:
                 await self._sleep(claimed, self._wait(turn.number - base, result.wait))
         if isinstance(result, Retry) and not self.tools.limits.account(question.judge.account).is_well:
             self._wait_with(claimed)
-        final = result if isinstance(result, Turn | Gone) else Gone("error")
+        final = result if isinstance(result, Turn | NoVerdict) else NoVerdict("error")
         claimed.ended[slot] = final
         return final
 
@@ -146,7 +146,7 @@ class Caller:
         number = claimed.tries.get(slot, claimed.attempt_base) + 1
         if number > last:
             return None
-        prompt = prompts.fitted(question.prompt, question.judge, question.schema)
+        prompt = prompts.fit_prompt(question.prompt, question.judge, question.schema)
         if slot in claimed.problems:
             return Try(number, prompts.repair_prompt(prompt, claimed.problems[slot]), may_repair=False)
         return Try(number, prompt, may_repair=number < last and not question.documents)
@@ -194,19 +194,19 @@ class Caller:
                 self._refuse(claimed, question.judge, str(error))
             self._wait_with(claimed)
             claimed.last_error = one_line(f"{question.judge.name}: {error}")
-            return Gone("error")
+            return NoVerdict("error")
         return await self._send(claimed, question, sent, turn.prompt, permit)
 
     async def prepare(self, claimed: Claimed, question: JudgeQuestion, turn: Try) -> tuple[Turn | None, Sent | None]:
         """An equal call's answer, stored as its own; else the call with its money reserved. Raises Stopped, Spent."""
         self._check(claimed)
         prompt = turn.prompt
-        key = caches.key(question.judge, prompt, question.key_sample, self.plan.collection)
+        key = caches.make_cache_key(question.judge, prompt, question.key_sample, self.plan.collection)
         row = self._row(claimed, question, prompt, turn.number, key)
         # Offline judges read the collection's documents too, and cost nothing: they are always asked.
         known = await self.tools.cache.find(key) if question.judge.provider != "offline" else None
         if known is not None:
-            await self.tools.writer.write(_cached(row, known))
+            await self.tools.writer.write(_cached_attempt(row, known))
             return known.turn, None
         row["bound"] = usd = self._upper_bound(question, prompt)
         held = await self.budget.reserve(usd)
@@ -219,7 +219,7 @@ class Caller:
             price=self.plan.prices[question.judge.id],
             strict=self.plan.policy == "single",
             may_repair=turn.may_repair,
-            messages=_told(prompt),
+            messages=_messages_json(prompt),
         )
         return None, sent
 
@@ -250,11 +250,11 @@ class Caller:
                 used = result.usage.input + result.usage.output
         finally:
             account.release(permit, used)
-        _tell(account, result, call.begun)
+        _update_limits(account, result, call.begun)
         decision, attempted = sent.ended(result)
         if question.keep is not None and isinstance(decision, Turn):
             question.keep(decision)
-        if isinstance(decision, Gone | Retry):
+        if isinstance(decision, NoVerdict | Retry):
             claimed.last_error = f"{question.judge.name}: {row['error']}"
         try:
             await self.tools.writer.write(attempted)
@@ -350,7 +350,7 @@ class Caller:
 class Call:
     """One call on its way: what arrives is in the spool before anybody makes something of it."""
 
-    def __init__(self, spool: Spool, sent: Sent, refused: Callable[[str], None] | None = None) -> None:
+    def __init__(self, spool: PendingAnswerLog, sent: Sent, refused: Callable[[str], None] | None = None) -> None:
         self.spool, self.sent, self.refused = spool, sent, refused
         self.segment: Segment | None = None
         self.body: Body | None = None
@@ -367,7 +367,7 @@ class Call:
             return error
         except Exception as error:
             logger.exception("%s: the call broke", request.judge.name)
-            return unexpected(error, self.body)
+            return unexpected_error(error, self.body)
         finally:
             row["ms"] = row["ms"] or self._milliseconds()
 
@@ -380,7 +380,7 @@ class Call:
         """The last byte of the answer is here."""
         self.sent.row["ms"] = self._milliseconds()
         self.body = body
-        self.segment = self.spool.keep(dump(self.sent, body))
+        self.segment = self.spool.keep(dump_answer(self.sent, body))
 
     def stored(self) -> None:
         """The attempt is committed."""
@@ -391,7 +391,7 @@ class Call:
         return int((time.monotonic() - self.begun) * 1000)
 
 
-def _tell(account: AccountLimits, result: Reply | ProviderError, sent: float = math.inf) -> None:
+def _update_limits(account: AccountLimits, result: Reply | ProviderError, sent: float = math.inf) -> None:
     """What the account's limits and its circuit make of it; `sent`: when, by the monotonic clock."""
     if isinstance(result, Reply):
         account.answered()
@@ -409,10 +409,10 @@ def _tell(account: AccountLimits, result: Reply | ProviderError, sent: float = m
 def _tokens_bound(question: JudgeQuestion, prompt: Prompt) -> int:
     """No tokenizer makes more tokens than there are bytes; the schema counts as well."""
     sent = len(prompt.system.encode()) + len(prompt.user.encode()) + len(repr(question.schema))
-    return sent + envelope(question.judge) + output_bound(question.judge)
+    return sent + envelope_tokens(question.judge) + output_bound(question.judge)
 
 
-def _cached(row: dict[str, Any], known: CachedAnswer) -> Attempted:
+def _cached_attempt(row: dict[str, Any], known: CachedAnswer) -> Attempted:
     turn = known.turn
     quotes = [{"text": quote.text, "start": quote.start, "end": quote.end} for quote in turn.quotes]
     row |= {"outcome": "labelled", "counts": True, "cached": True, "verdict": turn.verdict, "reason": turn.reason}
@@ -421,6 +421,6 @@ def _cached(row: dict[str, Any], known: CachedAnswer) -> Attempted:
     return Attempted(row, known.messages, known.raw)
 
 
-def _told(prompt: Prompt) -> str:
+def _messages_json(prompt: Prompt) -> str:
     messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
     return json.dumps(messages, ensure_ascii=False)

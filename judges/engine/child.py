@@ -18,7 +18,7 @@ from typing import Any
 from psycopg import Connection
 from redis.asyncio import Redis
 
-from judges.batch.flight import BatchFlight
+from judges.batch.flight import BatchWorkerLoop
 from judges.campaigns import counters
 from judges.costs import budget
 from judges.engine import leases
@@ -26,9 +26,9 @@ from judges.engine.cache import Cache
 from judges.engine.calls import Tools
 from judges.engine.limits import RateLimits
 from judges.engine.plan import Plan
-from judges.engine.worker_loop import Flight, Pace
+from judges.engine.worker_loop import Pace, WorkerLoop
 from judges.engine.writer import ResultWriter
-from judges.providers import close_providers, load, open_provider
+from judges.providers import close_providers, load_provider, open_provider
 
 BEAT_S = 2.0
 
@@ -55,20 +55,20 @@ class Child:
         self.pace, self.calls, self.retry_s, self.stopping = pace, calls, retry_s, stopping
         self.batch_poll = batch_poll
         self.holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
-        self.flights: dict[int, Flight | BatchFlight] = {}
+        self.flights: dict[int, WorkerLoop | BatchWorkerLoop] = {}
         self.draining: set[int] = set()
         self.started: concurrent.futures.Future[None] = concurrent.futures.Future()
         self.thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self.thread.start()
         self.started.result(60)
 
-    def drain(self, plan: Plan) -> bool:
+    def run_campaign(self, plan: Plan) -> bool:
         """Work on the campaign; True when there is more to do after the drain's time."""
-        return asyncio.run_coroutine_threadsafe(self._drain(plan), self.loop).result()
+        return asyncio.run_coroutine_threadsafe(self._run_campaign(plan), self.loop).result()
 
     def close(self) -> None:
         """Take in the calls that are out, hand the rest back, end the loop."""
-        asyncio.run_coroutine_threadsafe(self._land(), self.loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._shut_down(), self.loop).result(30)
         self.loop.call_soon_threadsafe(self.end.set)
         self.thread.join(10)
 
@@ -81,7 +81,7 @@ class Child:
             self.loop = asyncio.get_running_loop()
             self.end = asyncio.Event()
             self.redis: Redis = Redis.from_url(self.redis_url)
-            writer = ResultWriter(self.dsn, self.folder, counters.shard())
+            writer = ResultWriter(self.dsn, self.folder, counters.random_shard())
             writer.start()
             limits = RateLimits(lambda: Redis.from_url(self.redis_url), self.prefix, self.holder)
             sending = asyncio.Semaphore(self.calls)
@@ -99,37 +99,37 @@ class Child:
         await self.redis.aclose()
         await asyncio.to_thread(writer.stop)
 
-    async def _drain(self, plan: Plan) -> bool:
+    async def _run_campaign(self, plan: Plan) -> bool:
         await self.tools.writer.ready()
         await self._open(plan)
         flight = self.flights.get(plan.campaign)
         if flight is None:
-            flight = self.flights[plan.campaign] = self._flight(plan)
+            flight = self.flights[plan.campaign] = self._make_loop(plan)
         else:
-            flight.take(plan)
+            flight.apply_plan(plan)
         self.draining.add(plan.campaign)
         try:
-            return await flight.drain()
+            return await flight.run_time_slice()
         finally:
             self.draining.discard(plan.campaign)
             if not flight.held:
                 self.flights.pop(plan.campaign, None)
 
-    def _flight(self, plan: Plan) -> Flight | BatchFlight:
+    def _make_loop(self, plan: Plan) -> WorkerLoop | BatchWorkerLoop:
         if plan.protocol.batch:
-            return BatchFlight(self.tools, plan, self.pace, self.batch_poll)
-        return Flight(self.tools, plan, self.pace)
+            return BatchWorkerLoop(self.tools, plan, self.pace, self.batch_poll)
+        return WorkerLoop(self.tools, plan, self.pace)
 
     async def _open(self, plan: Plan) -> None:
         """Load the SDKs, which takes seconds, before anything is claimed."""
         for judge in plan.judges:
-            await asyncio.to_thread(load, judge.provider)
+            await asyncio.to_thread(load_provider, judge.provider)
             open_provider(judge)
 
-    async def _land(self) -> None:
+    async def _shut_down(self) -> None:
         for flight in list(self.flights.values()):
             flight.stopping = True
-            await flight._land()
+            await flight._shut_down()
 
     async def _renew(self) -> None:
         """Leases of pairs and of reservations, every quarter of their time."""
@@ -140,7 +140,7 @@ class Child:
                 continue
 
             def ask(connection: Connection[Any], held: list[leases.Claimed] = held) -> set[int]:
-                budget.renew(connection, self.holder, self.pace.lease)
+                budget.renew_reservations(connection, self.holder, self.pace.lease)
                 return leases.renew(connection, held, self.pace.lease)
 
             try:

@@ -12,7 +12,7 @@ from psycopg import Connection
 from corpus.rubric import Rubric
 from judges.campaigns import audit_sampling
 from judges.campaigns.counters import ADD
-from judges.domain.verdicts import Gone
+from judges.domain.verdicts import NoVerdict
 from judges.records import Inputs, Prompt, Quote, Turn
 
 BATCH = 64
@@ -124,7 +124,7 @@ class Claimed:
     attempt_base: int
     query: int = 0
     inputs: Inputs = field(default_factory=lambda: Inputs("", (), "", ""))
-    ended: dict[Slot, Turn | Gone] = field(default_factory=dict)
+    ended: dict[Slot, Turn | NoVerdict] = field(default_factory=dict)
     """Counted attempts."""
     tries: dict[Slot, int] = field(default_factory=dict)
     """Highest number of an attempt so far, where there was one since the last retry-failed."""
@@ -161,7 +161,7 @@ def claim(
     return _with_material(connection, rows, campaign, collection, rubric)
 
 
-def held(
+def running_pairs(
     connection: Connection[Any], *, campaign: int, collection: int, rubric: Rubric, after: int, n: int = BATCH
 ) -> list[Claimed]:
     """Up to `n` running pairs, by their work after `after`, of a campaign that only one process works on."""
@@ -188,18 +188,20 @@ def _with_material(
         one.inputs = Inputs(text, tuple(answers), title, document, definition, collection, key)
     known = [one.pair for one in claimed.values() if again or one.fence > 1]
     if known:
-        _remember(connection, campaign, claimed, known)
+        _restore_answers(connection, campaign, claimed, known)
     return list(claimed.values())
 
 
-def _remember(connection: Connection[Any], campaign: int, claimed: dict[int, Claimed], pairs: list[int]) -> None:
+def _restore_answers(connection: Connection[Any], campaign: int, claimed: dict[int, Claimed], pairs: list[int]) -> None:
     """A reclaimed pair goes on from its counted attempts."""
     for row in connection.execute(EVIDENCE, [campaign, pairs]):
         pair, role, round, sample, number, outcome, counts, verdict, score, shares, reason, quotes, error = row
         one, slot = claimed[pair], (role, round, sample)
         if counts:
             found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
-            one.ended[slot] = Turn(verdict, reason, found, score, shares) if outcome == "labelled" else Gone(outcome)
+            one.ended[slot] = (
+                Turn(verdict, reason, found, score, shares) if outcome == "labelled" else NoVerdict(outcome)
+            )
         elif number > one.attempt_base:
             one.tries[slot] = max(number, one.tries.get(slot, 0))
             if outcome in ("unparsed", "out_of_range"):
@@ -209,32 +211,32 @@ def _remember(connection: Connection[Any], campaign: int, claimed: dict[int, Cla
 
 def renew(connection: Connection[Any], held: list[Claimed], lease: float) -> set[int]:
     """Work ids whose lease is ours still, now for another `lease` seconds."""
-    return {row[0] for row in connection.execute(RENEW, _ids(held) | {"lease": lease})}
+    return {row[0] for row in connection.execute(RENEW, _lease_values(held) | {"lease": lease})}
 
 
 def release(connection: Connection[Any], held: list[Claimed]) -> None:
     """Hand the pairs back untouched: this claim does not count against them."""
     if held:
-        connection.execute(RELEASE, _ids(held))
+        connection.execute(RELEASE, _lease_values(held))
 
 
-def wait(connection: Connection[Any], held: list[Claimed]) -> None:
+def postpone_pairs(connection: Connection[Any], held: list[Claimed]) -> None:
     """Put the pairs back until an account is well again: neither this claim nor its tries count against them."""
     if held:
         tried = {one.work: max((one.attempt_base, *one.tries.values())) for one in held}
-        values = _ids(held)
+        values = _lease_values(held)
         connection.execute(WAIT, values | {"tried": [tried[work] for work in values["ids"]], "wait": WAIT_S})
 
 
-def finish(connection: Connection[Any], *, campaign: int, collection: int) -> bool:
+def finish_campaign(connection: Connection[Any], *, campaign: int, collection: int) -> bool:
     """Close the campaign when nothing of it is left to do, and fill up its audit; whether it was closed now."""
     connection.execute(LOCK, {"collection": collection})
     closed = connection.execute(FINISH, {"campaign": campaign}).rowcount > 0
     if closed:
-        audit_sampling.fill_up(connection, campaign=campaign, collection=collection)
+        audit_sampling.top_up_sample(connection, campaign=campaign, collection=collection)
     return closed
 
 
-def _ids(held: Iterable[Claimed]) -> dict[str, Any]:
+def _lease_values(held: Iterable[Claimed]) -> dict[str, Any]:
     rows = sorted((one.work, one.fence) for one in held)
     return {"ids": [work for work, _ in rows], "fences": [fence for _, fence in rows]}

@@ -116,7 +116,7 @@ class AccountLimits:
         """It has answered: its key is good."""
         self.task: asyncio.Task[None] | None = None
 
-    def take(self, limit: Limit) -> None:
+    def apply_limit(self, limit: Limit) -> None:
         """Go on with what the account allows now; a refusal of earlier may be mended."""
         self.limit, self.denied_until, self.taken = limit, 0.0, time.monotonic()
 
@@ -190,7 +190,7 @@ class AccountLimits:
         self.pause_ms = max(self.pause_ms, int(seconds * 1000) + 1)
         self._wake()
 
-    def drop_stopped(self) -> None:
+    def drop_cancelled(self) -> None:
         """Waiters that must not send any more go at once, however long the account would have them wait."""
         for waiter in [one for one in self.waiters if one.stopped()]:
             self.waiters.remove(waiter)
@@ -311,10 +311,10 @@ class RateLimits:
         except (RedisError, OSError) as error:
             logger.warning("Redis is away, the others find out by themselves: %s", error)
 
-    def drop_stopped(self) -> None:
+    def drop_cancelled(self) -> None:
         """On all accounts."""
         for account in self.accounts.values():
-            account.drop_stopped()
+            account.drop_cancelled()
 
     async def close(self) -> None:
         """Tell Redis what ended, and release the connection."""

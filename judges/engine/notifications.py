@@ -7,7 +7,7 @@ generation: a drain that carries an older one ends and does not queue itself aga
 import time
 from typing import Any
 
-from jobs.notifications import is_away, key, messenger, redis
+from jobs.notifications import is_away, message_sender, redis_client, redis_key
 from jobs.workers import LIVE_S, live_workers
 
 DRAIN = "judges.drain"
@@ -17,11 +17,11 @@ BROKEN_S = 60.0
 FORGET_S = 7 * 86_400
 
 
-def _post(campaign: int, generation: int) -> None:
-    messenger().send_task(DRAIN, args=[campaign, generation], ignore_result=True)
+def _queue_run(campaign: int, generation: int) -> None:
+    message_sender().send_task(DRAIN, args=[campaign, generation], ignore_result=True)
 
 
-def send(campaign: int) -> None:
+def notify_workers(campaign: int) -> None:
     """Wake one drain for each worker slot; call it through `transaction.on_commit` inside a transaction.
 
     While Redis is away nothing is sent: workers look for running campaigns by themselves once it is back.
@@ -30,44 +30,44 @@ def send(campaign: int) -> None:
         return
     slots = sum(worker.slots for worker in live_workers()) or 1
     generation = time.time_ns()
-    redis().set(key("wake", campaign), generation, ex=FORGET_S)
+    redis_client().set(redis_key("wake", campaign), generation, ex=FORGET_S)
     for _ in range(min(slots, MOST)):
-        _post(campaign, generation)
+        _queue_run(campaign, generation)
 
 
-def again(campaign: int, generation: int) -> None:
+def requeue_run(campaign: int, generation: int) -> None:
     """A drain queues itself again, unless a newer generation has taken over."""
     if is_current(campaign, generation):
-        _post(campaign, generation)
+        _queue_run(campaign, generation)
 
 
 def is_current(campaign: int, generation: int) -> bool:
     """Whether no newer wake-ups were sent."""
-    newest = redis().get(key("wake", campaign))
+    newest = redis_client().get(redis_key("wake", campaign))
     return newest is None or int(newest) <= generation
 
 
-def drain_broke(campaign: int, error: Exception) -> None:
+def record_error(campaign: int, error: Exception) -> None:
     """A drain of the campaign ended in an error of ours; `broken` tells whoever waits for it."""
     line = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-    redis().rpush(key("broken", campaign), line)
-    redis().expire(key("broken", campaign), int(BROKEN_S))
+    redis_client().rpush(redis_key("broken", campaign), line)
+    redis_client().expire(redis_key("broken", campaign), int(BROKEN_S))
 
 
-def drain_worked(campaign: int) -> None:
+def clear_errors(campaign: int) -> None:
     """A drain of the campaign came to its end."""
-    redis().delete(key("broken", campaign))
+    redis_client().delete(redis_key("broken", campaign))
 
 
-def broken(campaign: int) -> str:
+def repeated_error(campaign: int) -> str:
     """The last error, once so many drains in a row broke that more tries are of no use; else ""."""
-    errors: list[Any] = redis().lrange(key("broken", campaign), 0, -1)
+    errors: list[Any] = redis_client().lrange(redis_key("broken", campaign), 0, -1)
     return errors[-1].decode() if len(errors) >= TRIES else ""
 
 
 def is_drained(campaign: int) -> bool:
     """Whether somebody works on the campaign, or was woken a moment ago."""
-    newest = redis().get(key("wake", campaign))
+    newest = redis_client().get(redis_key("wake", campaign))
     if newest is not None and time.time() - int(newest) / 1e9 < LIVE_S / 2:
         return True
-    return bool(redis().zcount(key("drains", campaign), time.time() - LIVE_S, "+inf"))
+    return bool(redis_client().zcount(redis_key("drains", campaign), time.time() - LIVE_S, "+inf"))

@@ -4,37 +4,37 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from corpus.collections.task_order import priority
+from corpus.collections.task_order import pair_priority
 from judges import prompts
 from judges.costs.budget import BudgetExhausted
 from judges.domain import audits, collapse, debate, ensemble, routing
-from judges.domain.routing import Gone, RoutingOutcome, RoutingState
+from judges.domain.routing import NoVerdict, RoutingOutcome, RoutingState
 from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import Decided
-from judges.records import Judge, Seat, Side, Turn
+from judges.records import DebateAgent, Judge, Side, Turn
 
-Turns = dict[tuple[int, Seat], Turn | Gone]
-Votes = dict[int, Turn | Gone]
+Turns = dict[tuple[int, DebateAgent], Turn | NoVerdict]
+Votes = dict[int, Turn | NoVerdict]
 SIDES = {side.value: side for side in Side}
 """Looked up for every turn of every pair: an enumeration takes ten times as long to find its member."""
 
 
-async def judge(caller: Caller, claimed: Claimed) -> Decided:
+async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
     """Ask everything that the policy needs and decide. Raises Stopped, Spent."""
     plan = caller.plan
     policy = routing.RoutingPolicy(plan.policy)
     if plan.filter:
-        await _filter(caller, claimed)
-    if not routing.dropped(filtered(claimed)):
+        await _ask_filter(caller, claimed)
+    if not routing.is_filtered_out(filter_votes(claimed)):
         parts: list[Coroutine[Any, Any, object]] = []
         if policy.debates:
-            parts.append(_settle(caller, claimed))
+            parts.append(_debate_and_adjudicate(caller, claimed))
         if policy.votes:
-            parts.append(vote(caller, claimed))
-        await _together(parts)
-    outcome = _unless_stopped(plan, claimed, _decide(plan, claimed))
+            parts.append(ask_panel(caller, claimed))
+        await _gather_all(parts)
+    outcome = _apply_route_breaker(plan, claimed, _decide_outcome(plan, claimed))
     if (
         outcome.state is RoutingState.ESCALATED
         and not policy.debates
@@ -42,19 +42,19 @@ async def judge(caller: Caller, claimed: Claimed) -> Decided:
         and plan.protocol.debate_for_people
     ):
         await _play_for_people(caller, claimed)
-    return decided(plan, claimed, outcome)
+    return build_decision(plan, claimed, outcome)
 
 
-def _unless_stopped(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> RoutingOutcome:
+def _apply_route_breaker(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> RoutingOutcome:
     """People get the pair where its route to the label failed its audit (judges.campaigns.stopped_routes)."""
-    if outcome.label is None or _route(claimed, outcome).key not in plan.stopped:
+    if outcome.label is None or _label_route(claimed, outcome).key not in plan.stopped:
         return outcome
-    return routing.stopped(outcome)
+    return routing.escalate_outcome(outcome)
 
 
-def _decide(plan: Plan, claimed: Claimed) -> RoutingOutcome:
+def _decide_outcome(plan: Plan, claimed: Claimed) -> RoutingOutcome:
     turns = turns_of(claimed)
-    move = _move(plan, turns) if plan.protocol.guard and plan.debaters else None
+    move = _next_move(plan, turns) if plan.protocol.guard and plan.debaters else None
     return routing.decide(
         plan.policy,
         plan.rounds,
@@ -64,14 +64,16 @@ def _decide(plan: Plan, claimed: Claimed) -> RoutingOutcome:
         failed_to_people=plan.failed_to_people,
         agents=plan.seats or debate.PAIR,
         adjudicated=claimed.ended.get(("adjudicate", plan.rounds, 0)),
-        filtered=filtered(claimed),
-        collapsed=isinstance(move, debate.Agreed) and collapse.rests_on_collapse(turns, move.round),
+        filtered=filter_votes(claimed),
+        collapsed=isinstance(move, debate.Agreed) and collapse.relies_on_stance_flip(turns, move.round),
     )
 
 
 def turns_of(claimed: Claimed) -> Turns:
     """The debate so far."""
-    return {(round, Seat(SIDES[role], n)): one for (role, round, n), one in claimed.ended.items() if role in SIDES}
+    return {
+        (round, DebateAgent(SIDES[role], n)): one for (role, round, n), one in claimed.ended.items() if role in SIDES
+    }
 
 
 def votes_of(claimed: Claimed) -> Votes:
@@ -79,21 +81,21 @@ def votes_of(claimed: Claimed) -> Votes:
     return {place: one for (role, _, place), one in claimed.ended.items() if role == "vote"}
 
 
-def filtered(claimed: Claimed) -> list[Turn | Gone]:
+def filter_votes(claimed: Claimed) -> list[Turn | NoVerdict]:
     """What the filter said so far."""
     return [one for (role, _, _), one in claimed.ended.items() if role == "filter"]
 
 
-async def _filter(caller: Caller, claimed: Claimed) -> None:
+async def _ask_filter(caller: Caller, claimed: Claimed) -> None:
     judges = caller.plan.filter
-    await _together([_vote(caller, claimed, ("filter", 0, place), judge) for place, judge in enumerate(judges)])
+    await _gather_all([_ask_vote(caller, claimed, ("filter", 0, place), judge) for place, judge in enumerate(judges)])
 
 
-async def _settle(caller: Caller, claimed: Claimed) -> None:
+async def _debate_and_adjudicate(caller: Caller, claimed: Claimed) -> None:
     """The debate, and where it ends in disagreement the judge that settles it, if there is one."""
-    await play(caller, claimed)
+    await play_debate(caller, claimed)
     plan, turns = caller.plan, turns_of(claimed)
-    if plan.adjudicator is None or not isinstance(_move(plan, turns), debate.Disagreed):
+    if plan.adjudicator is None or not isinstance(_next_move(plan, turns), debate.Disagreed):
         return
     last = {seat: turn for (round, seat), turn in turns.items() if round == plan.rounds and isinstance(turn, Turn)}
     question = JudgeQuestion(
@@ -105,17 +107,17 @@ async def _settle(caller: Caller, claimed: Claimed) -> None:
     await caller.ask(claimed, question)
 
 
-async def play(caller: Caller, claimed: Claimed) -> None:
+async def play_debate(caller: Caller, claimed: Claimed) -> None:
     """The debate, round by round; all agents of a round are asked before any has answered."""
-    while isinstance(move := _move(caller.plan, turns_of(claimed)), debate.TurnRequest):
-        await _together([_turn(caller, claimed, move, seat) for seat in move.seats])
+    while isinstance(move := _next_move(caller.plan, turns_of(claimed)), debate.TurnRequest):
+        await _gather_all([_ask_turn(caller, claimed, move, seat) for seat in move.seats])
 
 
-def _move(plan: Plan, turns: Turns) -> debate.Move:
+def _next_move(plan: Plan, turns: Turns) -> debate.Move:
     return debate.next_move(turns, plan.rounds, plan.seats, play_on=plan.protocol.play_on)
 
 
-async def _turn(caller: Caller, claimed: Claimed, move: debate.TurnRequest, seat: Seat) -> None:
+async def _ask_turn(caller: Caller, claimed: Claimed, move: debate.TurnRequest, seat: DebateAgent) -> None:
     plan = caller.plan
     place = plan.seats.index(seat)
     question = JudgeQuestion(
@@ -128,42 +130,44 @@ async def _turn(caller: Caller, claimed: Claimed, move: debate.TurnRequest, seat
     await caller.ask(claimed, question)
 
 
-async def vote(caller: Caller, claimed: Claimed) -> None:
+async def ask_panel(caller: Caller, claimed: Claimed) -> None:
     """The panel's votes. Only under `ensemble` may an early stop leave some unasked."""
     plan = caller.plan
     size = 1 if plan.policy == routing.RoutingPolicy.SINGLE else len(plan.voters)
     early = plan.early_stop and plan.policy == routing.RoutingPolicy.ENSEMBLE
     seed = ensemble.pair_seed(plan.seed, claimed.pair)
-    while places := ensemble.next_votes(_cast(claimed), size, plan.majority, early, seed):
-        await _together([_voted(caller, claimed, place) for place in places])
+    while places := ensemble.next_votes(_cast_votes(claimed), size, plan.majority, early, seed):
+        await _gather_all([_ask_voter(caller, claimed, place) for place in places])
 
 
-def _cast(claimed: Claimed) -> dict[int, int | None]:
-    return {place: None if isinstance(one, Gone) else one.verdict for place, one in votes_of(claimed).items()}
+def _cast_votes(claimed: Claimed) -> dict[int, int | None]:
+    return {place: None if isinstance(one, NoVerdict) else one.verdict for place, one in votes_of(claimed).items()}
 
 
-async def _voted(caller: Caller, claimed: Claimed, place: int) -> None:
+async def _ask_voter(caller: Caller, claimed: Claimed, place: int) -> None:
     """One vote: an answer, or the one of several that is nearest to their mean (ERank 3.2)."""
     plan = caller.plan
     judge, sample = plan.voters[place], plan.samples[place]
     if judge.generations == 1:
-        await _vote(caller, claimed, ("vote", 0, place), judge, sample)
+        await _ask_vote(caller, claimed, ("vote", 0, place), judge, sample)
         return
     slots = [("generation", number, place) for number in range(judge.generations)]
     samples = [sample + number * len(plan.voters) for number in range(judge.generations)]
-    await _together([_vote(caller, claimed, slot, judge, n) for slot, n in zip(slots, samples, strict=True)])
+    await _gather_all([_ask_vote(caller, claimed, slot, judge, n) for slot, n in zip(slots, samples, strict=True)])
     answers = [claimed.ended[slot] for slot in slots]
-    kept = ensemble.nearest([None if isinstance(one, Gone) else one.score for one in answers])
+    kept = ensemble.nearest_to_mean([None if isinstance(one, NoVerdict) else one.score for one in answers])
     if kept is None:
         claimed.ended["vote", 0, place] = answers[0]
     else:
-        await _vote(caller, claimed, ("vote", 0, place), judge, samples[kept])
+        await _ask_vote(caller, claimed, ("vote", 0, place), judge, samples[kept])
 
 
-async def _vote(caller: Caller, claimed: Claimed, slot: tuple[str, int, int], judge: Judge, sample: int = 0) -> None:
+async def _ask_vote(
+    caller: Caller, claimed: Claimed, slot: tuple[str, int, int], judge: Judge, sample: int = 0
+) -> None:
     asked = judge.grades, judge.decides, judge.ballot
     if asked not in claimed.ballots:  # rendered once for all who are asked alike: it is the longest text of a call
-        claimed.ballots[asked] = prompts.ballot(claimed.inputs, judge)
+        claimed.ballots[asked] = prompts.render_ballot(claimed.inputs, judge)
     prompt, schema = claimed.ballots[asked]
     await caller.ask(claimed, JudgeQuestion(slot=slot, judge=judge, prompt=prompt, schema=schema, key_sample=sample))
 
@@ -174,12 +178,12 @@ async def _play_for_people(caller: Caller, claimed: Claimed) -> None:
     It changes neither outcome nor reason; where the budget is spent the item opens without it.
     """
     try:
-        await play(caller, claimed)
+        await play_debate(caller, claimed)
     except BudgetExhausted:
         return
 
 
-async def _together(parts: list[Coroutine[Any, Any, object]]) -> None:
+async def _gather_all(parts: list[Coroutine[Any, Any, object]]) -> None:
     """Run all to their end, then raise what one of them raised: an answer that is on its way is never thrown away."""
     results = await asyncio.gather(*parts, return_exceptions=True)
     errors = [result for result in results if isinstance(result, BaseException)]
@@ -190,11 +194,13 @@ async def _together(parts: list[Coroutine[Any, Any, object]]) -> None:
         raise errors[0]
 
 
-def decided(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Decided:
+def build_decision(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Decided:
     """The row of the outcome."""
     uncertainty = outcome.uncertainty
-    place = priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=uncertainty)
-    route = _route(claimed, outcome) if outcome.label is not None else None
+    place = pair_priority(
+        plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=uncertainty
+    )
+    route = _label_route(claimed, outcome) if outcome.label is not None else None
     probability = plan.audit if route else 0.0
     return Decided(
         {
@@ -216,19 +222,21 @@ def decided(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Decided:
             "origin": routing.ORIGINS.get(outcome.route, plan.policy),
             "stratum": route.key if route else None,
             "probability": probability,
-            "drawn": probability > 0 and audits.chance(plan.order_seed, claimed.pair) < probability,
+            "drawn": probability > 0 and audits.uniform_draw(plan.order_seed, claimed.pair) < probability,
         }
     )
 
 
-def _route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
+def _label_route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
     """How the pair came to its label: the round that agreed, by how many votes, and the label."""
     label = outcome.label or 0
-    cast = [one.verdict for one in votes_of(claimed).values() if not isinstance(one, Gone)]
+    cast = [one.verdict for one in votes_of(claimed).values() if not isinstance(one, NoVerdict)]
     return audits.Route(outcome.agreed_in_round or 0, 2 * cast.count(label) - len(cast), label, outcome.route)
 
 
-def broken(plan: Plan, claimed: Claimed, error: Exception) -> Decided:
+def fail_pair(plan: Plan, claimed: Claimed, error: Exception) -> Decided:
     """A pair that our own code cannot judge fails and says why."""
     claimed.last_error = f"{type(error).__name__}: {' '.join(str(error).split())}"[:1000]
-    return decided(plan, claimed, RoutingOutcome(RoutingState.FAILED, None, routing.EscalationReason.ERROR, None, 0.0))
+    return build_decision(
+        plan, claimed, RoutingOutcome(RoutingState.FAILED, None, routing.EscalationReason.ERROR, None, 0.0)
+    )

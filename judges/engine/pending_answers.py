@@ -30,7 +30,7 @@ class Segment:
     """Answers in it that are not committed yet."""
 
 
-class Spool:
+class PendingAnswerLog:
     """The files of this process. `keep` and `done` belong to the loop's thread, `sync` to the writer's."""
 
     def __init__(self, folder: Path) -> None:
@@ -108,7 +108,7 @@ class Spool:
 
 
 @contextlib.contextmanager
-def orphans(folder: Path) -> Iterator[list[Path]]:
+def orphaned_files(folder: Path) -> Iterator[list[Path]]:
     """Files of dead processes, for this process alone; who comes meanwhile waits. Unlink what is taken over."""
     if not any(folder.glob("*.jsonl")):
         yield []

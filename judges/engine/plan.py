@@ -10,15 +10,15 @@ from corpus.models import Assessor
 from corpus.rubric import BY_QUERY, Rubric
 from judges.campaigns import counters, stopped_routes
 from judges.costs import price_rows
-from judges.costs.prices import Price, price
+from judges.costs.prices import Price, price_for_judge
 from judges.domain import copies, routing
 from judges.domain.protocol import Protocol
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
 from judges.prompts import answering
-from judges.records import Judge, JudgeEntry, Seat
+from judges.records import DebateAgent, Judge, JudgeSettings
 
-FIELDS = ["id", *(one.name for one in fields(JudgeEntry))]
+FIELDS = ["id", *(one.name for one in fields(JudgeSettings))]
 
 ROOM = 2048
 """Tokens of an answer that may be as long as a document: evidence, or what is searched for in place of a query."""
@@ -59,7 +59,7 @@ class Plan:
     protocol: Protocol = field(default_factory=Protocol)
     filter: tuple[Judge, ...] = ()
     adjudicator: Judge | None = None
-    seats: tuple[Seat, ...] = ()
+    seats: tuple[DebateAgent, ...] = ()
     """The places of the debate's agents, () without a debate."""
     stopped: frozenset[str] = frozenset()
     """Keys of routes that failed their audit: people get what comes by them (judges.campaigns.stopped_routes)."""
@@ -111,7 +111,7 @@ def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
     found = [(Judge(**{name: getattr(row, name) for name in FIELDS}), row.created_at) for row in versions]
     stored = any(row.provider != "offline" and row.pk is not None for row in versions)
     rows = price_rows.newest_rows() if stored else []
-    return [price_rows.priced(judge, made_at, rows) for judge, made_at in found]
+    return [price_rows.apply_price(judge, made_at, rows) for judge, made_at in found]
 
 
 def judges_of(ids: Iterable[int]) -> list[Judge]:
@@ -121,18 +121,18 @@ def judges_of(ids: Iterable[int]) -> list[Judge]:
     return [found[pk] for pk in ids]
 
 
-def load(campaign_id: int) -> Plan | None:
+def load_plan(campaign_id: int) -> Plan | None:
     """The campaign's plan; None when it is gone."""
     campaign = Campaign.objects.select_related("collection").filter(pk=campaign_id).first()
     if campaign is None:
         return None
     collection = campaign.collection
     protocol = Protocol.of(campaign.protocol)
-    debaters = tuple(tempered(judge, protocol.temperature) for judge in judges_of(campaign.debaters))
+    debaters = tuple(set_temperature(judge, protocol.temperature) for judge in judges_of(campaign.debaters))
     voters, filters = tuple(judges_of(campaign.voters)), tuple(judges_of(protocol.filter))
     adjudicator = next(iter(judges_of([protocol.adjudicator])), None) if protocol.adjudicator else None
     if campaign.policy in LABEL_NOTHING:
-        voters = tuple(roomy(judge) for judge in voters)
+        voters = tuple(raise_output_limit(judge) for judge in voters)
     counts = counters.read(campaign.pk)
     everybody = (*debaters, *voters, *filters, *((adjudicator,) if adjudicator else ()))
     return Plan(
@@ -147,18 +147,18 @@ def load(campaign_id: int) -> Plan | None:
         seed=campaign.seed,
         debaters=debaters,
         voters=voters,
-        samples=copies.samples(voters),
-        prices={judge.id: price(judge) for judge in everybody},
+        samples=copies.sample_indexes(voters),
+        prices={judge.id: price_for_judge(judge) for judge in everybody},
         limits={judge.account: limit_of(judge.account) for judge in everybody},
         prompt_ids=prompt_ids(campaign.relevance, everybody),
-        assessors=_assessors(campaign, protocol),
+        assessors=_policy_assessors(campaign, protocol),
         relevant=collection.relevant_from,
         overlap=collection.overlap,
         order=collection.order,
         order_seed=collection.seed,
         audit=collection.audit,
         pairs=int(counts["pairs"]),
-        stopped=stopped_routes.stop_routes(campaign.pk, collection.relevant_from, counts),
+        stopped=stopped_routes.trip_routes(campaign.pk, collection.relevant_from, counts),
         protocol=protocol,
         filter=filters,
         adjudicator=adjudicator,
@@ -172,7 +172,7 @@ def load(campaign_id: int) -> Plan | None:
     )
 
 
-def _assessors(campaign: Campaign, protocol: Protocol) -> dict[str, int]:
+def _policy_assessors(campaign: Campaign, protocol: Protocol) -> dict[str, int]:
     """Ids by route; none for a campaign that labels nothing."""
     if campaign.policy in LABEL_NOTHING:
         return {}
@@ -183,12 +183,12 @@ def _assessors(campaign: Campaign, protocol: Protocol) -> dict[str, int]:
     return {route: policies(name=name)[0].pk for route, name in names.items()}
 
 
-def roomy(judge: Judge) -> Judge:
+def raise_output_limit(judge: Judge) -> Judge:
     """With room for a long text, unless the judges file sets the room itself."""
     return replace(judge, parameters={"max_output_tokens": ROOM, **judge.parameters})
 
 
-def tempered(judge: Judge, temperature: float | None) -> Judge:
+def set_temperature(judge: Judge, temperature: float | None) -> Judge:
     """With the campaign's temperature in place of its own, where there is one."""
     return judge if temperature is None else replace(judge, parameters={**judge.parameters, "temperature": temperature})
 
@@ -208,7 +208,7 @@ def prompt_ids(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[
     """Row ids of the present prompt versions that these judges may get, by (name, sha256); new versions are stored with
     their text.
     """
-    known = answering.versions(rubric, judges)
+    known = answering.prompt_versions(rubric, judges)
     present = {"name__in": known, "sha256__in": [digest for digest, _ in known.values()]}
     rows = [PromptVersion(name=name, sha256=digest, text=text) for name, (digest, text) in known.items()]
     found = PromptVersion.objects.filter(**present).values_list("name", "sha256", "pk")

@@ -6,21 +6,21 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from judges.engine import answers
-from judges.engine.pending_answers import orphans
+from judges.engine.pending_answers import orphaned_files
 from judges.engine.rows import Attempted
 from judges.engine.writer import ResultWriter
-from judges.providers import load, open_provider
+from judges.providers import load_provider, open_provider
 from judges.records import Body, Judge, ProviderError, Reply
 
 logger = logging.getLogger(__name__)
 
 
-async def take_over(writer: ResultWriter, folder: Path) -> int:
+async def recover_answers(writer: ResultWriter, folder: Path) -> int:
     """Store what is in the files of dead processes; how many answers."""
     count = 0
     with ExitStack() as stack:
         # Another process may be at it, and the loop goes on while this one waits.
-        for path in await asyncio.to_thread(stack.enter_context, orphans(folder)):
+        for path in await asyncio.to_thread(stack.enter_context, orphaned_files(folder)):
             found = await _answers_in(path)
             results = await asyncio.gather(*(writer.write(one) for one in found), return_exceptions=True)
             for error in filter(None, results):  # its campaign is deleted: nobody will pay for it again
@@ -34,25 +34,25 @@ async def _answers_in(path: Path) -> list[Attempted]:
     found = []
     for line in path.read_bytes().splitlines():
         try:
-            sent, body = answers.load(line)
+            sent, body = answers.load_answer(line)
         except (ValueError, TypeError, KeyError):  # the last line, cut off by the kill
             continue
-        found.append(sent.ended(await meaning(sent.judge, body))[1])
+        found.append(sent.ended(await interpret_body(sent.judge, body))[1])
     return found
 
 
-async def meaning(judge: Judge, body: Body) -> Reply | ProviderError:
+async def interpret_body(judge: Judge, body: Body) -> Reply | ProviderError:
     """What the judge's provider makes of a kept body."""
-    await asyncio.to_thread(load, judge.provider)
+    await asyncio.to_thread(load_provider, judge.provider)
     try:
         return open_provider(judge).meaning(body, judge)
     except ProviderError as error:
         return error
     except Exception as error:
-        return unexpected(error, body)
+        return unexpected_error(error, body)
 
 
-def unexpected(error: Exception, body: Body | None) -> ProviderError:
+def unexpected_error(error: Exception, body: Body | None) -> ProviderError:
     """A surprise in an SDK or in our own reading costs this attempt, and not what was paid for."""
     found = ProviderError(f"{type(error).__name__}: {error}", raw=body.text if body else "")
     if body is not None:

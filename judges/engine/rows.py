@@ -40,13 +40,13 @@ class Decided:
 
 
 @dataclass(slots=True)
-class WrittenRows:
+class JudgeTarget:
     """A target that a judge wrote: good, or for a person to edit. It labels nothing."""
 
     row: Row = field(default_factory=dict)
 
 
-Ended = Attempted | Decided | WrittenRows
+Ended = Attempted | Decided | JudgeTarget
 
 ATTEMPTS = f"""
 WITH r AS MATERIALIZED (
@@ -260,30 +260,30 @@ SELECT work FROM ended
 """The state `labelled` says that the work is done; its label stays null, and no judgment, label or audit is written."""
 
 
-def _packed(text: str | bytes) -> bytes:
+def _compress_text(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else zlib.compress(text.encode("utf-8", "replace"), 1)
 
 
-def _values(attempts: Sequence[Attempted], shard: int) -> dict[str, Any]:
+def _attempt_values(attempts: Sequence[Attempted], shard: int) -> dict[str, Any]:
     return {
         "rows": json.dumps([one.row for one in attempts]),
         "ids": [one.row["id"] for one in attempts],
-        "messages": [_packed(one.messages) for one in attempts],
-        "raws": [_packed(one.raw) for one in attempts],
+        "messages": [_compress_text(one.messages) for one in attempts],
+        "raws": [_compress_text(one.raw) for one in attempts],
         "shard": shard,
     }
 
 
-def store(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
+def store_rows(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
     """Write everything in the connection's present transaction: attempts first, then outcomes."""
     attempts = [one for one in ended if isinstance(one, Attempted) and one.row["role"] not in RETRIEVAL]
     calls = [one for one in ended if isinstance(one, Attempted) and one.row["role"] in RETRIEVAL]
     outcomes = [one.row for one in ended if isinstance(one, Decided)]
-    targets = [one.row for one in ended if isinstance(one, WrittenRows)]
+    targets = [one.row for one in ended if isinstance(one, JudgeTarget)]
     if attempts:
-        connection.execute(ATTEMPTS, _values(attempts, shard))
+        connection.execute(ATTEMPTS, _attempt_values(attempts, shard))
     if calls:
-        connection.execute(CALLS, _values(calls, shard))
+        connection.execute(CALLS, _attempt_values(calls, shard))
     if outcomes:
         connection.execute(LOCK_PAIRS, [[row["pair"] for row in outcomes if row["state"] == "labelled"]])
         connection.execute(OUTCOMES, {"rows": json.dumps(outcomes), "shard": shard})

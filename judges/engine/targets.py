@@ -7,16 +7,16 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from corpus.collections.task_order import LAST, priority
+from corpus.collections.task_order import LAST, pair_priority
 from corpus.evidence import measures as evidence
 from corpus.evidence.measures import EvidenceTarget
 from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
-from judges.domain.verdicts import Gone
+from judges.domain.verdicts import NoVerdict
 from judges.engine import pairs
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
-from judges.engine.rows import Decided, WrittenRows
+from judges.engine.rows import Decided, JudgeTarget
 from judges.evidence import answers, quality
 from judges.prompts import writing
 from judges.records import Inputs, Judge, Turn
@@ -30,7 +30,7 @@ class FailedTarget(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TriedTarget:
+class TargetAttempt:
     """One try: what was written, if anything, and what is wrong with it."""
 
     target: EvidenceTarget | None
@@ -38,64 +38,66 @@ class TriedTarget:
     measures: dict[str, Any]
 
 
-async def write(caller: Caller, claimed: Claimed) -> Decided | WrittenRows:
+async def write_target(caller: Caller, claimed: Claimed) -> Decided | JudgeTarget:
     """Ask the writer and measure. Raises Stopped, Spent."""
-    tried: TriedTarget | None = None
+    tried: TargetAttempt | None = None
     try:
         for number in range(1, TRIES + 1):
-            tried = await _try(caller, claimed, number, tried)
+            tried = await _attempt_target(caller, claimed, number, tried)
             if not tried.problems:
                 break
     except FailedTarget:
-        return pairs.decided(
+        return pairs.build_decision(
             caller.plan, claimed, RoutingOutcome(RoutingState.FAILED, None, EscalationReason.ERROR, None, 0.0)
         )
     assert tried is not None
-    return _row(caller.plan, claimed, tried, number)
+    return _target_row(caller.plan, claimed, tried, number)
 
 
-async def _try(caller: Caller, claimed: Claimed, number: int, before: TriedTarget | None) -> TriedTarget:
+async def _attempt_target(caller: Caller, claimed: Claimed, number: int, before: TargetAttempt | None) -> TargetAttempt:
     earlier, problems = (before.target, before.problems) if before else (None, ())
     writer = caller.plan.voters[0]
     prompt = writing.write_prompt(claimed.inputs, earlier, problems)
-    said = await _ask(caller, claimed, JudgeQuestion(("write", number, 0), writer, prompt, writing.WRITE_SCHEMA))
-    if isinstance(said, Gone):
+    said = await _ask_or_fail(
+        caller, claimed, JudgeQuestion(("write", number, 0), writer, prompt, writing.WRITE_SCHEMA)
+    )
+    if isinstance(said, NoVerdict):
         words = f"the writer's answer was {said.outcome}"
-        return TriedTarget(None, (words,), quality.row({}, (words,)))
-    return await _measured(caller, claimed, number, answers.target_of(said))
+        return TargetAttempt(None, (words,), quality.target_measures({}, (words,)))
+    return await _measure_attempt(caller, claimed, number, answers.target_of(said))
 
 
-async def _measured(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> TriedTarget:
-    document = whole(claimed.inputs)
+async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> TargetAttempt:
+    document = document_text(claimed.inputs)
     measurer = caller.plan.voters[1] if len(caller.plan.voters) > 1 else None
     if measurer is None:
-        rules = evidence.measure(target, query=claimed.inputs.query, document=document)
-        found = quality.problems(rules)
-        return TriedTarget(target, found, quality.row(evidence.as_json(rules), found))
-    listed, scored = await measure(caller, claimed, measurer, target, number)
-    named = [] if isinstance(listed, Gone) else answers.entities_of(listed)
-    rules = evidence.measure(target, query=claimed.inputs.query, document=document, named=named)
-    given = None if isinstance(scored, Gone) else answers.scores_of(scored)
-    scores = quality.capped(given, rules) if given else None
-    found = quality.problems(rules, scores)
+        rules = evidence.measure_target(target, query=claimed.inputs.query, document=document)
+        found = quality.find_problems(rules)
+        return TargetAttempt(target, found, quality.target_measures(evidence.as_json(rules), found))
+    listed, scored = await measure_target(caller, claimed, measurer, target, number)
+    named = [] if isinstance(listed, NoVerdict) else answers.entities_of(listed)
+    rules = evidence.measure_target(target, query=claimed.inputs.query, document=document, named=named)
+    given = None if isinstance(scored, NoVerdict) else answers.scores_of(scored)
+    scores = quality.cap_scores(given, rules) if given else None
+    found = quality.find_problems(rules, scores)
     for what, answer in (("entities", listed), ("scores", scored)):
-        if isinstance(answer, Gone):
+        if isinstance(answer, NoVerdict):
             found += (f"no {what} from {measurer.name}: its answer was {answer.outcome}",)
-    measures = quality.row(
+    measures = quality.target_measures(
         evidence.as_json(rules),
         found,
         scores=scores,
         given=given,
         judge=measurer.name,
         meaning=quality.judged_as(measurer, caller.plan.voters[0]),
-        entities_by="patterns" if isinstance(listed, Gone) else f"patterns and {measurer.name}",
+        entities_by="patterns" if isinstance(listed, NoVerdict) else f"patterns and {measurer.name}",
     )
-    return TriedTarget(target, found, measures)
+    return TargetAttempt(target, found, measures)
 
 
-async def measure(
+async def measure_target(
     caller: Caller, claimed: Claimed, measurer: Judge, target: EvidenceTarget, number: int
-) -> tuple[Turn | Gone, Turn | Gone]:
+) -> tuple[Turn | NoVerdict, Turn | NoVerdict]:
     """The measuring judge's entities and scores of one target, asked at the same time. Raises Failed."""
     entity = JudgeQuestion(
         ("entity", number, 0), measurer, writing.entity_prompt(target.evidence), writing.ENTITY_SCHEMA, written=target
@@ -107,7 +109,9 @@ async def measure(
         writing.MEASURE_SCHEMA,
         written=target,
     )
-    results = await asyncio.gather(_ask(caller, claimed, entity), _ask(caller, claimed, scores), return_exceptions=True)
+    results = await asyncio.gather(
+        _ask_or_fail(caller, claimed, entity), _ask_or_fail(caller, claimed, scores), return_exceptions=True
+    )
     errors = [result for result in results if isinstance(result, BaseException)]
     for error in sorted(errors, key=lambda error: isinstance(error, FailedTarget)):  # a stop before a failure
         raise error
@@ -115,22 +119,22 @@ async def measure(
     return listed, scored  # type: ignore[return-value]  # gather's exceptions are gone
 
 
-async def _ask(caller: Caller, claimed: Claimed, question: JudgeQuestion) -> Turn | Gone:
+async def _ask_or_fail(caller: Caller, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
     answer = await caller.ask(claimed, question)
-    if isinstance(answer, Gone) and answer.outcome == "error":
+    if isinstance(answer, NoVerdict) and answer.outcome == "error":
         raise FailedTarget
     return answer
 
 
-def whole(inputs: Inputs) -> str:
+def document_text(inputs: Inputs) -> str:
     """Title and text: what a reader, and a training set, takes for the document."""
     return f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document
 
 
-def _row(plan: Plan, claimed: Claimed, tried: TriedTarget, tries: int) -> WrittenRows:
+def _target_row(plan: Plan, claimed: Claimed, tried: TargetAttempt, tries: int) -> JudgeTarget:
     good = not tried.problems
     target = tried.target or EvidenceTarget("", "")
-    return WrittenRows(
+    return JudgeTarget(
         {
             "work": claimed.work,
             "fence": claimed.fence,
@@ -143,6 +147,6 @@ def _row(plan: Plan, claimed: Claimed, tried: TriedTarget, tries: int) -> Writte
             "writer": plan.voters[0].name,
             "measures": {**tried.measures, "tries": tries, "campaign": plan.campaign},
             "priority": LAST
-            + priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=1.0),
+            + pair_priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=1.0),
         }
     )

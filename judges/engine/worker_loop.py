@@ -18,7 +18,7 @@ from judges.engine.calls import Caller, Cancelled, Tools
 from judges.engine.leases import Claimed
 from judges.engine.limits import AccountLimits
 from judges.engine.plan import Plan
-from judges.engine.recovery import take_over
+from judges.engine.recovery import recover_answers
 
 LOOK_S = 0.5
 """How often a drain looks at the campaign's state, and for expired leases when it has nothing to do."""
@@ -35,7 +35,7 @@ class Pace:
     seconds: float
 
 
-class Flight:
+class WorkerLoop:
     """What one process has in flight of one campaign."""
 
     def __init__(self, tools: Tools, plan: Plan, pace: Pace) -> None:
@@ -46,19 +46,19 @@ class Flight:
         self.tasks: dict[asyncio.Task[None], Claimed] = {}
         self.changed = asyncio.Event()
         self.stopping = False
-        self.take(plan)
+        self.apply_plan(plan)
 
-    def take(self, plan: Plan) -> None:
+    def apply_plan(self, plan: Plan) -> None:
         """Go on with what the campaign says now."""
         self.plan = plan
-        self.budget.take(plan)
+        self.budget.apply_plan(plan)
         self.caller = Caller(self.tools, plan, self.budget, lambda: self.halted, partial(self._refused, plan.start))
         self.spent = False
         self.state = "running"
         self.refusal = ""
         self.told = plan.paused_because
         for account, limit in plan.limits.items():
-            self.tools.limits.account(account).take(limit)
+            self.tools.limits.account(account).apply_limit(limit)
         self.needed = [self.tools.limits.account(judge.account) for judge in plan.needed]
 
     @property
@@ -94,7 +94,7 @@ class Flight:
         """How many pairs are in work at once: one while a circuit is tried."""
         return 1 if any(account.opened for account in self.needed) else self.pace.pairs
 
-    async def drain(self) -> bool:
+    async def run_time_slice(self) -> bool:
         """Work until there is nothing to do (False) or the time is over (True: call again)."""
         until, looked = time.monotonic() + self.pace.seconds, 0.0
         while True:
@@ -103,24 +103,24 @@ class Flight:
                 await self._look()
                 looked = now
             if self.over or self.spent:
-                await self._land()
+                await self._shut_down()
                 return False
             if now >= until:
                 await self._release(self.waiting)
                 return True
-            if not await self._fill() and not self.tasks and await self._finish():
+            if not await self._top_up() and not self.tasks and await self._finish():
                 return False
             await self._wait(LOOK_S)
 
-    async def _fill(self) -> bool:
+    async def _top_up(self) -> bool:
         """Start what fits; whether anything is or was there to start."""
         if self.trouble is not None:
-            self.tools.limits.drop_stopped()
+            self.tools.limits.drop_cancelled()
             await self._release(self.waiting)
             return False
         if len(self.waiting) < max(1, self.room // 4) and len(self.tasks) < self.room:
             plan = self.plan
-            await take_over(self.tools.writer, self.tools.writer.spool.folder)
+            await recover_answers(self.tools.writer, self.tools.writer.spool.folder)
             ask = partial(
                 leases.claim,
                 campaign=plan.campaign,
@@ -146,7 +146,7 @@ class Flight:
 
     async def _judge(self, claimed: Claimed) -> None:
         try:
-            work = targets.write if self.plan.writes else pairs.judge
+            work = targets.write_target if self.plan.writes else pairs.judge_pair
             row = await work(self.caller, claimed)
         except Cancelled:
             await self._put_back(claimed)
@@ -157,7 +157,7 @@ class Flight:
             return
         except Exception as error:
             logger.exception("pair %s of campaign %s cannot be judged", claimed.pair, self.plan.campaign)
-            row = pairs.broken(self.plan, claimed, error)
+            row = pairs.fail_pair(self.plan, claimed, error)
         try:
             await self.tools.writer.write(row)
         except Exception as error:
@@ -167,7 +167,7 @@ class Flight:
     async def _give_up(self, claimed: Claimed, error: Exception) -> None:
         """The pair fails and says why; else its lease expires, and the claims after it give up."""
         try:
-            await self.tools.writer.write(pairs.broken(self.plan, claimed, error))
+            await self.tools.writer.write(pairs.fail_pair(self.plan, claimed, error))
         except Exception:
             logger.exception("nor can it be said that pair %s failed", claimed.pair)
 
@@ -206,14 +206,14 @@ class Flight:
         except TimeoutError:
             pass
 
-    async def _land(self) -> None:
+    async def _shut_down(self) -> None:
         """Hand back what has not begun, take in what is out."""
         await self._release(self.waiting)
-        self.tools.limits.drop_stopped()
+        self.tools.limits.drop_cancelled()
         while self.tasks:
             await self._pause()
             await self._wait(LOOK_S)
-            self.tools.limits.drop_stopped()
+            self.tools.limits.drop_cancelled()
         await self._pause()
         await self.budget.close()
         if self.spent and not self.over:
@@ -230,12 +230,12 @@ class Flight:
         if claimed.lost or not (claimed.waits or self.trouble):
             await self._release([claimed])
             return
-        await self.tools.writer.ask(lambda connection: leases.wait(connection, [claimed]))
+        await self.tools.writer.ask(lambda connection: leases.postpone_pairs(connection, [claimed]))
 
     async def _finish(self) -> bool:
         """Close the campaign when all its pairs have ended, here and elsewhere."""
         await self.budget.close()
-        done = partial(leases.finish, campaign=self.plan.campaign, collection=self.plan.collection)
+        done = partial(leases.finish_campaign, campaign=self.plan.campaign, collection=self.plan.collection)
         closed = await self.tools.writer.ask(done)
         await self._look()
         return closed or self.state != "running"

@@ -9,7 +9,7 @@ from types import TracebackType
 from django.conf import settings
 
 from jobs import workers
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from judges.engine import notifications
 
 STARTING_S = 20.0
@@ -28,7 +28,7 @@ class CannotStart(Exception):
     """Workers of our own do not come up."""
 
 
-class Fleet:
+class WorkerPool:
     """`with Fleet(2) as fleet: fleet.ensure(campaign)`; on leaving, its workers are stopped."""
 
     def __init__(self, processes: int | None = None) -> None:
@@ -37,13 +37,13 @@ class Fleet:
         self.started = 0.0
         self.starts = 0
 
-    def __enter__(self) -> "Fleet":
+    def __enter__(self) -> "WorkerPool":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        stop(self.children)
+        stop_children(self.children)
 
     def ensure(self, campaign: int) -> None:
         """Somebody serves the queue and knows of the campaign; messages that were lost are sent again.
@@ -51,7 +51,7 @@ class Fleet:
         Raises CannotStart when workers end again and again before they serve.
         """
         if self.serves() and not notifications.is_drained(campaign):
-            notifications.send(campaign)
+            notifications.notify_workers(campaign)
 
     def serves(self) -> bool:
         """Somebody serves the queue; else workers of our own are on their way. Raises CannotStart."""
@@ -61,10 +61,10 @@ class Fleet:
         self.children = [child for child in self.children if child.poll() is None]
         if self.children and time.monotonic() - self.started < STARTING_S:
             return False
-        stop(self.children)
+        stop_children(self.children)
         if self.starts == STARTS:
             raise CannotStart(f"{STARTS} workers ended before they could work; look at what they said above")
         self.starts += 1
         self.started = time.monotonic()
-        self.children = [spawn(worker_command(self.processes), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)]
+        self.children = [spawn_child(worker_command(self.processes), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)]
         return False

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from judges.engine.pending_answers import Spool
-from judges.engine.rows import Ended, store
+from judges.engine.pending_answers import PendingAnswerLog
+from judges.engine.rows import Ended, store_rows
 
 PAUSE_S = 0.015
 BATCH = 200
@@ -33,7 +33,7 @@ Question = Callable[[psycopg.Connection[Any]], Any]
 
 
 @dataclass(slots=True)
-class Waiting:
+class PendingWrite:
     """Something to write (`ended`) or to ask, and who waits for it."""
 
     ended: Ended | None
@@ -46,9 +46,9 @@ class ResultWriter:
 
     def __init__(self, dsn: dict[str, Any], folder: Path, shard: int) -> None:
         self.dsn = dsn
-        self.spool = Spool(folder)
+        self.spool = PendingAnswerLog(folder)
         self.shard = shard
-        self.queue: deque[Waiting] = deque()
+        self.queue: deque[PendingWrite] = deque()
         self.awake = threading.Event()
         self.stopping = False
         self.ids: deque[int] = deque()
@@ -95,7 +95,7 @@ class ResultWriter:
 
     def _put(self, ended: Ended | None, question: Question | None) -> "asyncio.Future[Any]":
         future = self.loop.create_future()
-        self.queue.append(Waiting(ended, question, future))
+        self.queue.append(PendingWrite(ended, question, future))
         if not self.awake.is_set():
             self.awake.set()
         return future
@@ -114,8 +114,8 @@ class ResultWriter:
             self.connection.close()
         self.spool.close()
 
-    def _serve(self, batch: list[Waiting]) -> None:
-        results: list[tuple[Waiting, Any]] = []
+    def _serve(self, batch: list[PendingWrite]) -> None:
+        results: list[tuple[PendingWrite, Any]] = []
         rows = [one for one in batch if one.ended is not None]
         if rows:
             results += self._write(rows)
@@ -125,9 +125,9 @@ class ResultWriter:
         if len(self.ids) < IDS // 2:
             self._patiently(self._draw_ids)
         if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(_resolve, results)
+            self.loop.call_soon_threadsafe(_resolve_futures, results)
 
-    def _write(self, rows: list[Waiting]) -> list[tuple[Waiting, Any]]:
+    def _write(self, rows: list[PendingWrite]) -> list[tuple[PendingWrite, Any]]:
         """Store them together; where a row is at fault, one by one, so that it takes no other down with it."""
         ended = [one.ended for one in rows if one.ended is not None]
         result = self._patiently(lambda connection: self._store(connection, ended))
@@ -144,7 +144,7 @@ class ResultWriter:
 
     def _store(self, connection: psycopg.Connection[Any], ended: list[Ended]) -> None:
         with connection.transaction():
-            store(connection, ended, self.shard)
+            store_rows(connection, ended, self.shard)
 
     def _draw_ids(self, connection: psycopg.Connection[Any]) -> None:
         sequence = "SELECT nextval(pg_get_serial_sequence('judges_attempt', 'id')) FROM generate_series(1, %s)"
@@ -179,7 +179,7 @@ def _is_conflict(error: Exception) -> bool:
     return isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure)
 
 
-def _resolve(results: list[tuple[Waiting, Any]]) -> None:
+def _resolve_futures(results: list[tuple[PendingWrite, Any]]) -> None:
     for waiting, result in results:
         if waiting.future.done():
             continue

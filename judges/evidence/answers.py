@@ -8,9 +8,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, check, parse_target
-from judges.domain.quotes import locate
-from judges.domain.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, fields_of, string
+from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, check_target, parse_target
+from judges.domain.quotes import locate_quote
+from judges.domain.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, check_string, fields_of
 from judges.records import Quote, Turn
 
 ROLES = ("write", "entity", "measure")
@@ -18,13 +18,13 @@ MOST = 200
 """Entities of one text that are kept."""
 
 
-def parse(role: str, text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
+def parse_answer(role: str, text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
     """The answer to a question of this role. Raises Unparsed, OutOfRange."""
     if role == "write":
-        return Turn(1, _written(text, rules).text)
+        return Turn(1, _parse_target(text, rules).text)
     if role == "entity":
-        return Turn(1, "", _entities(text, document, rules))
-    return Turn(1, json.dumps(_scores(text, rules)))
+        return Turn(1, "", _parse_entities(text, document, rules))
+    return Turn(1, json.dumps(_parse_scores(text, rules)))
 
 
 def target_of(turn: Turn) -> EvidenceTarget:
@@ -43,31 +43,31 @@ def scores_of(turn: Turn) -> dict[str, int]:
     return {name: int(found[name]) for name in DIMENSIONS}
 
 
-def _written(text: str, rules: ParsingRules) -> EvidenceTarget:
+def _parse_target(text: str, rules: ParsingRules) -> EvidenceTarget:
     fields = fields_of(text, rules, required={"contribution", "evidence"})
-    target = EvidenceTarget(*(string(fields[name], name).strip() for name in ("contribution", "evidence")))
+    target = EvidenceTarget(*(check_string(fields[name], name).strip() for name in ("contribution", "evidence")))
     try:
-        check(target.contribution, target.evidence)
+        check_target(target.contribution, target.evidence)
     except Malformed as error:
         raise Unparsed(str(error)) from error
     return target
 
 
-def _entities(text: str, document: str, rules: ParsingRules) -> tuple[Quote, ...]:
+def _parse_entities(text: str, document: str, rules: ParsingRules) -> tuple[Quote, ...]:
     listed = fields_of(text, rules, required={"entities"})["entities"]
     if not isinstance(listed, list):
         raise Unparsed('"entities" is not a list of strings')
-    names = dict.fromkeys(string(name, "entities").strip() for name in listed)
-    return tuple(locate(name, document) for name in list(names)[:MOST] if name)
+    names = dict.fromkeys(check_string(name, "entities").strip() for name in listed)
+    return tuple(locate_quote(name, document) for name in list(names)[:MOST] if name)
 
 
-def _scores(text: str, rules: ParsingRules) -> dict[str, Any]:
+def _parse_scores(text: str, rules: ParsingRules) -> dict[str, Any]:
     fields = fields_of(text, rules, required=set(DIMENSIONS), optional={"note"})
-    scores: dict[str, Any] = {name: _score(fields, name) for name in DIMENSIONS}
-    return {"note": string(fields.get("note", ""), "note"), **scores}
+    scores: dict[str, Any] = {name: _read_score(fields, name) for name in DIMENSIONS}
+    return {"note": check_string(fields.get("note", ""), "note"), **scores}
 
 
-def _score(fields: Mapping[str, Any], name: str) -> int:
+def _read_score(fields: Mapping[str, Any], name: str) -> int:
     value = fields[name]
     if not isinstance(value, int) or isinstance(value, bool):
         raise Unparsed(f'"{name}" is not a whole number')

@@ -57,7 +57,7 @@ class Coverage:
         return self.positives - self.good - self.waiting
 
 
-def configuration(writer: str, measure: str = "") -> Configuration:
+def writer_configuration(writer: str, measure: str = "") -> Configuration:
     """The writer, and the judge that measures, in their present versions. Raises BadInput."""
     ensure_writers()
     judges = tuple(judge_named(name) for name in (writer, measure) if name)
@@ -85,12 +85,12 @@ def judge_named(name: str) -> Judge:
     return judge_of(version)
 
 
-def meaning(wanted: Configuration) -> str:
+def score_meaning(wanted: Configuration) -> str:
     """What the scores of this configuration say: quality, fidelity to teacher, or nothing (no measuring judge)."""
     return judged_as(wanted.voters[1], wanted.voters[0]) if len(wanted.voters) > 1 else ""
 
 
-def start(
+def start_campaign(
     *,
     collection: Collection,
     wanted: Configuration,
@@ -112,7 +112,7 @@ def start(
     )
 
 
-def coverage(collection: Collection) -> Coverage:
+def target_coverage(collection: Collection) -> Coverage:
     """Counts for the page and the command, in one statement."""
     with connection.cursor() as cursor:
         cursor.execute(COVERAGE, {"collection": collection.pk})

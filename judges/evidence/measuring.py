@@ -10,16 +10,16 @@ from corpus.evidence import measures
 from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Label, Pair, Target
 from judges.costs.budget import BudgetExhausted
-from judges.domain.verdicts import Gone
+from judges.domain.verdicts import NoVerdict
 from judges.engine import targets
 from judges.engine.calls import Caller
 from judges.engine.leases import Claimed
 from judges.engine.plan import judge_of
 from judges.evidence import answers as writings
 from judges.evidence import quality
-from judges.evidence.campaigns import configuration
+from judges.evidence.campaigns import writer_configuration
 from judges.evidence.outputs import JudgedOutput, OutputRow
-from judges.inline.pairs import InlineLimits, ask_alone
+from judges.inline.pairs import InlineLimits, ask_inline
 from judges.models import JudgeVersion
 from judges.records import Judge
 
@@ -42,7 +42,7 @@ def rows_of_targets(collection: Collection) -> list[OutputRow]:
     """The newest good target of each pair as an answer that says yes."""
     held = {target.pair_id: target for target in newest_targets(collection)}
     pairs = Pair.objects.filter(pk__in=held).select_related("query", "document").order_by("pk")
-    return [_row(pair, 1, f"yes\n{_text(held[pair.pk])}", given=True) for pair in pairs]
+    return [_output_row(pair, 1, f"yes\n{_target_text(held[pair.pk])}", given=True) for pair in pairs]
 
 
 def rows_of_outputs(
@@ -59,20 +59,20 @@ def rows_of_outputs(
         pair = known.get((query, document))
         if pair is not None and label is None and pair.pk in labels:
             label = int(labels[pair.pk] >= collection.relevant_from)
-        found.append(_row(pair, label, output) if pair else None)
+        found.append(_output_row(pair, label, output) if pair else None)
     return found
 
 
-def _row(pair: Pair, label: int | None, output: str, *, given: bool = False) -> OutputRow:
+def _output_row(pair: Pair, label: int | None, output: str, *, given: bool = False) -> OutputRow:
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
     return OutputRow(pair.pk, pair.query.text, document, label, output, given)
 
 
-def _text(target: Target) -> str:
+def _target_text(target: Target) -> str:
     return measures.EvidenceTarget(target.contribution, target.evidence).text
 
 
-def meaning(collection: Collection, judge: Judge) -> str:
+def score_meaning(collection: Collection, judge: Judge) -> str:
     """Fidelity to teacher where the judge is a model that wrote targets of this collection, else quality."""
     writers = Target.objects.filter(pair__collection=collection, kind=Target.Kind.JUDGE).values_list("writer")
     versions = map(judge_of, JudgeVersion.objects.filter(name__in=writers.distinct()))
@@ -80,7 +80,7 @@ def meaning(collection: Collection, judge: Judge) -> str:
     return quality.TEACHER if same else quality.QUALITY
 
 
-def measure(
+def measure_rows(
     collection: Collection,
     name: str,
     rows: Iterable[OutputRow],
@@ -95,21 +95,29 @@ def measure(
         target = wanted[claimed.pair]
         assert target is not None
         try:
-            listed, scored = await targets.measure(caller, claimed, caller.plan.voters[0], target, 1)
+            listed, scored = await targets.measure_target(caller, claimed, caller.plan.voters[0], target, 1)
         except (targets.FailedTarget, BudgetExhausted):
             return None
-        return _judged(claimed, target, listed, scored)
+        return _judged_output(claimed, target, listed, scored)
 
-    found = ask_alone(
-        collection, configuration(name), "measuring", list(wanted), ask, limits=InlineLimits(budget=budget), done=done
+    found = ask_inline(
+        collection,
+        writer_configuration(name),
+        "measuring",
+        list(wanted),
+        ask,
+        limits=InlineLimits(budget=budget),
+        done=done,
     )
     answers = dict(found.answers)
     return Measured(answers, found.lost, found.campaign, found.calls, found.cached, found.cost, found.unpriced)
 
 
-def _judged(claimed: Claimed, target: measures.EvidenceTarget, listed: Any, scored: Any) -> JudgedOutput:
-    named = () if isinstance(listed, Gone) else writings.entities_of(listed)
-    if isinstance(scored, Gone):
+def _judged_output(claimed: Claimed, target: measures.EvidenceTarget, listed: Any, scored: Any) -> JudgedOutput:
+    named = () if isinstance(listed, NoVerdict) else writings.entities_of(listed)
+    if isinstance(scored, NoVerdict):
         return JudgedOutput(named, None)
-    rules = measures.measure(target, query=claimed.inputs.query, document=targets.whole(claimed.inputs), named=named)
-    return JudgedOutput(named, quality.capped(writings.scores_of(scored), rules))
+    rules = measures.measure_target(
+        target, query=claimed.inputs.query, document=targets.document_text(claimed.inputs), named=named
+    )
+    return JudgedOutput(named, quality.cap_scores(writings.scores_of(scored), rules))

@@ -45,10 +45,10 @@ class JudgedOutput:
     scores: dict[str, int] | None
 
 
-def table(
+def measures_table(
     rows: Sequence[OutputRow],
     judged: Mapping[int, JudgedOutput] | None = None,
-    count: Callable[[str], int] = measures.tokens,
+    count: Callable[[str], int] = measures.count_tokens,
 ) -> dict[str, Any]:
     """The measures. `judged`: by pair; `count`: what lengths are counted in, for the compression.
 
@@ -56,14 +56,14 @@ def table(
     """
     answers = judged or {}
     found = {
-        row.pair: _measure(row, row.target, answers[row.pair].named if row.pair in answers else ())
+        row.pair: _measure_row(row, row.target, answers[row.pair].named if row.pair in answers else ())
         for row in rows
         if row.target is not None
     }
     labelled = [row for row in rows if row.label is not None and not row.given]
     shares = [one.fidelity for one in found.values() if one.fidelity is not None]
     substrings = [one.fidelity_prism for one in found.values() if one.fidelity_prism is not None]
-    ratios = [ratio for row in rows if (ratio := _ratio(row, count)) is not None]
+    ratios = [ratio for row in rows if (ratio := _compression_ratio(row, count)) is not None]
     values: dict[str, float | None] = {
         "label_match": _mean([float(row.label == row.parsed.verdict) for row in labelled]),
         "format": _mean([measures.format_score(row.output) for row in rows]),
@@ -74,7 +74,7 @@ def table(
     reasons = {name: WHY[name] for name, value in values.items() if value is None}
     return {
         **values,
-        "compression": measures.quantiles(ratios),
+        "compression": measures.summary_quantiles(ratios),
         "rows": len(rows),
         "labelled": len(labelled),
         "said_yes": sum(row.parsed.verdict == 1 for row in rows),
@@ -97,22 +97,24 @@ WHY = {
 }
 
 
-def means(judged: Mapping[int, JudgedOutput]) -> dict[str, float | None]:
+def mean_scores(judged: Mapping[int, JudgedOutput]) -> dict[str, float | None]:
     """The six judged columns of P table 2: each the mean over the rows that have scores."""
     scored = [one.scores for one in judged.values() if one.scores is not None]
     return {name: _mean([float(scores[name]) for scores in scored]) for name in DIMENSIONS}
 
 
-def _measure(row: OutputRow, target: EvidenceTarget | None, named: Sequence[str]) -> EvidenceMeasures:
+def _measure_row(row: OutputRow, target: EvidenceTarget | None, named: Sequence[str]) -> EvidenceMeasures:
     assert target is not None
-    return measures.measure(target, query=row.query, document=row.document, named=named)
+    return measures.measure_target(target, query=row.query, document=row.document, named=named)
 
 
-def _ratio(row: OutputRow, count: Callable[[str], int]) -> float | None:
+def _compression_ratio(row: OutputRow, count: Callable[[str], int]) -> float | None:
     """Figure 5 takes every row that the model calls relevant, whatever its label."""
     parsed = row.parsed
     return (
-        measures.compression(parsed.evidence, row.document, count) if parsed.verdict == 1 and parsed.evidence else None
+        measures.compression_ratio(parsed.evidence, row.document, count)
+        if parsed.verdict == 1 and parsed.evidence
+        else None
     )
 
 

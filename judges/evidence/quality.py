@@ -28,7 +28,7 @@ TEACHER = "fidelity to teacher"
 QUALITY = "quality"
 
 
-def capped(scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[str, int]:
+def cap_scores(scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[str, int]:
     """The judge's scores under what rules see: altered numbers, copied text, another language."""
     found = dict(scores)
     if measures.altered:
@@ -40,7 +40,7 @@ def capped(scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[str, i
     return found
 
 
-def problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None = None) -> tuple[str, ...]:
+def find_problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None = None) -> tuple[str, ...]:
     """What is wrong, in words; empty when it may be learned from. `scores`: capped, where a judge measured."""
     found = []
     if measures.format < 1:
@@ -48,9 +48,9 @@ def problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None = None
     if measures.contribution_sentences > 1:
         found.append(f"the contribution has {measures.contribution_sentences} sentences: it shall be one")
     if measures.altered:
-        found.append(f"not in the document: {_listed(measures.altered)}")
+        found.append(f"not in the document: {_list_entities(measures.altered)}")
     elif measures.fidelity is not None and measures.fidelity < LEAST_FIDELITY:
-        found.append(f"names or terms that are not in the document: {_listed(measures.missing)}")
+        found.append(f"names or terms that are not in the document: {_list_entities(measures.missing)}")
     if not measures.language_fits:
         found.append(f"it is in “{measures.language}”, the language expected is “{measures.expected_language}”")
     if measures.ratio is not None and measures.ratio > LONGEST:
@@ -61,7 +61,7 @@ def problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None = None
     return tuple(found)
 
 
-def _listed(entities: tuple[str, ...]) -> str:
+def _list_entities(entities: tuple[str, ...]) -> str:
     more = f" and {len(entities) - 5} more" if len(entities) > 5 else ""
     return ", ".join(f"“{entity[:80]}”" for entity in entities[:5]) + more
 
@@ -76,7 +76,7 @@ def same_model(one: Judge, other: Judge) -> bool:
     return (one.provider, one.base_url, one.model) == (other.provider, other.base_url, other.model)
 
 
-def row(
+def target_measures(
     measures: dict[str, Any],
     found: tuple[str, ...],
     *,

@@ -22,7 +22,7 @@ from judges.engine.leases import Claimed
 from judges.inline import runner
 from judges.models import Campaign, Work
 from judges.records import Inputs
-from judges.tasks import database
+from judges.tasks import database_parameters
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class InlineLimits:
     max_calls: int | None = None
 
 
-def ask_alone(
+def ask_inline(
     collection: Collection,
     wanted: Configuration,
     purpose: str,
@@ -70,15 +70,15 @@ def ask_alone(
         max_calls=limits.max_calls,
         **values,
     )
-    held = _held(campaign, list(pairs))
-    plan = plans.load(campaign.pk)
+    held = _create_work(campaign, list(pairs))
+    plan = plans.load_plan(campaign.pk)
     assert plan is not None
     connection.close()
-    answers = runner.run(
+    answers = runner.run_inline(
         plan,
         held,
         ask,
-        dsn=database(),
+        dsn=database_parameters(),
         redis_url=settings.REDIS_URL,
         prefix=settings.PREFIX,
         folder=settings.VAR / "spool",
@@ -86,10 +86,10 @@ def ask_alone(
         done=done,
     )
     given = {one.pair: answer for one, answer in zip(held, answers, strict=True) if answer is not None}
-    return _ended(campaign, given, len(held) - len(given))
+    return _finish_campaign(campaign, given, len(held) - len(given))
 
 
-def _held(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
+def _create_work(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
     """Work that this process holds, with its texts."""
     until = timezone.now() + timedelta(days=1)
     values = {"state": Work.State.RUNNING, "fence": 1, "claims": 1, "lease_until": until}
@@ -97,12 +97,12 @@ def _held(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
     known = Pair.objects.select_related("query", "document").in_bulk(pairs)
     counters.add(campaign.pk, "pairs", len(pairs))
     return [
-        Claimed(one.pk, one.pair_id, 1, 0, known[one.pair_id].query_id, _inputs(known[one.pair_id], campaign))
+        Claimed(one.pk, one.pair_id, 1, 0, known[one.pair_id].query_id, _pair_inputs(known[one.pair_id], campaign))
         for one in work
     ]
 
 
-def _inputs(pair: Pair, campaign: Campaign) -> Inputs:
+def _pair_inputs(pair: Pair, campaign: Campaign) -> Inputs:
     query, document = pair.query, pair.document
     definition = campaign.relevance.of(query)
     return Inputs(
@@ -110,7 +110,7 @@ def _inputs(pair: Pair, campaign: Campaign) -> Inputs:
     )
 
 
-def _ended(campaign: Campaign, given: Mapping[int, T], lost: int) -> InlinePair[T]:
+def _finish_campaign(campaign: Campaign, given: Mapping[int, T], lost: int) -> InlinePair[T]:
     work = Work.objects.filter(campaign=campaign)
     work.filter(pair__in=given).update(state=Work.State.LABELLED, ended_at=Now(), lease_until=None)
     work.exclude(pair__in=given).update(state=Work.State.FAILED, reason="error", ended_at=Now(), lease_until=None)

@@ -20,16 +20,16 @@ from judges.engine.calls import Caller, Tools
 from judges.engine.leases import Claimed
 from judges.engine.limits import RateLimits
 from judges.engine.plan import Plan
-from judges.engine.recovery import take_over
+from judges.engine.recovery import recover_answers
 from judges.engine.writer import ResultWriter
-from judges.providers import close_providers, load, open_provider
+from judges.providers import close_providers, load_provider, open_provider
 
 T = TypeVar("T")
 AT_ONCE = 32
 LEASE_S = 120.0
 
 
-def run(
+def run_inline(
     plan: Plan,
     held: Sequence[Claimed],
     ask: Callable[[Caller, Claimed], Awaitable[T]],
@@ -51,7 +51,7 @@ def run(
 
     async def main() -> list[T]:
         holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
-        writer = ResultWriter(dsn, folder, counters.shard())
+        writer = ResultWriter(dsn, folder, counters.random_shard())
         writer.start()
         await writer.ready()
         limits = RateLimits(lambda: Redis.from_url(redis_url), prefix, holder)
@@ -59,14 +59,14 @@ def run(
         for account, limit in plan.limits.items():
             limits.account(account).limit = limit
         budget = Budget(writer, plan.campaign, holder, LEASE_S)
-        budget.take(plan)
+        budget.apply_plan(plan)
         try:
-            await take_over(writer, folder)
+            await recover_answers(writer, folder)
             await budget.look()
             for judge in plan.voters:
-                await asyncio.to_thread(load, judge.provider)
+                await asyncio.to_thread(load_provider, judge.provider)
                 open_provider(judge)
-            return await _all(Caller(tools, plan, budget, stopped), held, ask, done)
+            return await _ask_all(Caller(tools, plan, budget, stopped), held, ask, done)
         finally:
             await budget.close()
             await close_providers()
@@ -76,7 +76,7 @@ def run(
     return asyncio.run(main())
 
 
-async def _all(
+async def _ask_all(
     caller: Caller, held: Sequence[Claimed], ask: Callable[[Caller, Claimed], Awaitable[T]], done: Callable[[int], None]
 ) -> list[T]:
     room, ended = asyncio.Semaphore(AT_ONCE), 0

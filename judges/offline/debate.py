@@ -18,10 +18,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from corpus.search.text import words
+from corpus.search.text import tokenize_text
 from judges.domain.debate import AGAINST, FOR
-from judges.offline.judges import Lexicon, Need, ReadSentence, needs, read, said, stem
-from judges.records import Inputs, Seat, Side, Turn
+from judges.offline.judges import Lexicon, Need, ReadSentence, information_needs, matched_share, read_sentences, stem
+from judges.records import DebateAgent, Inputs, Side, Turn
 
 QUOTED = 3
 """Sentences that the side for quotes at most."""
@@ -55,54 +55,62 @@ class Argument:
     quotes: tuple[str, ...]
 
 
-def argue(seat: Seat, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, Turn] | None) -> Argument:
+def argue_turn(
+    seat: DebateAgent, inputs: Inputs, lexicon: Lexicon, history: Mapping[DebateAgent, Turn] | None
+) -> Argument:
     """One turn. `history`: the turns of the round before; None in round 1."""
     bounds = WITH_ANSWERS if inputs.answers else WITHOUT_ANSWERS
-    return _say(seat, inputs, needs(inputs, lexicon), bounds, history)
+    return _make_argument(seat, inputs, information_needs(inputs, lexicon), bounds, history)
 
 
-def stand(seat: Seat, inputs: Inputs, lexicon: Lexicon, history: Mapping[Seat, Turn] | None = None) -> Argument:
+def strongest_argument(
+    seat: DebateAgent, inputs: Inputs, lexicon: Lexicon, history: Mapping[DebateAgent, Turn] | None = None
+) -> Argument:
     """The best that can be said for a side, whatever the text says: a reason for, or against, to think about.
 
     `history`: the turns of the round before, to which it answers without giving in.
     """
-    return _say(seat, inputs, needs(inputs, lexicon), NEVER_GIVES_IN, history)
+    return _make_argument(seat, inputs, information_needs(inputs, lexicon), NEVER_GIVES_IN, history)
 
 
-def _say(
-    seat: Seat, inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, history: Mapping[Seat, Turn] | None
+def _make_argument(
+    seat: DebateAgent,
+    inputs: Inputs,
+    wanted: tuple[Need, ...],
+    bounds: VerdictBounds,
+    history: Mapping[DebateAgent, Turn] | None,
 ) -> Argument:
     """Only the first couple's turns decide; the second couple tells what else is to be seen."""
     if history is None:
         said = (_defend if seat.side is Side.FOR else _attack)(inputs, wanted, bounds)
     else:
-        later, other = (_look_up, AGAINST) if seat.side is Side.FOR else (_check, FOR)
+        later, other = (_look_up, AGAINST) if seat.side is Side.FOR else (_check_quotes, FOR)
         said = later(inputs, wanted, bounds, history[other])
     if not seat.couple:
         return said
-    return _beside(seat.side, said.verdict, inputs, wanted, history)
+    return _second_couple_turn(seat.side, said.verdict, inputs, wanted, history)
 
 
 def _defend(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds) -> Argument:
     """Round 1 of the side for."""
     number, need, chosen = _best_sentences(inputs, wanted)
-    held = said(need, _stems(chosen))
-    found = _list(_words(need, _stems(chosen), present=True))
-    what = _name(number, inputs)
+    held = matched_share(need, _sentence_stems(chosen))
+    found = _list_terms(_need_terms(need, _sentence_stems(chosen), present=True))
+    what = _name_need(number, inputs)
     if held < bounds.hopeless:
         reason = f"By words alone: even the best sentences hold only {held:.0%} of {what}. I find too little to defend."
-        return Argument(0, reason, _texts(inputs, chosen[:1]))
+        return Argument(0, reason, _sentence_texts(inputs, chosen[:1]))
     reason = f"By words alone: these sentences hold {held:.0%} of {what}, among them {found}. I count that as support."
-    return Argument(1, reason, _texts(inputs, chosen))
+    return Argument(1, reason, _sentence_texts(inputs, chosen))
 
 
 def _attack(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds) -> Argument:
     """Round 1 of the side against."""
     number, need, row = _best_row(inputs, wanted)
-    held = said(need, _stems(row))
-    missing = _list(_words(need, _stems(row), present=False))
-    what = _name(number, inputs)
-    nearest = _texts(inputs, sorted(row, key=lambda one: -said(need, set(one.stems)))[:1])
+    held = matched_share(need, _sentence_stems(row))
+    missing = _list_terms(_need_terms(need, _sentence_stems(row), present=False))
+    what = _name_need(number, inputs)
+    nearest = _sentence_texts(inputs, sorted(row, key=lambda one: -matched_share(need, set(one.stems)))[:1])
     if held >= bounds.plain_to_see:
         reason = f"By words alone: three sentences in a row hold {held:.0%} of {what}. I find too little to object to."
         return Argument(1, reason, nearest)
@@ -113,79 +121,91 @@ def _attack(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds) -> 
 def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, other: Turn) -> Argument:
     """A later round of the side for: are the words that the other side misses anywhere in the document?"""
     number, need, chosen = _best_sentences(inputs, wanted)
-    everywhere = _stems(read(inputs.document)) | set(map(stem, words(inputs.title)))
-    held = said(need, everywhere)
-    missed = {stem(word) for term in re.findall(r'"([^"]+)"', other.reason) for word in words(term)} & need.terms.keys()
-    there = _list([need.words[term] for term in need.terms if term in missed & everywhere])
-    absent = _list([need.words[term] for term in need.terms if term in missed - everywhere])
-    what = _name(number, inputs)
+    everywhere = _sentence_stems(read_sentences(inputs.document)) | set(map(stem, tokenize_text(inputs.title)))
+    held = matched_share(need, everywhere)
+    missed = {
+        stem(word) for term in re.findall(r'"([^"]+)"', other.reason) for word in tokenize_text(term)
+    } & need.terms.keys()
+    there = _list_terms([need.words[term] for term in need.terms if term in missed & everywhere])
+    absent = _list_terms([need.words[term] for term in need.terms if term in missed - everywhere])
+    what = _name_need(number, inputs)
     if held < bounds.given_up:
         reason = f"I looked for what the other side misses. Nowhere in the document: {absent}."
         reason = f"{reason} As a whole it holds {held:.0%} of {what}. I give in."
-        return Argument(0, reason, _texts(inputs, chosen[:1]))
+        return Argument(0, reason, _sentence_texts(inputs, chosen[:1]))
     reason = f"I looked for what the other side misses. Elsewhere in the document: {there}. Nowhere: {absent}."
-    return Argument(1, f"{reason} As a whole it holds {held:.0%} of {what}, so I stay.", _texts(inputs, chosen))
+    return Argument(
+        1, f"{reason} As a whole it holds {held:.0%} of {what}, so I stay.", _sentence_texts(inputs, chosen)
+    )
 
 
-def _check(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, other: Turn) -> Argument:
+def _check_quotes(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, other: Turn) -> Argument:
     """A later round of the side against: do the sentences that the other side quotes hold an answer?"""
-    quoted = {stem(word) for quote in other.quotes if quote.start is not None for word in words(quote.text)}
+    quoted = {stem(word) for quote in other.quotes if quote.start is not None for word in tokenize_text(quote.text)}
     invented = sum(quote.start is None for quote in other.quotes)
-    number, need = max(enumerate(wanted, 1), key=lambda entry: said(entry[1], quoted))
-    held = said(need, quoted)
-    what = _name(number, inputs)
+    number, need = max(enumerate(wanted, 1), key=lambda entry: matched_share(entry[1], quoted))
+    held = matched_share(need, quoted)
+    what = _name_need(number, inputs)
     found = tuple(quote.text for quote in other.quotes if quote.start is not None)
     aside = f" {invented} of its quotations stand nowhere in the document." if invented else ""
     if held >= bounds.convinced:
         return Argument(
             1, f"The sentences that the other side quotes hold {held:.0%} of {what}. I give in.{aside}", found
         )
-    missing = _list(_words(need, quoted, present=False))
+    missing = _list_terms(_need_terms(need, quoted, present=False))
     reason = f"I read the other side's sentences: they hold {held:.0%} of {what} and still lack {missing}.{aside}"
     return Argument(0, f"{reason} I stay.", found[:1])
 
 
-def _beside(
-    side: Side, verdict: int, inputs: Inputs, wanted: tuple[Need, ...], history: Mapping[Seat, Turn] | None
+def _second_couple_turn(
+    side: Side, verdict: int, inputs: Inputs, wanted: tuple[Need, ...], history: Mapping[DebateAgent, Turn] | None
 ) -> Argument:
     """What an agent of the second couple says: first about single sentences, later about what everybody quoted."""
-    spoken = read(inputs.document)
+    spoken = read_sentences(inputs.document)
     options = [
-        (said(need, set(one.stems)), number, need, one) for number, need in enumerate(wanted, 1) for one in spoken
+        (matched_share(need, set(one.stems)), number, need, one)
+        for number, need in enumerate(wanted, 1)
+        for one in spoken
     ]
     held, number, need, best = max(options, key=lambda option: option[0], default=(0.0, 1, wanted[0], None))
-    what, stays = _name(number, inputs), verdict == int(side is Side.FOR)
-    quotes = _texts(inputs, [best] if best else [])
+    what, stays = _name_need(number, inputs), verdict == int(side is Side.FOR)
+    quotes = _sentence_texts(inputs, [best] if best else [])
     if history is None:
         told = f"By words alone, sentence by sentence: the best one holds {held:.0%} of {what}"
         if side is Side.FOR:
             end = "I count it as support" if stays else "I find nothing to defend in that"
-            return Argument(verdict, f"{told}, the whole document {said(need, _stems(spoken)):.0%}. {end}.", quotes)
-        missing = _list(_words(need, set(best.stems if best else ()), present=False))
+            return Argument(
+                verdict,
+                f"{told}, the whole document {matched_share(need, _sentence_stems(spoken)):.0%}. {end}.",
+                quotes,
+            )
+        missing = _list_terms(_need_terms(need, set(best.stems if best else ()), present=False))
         end = f"It lacks {missing}" if stays else "I see nothing to object to in that"
         return Argument(verdict, f"{told}. {end}.", quotes)
     texts = dict.fromkeys(quote.text for turn in history.values() for quote in turn.quotes if quote.start is not None)
-    quoted = {stem(word) for text in texts for word in words(text)}
-    told = f"I put together all that was quoted so far: it holds {said(need, quoted):.0%} of {what}"
-    found = _list(_words(need, quoted, present=side is Side.FOR))
+    quoted = {stem(word) for text in texts for word in tokenize_text(text)}
+    told = f"I put together all that was quoted so far: it holds {matched_share(need, quoted):.0%} of {what}"
+    found = _list_terms(_need_terms(need, quoted, present=side is Side.FOR))
     end = f"{'There' if side is Side.FOR else 'Not there'}: {found}. " + ("I stay" if stays else "I give in")
     return Argument(verdict, f"{told}. {end}.", quotes)
 
 
 def _best_sentences(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[ReadSentence]]:
     """The answer (number from 1) that up to three sentences from anywhere hold best, and those in the text's order."""
-    options = [(number, need, _pick(need, read(inputs.document))) for number, need in enumerate(wanted, 1)]
-    return max(options, key=lambda option: said(option[1], _stems(option[2])))
+    options = [
+        (number, need, _pick_sentences(need, read_sentences(inputs.document))) for number, need in enumerate(wanted, 1)
+    ]
+    return max(options, key=lambda option: matched_share(option[1], _sentence_stems(option[2])))
 
 
-def _pick(need: Need, spoken: tuple[ReadSentence, ...]) -> list[ReadSentence]:
+def _pick_sentences(need: Need, spoken: tuple[ReadSentence, ...]) -> list[ReadSentence]:
     """Sentence by sentence, the one that adds most to what is said."""
     chosen: list[ReadSentence] = []
     held: set[str] = set()
     while len(chosen) < QUOTED:
-        gains = [(said(need, held.union(one.stems)), -one.start, one) for one in spoken if one not in chosen]
+        gains = [(matched_share(need, held.union(one.stems)), -one.start, one) for one in spoken if one not in chosen]
         best = max(gains, key=lambda gain: gain[:2], default=None)
-        if best is None or (chosen and best[0] < said(need, held) + 0.05):
+        if best is None or (chosen and best[0] < matched_share(need, held) + 0.05):
             break
         chosen.append(best[2])
         held.update(best[2].stems)
@@ -194,33 +214,33 @@ def _pick(need: Need, spoken: tuple[ReadSentence, ...]) -> list[ReadSentence]:
 
 def _best_row(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[ReadSentence]]:
     """The answer that three sentences in a row hold best, and those sentences."""
-    spoken = read(inputs.document)
+    spoken = read_sentences(inputs.document)
     rows = [list(spoken[at : at + 3]) for at in range(max(1, len(spoken) - 2))]
     options = [(number, need, row) for number, need in enumerate(wanted, 1) for row in rows]
-    return max(options, key=lambda option: said(option[1], _stems(option[2])))
+    return max(options, key=lambda option: matched_share(option[1], _sentence_stems(option[2])))
 
 
-def _stems(chosen: list[ReadSentence] | tuple[ReadSentence, ...]) -> set[str]:
+def _sentence_stems(chosen: list[ReadSentence] | tuple[ReadSentence, ...]) -> set[str]:
     return {term for sentence in chosen for term in sentence.stems}
 
 
-def _texts(inputs: Inputs, chosen: list[ReadSentence]) -> tuple[str, ...]:
+def _sentence_texts(inputs: Inputs, chosen: list[ReadSentence]) -> tuple[str, ...]:
     return tuple(inputs.document[one.start : one.end] for one in chosen)
 
 
-def _words(need: Need, held: set[str], *, present: bool) -> list[str]:
+def _need_terms(need: Need, held: set[str], *, present: bool) -> list[str]:
     """The need's words that are held (or are not), most telling first."""
     terms = sorted(need.terms, key=lambda term: -need.terms[term])
     return [need.words[term] for term in terms if (term in held) is present]
 
 
-def _list(found: list[str]) -> str:
+def _list_terms(found: list[str]) -> str:
     """At most six words in quotation marks."""
     more = f" and {len(found) - 6} more" if len(found) > 6 else ""
     return ", ".join(f'"{word}"' for word in found[:6]) + more if found else "none of them"
 
 
-def _name(number: int, inputs: Inputs) -> str:
+def _name_need(number: int, inputs: Inputs) -> str:
     if not inputs.answers:
         return "the query's words"
     return f"answer {number}'s words" if len(inputs.answers) > 1 else "the answer's words"

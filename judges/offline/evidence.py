@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from corpus.evidence import measures
 from corpus.evidence.measures import EvidenceTarget
-from corpus.search.text import sentences, words
-from judges.evidence.quality import capped
-from judges.offline.judges import Lexicon, Need, ReadSentence, needs, read, said
+from corpus.search.text import split_sentences, tokenize_text
+from judges.evidence.quality import cap_scores
+from judges.offline.judges import Lexicon, Need, ReadSentence, information_needs, matched_share, read_sentences
 from judges.records import Inputs
 
 WRITER, MEASURER = "writer", "measurer"
@@ -23,68 +23,70 @@ _LEANING = re.compile(r"(this|that|these|those|it|its|they|their|he|she|his|her|
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*|\b[A-Za-z]+-?\d[\w.-]*|https?://\S+")
 
 
-def write(inputs: Inputs, lexicon: Lexicon, tries: int) -> EvidenceTarget:
+def write_target(inputs: Inputs, lexicon: Lexicon, tries: int) -> EvidenceTarget:
     """Sentences of the document as they stand. `tries`: 1, or 2 after a try that failed its measures."""
-    (need,) = needs(replace(inputs, answers=()), lexicon)
-    spoken = [one for one in read(inputs.document) if one.end - one.start >= SHORTEST] or list(read(inputs.document))
+    (need,) = information_needs(replace(inputs, answers=()), lexicon)
+    spoken = [one for one in read_sentences(inputs.document) if one.end - one.start >= SHORTEST] or list(
+        read_sentences(inputs.document)
+    )
     if tries > 1:
         spoken = [one for one in spoken if not _LEANING.match(inputs.document, one.start)] or spoken
-    chosen = _pick(need, spoken)
+    chosen = _pick_sentences(need, spoken)
     if not chosen:
         return EvidenceTarget(inputs.title or "nothing", inputs.title or "nothing")
-    first = max(chosen, key=lambda one: (said(need, set(one.stems)), -one.start))
-    parts = [_text(inputs, one) for one in chosen]
-    return EvidenceTarget(_text(inputs, first), " ".join(parts))
+    first = max(chosen, key=lambda one: (matched_share(need, set(one.stems)), -one.start))
+    parts = [_sentence_text(inputs, one) for one in chosen]
+    return EvidenceTarget(_sentence_text(inputs, first), " ".join(parts))
 
 
-def entities(text: str) -> tuple[str, ...]:
+def find_entities(text: str) -> tuple[str, ...]:
     """Capitalised words inside sentences, codes with digits, addresses."""
     return tuple(dict.fromkeys(found.group().rstrip(".,;") for found in _NAME.finditer(text)))
 
 
-def measure(inputs: Inputs, target: EvidenceTarget, lexicon: Lexicon) -> dict[str, int]:
+def score_target(inputs: Inputs, target: EvidenceTarget, lexicon: Lexicon) -> dict[str, int]:
     """Six scores from word counts, beginning at 3."""
-    (need,) = needs(replace(inputs, answers=()), lexicon)
+    (need,) = information_needs(replace(inputs, answers=()), lexicon)
     document = f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document
-    rules = measures.measure(target, query=inputs.query, document=document)
-    there = set(words(document))
-    own, told = _stems(target.contribution), _stems(target.evidence)
-    known = _share(words(target.evidence), there)
+    rules = measures.measure_target(target, query=inputs.query, document=document)
+    there = set(tokenize_text(document))
+    own, told = _text_stems(target.contribution), _text_stems(target.evidence)
+    known = _known_share(tokenize_text(target.evidence), there)
     scores = {
-        "contribution_accuracy": 3 + int(_share(words(target.contribution), there) >= 0.8) - int(not own),
-        "contribution_coverage": 4 if said(need, own) >= said(need, told) else 3,
+        "contribution_accuracy": 3 + int(_known_share(tokenize_text(target.contribution), there) >= 0.8) - int(not own),
+        "contribution_coverage": 4 if matched_share(need, own) >= matched_share(need, told) else 3,
         "evidence_faithfulness": 4 if known == 1 else 3 if known >= 0.8 else 2,
         "evidence_self_contained": 2 if _LEANING.match(target.evidence) else 3,
         "evidence_concision": 3 if rules.ratio is None or rules.ratio > 0.5 else 4,
         "language": 5 if rules.language_fits else 1,
     }
-    return capped(scores, rules)
+    return cap_scores(scores, rules)
 
 
-def _pick(need: Need, spoken: Sequence[ReadSentence]) -> list[ReadSentence]:
+def _pick_sentences(need: Need, spoken: Sequence[ReadSentence]) -> list[ReadSentence]:
     """Sentence by sentence the one that adds most of what is asked for, in the text's order."""
     chosen: list[ReadSentence] = []
     held: set[str] = set()
     while len(chosen) < QUOTED:
         rest = [one for one in spoken if one not in chosen]
-        best = max(rest, key=lambda one: (said(need, held.union(one.stems)), -one.start), default=None)
-        if best is None or (chosen and said(need, held.union(best.stems)) <= said(need, held)):
+        best = max(rest, key=lambda one: (matched_share(need, held.union(one.stems)), -one.start), default=None)
+        if best is None or (chosen and matched_share(need, held.union(best.stems)) <= matched_share(need, held)):
             break
         chosen.append(best)
         held.update(best.stems)
     return sorted(chosen, key=lambda one: one.start)
 
 
-def _text(inputs: Inputs, one: ReadSentence) -> str:
+def _sentence_text(inputs: Inputs, one: ReadSentence) -> str:
     """A sentence on one line; a piece that is more than one by our own splitter is cut after its first."""
     text = " ".join(inputs.document[one.start : one.end].split())
-    first = next(iter(sentences(text)), None)
+    first = next(iter(split_sentences(text)), None)
     return text[first.start : first.end] if first else text
 
 
-def _stems(text: str) -> set[str]:
-    return {term for sentence in read(text) for term in sentence.stems}
+def _text_stems(text: str) -> set[str]:
+    return {term for sentence in read_sentences(text) for term in sentence.stems}
 
 
-def _share(own: Sequence[str], there: set[str]) -> float:
+def _known_share(own: Sequence[str], there: set[str]) -> float:
     return sum(word in there for word in own) / len(own) if own else 0.0

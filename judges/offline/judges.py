@@ -13,11 +13,11 @@ from functools import lru_cache
 from math import log, sqrt
 from typing import Protocol
 
-from corpus.search.text import sentences, words
+from corpus.search.text import split_sentences, tokenize_text
 from judges.records import Inputs
 
 STOP_WORDS = frozenset(
-    words(
+    tokenize_text(
         "a an and are as at be been but by can could did do does for from had has have how i if in into is it its may "
         "more most no not of on or s should such than that the their then there these they this those to was we were "
         "what when where which while who why will with would you your so only all any each other one some same also"
@@ -38,7 +38,7 @@ class Lexicon(Hashable, Protocol):
         ...
 
 
-class Alone:
+class UniformLexicon:
     """A lexicon without a collection: every word that is no stop word tells as much as any other."""
 
     def weight(self, word: str) -> float:
@@ -47,8 +47,8 @@ class Alone:
 
     def share(self, text: str, inputs: Inputs) -> float:
         """BM25 of the text over that of a document which holds each of its words once."""
-        held = Counter(words(inputs.document))
-        asked = [word for word in words(text) if word not in STOP_WORDS]
+        held = Counter(tokenize_text(inputs.document))
+        asked = [word for word in tokenize_text(text) if word not in STOP_WORDS]
         return sum(held[word] / (held[word] + 1.5) for word in asked) / (len(asked) / 2.5) if asked else 0.0
 
 
@@ -92,30 +92,30 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def read(document: str) -> tuple[ReadSentence, ...]:
+def read_sentences(document: str) -> tuple[ReadSentence, ...]:
     """The document's sentences with their stems."""
-    spans = [(span.start, span.end) for span in sentences(document)]
-    return tuple(ReadSentence(start, end, tuple(map(stem, words(document[start:end])))) for start, end in spans)
+    spans = [(span.start, span.end) for span in split_sentences(document)]
+    return tuple(ReadSentence(start, end, tuple(map(stem, tokenize_text(document[start:end])))) for start, end in spans)
 
 
-def needs(inputs: Inputs, lexicon: Lexicon) -> tuple[Need, ...]:
+def information_needs(inputs: Inputs, lexicon: Lexicon) -> tuple[Need, ...]:
     """One need for each answer, or the query's alone."""
-    return _needs(inputs.query, inputs.answers, lexicon)
+    return _information_needs(inputs.query, inputs.answers, lexicon)
 
 
 @lru_cache(maxsize=512)
-def _needs(query: str, answers: tuple[str, ...], lexicon: Lexicon) -> tuple[Need, ...]:
-    context, _ = _weighted(query, lexicon)
+def _information_needs(query: str, answers: tuple[str, ...], lexicon: Lexicon) -> tuple[Need, ...]:
+    context, _ = _weigh_terms(query, lexicon)
     found = []
     for text in answers or (query,):
-        terms, written = _weighted(text, lexicon)
+        terms, written = _weigh_terms(text, lexicon)
         found.append(Need(text, terms, written, context if answers else {}, sum(terms.values())))
     return tuple(found)
 
 
-def _weighted(text: str, lexicon: Lexicon) -> tuple[dict[str, float], dict[str, str]]:
+def _weigh_terms(text: str, lexicon: Lexicon) -> tuple[dict[str, float], dict[str, str]]:
     """Stems of the words that tell something (of all, where none does), with weights and as written."""
-    found = words(text)
+    found = tokenize_text(text)
     telling = [word for word in found if word not in STOP_WORDS] or found
     terms: dict[str, float] = {}
     written: dict[str, str] = {}
@@ -125,22 +125,24 @@ def _weighted(text: str, lexicon: Lexicon) -> tuple[dict[str, float], dict[str, 
     return terms, written
 
 
-def windows(document: str, size: int) -> list[frozenset[str]]:
+def sentence_windows(document: str, size: int) -> list[frozenset[str]]:
     """The stems of every `size` sentences in a row (of all, where there are fewer)."""
-    spoken = [sentence.stems for sentence in read(document)]
+    spoken = [sentence.stems for sentence in read_sentences(document)]
     count = max(1, len(spoken) - size + 1) if spoken else 0
     return [frozenset().union(*spoken[at : at + size]) for at in range(count)]
 
 
-def said(need: Need, stems: frozenset[str] | set[str]) -> float:
+def matched_share(need: Need, stems: frozenset[str] | set[str]) -> float:
     """The share of the need's weight that the stems hold, 0 to 1."""
     return sum(weight for term, weight in need.terms.items() if term in stems) / need.total if need.total else 0.0
 
 
 def answer_containment(inputs: Inputs, lexicon: Lexicon) -> float:
     """How much of an answer three sentences in a row hold."""
-    near = windows(inputs.document, 3)
-    return max((said(need, stems) for need in needs(inputs, lexicon) for stems in near), default=0.0)
+    near = sentence_windows(inputs.document, 3)
+    return max(
+        (matched_share(need, stems) for need in information_needs(inputs, lexicon) for stems in near), default=0.0
+    )
 
 
 def bm25(inputs: Inputs, lexicon: Lexicon) -> float:
@@ -150,19 +152,19 @@ def bm25(inputs: Inputs, lexicon: Lexicon) -> float:
 
 def tfidf(inputs: Inputs, lexicon: Lexicon) -> float:
     """Cosine between query with answer and two sentences in a row with the title."""
-    title = tuple(words(inputs.title))
-    spoken = [tuple(words(inputs.document[one.start : one.end])) for one in read(inputs.document)]
-    units = [_vector(title + sum(spoken[at : at + 2], ()), lexicon) for at in range(max(1, len(spoken) - 1))]
-    asked = [_asked(f"{inputs.query} {answer}", lexicon) for answer in inputs.answers or ("",)]
-    return max(_cosine(left, right) for left in asked for right in units)
+    title = tuple(tokenize_text(inputs.title))
+    spoken = [tuple(tokenize_text(inputs.document[one.start : one.end])) for one in read_sentences(inputs.document)]
+    units = [_tfidf_vector(title + sum(spoken[at : at + 2], ()), lexicon) for at in range(max(1, len(spoken) - 1))]
+    asked = [_query_vector(f"{inputs.query} {answer}", lexicon) for answer in inputs.answers or ("",)]
+    return max(_cosine_similarity(left, right) for left in asked for right in units)
 
 
 @lru_cache(maxsize=2048)
-def _asked(text: str, lexicon: Lexicon) -> tuple[dict[str, float], float]:
-    return _vector(tuple(words(text)), lexicon)
+def _query_vector(text: str, lexicon: Lexicon) -> tuple[dict[str, float], float]:
+    return _tfidf_vector(tuple(tokenize_text(text)), lexicon)
 
 
-def _vector(found: Sequence[str], lexicon: Lexicon) -> tuple[dict[str, float], float]:
+def _tfidf_vector(found: Sequence[str], lexicon: Lexicon) -> tuple[dict[str, float], float]:
     """Stem to (1 + log count) x idf, and the length of that vector."""
     counts: Counter[str] = Counter()
     weights: dict[str, float] = {}
@@ -176,19 +178,19 @@ def _vector(found: Sequence[str], lexicon: Lexicon) -> tuple[dict[str, float], f
     return vector, sqrt(sum(value * value for value in vector.values()))
 
 
-def _cosine(left: tuple[dict[str, float], float], right: tuple[dict[str, float], float]) -> float:
+def _cosine_similarity(left: tuple[dict[str, float], float], right: tuple[dict[str, float], float]) -> float:
     if not left[1] or not right[1]:
         return 0.0
     return sum(value * right[0].get(term, 0.0) for term, value in left[0].items()) / (left[1] * right[1])
 
 
-def coverage(inputs: Inputs, lexicon: Lexicon) -> float:
+def term_coverage(inputs: Inputs, lexicon: Lexicon) -> float:
     """Share of the wanted words (the query's count half) in the document, and within 30 words: the mean of both."""
-    flat = [term for sentence in read(inputs.document) for term in sentence.stems]
-    return max(_covered(need, flat) for need in needs(inputs, lexicon))
+    flat = [term for sentence in read_sentences(inputs.document) for term in sentence.stems]
+    return max(_need_coverage(need, flat) for need in information_needs(inputs, lexicon))
 
 
-def _covered(need: Need, flat: list[str]) -> float:
+def _need_coverage(need: Need, flat: list[str]) -> float:
     wanted = {term: weight / 2 for term, weight in need.context.items()} | need.terms
     total = sum(wanted.values())
     places = [(at, term) for at, term in enumerate(flat) if term in wanted]
@@ -210,20 +212,20 @@ def _covered(need: Need, flat: list[str]) -> float:
     return min(1.0, (anywhere + best) / (2 * total))
 
 
-def ngrams(inputs: Inputs, lexicon: Lexicon) -> float:
+def ngram_overlap(inputs: Inputs, lexicon: Lexicon) -> float:
     """Share of an answer's runs of five characters in three sentences in a row with the title."""
     del lexicon
-    spans = read(inputs.document)
-    parts = [_grams(inputs.document[one.start : one.end]) for one in spans] or [frozenset()]
-    title = _grams(inputs.title)
+    spans = read_sentences(inputs.document)
+    parts = [_character_ngrams(inputs.document[one.start : one.end]) for one in spans] or [frozenset()]
+    title = _character_ngrams(inputs.title)
     near = [title.union(*parts[at : at + 3]) for at in range(max(1, len(parts) - 2))]
-    wanted = [_grams(text) for text in inputs.answers or (inputs.query,)]
+    wanted = [_character_ngrams(text) for text in inputs.answers or (inputs.query,)]
     return max((len(grams & unit) / len(grams) for grams in wanted if grams for unit in near), default=0.0)
 
 
 @lru_cache(maxsize=8192)
-def _grams(text: str) -> frozenset[str]:
-    padded = f" {' '.join(words(text))} "
+def _character_ngrams(text: str) -> frozenset[str]:
+    padded = f" {' '.join(tokenize_text(text))} "
     return frozenset(padded[at : at + 5] for at in range(len(padded) - 4))
 
 
@@ -243,19 +245,19 @@ ASSESSORS = {
     ),
     "bm25": OfflineAssessor(bm25, "of the best BM25 score in the collection", 0.70, 0.86),
     "tfidf": OfflineAssessor(tfidf, "TF-IDF cosine with two sentences in a row", 0.37, 0.29),
-    "coverage": OfflineAssessor(coverage, "of the wanted words covered, counting nearness", 0.44, 0.48),
-    "ngrams": OfflineAssessor(ngrams, "of the character 5-grams found in three sentences in a row", 0.34, 0.45),
+    "coverage": OfflineAssessor(term_coverage, "of the wanted words covered, counting nearness", 0.44, 0.48),
+    "ngrams": OfflineAssessor(ngram_overlap, "of the character 5-grams found in three sentences in a row", 0.34, 0.45),
 }
 
 
-def grade(place: float, highest: int, relevant_from: int) -> int:
+def score_to_grade(place: float, highest: int, relevant_from: int) -> int:
     """A grade from 0 to `highest` for a place as `assess` gives it: from `relevant_from` on where that is 0 or more."""
     if place >= 0:
         return min(highest, relevant_from + int(place * (highest - relevant_from + 1)))
     return max(0, relevant_from - 1 - int(-place * relevant_from))
 
 
-def assess(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int, str, float]:
+def assess_relevance(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int, str, float]:
     """Verdict (1 relevant, 0) and reason of one assessor, and how far the score lies from its threshold: -1 at the
     worst, 0 at the threshold, 1 at the best. Raises KeyError for a model that is not in ASSESSORS.
     """

@@ -5,20 +5,20 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from judges.costs.price_entries import PriceEntry
+from judges.costs.price_entries import ModelPrice
 from judges.costs.price_rows import enter_price
 from judges.models import JudgeVersion, Panel
 from judges.panels.judges_file import JudgesFile
-from judges.panels.panel_table import PanelEntry
+from judges.panels.panel_table import PanelSettings
 from judges.providers import require_extra
-from judges.records import JudgeEntry
+from judges.records import JudgeSettings
 
 LOCK = 0x6A75_6467
 """Of the advisory lock under which one file at a time is taken over."""
 
 
 @transaction.atomic
-def take_over(file: JudgesFile) -> dict[str, Any]:
+def store_judges_file(file: JudgesFile) -> dict[str, Any]:
     """Store the file's judges and panel, and make the panel the default. The same file again changes nothing.
 
     Returns {"judges": [{"name", "version", "change": new | changed | unchanged}], "panel": {"name", "change"}}.
@@ -29,13 +29,13 @@ def take_over(file: JudgesFile) -> dict[str, Any]:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
     for entry in file.judges:
         require_extra(entry.provider)
-    judges = [_judge(entry) for entry in file.judges]
-    prices = [_price(entry) for entry in file.prices]
-    panel = {"name": file.panel.name, "change": _panel(file.panel)}
+    judges = [_store_judge(entry) for entry in file.judges]
+    prices = [_store_price(entry) for entry in file.prices]
+    panel = {"name": file.panel.name, "change": _store_panel(file.panel)}
     return {"judges": judges, "panel": panel, **({"prices": prices} if prices else {})}
 
 
-def _judge(entry: JudgeEntry) -> dict[str, Any]:
+def _store_judge(entry: JudgeSettings) -> dict[str, Any]:
     fields = asdict(entry)
     newest = JudgeVersion.objects.filter(name=entry.name).order_by("-version").first()
     if newest and newest.is_current and all(getattr(newest, name) == value for name, value in fields.items()):
@@ -46,14 +46,14 @@ def _judge(entry: JudgeEntry) -> dict[str, Any]:
     return {"name": entry.name, "version": version, "change": "changed" if newest else "new"}
 
 
-def _price(entry: PriceEntry) -> dict[str, Any]:
+def _store_price(entry: ModelPrice) -> dict[str, Any]:
     change = enter_price(
         provider=entry.provider, model=entry.model, base_url=entry.base_url, prices=entry.prices, source="file"
     )
     return {"provider": entry.provider, "model": entry.model, "change": change}
 
 
-def _panel(entry: PanelEntry) -> str:
+def _store_panel(entry: PanelSettings) -> str:
     fields = {**entry.model_dump(), "is_default": True}
     old = Panel.objects.filter(name=entry.name).first()
     if old and all(getattr(old, name) == value for name, value in fields.items()):

@@ -99,7 +99,7 @@ def check(given: dict[str, Any]) -> None:
             raise problem(f"is missing: {NEEDED.get(key, f'provider {preset.name} needs it')}", key)
     _check_grading(given, preset)
     _check_ballot(given)
-    _check_asking(given, preset)
+    _check_request_options(given, preset)
     _check_offline(given)
 
 
@@ -132,7 +132,7 @@ def _check_ballot(given: dict[str, Any]) -> None:
         raise problem('is missing: "score-chain" names no grade that counts as relevant', "relevant_from")
 
 
-def _check_asking(given: dict[str, Any], preset: Preset) -> None:
+def _check_request_options(given: dict[str, Any], preset: Preset) -> None:
     """The mode is one of the API's, and so is the way to think."""
     mode = given.get("schema_mode", preset.schema_mode)
     if mode not in preset.schema_modes:

@@ -12,7 +12,7 @@ from judges.costs.price_entries import PriceKeys
 from judges.panels.judge_checks import BALLOTS, check, decided
 from judges.presets import PRESETS, SCHEMA_MODES, UNWRAPS
 from judges.prompts import relevant_grade
-from judges.records import ALTERNATIVES, SCALES, JudgeEntry
+from judges.records import ALTERNATIVES, SCALES, JudgeSettings
 
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 MOST = 2**31 - 1
@@ -194,14 +194,14 @@ class JudgeTable(Parameters, PriceKeys):
         """The keys that are written, in one order."""
         return self.model_dump(exclude_unset=True)
 
-    def entry(self) -> JudgeEntry:
+    def entry(self) -> JudgeSettings:
         """The judge: what the preset says where the table is silent is written into it."""
         given = self.given
         parameters = {key: given.pop(key) for key in Parameters.model_fields if key in given}
         decisions = decided(self.given, PRESETS[self.provider])
         given["parameters"] = decisions | parameters | self._first_relevant()
         given["base_url"] = self._home()
-        return JudgeEntry(**{"api_key_env": PRESETS[self.provider].key_env, **given})
+        return JudgeSettings(**{"api_key_env": PRESETS[self.provider].key_env, **given})
 
     def _home(self) -> str:
         """ "" for the preset's own: one account has one spelling, or its limits would count twice. A home with places

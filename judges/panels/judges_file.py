@@ -8,27 +8,27 @@ from pydantic import Field, model_validator
 
 from corpus.importing.files import read_text
 from corpus.importing.toml_files import Table, problem, read_toml
-from judges.costs.price_entries import PriceEntry
+from judges.costs.price_entries import ModelPrice
 from judges.panels.judge_keys import JudgeTable
-from judges.panels.panel_table import PanelEntry, check_members, only_voter
-from judges.records import JudgeEntry
+from judges.panels.panel_table import PanelSettings, check_members, only_voter
+from judges.records import JudgeSettings
 
 
 @dataclass(frozen=True, slots=True)
 class JudgesFile:
     """A file that holds together: every member of the panel is one of its judges."""
 
-    judges: tuple[JudgeEntry, ...]
-    panel: PanelEntry
-    prices: tuple[PriceEntry, ...] = ()
+    judges: tuple[JudgeSettings, ...]
+    panel: PanelSettings
+    prices: tuple[ModelPrice, ...] = ()
 
 
 class JudgesTables(Table):
     """The tables of the file."""
 
     judge: Annotated[list[JudgeTable], Field(min_length=1)] = Field(default=[], validate_default=True)
-    panel: PanelEntry | None = None
-    price: list[PriceEntry] = []
+    panel: PanelSettings | None = None
+    price: list[ModelPrice] = []
 
     @model_validator(mode="after")
     def _holds_together(self) -> "JudgesTables":
@@ -47,7 +47,7 @@ class JudgesTables(Table):
     def file(self) -> JudgesFile:
         """Judges, panel and prices. Raises the problem of a panel that does not fit its judges."""
         judges = tuple(one.entry() for one in self.judge)
-        panel = self.panel or PanelEntry(ensemble=[only_voter(judges)])
+        panel = self.panel or PanelSettings(ensemble=[only_voter(judges)])
         check_members(panel, {one.name: one for one in judges})
         return JudgesFile(judges, panel, tuple(self.price))
 

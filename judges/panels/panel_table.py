@@ -9,7 +9,7 @@ from corpus.importing.toml_files import Switch, Table, otherwise, problem
 from judges.domain.copies import why_alike
 from judges.domain.ensemble import SIZES, usual_majority
 from judges.panels.judge_keys import Name
-from judges.records import JudgeEntry
+from judges.records import JudgeSettings
 
 ODD = f"{', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]}"
 
@@ -23,7 +23,7 @@ def _own(name: str) -> str:
 Names = Annotated[list[str], otherwise("must be a list of names of judges")]
 
 
-class PanelEntry(Table):
+class PanelSettings(Table):
     """The [panel]: the fields of a Panel. One of `debate` and `ensemble` may be empty."""
 
     debate: Names = Field(default_factory=list)
@@ -61,13 +61,13 @@ class PanelEntry(Table):
         return given
 
     @model_validator(mode="after")
-    def _somebody(self) -> "PanelEntry":
+    def _somebody(self) -> "PanelSettings":
         if not self.debate and not self.ensemble:
             raise problem("names nobody: give ensemble = [...] (who votes), debate = [...] (two who debate), or both")
         return self
 
 
-def only_voter(judges: Sequence[JudgeEntry]) -> str:
+def only_voter(judges: Sequence[JudgeSettings]) -> str:
     """The one judge of a file without a panel."""
     voting = [one.name for one in judges if one.preset.wire != "embed"]
     if not voting:
@@ -81,7 +81,7 @@ def only_voter(judges: Sequence[JudgeEntry]) -> str:
     return voting[0]
 
 
-def check_members(panel: PanelEntry, judges: Mapping[str, JudgeEntry]) -> None:
+def check_members(panel: PanelSettings, judges: Mapping[str, JudgeSettings]) -> None:
     """Who sits on the panel is a judge of the file and can do what it sits there for."""
     for name in panel.debate:
         _check_member(name, "debate", judges)
@@ -98,7 +98,7 @@ def check_members(panel: PanelEntry, judges: Mapping[str, JudgeEntry]) -> None:
         _check_member(panel.adjudicator, "adjudicator", judges)
 
 
-def _check_member(name: str, key: str, judges: Mapping[str, JudgeEntry]) -> None:
+def _check_member(name: str, key: str, judges: Mapping[str, JudgeSettings]) -> None:
     if name not in judges:
         raise problem(f'names "{name}", which is no judge of this file', "panel", key)
     if judges[name].preset.wire == "embed":

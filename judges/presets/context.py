@@ -24,10 +24,10 @@ def _step(found: object, step: str, model: str) -> object:
     if parts is None or not isinstance(found, dict):
         return None
     value = found.get(parts[1])
-    return value if parts[2] is None else _entry(value, parts[2], model)
+    return value if parts[2] is None else _find_model(value, parts[2], model)
 
 
-def _entry(listed: object, key: str, model: str) -> Any:
+def _find_model(listed: object, key: str, model: str) -> Any:
     """The list's entry for the model, or its only one: servers of one model name it as they like."""
     entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     named = [one for one in entries if one.get(key) == model]

@@ -23,18 +23,18 @@ from redis.asyncio import Redis
 
 from corpus.errors import BadInput
 from judges import prompts
-from judges.campaigns.estimates import CampaignOptions, Estimate, ballots_of, estimate
-from judges.costs.prices import price
+from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
+from judges.costs.prices import price_for_judge
 from judges.costs.token_mixes import mixes_of
 from judges.engine.answers import Retry, Sent
-from judges.engine.calls import _tell
+from judges.engine.calls import _update_limits
 from judges.engine.limits import AccountLimits, CircuitOpen, RateLimits
 from judges.engine.plan import limit_of, prompt_ids, records_of
 from judges.models import JudgeVersion, Panel
 from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.panels.offline_panel import ensure_offline
-from judges.probes.canary_texts import Canary, canaries
-from judges.providers import close_providers, load, open_provider
+from judges.probes.canary_texts import Canary, all_canaries
+from judges.providers import close_providers, load_provider, open_provider
 from judges.records import Judge, ModelRequest, Prompt, ProviderError, Reply
 
 AT_ONCE = 16
@@ -62,7 +62,7 @@ def default_panel() -> Panel | None:
     return Panel.objects.filter(is_default=True).first()
 
 
-def members(panel: Panel) -> list[Judge]:
+def panel_judges(panel: Panel) -> list[Judge]:
     """Every judge of the panel once, in its present version."""
     names = list(dict.fromkeys(filter(None, [*panel.debate, *panel.ensemble, panel.adjudicator])))
     found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
@@ -71,27 +71,27 @@ def members(panel: Panel) -> list[Judge]:
 
 def is_free(judge: Judge) -> bool:
     """Surely without cost; an unknown price is not."""
-    known = price(judge)
+    known = price_for_judge(judge)
     return known is not None and known.is_free
 
 
-def questions(judge: Judge) -> tuple[Canary, ...]:
+def judge_canaries(judge: Judge) -> tuple[Canary, ...]:
     """What this judge can be asked: an endpoint that only decides takes no part in a debate."""
-    return tuple(one for one in canaries() if one.role == "vote" or not judge.decides)
+    return tuple(one for one in all_canaries() if one.role == "vote" or not judge.decides)
 
 
 def forecast(judges: Sequence[Judge]) -> Estimate:
     """Calls and cost of asking them all once. Turns are taken for votes: there are few."""
-    mixes, ballots = mixes_of(judges), ballots_of(judges, [one.inputs for one in canaries()])
-    options = CampaignOptions(pairs=len(canaries()), policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
-    return estimate(options, [])
+    mixes, ballots = mixes_of(judges), ballots_of(judges, [one.inputs for one in all_canaries()])
+    options = CampaignSize(pairs=len(all_canaries()), policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
+    return estimate_campaign(options, [])
 
 
-def ask(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda count: None) -> CanaryRound:
+def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda count: None) -> CanaryRound:
     """Send every canary to every judge and keep the answers. `done` is told how many are here."""
     made = CanaryRound.objects.create(panel=panel, by=by)
     limits = {judge.account: limit_of(judge.account) for judge in judges}
-    asking = Asking(made, prompt_ids(judges=judges), done)
+    asking = CanaryRunner(made, prompt_ids(judges=judges), done)
 
     async def main() -> None:
         holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
@@ -99,11 +99,11 @@ def ask(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda cou
         try:
             for judge in judges:
                 shared.account(judge.account).limit = limits[judge.account]
-                await asyncio.to_thread(load, judge.provider)
+                await asyncio.to_thread(load_provider, judge.provider)
             calls = [
                 asking.one(shared.account(judge.account), judge, canary)
                 for judge in judges
-                for canary in questions(judge)
+                for canary in judge_canaries(judge)
             ]
             await asyncio.gather(*calls)
         finally:
@@ -116,7 +116,7 @@ def ask(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda cou
     return made
 
 
-class Asking:
+class CanaryRunner:
     """One round on its way."""
 
     def __init__(self, made: CanaryRound, prompt_ids: dict[tuple[str, str], int], done: Done) -> None:
@@ -127,10 +127,10 @@ class Asking:
 
     async def one(self, account: AccountLimits, judge: Judge, canary: Canary) -> None:
         """Ask until there is an answer, at most TRIES times, and store it."""
-        request = _request(judge, canary)
+        request = _canary_request(judge, canary)
         async with self.room:
             for number in range(1, TRIES + 1):
-                sent = Sent(_row(canary), judge, canary.inputs.document, price(judge), False, False, "")
+                sent = Sent(_empty_row(canary), judge, canary.inputs.document, price_for_judge(judge), False, False, "")
                 raw, decision = await self._send(account, request, sent)
                 if not isinstance(decision, Retry) or number == TRIES:
                     break
@@ -149,11 +149,11 @@ class Asking:
             return "", None
         began, used = perf_counter(), 0
         try:
-            result = await _complete(request)
+            result = await _complete_request(request)
             used = result.usage.input + result.usage.output if isinstance(result, Reply) else 0
         finally:
             account.release(permit, used)
-        _tell(account, result)
+        _update_limits(account, result)
         sent.row["ms"] = int((perf_counter() - began) * 1000)
         return result.raw, sent.ended(result)[0]
 
@@ -186,28 +186,28 @@ class Asking:
         self.writer.shutdown()
 
 
-def _request(judge: Judge, canary: Canary) -> ModelRequest:
+def _canary_request(judge: Judge, canary: Canary) -> ModelRequest:
     if canary.role == "vote":
-        prompt, schema = prompts.ballot(canary.inputs, judge)
-        return ModelRequest(judge, prompts.fitted(prompt, judge, schema), schema, canary.inputs, "vote")
-    prompt = prompts.turn_prompt(canary.inputs, canary.seat, 2, canary.history)
-    prompt = prompts.fitted(prompt, judge, prompts.TURN_SCHEMA)
+        prompt, schema = prompts.render_ballot(canary.inputs, judge)
+        return ModelRequest(judge, prompts.fit_prompt(prompt, judge, schema), schema, canary.inputs, "vote")
+    prompt = prompts.turn_prompt(canary.inputs, canary.agent, 2, canary.history)
+    prompt = prompts.fit_prompt(prompt, judge, prompts.TURN_SCHEMA)
     return ModelRequest(judge, prompt, prompts.TURN_SCHEMA, canary.inputs, canary.role, round=2, history=canary.history)
 
 
-def _row(canary: Canary) -> dict[str, object]:
+def _empty_row(canary: Canary) -> dict[str, object]:
     row: dict[str, object] = {"role": canary.role, "outcome": "error", "verdict": None, "reason": "", "error": ""}
     return row | {"tokens_in": 0, "tokens_out": 0, "cost": None, "ms": 0}
 
 
-async def _complete(request: ModelRequest) -> Reply | ProviderError:
+async def _complete_request(request: ModelRequest) -> Reply | ProviderError:
     try:
         return await open_provider(request.judge).complete(request)
     except ProviderError as error:
         return error
 
 
-def schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:
+def set_schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:
     """From now on every so many hours; 0: never again. Raises BadInput for an unknown panel."""
     if panel:
         panel_named(panel)
@@ -233,5 +233,5 @@ def run_scheduled() -> CanaryRound | None:
 def ask_panel(name: str, *, paid: bool, by: str) -> CanaryRound | None:
     """Those of the panel that cost nothing, or all; None where that is nobody."""
     panel = panel_named(name)
-    judges = [judge for judge in members(panel) if paid or is_free(judge)]
-    return ask(panel=panel.name, judges=judges, by=by) if judges else None
+    judges = [judge for judge in panel_judges(panel) if paid or is_free(judge)]
+    return ask_canaries(panel=panel.name, judges=judges, by=by) if judges else None

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 from judges.presets.context import context_length
 from judges.providers import open_provider
 from judges.providers.base import SdkProvider
-from judges.providers.replies import entries, get
+from judges.providers.replies import get_list, get_path
 from judges.records import Judge
 
 LISTS = {
@@ -48,31 +48,31 @@ async def look_up(judge: Judge) -> Catalogue:
         return Catalogue()
     base = provider.base_url.rstrip("/") + "/"
     told = await provider.look_up(urljoin(base, LISTS[preset.wire]), VERSIONS.get(preset.wire, {}))
-    listed = _entries(told)
-    context = _context(judge.model, listed)
+    listed = _model_descriptions(told)
+    context = _context_length(judge.model, listed)
     if preset.context is not None:
         own = await provider.look_up(urljoin(base, preset.context.path), {})
         context = context_length(preset.context, own, judge.model) or context
-    names = (name for entry in listed for name in _names(entry))
+    names = (name for entry in listed for name in _model_names(entry))
     return Catalogue(tuple(dict.fromkeys(names)), context)
 
 
-def _entries(body: object) -> list[dict[str, Any]]:
+def _model_descriptions(body: object) -> list[dict[str, Any]]:
     """Descriptions of models."""
-    listed = body if isinstance(body, list) else [*entries(body, "data"), *entries(body, "models")]
+    listed = body if isinstance(body, list) else [*get_list(body, "data"), *get_list(body, "models")]
     return [entry for entry in listed if isinstance(entry, dict)]
 
 
-def _names(entry: dict[str, Any]) -> list[str]:
+def _model_names(entry: dict[str, Any]) -> list[str]:
     """What a model is called, the name that a request has first."""
     found = [entry.get(key) for key in NAMES]
     return [name.removeprefix("models/") for name in found if isinstance(name, str) and name][:1]
 
 
-def _context(model: str, listed: list[dict[str, Any]]) -> int | None:
+def _context_length(model: str, listed: list[dict[str, Any]]) -> int | None:
     """Of the entry with the model's name."""
     for entry in listed:
-        if model.removeprefix("models/") in _names(entry):
-            numbers = (get(entry, *path) for path in ROOM)
+        if model.removeprefix("models/") in _model_names(entry):
+            numbers = (get_path(entry, *path) for path in ROOM)
             return next((one for one in numbers if isinstance(one, int) and one > 1), None)
     return None

@@ -13,13 +13,13 @@ from time import perf_counter
 from typing import Any
 
 from judges import prompts
-from judges.costs.prices import Price, cost, price
+from judges.costs.prices import Price, call_cost, price_for_judge
 from judges.probes import remedies
 from judges.probes.catalogues import Catalogue, look_up
-from judges.probes.remedies import TriedCall
+from judges.probes.remedies import ProbeCall
 from judges.providers import close_providers, open_provider
-from judges.providers.replies import get, parse
-from judges.records import Inputs, Judge, ModelRequest, ProviderError, Seat, Side, Usage
+from judges.providers.replies import get_path, parse_body
+from judges.records import DebateAgent, Inputs, Judge, ModelRequest, ProviderError, Side, Usage
 
 INPUTS = Inputs(
     query="At what temperature does water boil at sea level?",
@@ -64,22 +64,22 @@ class CheckedJudge:
     """What it can do, as it is stored (`_found`)."""
 
 
-def plan(judges: Sequence[tuple[Judge, str]]) -> list[Planned]:
+def plan_checks(judges: Sequence[tuple[Judge, str]]) -> list[Planned]:
     """What `check` will send at most."""
-    return [_planned(judge, role) for judge, role in judges]
+    return [_plan_check(judge, role) for judge, role in judges]
 
 
-def _planned(judge: Judge, role: str) -> Planned:
+def _plan_check(judge: Judge, role: str) -> Planned:
     if judge.provider == "offline":
         return Planned(judge, role, 0, 0.0)
     calls = MOST_CALLS if judge.preset.asks and not judge.decides else 1
-    known = price(judge)
-    ways = [judge, *(remedies.changed(judge, schema_mode=mode) for mode in remedies.other_modes(judge))]
-    most = max(known.bound(request(way, role)) for way in ways) if known else None
+    known = price_for_judge(judge)
+    ways = [judge, *(remedies.change_parameters(judge, schema_mode=mode) for mode in remedies.other_modes(judge))]
+    most = max(known.bound(probe_request(way, role)) for way in ways) if known else None
     return Planned(judge, role, calls, None if most is None else calls * most)
 
 
-async def check(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
+async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
     """Probe every (judge, role: for, against, vote or embed). Accounts are asked side by side, their judges in turn."""
     order = sorted(range(len(judges)), key=lambda place: judges[place][0].account)
     groups = [list(places) for _, places in groupby(order, key=lambda place: judges[place][0].account)]
@@ -101,78 +101,80 @@ async def check(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
 async def check_one(judge: Judge, role: str) -> CheckedJudge:
     """One call with a question whose answer is plain, and a second one where that shows more."""
     began = perf_counter()
-    first = await _try(judge, role)
+    first = await _try_call(judge, role)
     seconds = perf_counter() - began
     other = remedies.next_try(first)
-    second = await _try(other, role) if other else None
+    second = await _try_call(other, role) if other else None
     reached = first.reply is not None or (first.error is not None and first.error.status is not None)
     catalogue = await look_up(judge) if reached else Catalogue()
-    return _checked(first, second, catalogue, seconds)
+    return _checked_judge(first, second, catalogue, seconds)
 
 
-async def _try(judge: Judge, role: str) -> TriedCall:
+async def _try_call(judge: Judge, role: str) -> ProbeCall:
     try:
-        reply = await open_provider(judge).complete(request(judge, role))
+        reply = await open_provider(judge).complete(probe_request(judge, role))
     except ProviderError as error:
-        return TriedCall(judge, role, INPUTS.document, error=error)
-    return TriedCall(judge, role, INPUTS.document, reply=reply)
+        return ProbeCall(judge, role, INPUTS.document, error=error)
+    return ProbeCall(judge, role, INPUTS.document, reply=reply)
 
 
-def request(judge: Judge, role: str) -> ModelRequest:
+def probe_request(judge: Judge, role: str) -> ModelRequest:
     """The small question, as the judge's role and its schema mode ask it."""
     if role == "embed":
         nothing = prompts.vote_prompt(INPUTS)  # its endpoint takes no prompt
         return ModelRequest(judge, nothing, prompts.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
     if role == "vote":
-        prompt, schema = prompts.ballot(INPUTS, judge)
-        return ModelRequest(judge, prompts.fitted(prompt, judge, schema), schema, INPUTS, role)
-    prompt, schema = prompts.turn_prompt(INPUTS, Seat(Side(role)), 1), prompts.TURN_SCHEMA
-    return ModelRequest(judge, prompts.fitted(prompt, judge, schema), schema, INPUTS, role, round=1)
+        prompt, schema = prompts.render_ballot(INPUTS, judge)
+        return ModelRequest(judge, prompts.fit_prompt(prompt, judge, schema), schema, INPUTS, role)
+    prompt, schema = prompts.turn_prompt(INPUTS, DebateAgent(Side(role)), 1), prompts.TURN_SCHEMA
+    return ModelRequest(judge, prompts.fit_prompt(prompt, judge, schema), schema, INPUTS, role, round=1)
 
 
-def _checked(first: TriedCall, second: TriedCall | None, catalogue: Catalogue, seconds: float) -> CheckedJudge:
-    judge, reply, known = first.judge, first.reply, price(first.judge)
+def _checked_judge(first: ProbeCall, second: ProbeCall | None, catalogue: Catalogue, seconds: float) -> CheckedJudge:
+    judge, reply, known = first.judge, first.reply, price_for_judge(first.judge)
     tried = [one for one in (first, second) if one]
-    problem = remedies.problem(first, second, catalogue.names) or remedies.missing_logprobs(first)
+    problem = remedies.describe_problem(first, second, catalogue.names) or remedies.missing_logprobs(first)
     named = reply.model if reply else ""
     answered_as = named if named not in ("", judge.model, judge.model.removeprefix("models/")) else ""
-    warnings = tuple(remedies.warnings(first, catalogue.context, LONGEST_PROMPT))
-    costs = [_cost(one, known) for one in tried]
+    warnings = tuple(remedies.list_warnings(first, catalogue.context, LONGEST_PROMPT))
+    costs = [_probe_cost(one, known) for one in tried]
     total = None if None in costs else sum(one for one in costs if one is not None)
-    found = _found(first, second, catalogue) | {"price": known and {"input": known.input, "output": known.output}}
+    found = _found_abilities(first, second, catalogue) | {
+        "price": known and {"input": known.input, "output": known.output}
+    }
     return CheckedJudge(
-        judge, first.role, problem, known, answered_as, _sum(tried), seconds, len(tried), total, warnings, found
+        judge, first.role, problem, known, answered_as, _sum_usage(tried), seconds, len(tried), total, warnings, found
     )
 
 
-def _cost(tried: TriedCall, known: Price | None) -> float | None:
+def _probe_cost(tried: ProbeCall, known: Price | None) -> float | None:
     """USD of a call; a refused one costs nothing unless its provider may charge all the same."""
     if tried.reply is not None:
-        return cost(known, tried.reply.usage)
+        return call_cost(known, tried.reply.usage)
     assert tried.error is not None
     return None if tried.error.billed and not (known and known.is_free) else 0.0
 
 
-def _sum(tried: Sequence[TriedCall]) -> Usage:
+def _sum_usage(tried: Sequence[ProbeCall]) -> Usage:
     used = [one.reply.usage for one in tried if one.reply is not None]
     names = ("input", "cached", "output", "reasoning", "written")
     return Usage(**{name: sum(getattr(usage, name) for usage in used) for name in names})
 
 
-def _found(first: TriedCall, second: TriedCall | None, catalogue: Catalogue) -> dict[str, Any]:
+def _found_abilities(first: ProbeCall, second: ProbeCall | None, catalogue: Catalogue) -> dict[str, Any]:
     """What the judge can do, as JSON; nothing of a judge without a prompt."""
     judge, reply = first.judge, first.reply
     if not judge.preset.asks:
         return {}
     tried = [one for one in (first, second) if one]
     given = [one for one in tried if one.judge.alternatives]
-    suspected = first.error and remedies.suspect(judge, first.error)
-    sent = remedies.temperature(judge)
+    suspected = first.error and remedies.suspect_key(judge, first.error)
+    sent = remedies.sent_temperature(judge)
     return {
         "schema_mode": judge.schema_mode,
         "unwrap": judge.unwrap,
-        "schema_modes": {one.judge.schema_mode: _mode(one) for one in reversed(tried)},
-        "logprobs": max(remedies.alternatives(one.reply) for one in given) if given else None,
+        "schema_modes": {one.judge.schema_mode: _mode_result(one) for one in reversed(tried)},
+        "logprobs": max(remedies.most_alternatives(one.reply) for one in given) if given else None,
         "logprobs_asked": judge.alternatives,
         "temperature": sent,
         "temperature_taken": False if suspected == "temperature" else True if reply and sent is not None else None,
@@ -180,24 +182,24 @@ def _found(first: TriedCall, second: TriedCall | None, catalogue: Catalogue) -> 
         "reasoning_tokens": max((one.reply.usage.reasoning for one in tried if one.reply), default=0),
         "reasoning_text": any(bool(one.reply.reasoning) for one in tried if one.reply),
         "max_output_tokens": judge.max_output_tokens,
-        "usage": _counted(reply.raw) if reply else [],
+        "usage": _usage_keys(reply.raw) if reply else [],
         "context": catalogue.context,
     }
 
 
-def _mode(tried: TriedCall) -> str:
+def _mode_result(tried: ProbeCall) -> str:
     if tried.works:
         return "works"
     if tried.reply is not None:
         return "unreadable"
     assert tried.error is not None
-    return "refused" if remedies.suspect(tried.judge, tried.error) == "schema_mode" else "not known"
+    return "refused" if remedies.suspect_key(tried.judge, tried.error) == "schema_mode" else "not known"
 
 
-def _counted(raw: str) -> list[str]:
+def _usage_keys(raw: str) -> list[str]:
     """Names of the counts in an answer's usage."""
-    body = parse(raw)
-    found = get(body, "usage") or get(body, "usageMetadata")
+    body = parse_body(raw)
+    found = get_path(body, "usage") or get_path(body, "usageMetadata")
     usage: dict[str, Any] = found if isinstance(found, dict) else {}
     plain = [key for key, value in usage.items() if isinstance(value, int | float)]
     inner = [(key, value) for key, value in usage.items() if isinstance(value, dict)]

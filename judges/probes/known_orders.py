@@ -107,12 +107,12 @@ class Findings:
         return not self.problems
 
 
-def findings(probes: Sequence[Probe], grades: Mapping[tuple[str, int], Sequence[Grade]]) -> Findings:
+def count_findings(probes: Sequence[Probe], grades: Mapping[tuple[str, int], Sequence[Grade]]) -> Findings:
     """Count. `grades`: by probe and document, one for each time it was asked; the first given one counts for order."""
     counts: dict[str, list[int]] = {"clear": [0, 0, 0], "near": [0, 0, 0], "own": [0, 0, 0]}
     for probe in probes:
         for (a, (high, _a)), (b, (low, _b)) in combinations(enumerate(probe.documents), 2):
-            more, less = _first(grades[probe.name, a]), _first(grades[probe.name, b])
+            more, less = _first_grade(grades[probe.name, a]), _first_grade(grades[probe.name, b])
             if high == low or more is None or less is None:
                 continue
             more, less = (more, less) if high > low else (less, more)
@@ -131,7 +131,7 @@ def findings(probes: Sequence[Probe], grades: Mapping[tuple[str, int], Sequence[
     )
 
 
-def _first(said: Sequence[Grade]) -> Grade:
+def _first_grade(said: Sequence[Grade]) -> Grade:
     return next((one for one in said if one is not None), None)
 
 

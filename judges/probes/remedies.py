@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from judges.domain import verdicts
 from judges.panels.judge_checks import ROOM_TO_THINK, decided
 from judges.presets import UNWRAPS, thinking
-from judges.providers.replies import get, parse, text
+from judges.providers.replies import get_path, parse_body, storable_text
 from judges.records import Judge, Overloaded, ProviderError, RateLimited, Rejected, Reply, Unreachable
 
 NEARLY = 0.8
@@ -48,7 +48,7 @@ SPEAKS = (400, 404, 415, 422, 500, 501)
 
 
 @dataclass(frozen=True, slots=True)
-class TriedCall:
+class ProbeCall:
     """One call and what came of it: a reply, or an error."""
 
     judge: Judge
@@ -61,7 +61,7 @@ class TriedCall:
     def unusable(self) -> str:
         """Why the reply is no verdict; "" where it is one, or where its judge makes none."""
         assert self.reply is not None
-        return "" if self.role == "embed" else _unusable(self, self.judge, self.reply.text)
+        return "" if self.role == "embed" else _unusable_reason(self, self.judge, self.reply.text)
 
     @property
     def works(self) -> bool:
@@ -78,7 +78,7 @@ class TriedCall:
         return bool(reply.usage.reasoning or reply.reasoning or reply.text.lstrip().startswith("<think>"))
 
 
-def changed(judge: Judge, **parameters: Any) -> Judge:
+def change_parameters(judge: Judge, **parameters: Any) -> Judge:
     """The judge with other parameters; None takes one away. Of another mode it is what a judges file would make."""
     kept = {**judge.parameters, **parameters}
     if "schema_mode" in parameters:
@@ -96,15 +96,15 @@ def other_modes(judge: Judge) -> list[str]:
     return [mode for mode in dict.fromkeys((preset.schema_mode, *preset.schema_modes)) if mode != judge.schema_mode]
 
 
-def suspect(judge: Judge, error: ProviderError) -> str:
+def suspect_key(judge: Judge, error: ProviderError) -> str:
     """The judge key that a refusal speaks of; "" where it names none that the judge sends."""
     if error.status not in SPEAKS:
         return ""
-    body = parse(error.raw)
-    said = [text(get(body, "error", "param")), str(error), error.raw]
+    body = parse_body(error.raw)
+    said = [storable_text(get_path(body, "error", "param")), str(error), error.raw]
     for words in (word.lower() for word in said if word):
         for key, clue in CLUES:
-            if _sends(judge, key) and re.search(clue, words):
+            if _sends_key(judge, key) and re.search(clue, words):
                 return key
         for key in judge.parameters:
             if key in ("seed", "stop", "top_p", "service_tier", "safety_settings") and key.replace("_", "") in (
@@ -117,71 +117,71 @@ def suspect(judge: Judge, error: ProviderError) -> str:
     return ""
 
 
-def next_try(first: TriedCall) -> Judge | None:
+def next_try(first: ProbeCall) -> Judge | None:
     """What the second call asks: what the first one left open. None where it would show nothing."""
     judge, preset = first.judge, first.judge.preset
     if not preset.asks or judge.decides:
         return None
     if first.error is not None:
-        return _without(judge, first.error)
+        return _without_suspect(judge, first.error)
     if first.works:
         wanted = preset.logprobs if not (judge.alternatives or first.thinks) else 0
-        return changed(judge, logprobs=wanted) if wanted else None
+        return change_parameters(judge, logprobs=wanted) if wanted else None
     reply = first.reply
     assert reply is not None
-    if reply.refused or reply.truncated or not reply.text.strip() or loosening(first) is not None:
+    if reply.refused or reply.truncated or not reply.text.strip() or looser_reading(first) is not None:
         return None
     if _thoughts_only_end(reply):
         return None
     return _in_next_mode(judge)
 
 
-def _without(judge: Judge, error: ProviderError) -> Judge | None:
+def _without_suspect(judge: Judge, error: ProviderError) -> Judge | None:
     """Without what the refusal speaks of; in another schema mode where it speaks of that, or of nothing."""
     if not isinstance(error, Rejected | Overloaded) or error.status not in SPEAKS:
         return None
-    key = suspect(judge, error)
+    key = suspect_key(judge, error)
     if error.status in (404, 500, 501) and key != "schema_mode":
         return None
     if key in NO_CHANGE:
         return None
     if key in ("", "schema_mode"):
         return _in_next_mode(judge)
-    return changed(judge, **{key: "default" if key == "temperature" else None})
+    return change_parameters(judge, **{key: "default" if key == "temperature" else None})
 
 
 def _in_next_mode(judge: Judge) -> Judge | None:
     modes = other_modes(judge)
-    return changed(judge, schema_mode=modes[0]) if modes else None
+    return change_parameters(judge, schema_mode=modes[0]) if modes else None
 
 
-def _sends(judge: Judge, key: str) -> bool:
+def _sends_key(judge: Judge, key: str) -> bool:
     """Whether a request of the judge has something that the key decides."""
     if key == "schema_mode":
         return judge.schema_mode != "text"
     if key == "logprobs":
         return judge.alternatives > 0
     if key == "temperature":
-        return temperature(judge) is not None
+        return sent_temperature(judge) is not None
     return key in NO_CHANGE or key in judge.parameters
 
 
-def temperature(judge: Judge) -> float | None:
+def sent_temperature(judge: Judge) -> float | None:
     """The temperature that is sent; None: none is."""
     given = judge.parameters.get("temperature", 0)
     return None if given == "default" or "temperature" not in judge.preset.names else float(given)
 
 
-def loosening(tried: TriedCall) -> dict[str, Any] | None:
+def looser_reading(tried: ProbeCall) -> dict[str, Any] | None:
     """The fewest reading settings with which the answer would be a verdict; None where none help."""
     assert tried.reply is not None
-    for settings in sorted(_readings(tried.judge), key=len):
-        if settings and not _unusable(tried, changed(tried.judge, **settings), tried.reply.text):
+    for settings in sorted(_looser_readings(tried.judge), key=len):
+        if settings and not _unusable_reason(tried, change_parameters(tried.judge, **settings), tried.reply.text):
             return settings
     return None
 
 
-def _readings(judge: Judge) -> Iterator[dict[str, Any]]:
+def _looser_readings(judge: Judge) -> Iterator[dict[str, Any]]:
     """Looser ways to read its answers: what of them differs from the judge's own."""
     wraps = UNWRAPS if judge.unwrap == "none" else (judge.unwrap, "both")
     for unwrap, case, extra in product(wraps, (judge.ignore_case, True), (judge.extra_keys, "ignore")):
@@ -189,30 +189,32 @@ def _readings(judge: Judge) -> Iterator[dict[str, Any]]:
         yield {key: value for key, value in wanted.items() if value != getattr(judge, key)}
 
 
-def _unusable(tried: TriedCall, judge: Judge, answer: str) -> str:
+def _unusable_reason(tried: ProbeCall, judge: Judge, answer: str) -> str:
     try:
-        verdicts.parse(tried.role, answer, tried.document, judge)
+        verdicts.parse_answer(tried.role, answer, tried.document, judge)
     except verdicts.Unusable as error:
         return str(error)
     return ""
 
 
-def problem(first: TriedCall, second: TriedCall | None, names: tuple[str, ...] = ()) -> str:
+def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[str, ...] = ()) -> str:
     """Why the judge cannot work and what to do about it; "" where it can. `names`: the provider's models."""
     if first.works:
         return ""
     if first.error is not None:
-        return _refusal(first, first.error, second, names)
+        return _describe_refusal(first, first.error, second, names)
     reply = first.reply
     assert reply is not None
     if reply.refused:
         return _("it refused a harmless question; choose another model")
     if reply.truncated:
-        return _cut(first)
+        return _describe_cut(first)
     if not reply.text.strip() and first.thinks:
-        return _("it thought and answered nothing: set max_output_tokens = %(room)s%(off)s") % _room(first.judge)
-    if (settings := loosening(first)) is not None:
-        return _loosened(settings)
+        return _("it thought and answered nothing: set max_output_tokens = %(room)s%(off)s") % _thinking_room(
+            first.judge
+        )
+    if (settings := looser_reading(first)) is not None:
+        return _describe_loosening(settings)
     if _thoughts_only_end(reply):
         return _(
             "its thoughts stand in its answer, ended by </think> and begun by nothing: "
@@ -222,7 +224,7 @@ def problem(first: TriedCall, second: TriedCall | None, names: tuple[str, ...] =
         return _('its answer in schema_mode "%(mode)s" does not follow the schema (%(error)s): set %(setting)s') % {
             "mode": first.judge.schema_mode,
             "error": first.unusable,
-            "setting": setting("schema_mode", second.judge.schema_mode),
+            "setting": setting_line("schema_mode", second.judge.schema_mode),
         }
     return _("its answer does not follow the schema (%(error)s); choose another model") % {"error": first.unusable}
 
@@ -232,7 +234,7 @@ def _thoughts_only_end(reply: Reply) -> bool:
     return "</think>" in reply.text and "<think>" not in reply.text
 
 
-def missing_logprobs(first: TriedCall) -> str:
+def missing_logprobs(first: ProbeCall) -> str:
     """That it gave no log-probabilities, though it was asked for them; "" where all is well."""
     reply = first.reply
     if reply is None or not first.judge.alternatives or reply.tokens or reply.probabilities:
@@ -243,8 +245,8 @@ def missing_logprobs(first: TriedCall) -> str:
     )
 
 
-def _cut(first: TriedCall) -> str:
-    limits = _room(first.judge) | {"now": first.judge.max_output_tokens}
+def _describe_cut(first: ProbeCall) -> str:
+    limits = _thinking_room(first.judge) | {"now": first.judge.max_output_tokens}
     if first.thinks and first.judge.max_output_tokens < ROOM_TO_THINK:
         assert first.reply is not None
         limits["thoughts"] = first.reply.usage.reasoning
@@ -258,7 +260,7 @@ def _cut(first: TriedCall) -> str:
     return _("its answer was cut at %(now)s tokens; raise max_output_tokens") % limits
 
 
-def _room(judge: Judge) -> dict[str, Any]:
+def _thinking_room(judge: Judge) -> dict[str, Any]:
     """Words about room for thinking, and how it is switched off where the provider has a switch."""
     preset, off = judge.preset, ""
     if preset.thinking and "thinking" not in judge.parameters:
@@ -282,39 +284,39 @@ READINGS = {
 }
 
 
-def _loosened(settings: dict[str, Any]) -> str:
+def _describe_loosening(settings: dict[str, Any]) -> str:
     """What it does, and what to set."""
     seen = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
-    wanted = " and ".join(setting(key, value) for key, value in settings.items())
+    wanted = " and ".join(setting_line(key, value) for key, value in settings.items())
     return _("%(seen)s: set %(wanted)s") % {"seen": seen, "wanted": wanted}
 
 
-def setting(key: str, value: object) -> str:
+def setting_line(key: str, value: object) -> str:
     """A line of the judges file: JSON writes text, numbers and booleans as TOML does."""
     return f"{key} = {json.dumps(value)}"
 
 
-def _refusal(first: TriedCall, error: ProviderError, second: TriedCall | None, names: tuple[str, ...]) -> str:
+def _describe_refusal(first: ProbeCall, error: ProviderError, second: ProbeCall | None, names: tuple[str, ...]) -> str:
     """A call that brought no answer."""
-    judge, key = first.judge, suspect(first.judge, error)
+    judge, key = first.judge, suspect_key(first.judge, error)
     if second is not None and second.error is not None and key != "schema_mode":
         # The change did not help. Where the server now speaks of something else, both have to be changed.
-        other = suspect(second.judge, second.error)
+        other = suspect_key(second.judge, second.error)
         if key and other and other != key:
             both = [_changed_line(judge, key, error), _changed_line(second.judge, other, second.error)]
             return "; ".join(both)
     if second is not None and (second.works or second.reply is not None or key == "schema_mode"):
         line = _changed_line(judge, key or "schema_mode", error, second)
-        more = problem(second, None) if second.reply is not None and not second.works else ""
+        more = describe_problem(second, None) if second.reply is not None and not second.works else ""
         return f"{line}; {more}" if more else line
     if names and (key == "model" or (error.status == 404 and not key)):
         return unknown_model(judge, names)
     if key in ("context", "max_output_tokens"):
         return _changed_line(judge, key, error)
-    return advice(judge, error)
+    return error_advice(judge, error)
 
 
-def _changed_line(judge: Judge, key: str, error: ProviderError, second: TriedCall | None = None) -> str:
+def _changed_line(judge: Judge, key: str, error: ProviderError, second: ProbeCall | None = None) -> str:
     """What to change so that the refusal does not come."""
     said = {"error": error, "status": error.status}
     if key == "schema_mode":
@@ -322,7 +324,7 @@ def _changed_line(judge: Judge, key: str, error: ProviderError, second: TriedCal
     if judge.preset.client == "azure" and "unrecognized request argument" in f"{error} {error.raw}".lower():
         return _("%(error)s: this api_version does not know it: set a later api_version") % said
     if key == "temperature":
-        sent = {**said, "temperature": f"{temperature(judge):g}"}
+        sent = {**said, "temperature": f"{sent_temperature(judge):g}"}
         return _('%(error)s: it takes no temperature %(temperature)s: set temperature = "default"') % sent
     if key == "context":
         return _(
@@ -336,12 +338,12 @@ def _changed_line(judge: Judge, key: str, error: ProviderError, second: TriedCal
     return _("%(error)s: it does not take %(key)s: remove it") % {**said, "key": key}
 
 
-def _mode_line(judge: Judge, error: ProviderError, second: TriedCall | None) -> str:
+def _mode_line(judge: Judge, error: ProviderError, second: ProbeCall | None) -> str:
     """This server answers json_schema with 400: set ... What the second call showed decides."""
     modes = other_modes(judge)
     said = {"mode": judge.schema_mode, "status": error.status, "error": error}
     if second is not None and second.error is None:
-        wanted = setting("schema_mode", second.judge.schema_mode)
+        wanted = setting_line("schema_mode", second.judge.schema_mode)
         return _("this server answers %(mode)s with %(status)s: set %(wanted)s (%(error)s)") % {
             **said,
             "wanted": wanted,
@@ -351,7 +353,7 @@ def _mode_line(judge: Judge, error: ProviderError, second: TriedCall | None) -> 
         said["mode"] = _("%(one)s and %(two)s") % {"one": judge.schema_mode, "two": second.judge.schema_mode}
     if not modes:
         return _("this server answers %(mode)s with %(status)s: choose another model (%(error)s)") % said
-    wanted = _(" or ").join(setting("schema_mode", mode) for mode in modes)
+    wanted = _(" or ").join(setting_line("schema_mode", mode) for mode in modes)
     return _("this server answers %(mode)s with %(status)s: try %(wanted)s (%(error)s)") % {**said, "wanted": wanted}
 
 
@@ -365,7 +367,7 @@ def unknown_model(judge: Judge, names: tuple[str, ...]) -> str:
     }
 
 
-def advice(judge: Judge, error: ProviderError) -> str:
+def error_advice(judge: Judge, error: ProviderError) -> str:
     """What failed and what to do about it."""
     if isinstance(error, RateLimited):
         return _("%(error)s: a limit or quota is used up; wait, or lower the judge's limits") % {"error": error}
@@ -390,10 +392,10 @@ def advice(judge: Judge, error: ProviderError) -> str:
     return f"{error}: {what}" if what else str(error)
 
 
-def warnings(first: TriedCall, context: int | None, needed: int) -> list[str]:
+def list_warnings(first: ProbeCall, context: int | None, needed: int) -> list[str]:
     """What works now and may not later: room for thinking, an unknown use of tokens, a short context."""
     judge, reply, found = first.judge, first.reply, []
-    room, now = _room(judge), judge.max_output_tokens
+    room, now = _thinking_room(judge), judge.max_output_tokens
     if judge.preset.asks and (first.thinks or known_to_think(judge)) and now < ROOM_TO_THINK:
         thoughts = reply.usage.reasoning if reply else 0
         counted = _(" (%(thoughts)s tokens on this small question)") % {"thoughts": thoughts} if thoughts else ""
@@ -417,7 +419,7 @@ def warnings(first: TriedCall, context: int | None, needed: int) -> list[str]:
                 "most that they can cost"
             )
         )
-    given = alternatives(reply)
+    given = most_alternatives(reply)
     if reply is not None and reply.tokens and given < judge.alternatives:
         found.append(
             _("it gives %(given)s alternatives of %(asked)s: set logprobs = %(given)s")
@@ -434,6 +436,6 @@ def warnings(first: TriedCall, context: int | None, needed: int) -> list[str]:
     return found
 
 
-def alternatives(reply: Reply | None) -> int:
+def most_alternatives(reply: Reply | None) -> int:
     """The most alternatives that a token of the answer came with."""
     return max((len(token.others) for token in reply.tokens), default=0) if reply else 0

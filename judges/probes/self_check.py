@@ -16,15 +16,15 @@ from django.utils.translation import gettext as _
 from redis.asyncio import Redis
 
 from judges import prompts
-from judges.campaigns.estimates import CampaignOptions, Estimate, ballots_of, estimate
-from judges.costs.prices import cost, price
+from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
+from judges.costs.prices import call_cost, price_for_judge
 from judges.costs.token_mixes import mixes_of
 from judges.domain import verdicts
-from judges.engine.calls import _tell
+from judges.engine.calls import _update_limits
 from judges.engine.limits import AccountLimits, CircuitOpen, RateLimits
 from judges.engine.plan import limit_of
-from judges.probes.known_orders import Findings, Grade, Probe, findings
-from judges.providers import close_providers, load, open_provider
+from judges.probes.known_orders import Findings, Grade, Probe, count_findings
+from judges.providers import close_providers, load_provider, open_provider
 from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply
 
 AT_ONCE = 16
@@ -47,7 +47,7 @@ class SelfCheckResult:
 
     def paid(self, reply: Reply) -> None:
         """One answer more."""
-        paid = cost(price(self.judge), reply.usage)
+        paid = call_cost(price_for_judge(self.judge), reply.usage)
         self.cost = None if paid is None or self.cost is None else self.cost + paid
 
 
@@ -56,8 +56,8 @@ def forecast(judges: Sequence[Judge], probes: Sequence[Probe], repeats: int) -> 
     asked = [inputs for probe in probes for _, inputs in probe.documents]
     number = len(asked) * repeats
     mixes, ballots = mixes_of(judges), ballots_of(judges, asked)
-    options = CampaignOptions(pairs=number, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
-    return estimate(options, [])
+    options = CampaignSize(pairs=number, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
+    return estimate_campaign(options, [])
 
 
 def self_check(
@@ -65,7 +65,7 @@ def self_check(
 ) -> list[tuple[SelfCheckResult, Findings]]:
     """Ask every judge every document so many times. `done` is told how many answers are here."""
     limits = {judge.account: limit_of(judge.account) for judge in judges}
-    asking = _Asking(repeats, done)
+    asking = _SelfCheckRunner(repeats, done)
 
     async def main() -> list[SelfCheckResult]:
         holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
@@ -73,17 +73,17 @@ def self_check(
         try:
             for judge in judges:
                 shared.account(judge.account).limit = limits[judge.account]
-                await asyncio.to_thread(load, judge.provider)
+                await asyncio.to_thread(load_provider, judge.provider)
             calls = [asking.judge(shared.account(judge.account), judge, probes) for judge in judges]
             return list(await asyncio.gather(*calls))
         finally:
             await close_providers()
             await shared.close()
 
-    return [(checked, findings(probes, checked.grades)) for checked in asyncio.run(main())]
+    return [(checked, count_findings(probes, checked.grades)) for checked in asyncio.run(main())]
 
 
-class _Asking:
+class _SelfCheckRunner:
     """All questions of one self-check."""
 
     def __init__(self, repeats: int, done: Done) -> None:
@@ -104,14 +104,14 @@ class _Asking:
         self, account: AccountLimits, room: asyncio.Semaphore, checked: SelfCheckResult, inputs: Inputs, sample: int
     ) -> Grade:
         """Ask until there is an answer, at most TRIES times; None: no verdict."""
-        prompt, schema = prompts.ballot(inputs, checked.judge)
-        prompt = prompts.fitted(prompt, checked.judge, schema)
+        prompt, schema = prompts.render_ballot(inputs, checked.judge)
+        prompt = prompts.fit_prompt(prompt, checked.judge, schema)
         request = ModelRequest(checked.judge, prompt, schema, inputs, "vote", sample=sample)
         grade: Grade = None
         async with room:
             for number in range(1, TRIES + 1):
                 try:
-                    grade = _grade(checked, await _send(account, request, checked))
+                    grade = _read_grade(checked, await _send_request(account, request, checked))
                 except (ProviderError, CircuitOpen) as error:
                     checked.error = checked.error or str(error)
                     if number < TRIES and isinstance(error, ProviderError) and error.retry:
@@ -124,7 +124,7 @@ class _Asking:
         return grade
 
 
-async def _send(account: AccountLimits, request: ModelRequest, checked: SelfCheckResult) -> Reply:
+async def _send_request(account: AccountLimits, request: ModelRequest, checked: SelfCheckResult) -> Reply:
     """One call within the account's limits. Raises ProviderError, CircuitOpen."""
     texts = (request.prompt.system, request.prompt.user)
     bound = sum(len(text.encode()) for text in texts) + request.judge.max_output_tokens
@@ -134,24 +134,24 @@ async def _send(account: AccountLimits, request: ModelRequest, checked: SelfChec
         reply = await open_provider(request.judge).complete(request)
         used = reply.usage.input + reply.usage.output
     except ProviderError as error:
-        _tell(account, error)
+        _update_limits(account, error)
         if error.billed:
             checked.cost = None
         raise
     finally:
         account.release(permit, used)
-    _tell(account, reply)
+    _update_limits(account, reply)
     checked.paid(reply)
     return reply
 
 
-def _grade(checked: SelfCheckResult, reply: Reply) -> Grade:
+def _read_grade(checked: SelfCheckResult, reply: Reply) -> Grade:
     """On the judge's own scale; None for an answer that is no verdict."""
     if reply.refused or reply.truncated:
         checked.error = checked.error or (_("it refused") if reply.refused else _("its answer was cut"))
         return None
     try:
-        turn = verdicts.parse("vote", reply.text, "", checked.judge)
+        turn = verdicts.parse_answer("vote", reply.text, "", checked.judge)
     except verdicts.Unusable as error:
         checked.error = checked.error or _("its answer does not follow the schema (%(error)s)") % {"error": error}
         return None

@@ -26,7 +26,7 @@ SHOWN = (
 
 
 @transaction.atomic
-def keep(results: Sequence[CheckedJudge]) -> None:
+def store_results(results: Sequence[CheckedJudge]) -> None:
     """Store them; rows are only ever added."""
     JudgeProbe.objects.bulk_create(
         JudgeProbe(
@@ -56,7 +56,7 @@ class Ability:
         return {**dict.fromkeys(SHOWN), **(self.probe.found if self.probe else {})}
 
 
-def abilities(names: Iterable[str]) -> list[Ability]:
+def judge_abilities(names: Iterable[str]) -> list[Ability]:
     """Of the judges with these names, by name; offline judges need no check and are left out."""
     judges = JudgeVersion.objects.filter(name__in=set(names), is_current=True).exclude(provider="offline")
     newest = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")

@@ -1,6 +1,6 @@
 """What judges are asked: versioned prompt files, rendered with the untrusted text fenced as data (DREAM 3.1, A.1)."""
 
-from judges.prompts.answering import fitted
+from judges.prompts.answering import fit_prompt
 from judges.prompts.render import (
     DOCUMENT_LIMIT,
     GRADED_SCHEMAS,
@@ -9,16 +9,16 @@ from judges.prompts.render import (
     VOTE_SCHEMA,
     adjudicate_prompt,
     argument_prompt,
-    ballot,
     decision_prompt,
-    fence,
+    delimit_content,
+    grade_levels,
     inputs_block,
-    levels,
+    prompt_versions,
     relevant_grade,
+    render_ballot,
     repair_prompt,
-    repeated,
+    shared_prefix_ends,
     turn_prompt,
-    versions,
     vote_prompt,
 )
 
@@ -30,16 +30,16 @@ __all__ = [
     "VOTE_SCHEMA",
     "adjudicate_prompt",
     "argument_prompt",
-    "ballot",
     "decision_prompt",
-    "fence",
-    "fitted",
+    "delimit_content",
+    "fit_prompt",
+    "grade_levels",
     "inputs_block",
-    "levels",
+    "prompt_versions",
     "relevant_grade",
+    "render_ballot",
     "repair_prompt",
-    "repeated",
+    "shared_prefix_ends",
     "turn_prompt",
-    "versions",
     "vote_prompt",
 ]

@@ -27,46 +27,49 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 """Of an answer, by how the name of its prompt begins; the first that fits."""
 
 
-def fitted(prompt: Prompt, judge: Judge, schema: dict[str, Any]) -> Prompt:
+def fit_prompt(prompt: Prompt, judge: Judge, schema: dict[str, Any]) -> Prompt:
     """The prompt as this judge gets it: with the form of the answer in words unless its API is given the schema."""
     form = FORMS.get(judge.schema_mode, "")
     if not (form and schema) or judge.decides or not judge.preset.asks:
         return prompt
-    words = in_words(schema, form)
-    text, system = worded(prompt.text, words), f"{prompt.system}\n\n{words}"
-    return render.made(f"{prompt.name}-{form}", text, system, prompt.user)
+    words = describe_schema(schema, form)
+    text, system = append_form(prompt.text, words), f"{prompt.system}\n\n{words}"
+    return render.make_prompt(f"{prompt.name}-{form}", text, system, prompt.user)
 
 
-def versions(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[str, tuple[str, str]]:
+def prompt_versions(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[str, tuple[str, str]]:
     """Every prompt version that these judges may get, by name: (sha256 of the text, the text)."""
     forms = sorted({FORMS[judge.schema_mode] for judge in judges if judge.schema_mode in FORMS})
-    return {**render.versions(rubric), **{name: one for form in forms for name, one in _in_form(rubric, form).items()}}
+    return {
+        **render.prompt_versions(rubric),
+        **{name: one for form in forms for name, one in _in_form(rubric, form).items()},
+    }
 
 
 @lru_cache(maxsize=64)
 def _in_form(rubric: Rubric, form: str) -> dict[str, tuple[str, str]]:
     texts = {}
-    for name, (_, text) in render.versions(rubric).items():
+    for name, (_, text) in render.prompt_versions(rubric).items():
         schema = next((schema for kind, schema in SCHEMAS.items() if name.startswith(kind)), None)
         if schema is None or name.endswith("-repair"):
             continue
-        texts[f"{name}-{form}"] = worded(text, in_words(schema, form))
-    texts |= {f"{name}-repair": render.repairing(text) for name, text in texts.items()}
+        texts[f"{name}-{form}"] = append_form(text, describe_schema(schema, form))
+    texts |= {f"{name}-repair": render.repair_version(text) for name, text in texts.items()}
     return {name: (render.sha256_of(text), text) for name, text in texts.items()}
 
 
-def worded(text: str, words: str) -> str:
+def append_form(text: str, words: str) -> str:
     """The text of a version with the form of its answer."""
     return f"{text}\n\n[answer]\n{words}"
 
 
-def in_words(schema: dict[str, Any], form: str) -> str:
+def describe_schema(schema: dict[str, Any], form: str) -> str:
     """What a schema asks for, key by key."""
-    keys = "\n".join(f'- "{name}": {_kind(one)}' for name, one in schema["properties"].items())
+    keys = "\n".join(f'- "{name}": {_describe_value(one)}' for name, one in schema["properties"].items())
     return templates.render(f"answer-{form}", keys=keys)
 
 
-def _kind(one: dict[str, Any]) -> str:
+def _describe_value(one: dict[str, Any]) -> str:
     """One value, as people say it."""
     choices = one.get("enum")
     if choices and one["type"] == "string":

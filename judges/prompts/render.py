@@ -17,7 +17,7 @@ from typing import Any
 from corpus.rubric import BY_QUERY, QUERY, Definition, Rubric
 from judges.domain.debate import PAIR
 from judges.prompts import templates
-from judges.records import SCALES, Inputs, Judge, Prompt, Seat, Side, Turn
+from judges.records import SCALES, DebateAgent, Inputs, Judge, Prompt, Side, Turn
 
 DOCUMENT_LIMIT = 24_000
 """Characters of a document that a judge sees; the prompt says so where there were more."""
@@ -110,63 +110,63 @@ ANYTHING = Definition(QUERY, "{{definition}}")
 
 def turn_prompt(
     inputs: Inputs,
-    seat: Seat,
+    seat: DebateAgent,
     round: int,
-    history: Mapping[Seat, Turn] | None = None,
-    agents: Sequence[Seat] = PAIR,
+    history: Mapping[DebateAgent, Turn] | None = None,
+    agents: Sequence[DebateAgent] = PAIR,
 ) -> Prompt:
     """One agent's question in a round from 1. `history`: all turns of the round before, from round 2 on.
 
     Raises ValueError when history is missing, or given in round 1 (DREAM 3.1: it replaces the stances).
     """
-    return _turn("debate", inputs, seat, round, history, agents)
+    return _debate_prompt("debate", inputs, seat, round, history, agents)
 
 
 def argument_prompt(
     inputs: Inputs,
-    seat: Seat,
+    seat: DebateAgent,
     round: int,
-    history: Mapping[Seat, Turn] | None = None,
-    agents: Sequence[Seat] = PAIR,
+    history: Mapping[DebateAgent, Turn] | None = None,
+    agents: Sequence[DebateAgent] = PAIR,
 ) -> Prompt:
     """The same question to an agent that keeps its stance in every round, so that people hear both sides."""
     own = {} if history is None else {"response": "yes" if seat.side is Side.FOR else "no"}
-    return _turn("argue", inputs, seat, round, history, agents, **own)
+    return _debate_prompt("argue", inputs, seat, round, history, agents, **own)
 
 
-def _turn(
+def _debate_prompt(
     kind: str,
     inputs: Inputs,
-    seat: Seat,
+    seat: DebateAgent,
     round: int,
-    history: Mapping[Seat, Turn] | None,
-    agents: Sequence[Seat],
+    history: Mapping[DebateAgent, Turn] | None,
+    agents: Sequence[DebateAgent],
     **own: str,
 ) -> Prompt:
     if (round == 1) != (history is None) or round < 1:
         raise ValueError(f"Round {round} of a debate does not go with {'no ' if history is None else ''}history.")
     named = dict(zip(agents, NAMES, strict=False))
-    places = own | {"inputs": inputs_block(inputs), "own": named[seat], "others": _others(named, seat)}
+    places = own | {"inputs": inputs_block(inputs), "own": named[seat], "others": _name_others(named, seat)}
     if history is None:
         stances = "\n".join(f"- {name} begins with: {STANCES[agent.side]}." for agent, name in named.items())
         user = templates.render(f"{kind}-first", stances=stances, **places)
     else:
-        told = fence(_history(history, named, seat))
+        told = delimit_content(_history_json(history, named, seat))
         user = templates.render(f"{kind}-later", history=told, round=str(round), previous=str(round - 1), **places)
-    return _prompt(kind, inputs, user, _many(agents))
+    return _build_prompt(kind, inputs, user, _agents_suffix(agents))
 
 
 def vote_prompt(inputs: Inputs, grades: int = 1) -> Prompt:
     """One panel member's question, the same for every member with the same scale; `grades` is its highest grade."""
     user = templates.render("vote", inputs=inputs_block(inputs))
-    return _prompt("vote", inputs, user, "" if grades == 1 else f"-0-{grades}")
+    return _build_prompt("vote", inputs, user, "" if grades == 1 else f"-0-{grades}")
 
 
-def ballot(inputs: Inputs, judge: Judge) -> tuple[Prompt, dict[str, Any]]:
+def render_ballot(inputs: Inputs, judge: Judge) -> tuple[Prompt, dict[str, Any]]:
     """What a judge is asked for its vote, and the schema of the answer: by its prompt, scale and endpoint."""
     if judge.ballot in BASELINES:
         user = templates.render("vote", inputs=inputs_block(inputs))
-        return _prompt("vote", inputs, user, f"-{judge.ballot}"), BASELINES[judge.ballot]
+        return _build_prompt("vote", inputs, user, f"-{judge.ballot}"), BASELINES[judge.ballot]
     schema = VOTE_SCHEMA if judge.grades == 1 else GRADED_SCHEMAS[judge.grades]
     return (decision_prompt if judge.decides else vote_prompt)(inputs, judge.grades), schema
 
@@ -174,10 +174,10 @@ def ballot(inputs: Inputs, judge: Judge) -> tuple[Prompt, dict[str, Any]]:
 def decision_prompt(inputs: Inputs, grades: int) -> Prompt:
     """The same question to an endpoint that gives a probability for each of `levels(grades)`."""
     user = templates.render("decision", inputs=inputs_block(inputs))
-    return _prompt("decision", inputs, user, f"-0-{grades}")
+    return _build_prompt("decision", inputs, user, f"-0-{grades}")
 
 
-def levels(grades: int) -> tuple[str, ...]:
+def grade_levels(grades: int) -> tuple[str, ...]:
     """What each grade of a scale means, from 0 on."""
     return tuple(line.partition(": ")[2] for line in templates.text(f"scale-{grades}").splitlines())
 
@@ -185,13 +185,15 @@ def levels(grades: int) -> tuple[str, ...]:
 @cache
 def relevant_grade(grades: int) -> int:
     """The lowest grade of a scale whose description says that the document is relevant."""
-    return next(grade for grade, meaning in enumerate(levels(grades)) if "the document is relevant" in meaning)
+    return next(grade for grade, meaning in enumerate(grade_levels(grades)) if "the document is relevant" in meaning)
 
 
-def adjudicate_prompt(inputs: Inputs, last: Mapping[Seat, Turn], agents: Sequence[Seat] = PAIR) -> Prompt:
+def adjudicate_prompt(inputs: Inputs, last: Mapping[DebateAgent, Turn], agents: Sequence[DebateAgent] = PAIR) -> Prompt:
     """The adjudicator's question: the same material, and the turns of the last round (DREAM A.3)."""
-    told = fence(_history(last, dict(zip(agents, NAMES, strict=False))))
-    return _prompt("adjudicate", inputs, templates.render("adjudicate", inputs=inputs_block(inputs), history=told))
+    told = delimit_content(_history_json(last, dict(zip(agents, NAMES, strict=False))))
+    return _build_prompt(
+        "adjudicate", inputs, templates.render("adjudicate", inputs=inputs_block(inputs), history=told)
+    )
 
 
 def repair_prompt(prompt: Prompt, problem: str) -> Prompt:
@@ -199,21 +201,21 @@ def repair_prompt(prompt: Prompt, problem: str) -> Prompt:
     user = templates.render("repair", request=prompt.user, problem=problem.strip().rstrip("."))
     if prompt.name.endswith("-repair"):
         return replace(prompt, user=user)
-    return made(f"{prompt.name}-repair", repairing(prompt.text), prompt.system, user)
+    return make_prompt(f"{prompt.name}-repair", repair_version(prompt.text), prompt.system, user)
 
 
-def made(name: str, text: str, system: str, user: str) -> Prompt:
+def make_prompt(name: str, text: str, system: str, user: str) -> Prompt:
     """The messages with the hash of their version, whose text this is."""
     return Prompt(name=name, sha256=sha256_of(text), system=system, user=user, text=text)
 
 
-def defined(definition: Definition) -> str:
+def render_definition(definition: Definition) -> str:
     """What relevant means, as prompts say it: a rubric as it stands, somebody's own words as a JSON string."""
     if not definition.is_own:
         return f"What relevant means here: {definition.text}"
     told: dict[str, object] = {}
-    _put(told, "definition", definition.statement, TEXT_LIMIT)
-    return f"What relevant means here, in the words of whoever set the task, as JSON: {_json(told)}"
+    _put_truncated(told, "definition", definition.statement, TEXT_LIMIT)
+    return f"What relevant means here, in the words of whoever set the task, as JSON: {_dump_json(told)}"
 
 
 def inputs_block(inputs: Inputs) -> str:
@@ -222,10 +224,12 @@ def inputs_block(inputs: Inputs) -> str:
     A fence is named by what it holds: one name for both would differ from document to document, and with it the
     beginning that a cache could keep.
     """
-    return templates.render("inputs", query=fence(_asked(inputs)), document=fence(_document(inputs)))
+    return templates.render(
+        "inputs", query=delimit_content(_query_json(inputs)), document=delimit_content(_document_json(inputs))
+    )
 
 
-def repeated(user: str) -> list[int]:
+def shared_prefix_ends(user: str) -> list[int]:
     """Where in a user message the query's fence ends, and the document's: up to there other calls say the same."""
     return [found.end() for found in islice(_FENCE.finditer(user), 2)]
 
@@ -233,28 +237,30 @@ def repeated(user: str) -> list[int]:
 _FENCE = re.compile(r"^<<<DATA ([0-9a-f]{24})$\n.*?\n^DATA \1>>>$", re.DOTALL | re.MULTILINE)
 
 
-def fence(content: str) -> str:
+def delimit_content(content: str) -> str:
     """`content` between two lines that carry its hash, so that no content can hold its own closing line."""
     name = sha256(content.encode()).hexdigest()[:24]
     return f"<<<DATA {name}\n{content}\nDATA {name}>>>"
 
 
 @lru_cache(maxsize=256)
-def versions(rubric: Rubric = BY_QUERY) -> dict[str, tuple[str, str]]:
+def prompt_versions(rubric: Rubric = BY_QUERY) -> dict[str, tuple[str, str]]:
     """Every prompt version of a collection by name: (sha256 of the text, the text). `rubric`: what it chose."""
     texts = {}
-    for form, definition in _defined(rubric):
+    for form, definition in _definitions_by_form(rubric):
         for kind, variants in VARIANTS.items():
             for variant in variants:
-                texts[version_name(kind, variant, form, definition)] = _version(kind, variant, form, definition)
+                texts[version_name(kind, variant, form, definition)] = _version_text(kind, variant, form, definition)
         for kind in WRITING:
             texts[version_name(kind, "", form, definition)] = writing_version(kind, form, definition)
-    texts |= {name: _joined(name, {part: templates.text(part) for part in parts}) for name, parts in NO_PAIR.items()}
-    texts |= {f"{name}-repair": repairing(text) for name, text in texts.items()}
+    texts |= {
+        name: _join_parts(name, {part: templates.text(part) for part in parts}) for name, parts in NO_PAIR.items()
+    }
+    texts |= {f"{name}-repair": repair_version(text) for name, text in texts.items()}
     return {name: (sha256_of(text), text) for name, text in texts.items()}
 
 
-def _defined(rubric: Rubric) -> list[tuple[str, Definition]]:
+def _definitions_by_form(rubric: Rubric) -> list[tuple[str, Definition]]:
     """With which definition queries with and without answers are asked about; then those with words of their own."""
     forms = (("answers", True), ("plain", False))
     return [
@@ -269,32 +275,32 @@ def version_name(kind: str, variant: str, form: str, definition: Definition) -> 
 
 
 @lru_cache(maxsize=1024)
-def _version(kind: str, variant: str, form: str, definition: Definition) -> str:
-    parts = {"system": _system(kind, variant, form, definition), "inputs": templates.text("inputs")}
+def _version_text(kind: str, variant: str, form: str, definition: Definition) -> str:
+    parts = {"system": _system_message(kind, variant, form, definition), "inputs": templates.text("inputs")}
     if kind == "decision":
         parts["levels"] = templates.text(f"scale-{variant.rpartition('-')[2]}")
     parts |= {user: templates.text(user) for user in USERS[kind]}
-    return _joined(version_name(kind, variant, form, definition), parts)
+    return _join_parts(version_name(kind, variant, form, definition), parts)
 
 
 @lru_cache(maxsize=256)
 def writing_version(kind: str, form: str, definition: Definition) -> str:
     """The text of a version of `write` or `measure`."""
-    parts = {"definition": restated(definition)} | {part: templates.text(part) for part in WRITING[kind]}
-    return _joined(version_name(kind, "", form, definition), parts)
+    parts = {"definition": render_statement(definition)} | {part: templates.text(part) for part in WRITING[kind]}
+    return _join_parts(version_name(kind, "", form, definition), parts)
 
 
-def restated(definition: Definition) -> str:
+def render_statement(definition: Definition) -> str:
     """The definition for those who do not decide by it: its statement."""
-    return defined(replace(definition, rules=()))
+    return render_definition(replace(definition, rules=()))
 
 
-def _joined(name: str, parts: Mapping[str, str]) -> str:
+def _join_parts(name: str, parts: Mapping[str, str]) -> str:
     return "\n\n".join(f"[{name}: {part}]\n{text}" for part, text in parts.items())
 
 
 @lru_cache(maxsize=4096)
-def repairing(text: str) -> str:
+def repair_version(text: str) -> str:
     """The text of the version that repairs an answer to this one."""
     return f"{text}\n\n[repair]\n{templates.text('repair')}"
 
@@ -306,28 +312,28 @@ def sha256_of(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _system(kind: str, variant: str, form: str, definition: Definition) -> str:
+def _system_message(kind: str, variant: str, form: str, definition: Definition) -> str:
     """The system message: nothing in it depends on the pair."""
     places = {
-        "definition": defined(definition),
+        "definition": render_definition(definition),
         "with_answers": " and every listed answer" if form == "answers" else "",
     }
     if variant[1:] in BASELINES:
-        return templates.render(f"{variant[1:]}-system", **places | {"definition": restated(definition)})
+        return templates.render(f"{variant[1:]}-system", **places | {"definition": render_statement(definition)})
     if kind in ("debate", "argue"):
         agents = int(variant[-1]) if variant[-1:].isdigit() else 2
-        places["assessors"] = f"{NUMBERS[agents]} assessors, {_list(NAMES[:agents])},"
+        places["assessors"] = f"{NUMBERS[agents]} assessors, {_join_names(NAMES[:agents])},"
     elif kind == "vote" and variant:
         highest = variant.rpartition("-")[2]
         return templates.render("graded-system", scale=templates.text(f"scale-{highest}"), highest=highest, **places)
     return templates.render(f"{kind}-system", **places)
 
 
-def _prompt(kind: str, inputs: Inputs, user: str, variant: str = "") -> Prompt:
+def _build_prompt(kind: str, inputs: Inputs, user: str, variant: str = "") -> Prompt:
     definition, form = inputs.relevance, form_of(inputs)
-    system = _system(kind, variant, form, definition)
-    version = _version(kind, variant, form, stored(definition))
-    return made(version_name(kind, variant, form, definition), version, system, user)
+    system = _system_message(kind, variant, form, definition)
+    version = _version_text(kind, variant, form, stored_definition(definition))
+    return make_prompt(version_name(kind, variant, form, definition), version, system, user)
 
 
 def form_of(inputs: Inputs) -> str:
@@ -335,65 +341,69 @@ def form_of(inputs: Inputs) -> str:
     return "answers" if inputs.answers else "plain"
 
 
-def stored(definition: Definition) -> Definition:
+def stored_definition(definition: Definition) -> Definition:
     """The definition as a version's text has it."""
     return ANYTHING if definition.name == QUERY else definition
 
 
-def _many(agents: Sequence[Seat]) -> str:
+def _agents_suffix(agents: Sequence[DebateAgent]) -> str:
     return "" if len(agents) == 2 else f"-{len(agents)}"
 
 
-def _others(named: Mapping[Seat, str], own: Seat) -> str:
+def _name_others(named: Mapping[DebateAgent, str], own: DebateAgent) -> str:
     others = [name for seat, name in named.items() if seat != own]
-    return f"The other assessor is {others[0]}." if len(others) == 1 else f"The other assessors are {_list(others)}."
+    return (
+        f"The other assessor is {others[0]}." if len(others) == 1 else f"The other assessors are {_join_names(others)}."
+    )
 
 
-def _list(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _asked(inputs: Inputs) -> str:
+def _query_json(inputs: Inputs) -> str:
     """Query and answers as one JSON object with a line for each."""
     fields: dict[str, object] = {}
-    _put(fields, "query", inputs.query, TEXT_LIMIT)
+    _put_truncated(fields, "query", inputs.query, TEXT_LIMIT)
     for number, answer in enumerate(inputs.answers, 1):
-        _put(fields, f"answer {number}", answer, TEXT_LIMIT)
-    return _json(fields)
+        _put_truncated(fields, f"answer {number}", answer, TEXT_LIMIT)
+    return _dump_json(fields)
 
 
-def _document(inputs: Inputs) -> str:
+def _document_json(inputs: Inputs) -> str:
     """Title and document, the same way."""
     fields: dict[str, object] = {}
     if inputs.title:
-        _put(fields, "document title", inputs.title, TEXT_LIMIT)
-    _put(fields, "document", inputs.document, DOCUMENT_LIMIT)
-    return _json(fields)
+        _put_truncated(fields, "document title", inputs.title, TEXT_LIMIT)
+    _put_truncated(fields, "document", inputs.document, DOCUMENT_LIMIT)
+    return _dump_json(fields)
 
 
-def _history(history: Mapping[Seat, Turn], named: Mapping[Seat, str], own: Seat | None = None) -> str:
+def _history_json(
+    history: Mapping[DebateAgent, Turn], named: Mapping[DebateAgent, str], own: DebateAgent | None = None
+) -> str:
     turns: dict[str, object] = {}
     for seat, name in named.items():
         turn = history[seat]
         told: dict[str, object] = {} if own is None else {"own": seat == own}
         told["response"] = "yes" if turn.verdict else "no"
-        _put(told, "reason", turn.reason, TEXT_LIMIT)
+        _put_truncated(told, "reason", turn.reason, TEXT_LIMIT)
         told["reference"] = [quote.text[:TEXT_LIMIT] for quote in turn.quotes if quote.start is not None]
         if made_up := [quote.text[:TEXT_LIMIT] for quote in turn.quotes if quote.start is None]:
             told[NOT_FOUND] = made_up
         if any(len(quote.text) > TEXT_LIMIT for quote in turn.quotes):
             told["reference, note"] = f"cut: the first {TEXT_LIMIT} characters of each"
         turns[name] = told
-    return _json(turns)
+    return _dump_json(turns)
 
 
-def _put(fields: dict[str, object], name: str, text: str, limit: int) -> None:
+def _put_truncated(fields: dict[str, object], name: str, text: str, limit: int) -> None:
     """A text under its name, and where it was cut a line that says so."""
     fields[name] = text[:limit]
     if len(text) > limit:
         fields[f"{name}, note"] = f"cut: the first {limit} of {len(text)} characters"
 
 
-def _json(fields: dict[str, object]) -> str:
+def _dump_json(fields: dict[str, object]) -> str:
     """Unicode as it is: only what JSON demands is escaped, so the text decodes to the same characters."""
     return json.dumps(fields, ensure_ascii=False, indent=0)

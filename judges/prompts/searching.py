@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from judges.prompts import templates
-from judges.prompts.render import TEXT_LIMIT, fence, made, versions
+from judges.prompts.render import TEXT_LIMIT, delimit_content, make_prompt, prompt_versions
 from judges.records import Prompt
 
 METHODS = ("hyde", "query2doc", "mugi")
@@ -31,24 +31,26 @@ REASONING_SCHEMA = _one_text("reasoning")
 def rewrite_prompt(method: str, query: str, instruction: str = "", number: int = 1, count: int = 1) -> Prompt:
     """What to search for instead of the query, or beside it. `number`: which of `count` texts, for MuGI."""
     places = {"number": str(number), "count": str(count)} if method == "mugi" else {}
-    return _prompt(method, templates.render(method, data=fence(_material(query, instruction)), **places))
+    return _build_prompt(
+        method, templates.render(method, data=delimit_content(_query_json(query, instruction)), **places)
+    )
 
 
 def reason_prompt(query: str, instruction: str = "") -> Prompt:
     """Thoughts about the query, to be searched for."""
-    return _prompt("reason", templates.render("reason", data=fence(_material(query, instruction))))
+    return _build_prompt("reason", templates.render("reason", data=delimit_content(_query_json(query, instruction))))
 
 
 def plain_prompt(name: str, texts: Sequence[str], instruction: str = "") -> Prompt:
     """For roles rank and embed: what is sent, so that it has a hash and a bound. No model sees this form of it."""
-    return made(name, versions()[name][1], instruction, json.dumps(list(texts), ensure_ascii=False))
+    return make_prompt(name, prompt_versions()[name][1], instruction, json.dumps(list(texts), ensure_ascii=False))
 
 
-def _prompt(name: str, user: str) -> Prompt:
-    return made(name, versions()[name][1], templates.text(f"{name}-system"), user)
+def _build_prompt(name: str, user: str) -> Prompt:
+    return make_prompt(name, prompt_versions()[name][1], templates.text(f"{name}-system"), user)
 
 
-def _material(query: str, instruction: str) -> str:
+def _query_json(query: str, instruction: str) -> str:
     fields = {"query": query[:TEXT_LIMIT]}
     if len(query) > TEXT_LIMIT:
         fields["query, note"] = f"cut: the first {TEXT_LIMIT} of {len(query)} characters"

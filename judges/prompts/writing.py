@@ -12,14 +12,14 @@ from corpus.evidence.measures import DIMENSIONS, EvidenceTarget
 from judges.prompts import templates
 from judges.prompts.render import (
     TEXT_LIMIT,
-    fence,
+    delimit_content,
     form_of,
     inputs_block,
-    made,
-    restated,
-    stored,
+    make_prompt,
+    prompt_versions,
+    render_statement,
+    stored_definition,
     version_name,
-    versions,
     writing_version,
 )
 from judges.records import Inputs, Prompt
@@ -51,34 +51,34 @@ MEASURE_SCHEMA: dict[str, Any] = {
 def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems: Sequence[str] = ()) -> Prompt:
     """The writer's question; with `problems` its second try, which is told what was wrong with the first."""
     if not problems:
-        return _prompt("write", inputs, "write")
-    told = {**(_fields(earlier) if earlier else {}), "wrong": list(problems)}
-    return _prompt("write", inputs, "write-again", earlier=fence(_json(told)))
+        return _build_prompt("write", inputs, "write")
+    told = {**(_target_fields(earlier) if earlier else {}), "wrong": list(problems)}
+    return _build_prompt("write", inputs, "write-again", earlier=delimit_content(_dump_json(told)))
 
 
 def entity_prompt(evidence: str) -> Prompt:
     """Which names and terms stand in the evidence: the model's pass (P 5.3); patterns are the other."""
-    user = templates.render("entity", data=fence(_json({"text": evidence[:TEXT_LIMIT]})))
-    return made("entity", versions()["entity"][1], templates.text("entity-system"), user)
+    user = templates.render("entity", data=delimit_content(_dump_json({"text": evidence[:TEXT_LIMIT]})))
+    return make_prompt("entity", prompt_versions()["entity"][1], templates.text("entity-system"), user)
 
 
 def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:
     """Six dimensions in a single call (P 5.3)."""
-    return _prompt("measure", inputs, "measure", written=fence(_json(_fields(target))))
+    return _build_prompt("measure", inputs, "measure", written=delimit_content(_dump_json(_target_fields(target))))
 
 
-def _prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Prompt:
+def _build_prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Prompt:
     """About a pair: what counted as relevant, and the material without the answers."""
     definition, form = inputs.relevance, form_of(inputs)
     material = inputs_block(replace(inputs, answers=()))
-    user = templates.render(template, definition=restated(definition), inputs=material, **places)
-    version = writing_version(kind, form, stored(definition))
-    return made(version_name(kind, "", form, definition), version, templates.text(f"{kind}-system"), user)
+    user = templates.render(template, definition=render_statement(definition), inputs=material, **places)
+    version = writing_version(kind, form, stored_definition(definition))
+    return make_prompt(version_name(kind, "", form, definition), version, templates.text(f"{kind}-system"), user)
 
 
-def _fields(target: EvidenceTarget) -> dict[str, object]:
+def _target_fields(target: EvidenceTarget) -> dict[str, object]:
     return {"contribution": target.contribution, "evidence": target.evidence}
 
 
-def _json(fields: dict[str, object]) -> str:
+def _dump_json(fields: dict[str, object]) -> str:
     return json.dumps(fields, ensure_ascii=False, indent=0)

@@ -32,7 +32,7 @@ _open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}
 
 
 @cache
-def load(provider: str) -> Callable[[Judge], Provider]:
+def load_provider(provider: str) -> Callable[[Judge], Provider]:
     """The class that speaks the preset's wire. Importing an SDK takes seconds: a program whose loop must not stand
     still loads it before, with `await asyncio.to_thread(load, judge.provider)`.
     """
@@ -59,7 +59,7 @@ def open_provider(judge: Judge) -> Provider:
         _open.pop(dead, None)
     accounts = _open.setdefault(loop, {})
     if judge.account not in accounts:
-        accounts[judge.account] = load(judge.provider)(judge)
+        accounts[judge.account] = load_provider(judge.provider)(judge)
     return accounts[judge.account]
 
 

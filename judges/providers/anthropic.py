@@ -10,10 +10,10 @@ from anthropic import AsyncAnthropic, DefaultAioHttpClient, Omit
 from judges import prompts
 from judges.presets.thinking import thinks_by_name
 from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
-from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
+from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
 from judges.providers.connections import http_client
 from judges.providers.received import Received
-from judges.providers.replies import count, counted, entries, get, text
+from judges.providers.replies import get_count, get_list, get_path, has_counts, storable_text
 from judges.records import Judge, ModelRequest, Reply, Side, Usage
 
 FINISH = {
@@ -75,30 +75,30 @@ class AnthropicProvider(SdkProvider):
         body = {
             "model": request.judge.model,
             "system": [{"type": "text", "text": request.prompt.system, **kept}],
-            "messages": [{"role": "user", "content": blocks(request, kept)}],
-            **form(request),
+            "messages": [{"role": "user", "content": content_blocks(request, kept)}],
+            **response_format(request),
         }
-        return extended(fill(body, request.judge), request.judge)
+        return add_extra_body(add_parameters(body, request.judge), request.judge)
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The text blocks, joined, or in mode `tool` the input of the tool that is called."""
         if not isinstance(body.get("content"), list) and "usage" not in body:
             return None
-        finish = text(body.get("stop_reason"), 50)
-        content = entries(body, "content")
-        used = [block for block in content if judge.schema_mode == "tool" and get(block, "type") == "tool_use"]
-        given = [json.dumps(get(block, "input"), ensure_ascii=False) for block in used]
+        finish = storable_text(body.get("stop_reason"), 50)
+        content = get_list(body, "content")
+        used = [block for block in content if judge.schema_mode == "tool" and get_path(block, "type") == "tool_use"]
+        given = [json.dumps(get_path(block, "input"), ensure_ascii=False) for block in used]
         return Reply(
             raw=raw,
-            text="\n".join(given) if given else "".join(text(get(block, "text")) for block in content),
-            reasoning="".join(text(get(block, "thinking")) for block in content),
+            text="\n".join(given) if given else "".join(storable_text(get_path(block, "text")) for block in content),
+            reasoning="".join(storable_text(get_path(block, "thinking")) for block in content),
             finish_reason=FINISH.get(finish, finish),
-            usage=usage(body.get("usage")),
-            model=text(body.get("model"), 200),
+            usage=read_usage(body.get("usage")),
+            model=storable_text(body.get("model"), 200),
         )
 
 
-def form(request: ModelRequest) -> dict[str, Any]:
+def response_format(request: ModelRequest) -> dict[str, Any]:
     """What binds the answer to its form, by the judge's schema mode."""
     schema = request.schema
     if request.judge.schema_mode == "json_schema":
@@ -112,27 +112,27 @@ def form(request: ModelRequest) -> dict[str, Any]:
     return {}
 
 
-def blocks(request: ModelRequest, kept: dict[str, Any]) -> list[dict[str, Any]]:
+def content_blocks(request: ModelRequest, kept: dict[str, Any]) -> list[dict[str, Any]]:
     """The user message, cut where it stops repeating: after the query, which the next document shares, and in a debate
     after the document, which the next round shares. Writing to the cache costs more than other input, so what one call
     alone reads is not marked. `kept`: the mark.
     """
     user, shared = request.prompt.user, request.role in SIDES
-    ends = prompts.repeated(user)[: 2 if shared else 1]
+    ends = prompts.shared_prefix_ends(user)[: 2 if shared else 1]
     cuts = [user[start:end] for start, end in pairwise([0, *ends, len(user)])]
     marked = [{"type": "text", "text": text, **kept} for text in cuts[:-1]]
     return [*marked, {"type": "text", "text": cuts[-1]}]
 
 
-def usage(counts: object) -> Usage:
+def read_usage(counts: object) -> Usage:
     """Tokens of an answer. Anthropic counts input without what was read from or written to its cache: added here."""
-    cached = count(counts, "cache_read_input_tokens")
-    written = count(counts, "cache_creation_input_tokens")
+    cached = get_count(counts, "cache_read_input_tokens")
+    written = get_count(counts, "cache_creation_input_tokens")
     return Usage(
-        input=count(counts, "input_tokens") + cached + written,
+        input=get_count(counts, "input_tokens") + cached + written,
         cached=cached,
         written=written,
-        output=count(counts, "output_tokens"),
-        reasoning=count(counts, "output_tokens_details", "thinking_tokens"),
-        said=counted(counts, "input_tokens", "output_tokens"),
+        output=get_count(counts, "output_tokens"),
+        reasoning=get_count(counts, "output_tokens_details", "thinking_tokens"),
+        said=has_counts(counts, "input_tokens", "output_tokens"),
     )

@@ -19,7 +19,7 @@ class AzureProvider(OpenAIProvider):
     def open_client(self, judge: Judge) -> AsyncAzureOpenAI:
         """It makes the deployment's address of the model in a request's body."""
         return AsyncAzureOpenAI(
-            azure_endpoint=self.base_url, api_version=_version(judge), api_key=PLACEHOLDER, **self.settings()
+            azure_endpoint=self.base_url, api_version=_api_version(judge), api_key=PLACEHOLDER, **self.settings()
         )
 
     def options(self, request: ModelRequest, received: Received) -> dict[str, Any]:
@@ -27,8 +27,8 @@ class AzureProvider(OpenAIProvider):
         found = super().options(request, received)
         if "api-key" not in received.credentials:
             found["extra_headers"] = {"api-key": Omit(), **found["extra_headers"]}
-        return {**found, "extra_query": {"api-version": _version(request.judge)}}
+        return {**found, "extra_query": {"api-version": _api_version(request.judge)}}
 
 
-def _version(judge: Judge) -> str:
+def _api_version(judge: Judge) -> str:
     return str(judge.parameters.get("api_version", ""))

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from corpus.collections.secrets import secret
+from corpus.collections.secrets import read_secret
 from corpus.errors import BadInput
 from judges.providers.connections import Passes, http_client, route_to
 from judges.providers.environment import is_loopback, only_loopback
 from judges.providers.received import MAX_BODY, SECRET, Received
-from judges.providers.replies import error_code, parse, refusal
+from judges.providers.replies import error_code, parse_body, refusal_error
 from judges.providers.tokens import Tokens
 from judges.records import (
     BadAnswer,
@@ -64,7 +64,7 @@ class SdkProvider(ABC):
 
     def parsed(self, raw: str) -> dict[str, Any]:
         """The JSON object of a body; {} when it holds none."""
-        return parse(raw)
+        return parse_body(raw)
 
     async def complete(self, request: ModelRequest) -> Reply:
         """Send exactly one request; the whole of it ends within the judge's `timeout_s`. Raises ProviderError."""
@@ -96,7 +96,7 @@ class SdkProvider(ABC):
             answer = getattr(error, "response", None)
             if isinstance(answer, httpx2.Response) and received.status is None:
                 received.hide(answer.request.headers)
-                await received.take(answer.status_code, answer.headers, answer.aiter_bytes())
+                await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
             elif received.kept is None:
                 received.broke(error)
             if received.status is None and not received.failure:
@@ -106,7 +106,7 @@ class SdkProvider(ABC):
         """Take the raw answer of an SDK's method `with_streaming_response`."""
         async with call as response:
             received.hide(response.http_request.headers)
-            await received.take(response.status_code, response.headers, response.iter_bytes())
+            await received.read_body(response.status_code, response.headers, response.iter_bytes())
 
     def headers(self, judge: Judge, received: Received) -> dict[str, Any]:
         """What goes with a call besides the SDK's own headers: the judge's, and who asks."""
@@ -141,7 +141,7 @@ class SdkProvider(ABC):
 
     def refused(self, status: int, body: Body) -> ProviderError:
         """The error that the status means; a key that is not accepted is named."""
-        error = refusal(self.host, status, body.text, body.retry_after)
+        error = refusal_error(self.host, status, body.text, body.retry_after)
         if isinstance(error, Rejected) and status in (401, 403):
             error.args = (f"{error} (key: {self.shown_key()})",)
             self.tokens.forget()
@@ -173,7 +173,7 @@ class SdkProvider(ABC):
         if not self.key_env:
             return {}
         try:
-            key = secret(self.key_env)
+            key = read_secret(self.key_env)
         except BadInput as error:
             raise Refused(str(error)) from None
         if not key and self.key_env == self.preset.key_env and not self.preset.key_required:
@@ -191,7 +191,7 @@ class SdkProvider(ABC):
             async with asyncio.timeout(LOOK_UP_S), http_client(httpx2.AsyncClient, self.route) as http:
                 sent = {**headers, **UNPACKED, **received.credentials}
                 async with http.stream("GET", address, headers=sent) as answer:
-                    await received.take(answer.status_code, answer.headers, answer.aiter_bytes())
+                    await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
             return json.loads(received.text) if received.status == 200 else None
         except (ProviderError, httpx2.HTTPError, TimeoutError, ValueError, RecursionError):
             return None

@@ -13,7 +13,7 @@ from anthropic import AsyncAnthropicBedrock
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
-from corpus.collections.secrets import secret
+from corpus.collections.secrets import read_secret
 from judges.providers.anthropic import AnthropicProvider
 from judges.providers.base import PLACEHOLDER
 from judges.records import Judge, ModelRequest, Refused
@@ -33,7 +33,7 @@ class BedrockProvider(AnthropicProvider):
 
     def open_client(self, judge: Judge) -> AsyncAnthropicBedrock:
         """It makes the model's address of the body, and signs."""
-        self.key_env = self.key_env or (API_KEY if secret(API_KEY) else "")
+        self.key_env = self.key_env or (API_KEY if read_secret(API_KEY) else "")
         self.region = str(judge.parameters["region"])
         self.session: boto3.Session | None = None
         return AsyncAnthropicBedrock(
@@ -61,9 +61,9 @@ class BedrockProvider(AnthropicProvider):
 
     def keys(self) -> Credentials:
         """What signs, as it is now. Raises Refused where there is none."""
-        own, hidden = secret("AWS_ACCESS_KEY_ID"), secret("AWS_SECRET_ACCESS_KEY")
+        own, hidden = read_secret("AWS_ACCESS_KEY_ID"), read_secret("AWS_SECRET_ACCESS_KEY")
         if own and hidden:
-            return Credentials(own, hidden, secret("AWS_SESSION_TOKEN") or None)
+            return Credentials(own, hidden, read_secret("AWS_SESSION_TOKEN") or None)
         try:
             self.session = self.session or boto3.Session(region_name=self.region)
             found = self.session.get_credentials()

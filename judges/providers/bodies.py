@@ -12,7 +12,7 @@ PLAIN = ("top_p", "seed", "stop", "reasoning_effort", "service_tier")
 """Judge keys whose values go into a request as they are."""
 
 
-def fill(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
+def add_parameters(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
     """Add the judge's parameters and its thinking, each under the preset's name for it. Temperature 0 unless the judge
     says another, or "default": then none is sent.
     """
@@ -21,18 +21,18 @@ def fill(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
     wanted |= {key: given[key] for key in PLAIN if key in given}
     for key, value in wanted.items():
         if key in preset.names and not (key == "temperature" and value == "default"):
-            put(body, preset.names[key], value)
+            set_path(body, preset.names[key], value)
     if preset.thinking and "thinking" in given:
-        merge(body, THINKING[preset.thinking](given["thinking"]))
+        merge_fields(body, THINKING[preset.thinking](given["thinking"]))
     return body
 
 
-def extended(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
+def add_extra_body(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
     """With the judge's `extra_body`, which goes before everything else."""
-    return merge(body, judge.parameters.get("extra_body", {}))
+    return merge_fields(body, judge.parameters.get("extra_body", {}))
 
 
-def put(body: dict[str, Any], path: str, value: object) -> None:
+def set_path(body: dict[str, Any], path: str, value: object) -> None:
     """Set the value at a dotted path."""
     *steps, last = path.split(".")
     for step in steps:
@@ -40,11 +40,11 @@ def put(body: dict[str, Any], path: str, value: object) -> None:
     body[last] = value
 
 
-def merge(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def merge_fields(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Add fields, also to tables within tables."""
     for key, value in more.items():
         if isinstance(value, dict) and isinstance(body.get(key), dict):
-            merge(body[key], value)
+            merge_fields(body[key], value)
         else:
-            body[key] = merge({}, value) if isinstance(value, dict) else value
+            body[key] = merge_fields({}, value) if isinstance(value, dict) else value
     return body

@@ -18,7 +18,7 @@ IDLE_S = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ConnectionRoute:
     """The way to an address. `tls` is None where nothing is encrypted."""
 
     tls: ssl.SSLContext | None = None
@@ -32,15 +32,15 @@ class Route:
         return self.proxy is not None and self.proxy.url.scheme.startswith("socks")
 
 
-def route_to(base_url: str) -> Route:
+def route_to(base_url: str) -> ConnectionRoute:
     """The way that the environment describes."""
     try:
-        return Route(tls_context(base_url), proxy_for(base_url))
+        return ConnectionRoute(tls_context(base_url), proxy_for(base_url))
     except BadInput as error:
-        return Route(problem=str(error))
+        return ConnectionRoute(problem=str(error))
 
 
-def http_client(kind: type[httpx2.AsyncClient], route: Route, **more: Any) -> httpx2.AsyncClient:
+def http_client(kind: type[httpx2.AsyncClient], route: ConnectionRoute, **more: Any) -> httpx2.AsyncClient:
     """The connections of one account. It follows no redirect, and the whole call has the only time limit.
 
     `kind`: the SDK's client. For a SOCKS proxy httpx2's own takes its place, which can speak to one.

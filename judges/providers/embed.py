@@ -9,7 +9,7 @@ import numpy as np
 
 from judges.providers.openai import OpenAIProvider
 from judges.providers.received import Received
-from judges.providers.replies import count, entries, get, text
+from judges.providers.replies import get_count, get_list, get_path, storable_text
 from judges.records import Judge, ModelRequest, Rejected, Reply, Usage
 from judges.retrieval import answers
 
@@ -31,22 +31,22 @@ class EmbedProvider(OpenAIProvider):
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """A vector for each text, in the order of their places; None where a place is missing or comes twice."""
-        listed = entries(body, "data")
-        vectors = {get(one, "index"): _vector(get(one, "embedding")) for one in listed}
+        listed = get_list(body, "data")
+        vectors = {get_path(one, "index"): _read_vector(get_path(one, "embedding")) for one in listed}
         rows = [vectors.get(place) for place in range(len(listed))]
         found = [row for row in rows if row is not None]
         if not found or len(found) != len(listed) or len({len(row) for row in found}) != 1:
             return None
         return Reply(
             raw=raw,
-            text=answers.pack(np.stack(found)),
+            text=answers.pack_vectors(np.stack(found)),
             finish_reason="stop",
-            usage=Usage(input=count(body, "usage", "prompt_tokens") or count(body, "usage", "total_tokens")),
-            model=text(body.get("model"), 200),
+            usage=Usage(input=get_count(body, "usage", "prompt_tokens") or get_count(body, "usage", "total_tokens")),
+            model=storable_text(body.get("model"), 200),
         )
 
 
-def _vector(value: object) -> answers.Vectors | None:
+def _read_vector(value: object) -> answers.Vectors | None:
     """Numbers, or their float32 bytes in base64; None for anything else, and for what is not finite."""
     if isinstance(value, str):
         try:

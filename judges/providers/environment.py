@@ -74,7 +74,7 @@ def is_loopback(base_url: str) -> bool:
         return False
 
 
-def distrust(error: BaseException) -> ssl.SSLCertVerificationError | None:
+def certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
     """The certificate error behind an error of the HTTP client; None where the certificate was not the cause."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
@@ -83,7 +83,7 @@ def distrust(error: BaseException) -> ssl.SSLCertVerificationError | None:
     return cause.certificate_error if isinstance(cause, aiohttp.ClientConnectorCertificateError) else cause  # type: ignore[return-value]
 
 
-def trust_advice(error: ssl.SSLCertVerificationError) -> str:
+def certificate_advice(error: ssl.SSLCertVerificationError) -> str:
     """What to do about a certificate that is not trusted."""
     if error.verify_code in OTHER_NAME:
         return "the certificate is of another name: correct the base_url"

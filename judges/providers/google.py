@@ -11,10 +11,19 @@ from google.genai import types
 
 from judges import prompts
 from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
-from judges.providers.bodies import DESCRIPTION, TOOL, fill
+from judges.providers.bodies import DESCRIPTION, TOOL, add_parameters
 from judges.providers.connections import CONNECTIONS, IDLE_S, http_client
 from judges.providers.received import SECRET, Received
-from judges.providers.replies import count, counted, entries, get, graded, numbers, text, tokens
+from judges.providers.replies import (
+    get_count,
+    get_list,
+    get_path,
+    has_counts,
+    has_finite_values,
+    likeliest_grade,
+    read_tokens,
+    storable_text,
+)
 from judges.records import Judge, ModelRequest, Reply, Usage
 
 FINISH = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
@@ -60,11 +69,11 @@ class GoogleProvider(SdkProvider):
         """
         verify = self.route.tls or False
         if plain and self.http is None:
-            hooks = {"request": [_show], "response": [_keep_whole]}
+            hooks = {"request": [_add_credentials], "response": [_keep_whole]}
             self.http = http_client(httpx2.AsyncClient, self.route, event_hooks=hooks)
         if not plain and self.session is None:
             connector = aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=IDLE_S)
-            self.session = aiohttp.ClientSession(connector=connector, middlewares=[_keep])
+            self.session = aiohttp.ClientSession(connector=connector, middlewares=[_receive_body])
         proxy = self.route.proxy
         through = {"proxy": str(proxy.url), "proxy_headers": dict(proxy.headers)} if proxy and not plain else {}
         return types.HttpOptions(
@@ -83,7 +92,7 @@ class GoogleProvider(SdkProvider):
         client, token = self.client_of(request.judge), _current.set(received)
         try:
             if request.judge.decides:
-                await client.aio.decisions.create(**decision(request))
+                await client.aio.decisions.create(**decision_body(request))
                 return
             config = self.config(request)
             config.automatic_function_calling = types.AutomaticFunctionCallingConfig(disable=True)
@@ -104,8 +113,8 @@ class GoogleProvider(SdkProvider):
     def config(self, request: ModelRequest) -> types.GenerateContentConfig:
         """Everything but the question, under the SDK's names."""
         judge, given = request.judge, request.judge.parameters
-        fields: dict[str, Any] = {"system_instruction": request.prompt.system, **form(request)}
-        fill(fields, judge)
+        fields: dict[str, Any] = {"system_instruction": request.prompt.system, **response_format(request)}
+        add_parameters(fields, judge)
         if "thinking_config" in fields:
             fields["thinking_config"] = types.ThinkingConfig(**{"include_thoughts": True, **fields["thinking_config"]})
         if "safety_settings" in given:
@@ -122,27 +131,27 @@ class GoogleProvider(SdkProvider):
         """The first candidate without its thoughts; a blocked prompt has no candidate and is a refusal."""
         if isinstance(body.get("answers"), dict) or isinstance(body.get("prompt_feedback"), dict):
             return read_decision(body, raw, judge.grades)
-        blocked = get(body, "promptFeedback", "blockReason")
+        blocked = get_path(body, "promptFeedback", "blockReason")
         if not isinstance(body.get("candidates"), list) and not blocked and "usageMetadata" not in body:
             return None
-        candidate = get(body, "candidates", 0)
-        parts = entries(candidate, "content", "parts")
-        finish = "SAFETY" if blocked and candidate is None else text(get(candidate, "finishReason"), 50)
+        candidate = get_path(body, "candidates", 0)
+        parts = get_list(candidate, "content", "parts")
+        finish = "SAFETY" if blocked and candidate is None else storable_text(get_path(candidate, "finishReason"), 50)
         said = answer_in(parts, judge)
-        chosen = entries(candidate, "logprobsResult", "chosenCandidates")
-        others = [entries(one, "candidates") for one in entries(candidate, "logprobsResult", "topCandidates")]
+        chosen = get_list(candidate, "logprobsResult", "chosenCandidates")
+        others = [get_list(one, "candidates") for one in get_list(candidate, "logprobsResult", "topCandidates")]
         return Reply(
             raw=raw,
             text=said,
-            reasoning="".join(text(get(part, "text")) for part in parts if get(part, "thought")),
-            tokens=tokens(said, chosen, "token", "logProbability", others),
+            reasoning="".join(storable_text(get_path(part, "text")) for part in parts if get_path(part, "thought")),
+            tokens=read_tokens(said, chosen, "token", "logProbability", others),
             finish_reason=FINISH.get(finish, finish),
-            usage=usage(body.get("usageMetadata"), answered=bool(said)),
-            model=text(body.get("modelVersion"), 200),
+            usage=read_usage(body.get("usageMetadata"), answered=bool(said)),
+            model=storable_text(body.get("modelVersion"), 200),
         )
 
 
-async def _keep(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+async def _receive_body(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
     """aiohttp's middleware. It sets the call's key, and takes the body: the SDK itself would wait for the whole of any
     answer, and lose what a broken one began with.
     """
@@ -152,14 +161,14 @@ async def _keep(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
     request.headers.update(received.credentials)
     response = await handler(request)
     try:
-        await received.take(response.status, response.headers, response.content.iter_any())
+        await received.read_body(response.status, response.headers, response.content.iter_any())
     finally:
         if not received.whole:
             response.close()
     return response
 
 
-async def _show(request: httpx2.Request) -> None:
+async def _add_credentials(request: httpx2.Request) -> None:
     """httpx2's hook: the call's key."""
     for name in SECRET:
         request.headers.pop(name, None)
@@ -169,10 +178,10 @@ async def _show(request: httpx2.Request) -> None:
 async def _keep_whole(response: httpx2.Response) -> None:
     """httpx2's hook: the whole answer."""
     await response.aread()
-    await _current.get().take(response.status_code, response.headers, response.aiter_bytes())
+    await _current.get().read_body(response.status_code, response.headers, response.aiter_bytes())
 
 
-def form(request: ModelRequest) -> dict[str, Any]:
+def response_format(request: ModelRequest) -> dict[str, Any]:
     """What binds the answer to its form, by the judge's schema mode."""
     match request.judge.schema_mode:
         case "json_schema":
@@ -195,15 +204,15 @@ def form(request: ModelRequest) -> dict[str, Any]:
 
 def answer_in(parts: list[Any], judge: Judge) -> str:
     """The text of an answer without its thoughts, or in mode `tool` the arguments of the function that it calls."""
-    calls = [call for part in parts if isinstance(call := get(part, "functionCall"), dict)]
+    calls = [call for part in parts if isinstance(call := get_path(part, "functionCall"), dict)]
     if calls and judge.schema_mode == "tool":
         return "\n".join(json.dumps(call.get("args"), ensure_ascii=False) for call in calls)
-    return "".join(text(get(part, "text")) for part in parts if not get(part, "thought"))
+    return "".join(storable_text(get_path(part, "text")) for part in parts if not get_path(part, "thought"))
 
 
-def decision(request: ModelRequest) -> dict[str, Any]:
+def decision_body(request: ModelRequest) -> dict[str, Any]:
     """One question of the Decisions endpoint: which level of the judge's scale?"""
-    levels = list(prompts.levels(request.judge.grades))
+    levels = list(prompts.grade_levels(request.judge.grades))
     question = {"type": "score", "instructions": request.prompt.system, "criteria": levels}
     name = request.judge.model
     model = name if name.startswith("models/") else f"models/{name}"
@@ -212,31 +221,31 @@ def decision(request: ModelRequest) -> dict[str, Any]:
 
 def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
     """The probabilities of the answer's levels, and the likeliest as the verdict; a blocked input is a refusal."""
-    counts, answer = body.get("usage"), get(body, "answers", "relevance")
+    counts, answer = body.get("usage"), get_path(body, "answers", "relevance")
     used = Usage(
-        input=count(counts, "total_input_tokens"),
-        cached=count(counts, "total_cached_tokens"),
-        output=count(counts, "total_output_tokens") + count(counts, "total_thought_tokens"),
-        reasoning=count(counts, "total_thought_tokens"),
-        said=counted(counts, "total_input_tokens", *(["total_output_tokens"] if answer is not None else [])),
+        input=get_count(counts, "total_input_tokens"),
+        cached=get_count(counts, "total_cached_tokens"),
+        output=get_count(counts, "total_output_tokens") + get_count(counts, "total_thought_tokens"),
+        reasoning=get_count(counts, "total_thought_tokens"),
+        said=has_counts(counts, "total_input_tokens", *(["total_output_tokens"] if answer is not None else [])),
     )
     if answer is None and isinstance(body.get("prompt_feedback"), dict):
         return Reply(raw=raw, text="", finish_reason="refusal", usage=used)
-    listed = get(answer, "probabilities")
+    listed = get_path(answer, "probabilities")
     shares = {int(key): value for key, value in listed.items() if key.isdecimal()} if isinstance(listed, dict) else {}
-    found = graded(shares, grades) if numbers(shares) else None
+    found = likeliest_grade(shares, grades) if has_finite_values(shares) else None
     return found and Reply(raw=raw, text=found[0], finish_reason="stop", usage=used, probabilities=found[1])
 
 
-def usage(counts: object, *, answered: bool = True) -> Usage:
+def read_usage(counts: object, *, answered: bool = True) -> Usage:
     """Tokens of an answer. Thoughts are billed as output and counted beside it: added here. Where nothing was
     `answered`, the answer's own count is left out, and is none.
     """
-    reasoning = count(counts, "thoughtsTokenCount")
+    reasoning = get_count(counts, "thoughtsTokenCount")
     return Usage(
-        input=count(counts, "promptTokenCount"),
-        cached=count(counts, "cachedContentTokenCount"),
-        output=count(counts, "candidatesTokenCount") + reasoning,
+        input=get_count(counts, "promptTokenCount"),
+        cached=get_count(counts, "cachedContentTokenCount"),
+        output=get_count(counts, "candidatesTokenCount") + reasoning,
         reasoning=reasoning,
-        said=counted(counts, "promptTokenCount", *(["candidatesTokenCount"] if answered else [])),
+        said=has_counts(counts, "promptTokenCount", *(["candidatesTokenCount"] if answered else [])),
     )

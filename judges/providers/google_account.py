@@ -11,7 +11,7 @@ from google.auth.exceptions import GoogleAuthError
 from google.auth.transport.requests import Request
 
 from judges.providers.base import SdkProvider
-from judges.providers.tokens import AccessToken, lasting
+from judges.providers.tokens import AccessToken, make_token
 from judges.records import Judge, Refused
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -48,7 +48,7 @@ class GoogleAccount(SdkProvider):
             why = type(error).__name__
             raise Refused(f"{self.host}: no token of Google Cloud can be had ({why}): {ADVICE}") from None
         expiry = credentials.expiry  # without a zone, and meant as UTC
-        return lasting(str(credentials.token), expiry.replace(tzinfo=UTC).timestamp() if expiry else 0.0)
+        return make_token(str(credentials.token), expiry.replace(tzinfo=UTC).timestamp() if expiry else 0.0)
 
 
 def place_of(judge: Judge) -> Place:

@@ -11,7 +11,7 @@ from corpus.models import Document
 from corpus.search.bm25 import Index, index_for
 from judges.evidence import answers
 from judges.offline import debate, evidence, judges, rewriting
-from judges.records import Body, Inputs, Judge, ModelRequest, Rejected, Reply, Seat, Side, Unreachable
+from judges.records import Body, DebateAgent, Inputs, Judge, ModelRequest, Rejected, Reply, Side, Unreachable
 
 FRESH_S = 60.0
 """Seconds for which a collection's word counts are used without asking whether its documents changed."""
@@ -41,7 +41,7 @@ class CollectionLexicon:
         """The document's BM25 score over the best one in the collection; by its text where it is not in the index."""
         best = self._best(text)
         score = self.index.score(text, inputs.document_id)
-        return score / best if score > 0 else judges.Alone().share(text, inputs)
+        return score / best if score > 0 else judges.UniformLexicon().share(text, inputs)
 
     def _search(self, text: str) -> float:
         found = self.index.search(text, 1)
@@ -60,11 +60,11 @@ class OfflineProvider:
         """The verdict of the judge's model in schema JSON. Raises Rejected for a model that is not an offline one."""
         lexicon = await self._lexicon(request.inputs.collection)
         if request.role in ("rewrite", "reason"):
-            told = await asyncio.to_thread(_rewritten, request, lexicon)
+            told = await asyncio.to_thread(_expand_query, request, lexicon)
         elif len(request.inputs.document) > LONG:
-            told = await asyncio.to_thread(answer, request, lexicon)
+            told = await asyncio.to_thread(answer_request, request, lexicon)
         else:
-            told = answer(request, lexicon)
+            told = answer_request(request, lexicon)
         text = json.dumps(told, ensure_ascii=False)
         return Reply(raw=text, text=text, finish_reason="stop", model=request.judge.model)
 
@@ -85,17 +85,17 @@ class OfflineProvider:
         async with self._opening:
             opened, lexicon = self._lexicons.get(collection, (-FRESH_S, ALONE))
             if monotonic() - opened >= FRESH_S:
-                index = await asyncio.to_thread(_load, collection)
+                index = await asyncio.to_thread(_load_index, collection)
                 if not (isinstance(lexicon, CollectionLexicon) and lexicon.index is index):
                     lexicon = CollectionLexicon(index) if len(index) else ALONE
                 self._lexicons[collection] = (monotonic(), lexicon)
         return lexicon
 
 
-ALONE = judges.Alone()
+ALONE = judges.UniformLexicon()
 
 
-def answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
+def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
     """What the judge says, as the schema wants it.
 
     Any offline model may debate: the role decides what is asked. A debater that votes gives its opening verdict.
@@ -105,45 +105,48 @@ def answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
         names = ", ".join(KNOWN)
         raise Rejected(f"{model!r} is no offline judge: take one of {names}.")
     if request.role in answers.ROLES:
-        return _written(request, lexicon)
+        return _evidence_answer(request, lexicon)
     if request.role in DEBATERS:
-        told = debate.argue(Seat(Side(request.role), request.sample), inputs, lexicon, request.history)
-        return {"reference": list(told.quotes), "reason": told.reason, "response": _word(told.verdict)}
+        told = debate.argue_turn(DebateAgent(Side(request.role), request.sample), inputs, lexicon, request.history)
+        return {"reference": list(told.quotes), "reason": told.reason, "response": _yes_or_no(told.verdict)}
     if model in DEBATERS:
-        told = debate.argue(Seat(Side(model)), inputs, lexicon, None)
-        return {"reason": told.reason, "response": _word(told.verdict)}
+        told = debate.argue_turn(DebateAgent(Side(model)), inputs, lexicon, None)
+        return {"reason": told.reason, "response": _yes_or_no(told.verdict)}
     if model in WRITERS:
         raise Rejected(f"{model!r} writes texts or measures them: it cannot judge relevance.")
-    verdict, reason, share = judges.assess(model, inputs, lexicon)
+    verdict, reason, share = judges.assess_relevance(model, inputs, lexicon)
     if request.judge.grades > 1 and request.role != "adjudicate":
-        return {"reason": reason, "score": judges.grade(share, request.judge.grades, request.judge.relevant_from)}
-    return {"reason": reason, "response": _word(verdict)}
+        return {
+            "reason": reason,
+            "score": judges.score_to_grade(share, request.judge.grades, request.judge.relevant_from),
+        }
+    return {"reason": reason, "response": _yes_or_no(verdict)}
 
 
-def _written(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
+def _evidence_answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
     """Contribution and evidence, the entities in them, or their scores."""
     if request.role == "write":
-        target = evidence.write(request.inputs, lexicon, request.round)
+        target = evidence.write_target(request.inputs, lexicon, request.round)
         return {"contribution": target.contribution, "evidence": target.evidence}
     if request.written is None:
         raise Rejected("There is nothing to measure.")
     if request.role == "entity":
-        return {"entities": list(evidence.entities(request.written.evidence))}
-    scores = evidence.measure(request.inputs, request.written, lexicon)
+        return {"entities": list(evidence.find_entities(request.written.evidence))}
+    scores = evidence.score_target(request.inputs, request.written, lexicon)
     return {"note": "By counting words only.", **scores}
 
 
-def _rewritten(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
+def _expand_query(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
     """What to search for in place of the query, from the documents that its own words find."""
     query = request.inputs.query
     found = lexicon.index.search(query, rewriting.FEEDBACK) if isinstance(lexicon, CollectionLexicon) else []
-    documents = _texts([key for key, _score in found])
+    documents = _document_texts([key for key, _score in found])
     if request.role == "reason":
-        return {"reasoning": rewriting.reasoning(query, documents, lexicon)}
-    return {"passage": rewriting.passage(query, documents, lexicon, request.sample)}
+        return {"reasoning": rewriting.expand_query(query, documents, lexicon)}
+    return {"passage": rewriting.best_passage(query, documents, lexicon, request.sample)}
 
 
-def _texts(keys: list[int]) -> list[str]:
+def _document_texts(keys: list[int]) -> list[str]:
     """Texts of documents, in this order; as `_load`, in a thread of its own."""
     try:
         known = dict(Document.objects.filter(pk__in=keys).values_list("pk", "text"))
@@ -154,11 +157,11 @@ def _texts(keys: list[int]) -> list[str]:
     return [known[key] for key in keys if key in known]
 
 
-def _word(verdict: int) -> str:
+def _yes_or_no(verdict: int) -> str:
     return "yes" if verdict else "no"
 
 
-def _load(collection: int) -> Index:
+def _load_index(collection: int) -> Index:
     """In a thread of its own, whose database connection goes back at once. Raises Unreachable without a database."""
     try:
         return index_for(collection, max_age=FRESH_S)

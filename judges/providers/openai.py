@@ -8,10 +8,20 @@ from openai import AsyncOpenAI, DefaultAioHttpClient, Omit
 
 from judges import prompts
 from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
-from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
+from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
 from judges.providers.connections import http_client
 from judges.providers.received import Received
-from judges.providers.replies import count, counted, entries, get, graded, numbers, parse, text, tokens
+from judges.providers.replies import (
+    get_count,
+    get_list,
+    get_path,
+    has_counts,
+    has_finite_values,
+    likeliest_grade,
+    parse_body,
+    read_tokens,
+    storable_text,
+)
 from judges.records import Judge, ModelRequest, Reply, Usage
 
 FINISH = {
@@ -56,7 +66,7 @@ class OpenAIProvider(SdkProvider):
         """One call. Presets have fields that the SDK's types do not know: they go as `extra_body`."""
         options = self.options(request, received)
         if request.judge.decides:
-            call = self.client.decisions.with_streaming_response.create(**decision(request), **options)
+            call = self.client.decisions.with_streaming_response.create(**decision_body(request), **options)
             return await self.keep(call, received)
         body = self.body(request)
         model, messages = body.pop("model"), body.pop("messages")
@@ -82,10 +92,10 @@ class OpenAIProvider(SdkProvider):
             ],
             **self.form(request),
         }
-        fill(body, request.judge)
+        add_parameters(body, request.judge)
         if request.judge.alternatives:
             body |= {"logprobs": True, "top_logprobs": request.judge.alternatives}
-        return extended(body, request.judge)
+        return add_extra_body(body, request.judge)
 
     def form(self, request: ModelRequest) -> dict[str, Any]:
         """What binds the answer to its form, by the judge's schema mode."""
@@ -111,8 +121,8 @@ class OpenAIProvider(SdkProvider):
         """The JSON object of the body; of a stream of parts the object that they make together. What failed while the
         model answered stands in the choice (OpenRouter), and is the body's error.
         """
-        found = joined(raw) if raw.lstrip().startswith("data:") else parse(raw)
-        failed = get(found, "choices", 0, "error")
+        found = join_stream(raw) if raw.lstrip().startswith("data:") else parse_body(raw)
+        failed = get_path(found, "choices", 0, "error")
         return found | {"error": failed} if failed else found
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
@@ -121,50 +131,52 @@ class OpenAIProvider(SdkProvider):
             return read_decision(body, raw, judge.grades)
         if not isinstance(body.get("choices"), list) and "usage" not in body:
             return None
-        choice = get(body, "choices", 0)
-        message = get(choice, "message")
-        declined = text(get(message, "refusal"))
-        finish = text(get(choice, "finish_reason"), 50)
+        choice = get_path(body, "choices", 0)
+        message = get_path(choice, "message")
+        declined = storable_text(get_path(message, "refusal"))
+        finish = storable_text(get_path(choice, "finish_reason"), 50)
         said = answer_in(message, judge)
-        listed = entries(choice, "logprobs", "content")
+        listed = get_list(choice, "logprobs", "content")
         return Reply(
             raw=raw,
             text=said or declined,
             reasoning=reasoning_in(message, judge.preset.reasoning),
-            tokens=tokens(said, listed, "token", "logprob", [entries(one, "top_logprobs") for one in listed]),
+            tokens=read_tokens(said, listed, "token", "logprob", [get_list(one, "top_logprobs") for one in listed]),
             finish_reason="refusal" if declined else FINISH.get(finish, finish),
-            usage=usage(body.get("usage"), judge.preset.usage, apart=judge.preset.reasoning_apart),
-            model=text(body.get("model"), 200),
+            usage=read_usage(body.get("usage"), judge.preset.usage, apart=judge.preset.reasoning_apart),
+            model=storable_text(body.get("model"), 200),
         )
 
 
 def answer_in(message: object, judge: Judge) -> str:
     """The text of a message, or in mode `tool` the arguments of the tool that it calls."""
-    calls = entries(message, "tool_calls") if judge.schema_mode == "tool" else []
+    calls = get_list(message, "tool_calls") if judge.schema_mode == "tool" else []
     if calls:
-        return "\n".join(arguments(get(call, "function", "arguments")) for call in calls)
-    content = get(message, "content")
+        return "\n".join(tool_arguments(get_path(call, "function", "arguments")) for call in calls)
+    content = get_path(message, "content")
     if isinstance(content, list):
-        return "".join(text(get(block, "text")) for block in content if get(block, "type") == "text")
-    return text(content)
+        return "".join(storable_text(get_path(block, "text")) for block in content if get_path(block, "type") == "text")
+    return storable_text(content)
 
 
-def arguments(given: object) -> str:
+def tool_arguments(given: object) -> str:
     """A tool's arguments as text; some servers give them as an object."""
-    return text(given) if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    return storable_text(given) if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
 
 
 def reasoning_in(message: object, paths: tuple[str, ...]) -> str:
     """What the model thought: the first text at one of the paths, else blocks of the content that are thoughts."""
     for path in paths:
-        if found := text(get(message, *path.split("."))):
+        if found := storable_text(get_path(message, *path.split("."))):
             return found
-    blocks = [get(block, "thinking") for block in entries(message, "content") if get(block, "type") == "thinking"]
+    blocks = [
+        get_path(block, "thinking") for block in get_list(message, "content") if get_path(block, "type") == "thinking"
+    ]
     parts = [part for block in blocks for part in (block if isinstance(block, list) else [{"text": block}])]
-    return "".join(text(get(part, "text")) for part in parts)
+    return "".join(storable_text(get_path(part, "text")) for part in parts)
 
 
-def joined(raw: str) -> dict[str, Any]:
+def join_stream(raw: str) -> dict[str, Any]:
     """The answer that the parts of a stream make together; {} where a part is no JSON object."""
     whole: dict[str, Any] = {}
     message: dict[str, Any] = {}
@@ -173,19 +185,19 @@ def joined(raw: str) -> dict[str, Any]:
         data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
         if not data or data == "[DONE]":
             continue
-        part = parse(data)
+        part = parse_body(data)
         if not part or part.get("error"):
             return part
         whole |= {name: part[name] for name in ("id", "model", "usage") if part.get(name)}
-        given = get(part, "choices", 0)
-        for name, value in (get(given, "delta") or {}).items():
+        given = get_path(part, "choices", 0)
+        for name, value in (get_path(given, "delta") or {}).items():
             if isinstance(value, str) and name != "role":
                 message[name] = message.get(name, "") + value
             elif name == "tool_calls":
-                _add_calls(message.setdefault("tool_calls", []), entries({"calls": value}, "calls"))
-        if get(given, "finish_reason"):
-            choice["finish_reason"] = get(given, "finish_reason")
-        if found := entries(given, "logprobs", "content"):
+                _add_calls(message.setdefault("tool_calls", []), get_list({"calls": value}, "calls"))
+        if get_path(given, "finish_reason"):
+            choice["finish_reason"] = get_path(given, "finish_reason")
+        if found := get_list(given, "logprobs", "content"):
             choice.setdefault("logprobs", {"content": []})["content"] += found
     return {**whole, "choices": [choice]} if whole else {}
 
@@ -193,16 +205,16 @@ def joined(raw: str) -> dict[str, Any]:
 def _add_calls(calls: list[dict[str, Any]], parts: list[Any]) -> None:
     """The next pieces of a tool's arguments, each to the call that it names by its place."""
     for part in parts:
-        place = get(part, "index") or 0
+        place = get_path(part, "index") or 0
         while isinstance(place, int) and len(calls) <= place < 100:
             calls.append({"function": {"arguments": ""}})
         if isinstance(place, int) and 0 <= place < len(calls):
-            calls[place]["function"]["arguments"] += text(get(part, "function", "arguments"))
+            calls[place]["function"]["arguments"] += storable_text(get_path(part, "function", "arguments"))
 
 
-def decision(request: ModelRequest) -> dict[str, Any]:
+def decision_body(request: ModelRequest) -> dict[str, Any]:
     """One question of the Decisions endpoint: which level of the judge's scale?"""
-    meanings = prompts.levels(request.judge.grades)
+    meanings = prompts.grade_levels(request.judge.grades)
     levels = [{"label": str(grade), "description": meaning} for grade, meaning in enumerate(meanings)]
     question = {"type": "score", "name": "relevance", "instructions": request.prompt.system, "levels": levels}
     return {"model": request.judge.model, "input": request.prompt.user, "questions": [question]}
@@ -210,40 +222,40 @@ def decision(request: ModelRequest) -> dict[str, Any]:
 
 def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
     """The probabilities of the first answer's levels, and the likeliest as the verdict."""
-    answer, counts = get(body, "answers", 0), body.get("usage")
-    declined = get(answer, "type") == "refusal"
+    answer, counts = get_path(body, "answers", 0), body.get("usage")
+    declined = get_path(answer, "type") == "refusal"
     used = Usage(
-        input=count(counts, "input_tokens"),
-        cached=count(counts, "input_tokens_details", "cached_tokens"),
-        written=count(counts, "input_tokens_details", "cache_write_tokens"),
-        output=count(counts, "output_tokens"),
-        reasoning=count(counts, "output_tokens_details", "reasoning_tokens"),
-        said=counted(counts, "input_tokens", *([] if declined else ["output_tokens"])),
+        input=get_count(counts, "input_tokens"),
+        cached=get_count(counts, "input_tokens_details", "cached_tokens"),
+        written=get_count(counts, "input_tokens_details", "cache_write_tokens"),
+        output=get_count(counts, "output_tokens"),
+        reasoning=get_count(counts, "output_tokens_details", "reasoning_tokens"),
+        said=has_counts(counts, "input_tokens", *([] if declined else ["output_tokens"])),
     )
-    model = text(body.get("model"), 200)
+    model = storable_text(body.get("model"), 200)
     if declined:
         return Reply(raw=raw, text="", finish_reason="refusal", usage=used, model=model)
-    listed = entries(answer, "probabilities")
-    shares = {get(one, "value"): get(one, "probability") for one in listed}
-    found = graded(shares, grades) if numbers(shares) else None
+    listed = get_list(answer, "probabilities")
+    shares = {get_path(one, "value"): get_path(one, "probability") for one in listed}
+    found = likeliest_grade(shares, grades) if has_finite_values(shares) else None
     if found is None:
         return None
     return Reply(raw=raw, text=found[0], finish_reason="stop", usage=used, model=model, probabilities=found[1])
 
 
-def usage(counts: object, names: Mapping[str, str] = {}, *, apart: bool = False) -> Usage:
+def read_usage(counts: object, names: Mapping[str, str] = {}, *, apart: bool = False) -> Usage:
     """Tokens of an answer. The input includes those of its cache, the output the reasoning ones; `apart`: the provider
     counts them beside it, so they are added. `names`: where it counts what, if not where OpenAI does; "a + b" is a sum.
     """
     paths = {name: path.split(" + ") for name, path in {**USED, **names}.items()}
-    found = {name: sum(count(counts, *path.split(".")) for path in places) for name, places in paths.items()}
+    found = {name: sum(get_count(counts, *path.split(".")) for path in places) for name, places in paths.items()}
     return Usage(
         input=found["input"],
         cached=found["cached"],
         written=found["written"],
         output=found["output"] + (found["reasoning"] if apart else 0),
         reasoning=found["reasoning"],
-        said=all(counted(counts, path) for name in ("input", "output") for path in paths[name]),
+        said=all(has_counts(counts, path) for name in ("input", "output") for path in paths[name]),
     )
 
 

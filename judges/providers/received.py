@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 import aiohttp
 import httpx2
 
-from judges.providers.environment import distrust, trust_advice
+from judges.providers.environment import certificate_advice, certificate_error
 from judges.records import Body
 
 MAX_BODY = 4_000_000
@@ -56,7 +56,7 @@ class Received:
     hidden: set[str] = field(default_factory=set)
     """Values of secret headers that went with the request."""
 
-    async def take(self, status: int, headers: Mapping[str, str], body: AsyncIterable[bytes]) -> None:
+    async def read_body(self, status: int, headers: Mapping[str, str], body: AsyncIterable[bytes]) -> None:
         """Read the body, up to MAX_BODY, and keep it."""
         self.status, self.headers = status, headers
         if self.began is not None:
@@ -87,8 +87,8 @@ class Received:
             return
         self.unsent = self.status is None and isinstance(found, UNSENT)
         self.failure = f"{type(found).__name__}: {found}".rstrip(": ")
-        if untrusted := distrust(error):
-            self.failure, self.misconfigured = f"{self.failure}: {trust_advice(untrusted)}", True
+        if untrusted := certificate_error(error):
+            self.failure, self.misconfigured = f"{self.failure}: {certificate_advice(untrusted)}", True
 
     @property
     def text(self) -> str:

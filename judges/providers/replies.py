@@ -18,7 +18,7 @@ NO_QUOTA = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reac
 """Codes of a 429 that no waiting ends."""
 
 
-def parse(raw: str) -> dict[str, Any]:
+def parse_body(raw: str) -> dict[str, Any]:
     """The JSON object in a body; {} when it holds no object."""
     try:
         body = json.loads(raw)
@@ -27,7 +27,7 @@ def parse(raw: str) -> dict[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def get(value: object, *path: str | int) -> Any:
+def get_path(value: object, *path: str | int) -> Any:
     """The value at the end of the path; None where a step of it is missing."""
     for step in path:
         if isinstance(value, dict) and isinstance(step, str):
@@ -39,13 +39,13 @@ def get(value: object, *path: str | int) -> Any:
     return value
 
 
-def entries(value: object, *path: str | int) -> list[Any]:
+def get_list(value: object, *path: str | int) -> list[Any]:
     """The list at the end of the path; [] where there is none."""
-    found = get(value, *path)
+    found = get_path(value, *path)
     return found if isinstance(found, list) else []
 
 
-def text(value: object, limit: int | None = None) -> str:
+def storable_text(value: object, limit: int | None = None) -> str:
     """Text that the database can hold: no lone surrogates, no NUL; "" for anything but text."""
     if not isinstance(value, str):
         return ""
@@ -54,23 +54,25 @@ def text(value: object, limit: int | None = None) -> str:
     return value.replace("\0", "\ufffd")[:limit]
 
 
-def tokens(said: str, found: list[Any], name: str, logprob: str, alternatives: list[list[Any]]) -> tuple[Token, ...]:
+def read_tokens(
+    said: str, found: list[Any], name: str, logprob: str, alternatives: list[list[Any]]
+) -> tuple[Token, ...]:
     """Tokens with their log-probabilities; () where one of them is unreadable, or they are not those of the text.
 
     `name` and `logprob`: where an entry keeps its text and number. `alternatives`: entries for each token, in order.
     """
     read: list[Token] = []
     for place, entry in enumerate(found):
-        word, value = get(entry, name), _number(get(entry, logprob))
+        word, value = get_path(entry, name), _finite_number(get_path(entry, logprob))
         if not isinstance(word, str) or value is None:
             return ()
         others = alternatives[place] if place < len(alternatives) else []
-        pairs = [(get(other, name), _number(get(other, logprob))) for other in others]
+        pairs = [(get_path(other, name), _finite_number(get_path(other, logprob))) for other in others]
         read.append(Token(word, value, {w: p for w, p in pairs if isinstance(w, str) and p is not None}))
     return tuple(read) if "".join(token.text for token in read) == said else ()
 
 
-def graded(probabilities: dict[int, float], grades: int) -> tuple[str, dict[str, float]] | None:
+def likeliest_grade(probabilities: dict[int, float], grades: int) -> tuple[str, dict[str, float]] | None:
     """The likeliest grade as the answer's JSON, and the probability of each; None unless each grade has one."""
     if set(probabilities) != set(range(grades + 1)) or not all(0 <= p <= 1 for p in probabilities.values()):
         return None
@@ -80,43 +82,43 @@ def graded(probabilities: dict[int, float], grades: int) -> tuple[str, dict[str,
     return json.dumps({"score": likeliest}), {str(grade): probabilities[grade] for grade in sorted(probabilities)}
 
 
-def numbers(shares: dict[Any, Any]) -> bool:
+def has_finite_values(shares: dict[Any, Any]) -> bool:
     """Whether the keys are whole numbers and the values finite ones."""
     whole = all(isinstance(key, int) and not isinstance(key, bool) for key in shares)
-    return bool(shares) and whole and all(_number(value) is not None for value in shares.values())
+    return bool(shares) and whole and all(_finite_number(value) is not None for value in shares.values())
 
 
-def _number(value: object) -> float | None:
+def _finite_number(value: object) -> float | None:
     """A finite number that the database's JSON can hold."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
 
 
-def counted(value: object, *names: str) -> bool:
+def has_counts(value: object, *names: str) -> bool:
     """Whether the object has a count of tokens at the end of each of these dotted paths."""
-    numbers = [get(value, *name.split(".")) for name in names]
+    numbers = [get_path(value, *name.split(".")) for name in names]
     return all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
 
 
-def count(value: object, *path: str | int) -> int:
+def get_count(value: object, *path: str | int) -> int:
     """A count of tokens at the end of the path; 0 where there is none or it is no count."""
-    number = get(value, *path)
+    number = get_path(value, *path)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= LARGEST:
         return 0
     return int(number)
 
 
-def refusal(host: str, status: int, raw: str, retry_after: float | None) -> ProviderError:
+def refusal_error(host: str, status: int, raw: str, retry_after: float | None) -> ProviderError:
     """The error that a status and its body mean. 2xx: an error body without a usable code."""
-    body = parse(raw)
+    body = parse_body(raw)
     error = body.get("error", body)
-    said = text(get(error, "message")) or text(error) or raw
+    said = storable_text(get_path(error, "message")) or storable_text(error) or raw
     message = f"{host}: {status} {' '.join(said.split())[:300]}".strip()
     kind: type[ProviderError] = Rejected
     if status in REFUSALS or _is_account(status, error, said):
         kind = Refused
-    elif status == 400 and text(get(error, "code")) in MISSED:
+    elif status == 400 and storable_text(get_path(error, "code")) in MISSED:
         kind = BadAnswer
     elif status == 429:
         kind = RateLimited
@@ -129,7 +131,7 @@ def refusal(host: str, status: int, raw: str, retry_after: float | None) -> Prov
         kind = BadAnswer
     elif status < 400:
         message = f"{host}: {status} redirects are not followed; correct the base_url"
-    return kind(text(message), status=status, raw=raw, retry_after=retry_after)
+    return kind(storable_text(message), status=status, raw=raw, retry_after=retry_after)
 
 
 def _is_account(status: int, error: object, said: str) -> bool:
@@ -137,24 +139,27 @@ def _is_account(status: int, error: object, said: str) -> bool:
     (Google, xAI), a model that is not there (LiteLLM).
     """
     if status == 429:
-        return any(code in NO_QUOTA for code in (text(get(error, "code")), text(get(error, "type"))))
+        return any(
+            code in NO_QUOTA
+            for code in (storable_text(get_path(error, "code")), storable_text(get_path(error, "type")))
+        )
     if status != 400:
         return False
-    reasons = [get(detail, "reason") for detail in entries(error, "details")]
-    owes = text(get(error, "code")) == "Arrearage" or "credit balance is too low" in said
+    reasons = [get_path(detail, "reason") for detail in get_list(error, "details")]
+    owes = storable_text(get_path(error, "code")) == "Arrearage" or "credit balance is too low" in said
     return owes or "API_KEY_INVALID" in reasons or "Incorrect API key" in said or "Invalid model name" in said
 
 
 def error_code(body: dict[str, Any], status: int) -> int:
     """The HTTP status that an error body under a 2xx names (some gateways do that), else the answer's own."""
-    code = get(body, "error", "code")
+    code = get_path(body, "error", "code")
     return code if isinstance(code, int) and 400 <= code < 600 else status
 
 
 def _retry_delay(error: object) -> float | None:
     """Google writes the wait into the body: details[].retryDelay = "34s"."""
-    for detail in entries(error, "details"):
-        delay = text(get(detail, "retryDelay"))
+    for detail in get_list(error, "details"):
+        delay = storable_text(get_path(detail, "retryDelay"))
         if delay.endswith("s") and delay[:-1].replace(".", "", 1).isdigit():
             return float(delay[:-1])
     return None

@@ -9,7 +9,7 @@ import httpx2
 from judges.providers.base import UNPACKED, SdkProvider
 from judges.providers.connections import http_client
 from judges.providers.received import Received
-from judges.providers.replies import count, entries, get, text
+from judges.providers.replies import get_count, get_list, get_path, storable_text
 from judges.records import Judge, ModelRequest, Rejected, Reply, Usage
 
 THRESHOLD = 0.5
@@ -26,7 +26,7 @@ class RerankProvider(SdkProvider):
         """One POST, for which there is no SDK; the prompt is not sent: a reranker has its own."""
         if request.role not in ("vote", "generation", "filter", "check", "rank"):
             raise Rejected(f"{request.judge.name} is a reranker: it votes and ranks, and cannot argue or write")
-        documents = list(request.documents) or [document(request)]
+        documents = list(request.documents) or [document_text(request)]
         body = {
             "model": request.judge.model,
             "query": request.inputs.query,
@@ -36,7 +36,7 @@ class RerankProvider(SdkProvider):
         }
         headers = UNPACKED | self.headers(request.judge, received)
         async with self.http.stream("POST", f"{self.base_url}/rerank", json=body, headers=headers) as answer:
-            await received.take(answer.status_code, answer.headers, answer.aiter_bytes())
+            await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
 
     async def close(self) -> None:
         """Release the connections."""
@@ -44,51 +44,51 @@ class RerankProvider(SdkProvider):
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The score of the one document as a verdict, with its probability; of several, their scores by place."""
-        if len(entries(body, "results")) > 1:
-            return _ranking(body, raw)
-        score = get(body, "results", 0, "relevance_score")
+        if len(get_list(body, "results")) > 1:
+            return _ranking_reply(body, raw)
+        score = get_path(body, "results", 0, "relevance_score")
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
             return None
-        threshold = float(judge.parameters.get("threshold", _threshold(body)))
+        threshold = float(judge.parameters.get("threshold", _read_threshold(body)))
         said = "yes" if score >= threshold else "no"
         reason = f"Relevance {score:.3f}, threshold {threshold:.3f}."
         return Reply(
             raw=raw,
             text=json.dumps({"reason": reason, "response": said}),
             finish_reason="stop",
-            usage=Usage(input=count(body, "usage", "total_tokens")),
-            model=text(body.get("model"), 200),
+            usage=Usage(input=get_count(body, "usage", "total_tokens")),
+            model=storable_text(body.get("model"), 200),
             probabilities={"yes": float(score), "no": 1.0 - float(score)},
         )
 
 
-def _ranking(body: dict[str, Any], raw: str) -> Reply | None:
+def _ranking_reply(body: dict[str, Any], raw: str) -> Reply | None:
     """A score for each place; any scale will do. None where a place comes twice or a score is none."""
     scores: dict[str, float] = {}
-    for one in entries(body, "results"):
-        place, score = get(one, "index"), get(one, "relevance_score")
+    for one in get_list(body, "results"):
+        place, score = get_path(one, "index"), get_path(one, "relevance_score")
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
             return None
         if not isinstance(place, int) or isinstance(place, bool) or str(place) in scores:
             return None
         scores[str(place)] = float(score)
-    used = count(body, "usage", "total_tokens") or count(body, "meta", "billed_units", "input_tokens")
+    used = get_count(body, "usage", "total_tokens") or get_count(body, "meta", "billed_units", "input_tokens")
     return Reply(
         raw=raw,
         text=json.dumps(scores),
         finish_reason="stop",
         usage=Usage(input=used),
-        model=text(body.get("model"), 200),
+        model=storable_text(body.get("model"), 200),
     )
 
 
-def document(request: ModelRequest) -> str:
+def document_text(request: ModelRequest) -> str:
     """Title and text, as the reranker was trained on them."""
     inputs = request.inputs
     return f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document
 
 
-def _threshold(body: dict[str, Any]) -> float:
+def _read_threshold(body: dict[str, Any]) -> float:
     """The model's own, where the endpoint says it."""
-    found = get(body, "meta", "threshold")
+    found = get_path(body, "meta", "threshold")
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else THRESHOLD

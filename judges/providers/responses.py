@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from judges.providers.bodies import DESCRIPTION, TOOL, extended, fill
+from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
 from judges.providers.openai import OpenAIProvider, is_strict
 from judges.providers.received import Received
-from judges.providers.replies import count, counted, entries, get, text, tokens
+from judges.providers.replies import get_count, get_list, get_path, has_counts, read_tokens, storable_text
 from judges.records import Judge, ModelRequest, Reply, Usage
 
 UNFINISHED = {"max_output_tokens": "length", "content_filter": "refusal"}
@@ -25,38 +25,40 @@ class ResponsesProvider(OpenAIProvider):
         """The request as the wire format has it."""
         body: dict[str, Any] = {
             "model": request.judge.model,
-            **question(request),
+            **input_messages(request),
             "store": False,
-            **form(request),
+            **response_format(request),
         }
-        fill(body, request.judge)
+        add_parameters(body, request.judge)
         if request.judge.alternatives:
             body |= {"include": ["message.output_text.logprobs"], "top_logprobs": request.judge.alternatives}
-        return extended(body, request.judge)
+        return add_extra_body(body, request.judge)
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The text of the messages, or in mode `tool` the arguments of the tool; a part that declines is a refusal."""
         if not isinstance(body.get("output"), list) and "usage" not in body:
             return None
-        items = entries(body, "output")
-        parts = [part for item in items if get(item, "type") == "message" for part in entries(item, "content")]
-        calls = [item for item in items if judge.schema_mode == "tool" and get(item, "type") == "function_call"]
-        said = "\n".join(text(get(call, "arguments")) for call in calls) or "".join(text(get(x, "text")) for x in parts)
-        declined = "".join(text(get(part, "refusal")) for part in parts)
-        finish = text(get(body, "incomplete_details", "reason"), 50)
-        listed = [entry for part in parts for entry in entries(part, "logprobs")]
+        items = get_list(body, "output")
+        parts = [part for item in items if get_path(item, "type") == "message" for part in get_list(item, "content")]
+        calls = [item for item in items if judge.schema_mode == "tool" and get_path(item, "type") == "function_call"]
+        said = "\n".join(storable_text(get_path(call, "arguments")) for call in calls) or "".join(
+            storable_text(get_path(x, "text")) for x in parts
+        )
+        declined = "".join(storable_text(get_path(part, "refusal")) for part in parts)
+        finish = storable_text(get_path(body, "incomplete_details", "reason"), 50)
+        listed = [entry for part in parts for entry in get_list(part, "logprobs")]
         return Reply(
             raw=raw,
             text=said or declined,
-            reasoning="\n\n".join(thoughts(items)),
-            tokens=tokens(said, listed, "token", "logprob", [entries(one, "top_logprobs") for one in listed]),
+            reasoning="\n\n".join(reasoning_texts(items)),
+            tokens=read_tokens(said, listed, "token", "logprob", [get_list(one, "top_logprobs") for one in listed]),
             finish_reason="refusal" if declined else UNFINISHED.get(finish, finish) or "stop",
-            usage=usage(body.get("usage")),
-            model=text(body.get("model"), 200),
+            usage=read_usage(body.get("usage")),
+            model=storable_text(body.get("model"), 200),
         )
 
 
-def question(request: ModelRequest) -> dict[str, Any]:
+def input_messages(request: ModelRequest) -> dict[str, Any]:
     """The prompt. Mode json_object needs the word "json" in the input, and its words stand in the system's part."""
     asked = {"role": "user", "content": request.prompt.user}
     if request.judge.schema_mode == "json_object":
@@ -64,7 +66,7 @@ def question(request: ModelRequest) -> dict[str, Any]:
     return {"instructions": request.prompt.system, "input": [asked]}
 
 
-def form(request: ModelRequest) -> dict[str, Any]:
+def response_format(request: ModelRequest) -> dict[str, Any]:
     """What binds the answer to its form, by the judge's schema mode."""
     schema, strict = request.schema, is_strict(request.schema)
     match request.judge.schema_mode:
@@ -84,20 +86,20 @@ def form(request: ModelRequest) -> dict[str, Any]:
     return {}
 
 
-def thoughts(items: list[Any]) -> list[str]:
+def reasoning_texts(items: list[Any]) -> list[str]:
     """The texts of reasoning: what the API returns of it, a summary of OpenAI's models."""
-    reasoned = [item for item in items if get(item, "type") == "reasoning"]
-    parts = [part for item in reasoned for part in [*entries(item, "content"), *entries(item, "summary")]]
-    return [found for part in parts if (found := text(get(part, "text")))]
+    reasoned = [item for item in items if get_path(item, "type") == "reasoning"]
+    parts = [part for item in reasoned for part in [*get_list(item, "content"), *get_list(item, "summary")]]
+    return [found for part in parts if (found := storable_text(get_path(part, "text")))]
 
 
-def usage(counts: object) -> Usage:
+def read_usage(counts: object) -> Usage:
     """Tokens of an answer; `input_tokens` includes those of the cache, `output_tokens` the reasoning ones."""
     return Usage(
-        input=count(counts, "input_tokens"),
-        cached=count(counts, "input_tokens_details", "cached_tokens"),
-        written=count(counts, "input_tokens_details", "cache_write_tokens"),
-        output=count(counts, "output_tokens"),
-        reasoning=count(counts, "output_tokens_details", "reasoning_tokens"),
-        said=counted(counts, "input_tokens", "output_tokens"),
+        input=get_count(counts, "input_tokens"),
+        cached=get_count(counts, "input_tokens_details", "cached_tokens"),
+        written=get_count(counts, "input_tokens_details", "cache_write_tokens"),
+        output=get_count(counts, "output_tokens"),
+        reasoning=get_count(counts, "output_tokens_details", "reasoning_tokens"),
+        said=has_counts(counts, "input_tokens", "output_tokens"),
     )

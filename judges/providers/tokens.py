@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-from judges.providers.replies import get, parse
+from judges.providers.replies import get_path, parse_body
 from judges.records import Refused
 
 COMMAND_S = 60.0
@@ -66,29 +66,31 @@ def from_command(command: tuple[str, ...]) -> AccessToken:
         why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "cannot be run"
         raise Refused(f"token_command: {name} {why}: run it in a terminal of this machine") from None
     printed = done.stdout.strip()
-    body = parse(printed)
-    value = get(body, "accessToken") or get(body, "access_token") or get(body, "token") if body else printed
+    body = parse_body(printed)
+    value = (
+        get_path(body, "accessToken") or get_path(body, "access_token") or get_path(body, "token") if body else printed
+    )
     if done.returncode or not isinstance(value, str) or not value or not value.isascii() or len(value.split()) != 1:
         what = f"ended with {done.returncode}" if done.returncode else "printed no token"
         raise Refused(f"token_command: {name} {what}: run it in a terminal of this machine to see why")
-    left = _seconds(get(body, "expires_in"))
-    said = _seconds(get(body, "expires_on")) or (left and time.time() + left)
-    return lasting(value, said or _seconds(get(_claims(value), "exp")))
+    left = _parse_seconds(get_path(body, "expires_in"))
+    said = _parse_seconds(get_path(body, "expires_on")) or (left and time.time() + left)
+    return make_token(value, said or _parse_seconds(get_path(_jwt_payload(value), "exp")))
 
 
-def lasting(value: str, expires: float = 0.0) -> AccessToken:
+def make_token(value: str, expires: float = 0.0) -> AccessToken:
     """A token; 0 where nobody knows when it expires."""
     return AccessToken(value, expires or time.time() + EARLY_S + SHORT_S)
 
 
-def _seconds(value: object) -> float:
+def _parse_seconds(value: object) -> float:
     try:
         return float(value) if isinstance(value, int | float | str) else 0.0
     except ValueError:
         return 0.0
 
 
-def _claims(value: str) -> dict[str, Any]:
+def _jwt_payload(value: str) -> dict[str, Any]:
     """What a JSON Web Token says of itself; {} for another kind. Its signature is the server's matter."""
     part = value.split(".")[1] if value.count(".") == 2 else ""
     try:

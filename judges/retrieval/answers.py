@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from judges.domain.verdicts import STRICT, ParsingRules, Unparsed, fields_of, string
+from judges.domain.verdicts import STRICT, ParsingRules, Unparsed, check_string, fields_of
 from judges.records import Turn
 
 TEXTS = {"rewrite": "passage", "reason": "reasoning"}
@@ -21,24 +21,24 @@ TEXTS = {"rewrite": "passage", "reason": "reasoning"}
 Vectors = npt.NDArray[np.float32]
 
 
-def parse(role: str, text: str, documents: int, rules: ParsingRules = STRICT) -> Turn:
+def parse_answer(role: str, text: str, documents: int, rules: ParsingRules = STRICT) -> Turn:
     """The answer to a question of this role about so many documents. Raises Unparsed.
 
     Only texts come from models that write; scores and vectors come from endpoints, whose answers are read as they are.
     """
     if role in TEXTS:
         name = TEXTS[role]
-        said = string(fields_of(text, rules, required={name})[name], name).strip()
+        said = check_string(fields_of(text, rules, required={name})[name], name).strip()
         if not said:
             raise Unparsed(f'"{name}" is empty')
         return Turn(1, said)
     if role == "rank":
-        return Turn(1, json.dumps(_scores(text, documents)))
+        return Turn(1, json.dumps(_parse_scores(text, documents)))
     vectors_of(Turn(1, text), documents)
     return Turn(1, text)
 
 
-def _scores(text: str, documents: int) -> list[float]:
+def _parse_scores(text: str, documents: int) -> list[float]:
     """A score for each document, from {place: score}."""
     found = fields_of(text, required={str(place) for place in range(documents)})
     scores = [found[str(place)] for place in range(documents)]
@@ -52,7 +52,7 @@ def scores_of(turn: Turn) -> list[float]:
     return [float(one) for one in json.loads(turn.reason)]
 
 
-def pack(vectors: Sequence[Sequence[float]] | Vectors) -> str:
+def pack_vectors(vectors: Sequence[Sequence[float]] | Vectors) -> str:
     """Vectors as JSON: their length, and their float32 numbers (little-endian) in base64, a quarter as long."""
     rows = np.asarray(vectors, dtype="<f4")
     return json.dumps({"size": int(rows.shape[1]), "vectors": base64.b64encode(rows.tobytes()).decode()})

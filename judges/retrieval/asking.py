@@ -21,18 +21,18 @@ from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.lifecycle import check_budget
 from judges.costs.budget import BudgetExhausted
-from judges.domain.verdicts import Gone
+from judges.domain.verdicts import NoVerdict
 from judges.engine import plan as plans
 from judges.engine.cache import FIND_CALLS
 from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
-from judges.engine.plan import judge_of, judges_of, records_of, roomy
+from judges.engine.plan import judge_of, judges_of, raise_output_limit, records_of
 from judges.inline import runner
 from judges.models import Campaign, JudgeVersion
 from judges.models.retrieval import RetrievalCall
 from judges.panels.offline_panel import OFFLINE_REWRITER, ensure_writers
 from judges.records import Inputs, Judge, Prompt, Turn
-from judges.tasks import database
+from judges.tasks import database_parameters
 
 ENDPOINTS = {"rank": "rerank", "embed": "embed"}
 """Role to the only wire that takes it; other roles are for judges that write text."""
@@ -94,7 +94,7 @@ class RetrievalReply:
     """The cap at which money or calls ran out (Campaign.Cap)."""
     stopped: bool = False
 
-    def take(self, later: "RetrievalReply") -> None:
+    def merge_status(self, later: "RetrievalReply") -> None:
         """What went wrong later, in a further step about the same queries."""
         self.error = later.error or self.error
         self.spent, self.stopped = self.spent or later.spent, self.stopped or later.stopped
@@ -104,7 +104,7 @@ def judges_for(role: str) -> list[str]:
     """Names of the current judges that can be asked so; the offline one first."""
     ensure_writers()
     rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
-    names = [one.name for one in records_of(rows) if _takes(one, role)]
+    names = [one.name for one in records_of(rows) if _supports_role(one, role)]
     return sorted(names, key=lambda name: name != OFFLINE_REWRITER)
 
 
@@ -112,12 +112,12 @@ def judge_for(role: str, name: str) -> Judge:
     """The judge of this name. Raises BadInput for an unknown one, and for one that cannot be asked so."""
     known = judges_for(role)
     if name not in known:
-        raise BadInput(_unknown(role, name, known))
+        raise BadInput(_describe_unknown(role, name, known))
     judge = judge_of(JudgeVersion.objects.get(name=name, is_current=True))
-    return judge if role in ENDPOINTS else roomy(judge)
+    return judge if role in ENDPOINTS else raise_output_limit(judge)
 
 
-def _takes(judge: Judge, role: str) -> bool:
+def _supports_role(judge: Judge, role: str) -> bool:
     if role in ENDPOINTS:
         return judge.preset.wire == ENDPOINTS[role]
     if judge.preset.wire == "offline":
@@ -125,7 +125,7 @@ def _takes(judge: Judge, role: str) -> bool:
     return judge.preset.asks and not judge.decides
 
 
-def _unknown(role: str, name: str, known: Sequence[str]) -> str:
+def _describe_unknown(role: str, name: str, known: Sequence[str]) -> str:
     what = {
         "rank": _('a judge with provider = "rerank-endpoint"'),
         "embed": _('a judge with provider = "embed-endpoint"'),
@@ -136,14 +136,14 @@ def _unknown(role: str, name: str, known: Sequence[str]) -> str:
 
 def check_limits(collection: Collection, judges: Sequence[Judge], budget: float | None, max_calls: int | None) -> None:
     """Raises BadInput for a budget that cannot be held: of a judge without a price, of nothing."""
-    check_budget(collection, _configuration(judges, ""), budget, max_calls, None)
+    check_budget(collection, _build_configuration(judges, ""), budget, max_calls, None)
 
 
 def open_campaign(
     collection: Collection, judges: Sequence[Judge], purpose: str, *, budget: float | None, max_calls: int | None
 ) -> Campaign:
     """Keeps the calls of a run. Raises BadInput as `check_limits` does."""
-    wanted = _configuration(judges, purpose)
+    wanted = _build_configuration(judges, purpose)
     check_budget(collection, wanted, budget, max_calls, None)
     return Campaign.objects.create(
         collection=collection,
@@ -156,7 +156,7 @@ def open_campaign(
     )
 
 
-def _configuration(judges: Sequence[Judge], purpose: str) -> Configuration:
+def _build_configuration(judges: Sequence[Judge], purpose: str) -> Configuration:
     return Configuration(
         panel=purpose[:100],
         policy=Campaign.Policy.RETRIEVAL.value,
@@ -170,10 +170,13 @@ def _configuration(judges: Sequence[Judge], purpose: str) -> Configuration:
 
 def judges_in(campaign: Campaign) -> list[Judge]:
     """Those that the campaign was opened with, in the versions of then; writers with room for a long text."""
-    return [judge if judge.preset.wire in ENDPOINTS.values() else roomy(judge) for judge in judges_of(campaign.voters)]
+    return [
+        judge if judge.preset.wire in ENDPOINTS.values() else raise_output_limit(judge)
+        for judge in judges_of(campaign.voters)
+    ]
 
 
-def ask(
+def ask_model(
     campaign: Campaign,
     judge: Judge,
     wanted: Sequence[Wanted],
@@ -181,16 +184,16 @@ def ask(
     stopped: Callable[[], bool] = lambda: False,
 ) -> RetrievalReply:
     """Ask all of it, as much at a time as the accounts allow. What answers bring is stored when they are here."""
-    plan = plans.load(campaign.pk)
+    plan = plans.load_plan(campaign.pk)
     assert plan is not None
-    held = _held(campaign, wanted)
+    held = _queries_to_ask(campaign, wanted)
     found = RetrievalReply([None] * len(wanted))
     connection.close()
 
     async def one(caller: Caller, claimed: Claimed) -> tuple[Turn, ...] | None:
         asked = wanted[claimed.work]
         try:
-            turns = await _turns(caller, claimed, judge, asked)
+            turns = await _ask_questions(caller, claimed, judge, asked)
         except Cancelled:
             found.stopped = True
         except BudgetExhausted:
@@ -201,11 +204,11 @@ def ask(
             return turns
         return None
 
-    found.answers = runner.run(
+    found.answers = runner.run_inline(
         plan,
         held,
         one,
-        dsn=database(),
+        dsn=database_parameters(),
         redis_url=settings.REDIS_URL,
         prefix=settings.PREFIX,
         folder=settings.VAR / "spool",
@@ -216,27 +219,27 @@ def ask(
     return found
 
 
-async def _turns(caller: Caller, claimed: Claimed, judge: Judge, asked: Wanted) -> tuple[Turn, ...] | None:
-    questions = [_question(judge, call) for call in asked.calls]
+async def _ask_questions(caller: Caller, claimed: Claimed, judge: Judge, asked: Wanted) -> tuple[Turn, ...] | None:
+    questions = [_judge_question(judge, call) for call in asked.calls]
     results = await asyncio.gather(*(caller.ask(claimed, one) for one in questions), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result
-        if isinstance(result, Gone) and not claimed.last_error:
+        if isinstance(result, NoVerdict) and not claimed.last_error:
             claimed.last_error = f"{judge.name}: {result.outcome}"
     turns = tuple(result for result in results if isinstance(result, Turn))
     return turns if len(turns) == len(questions) else None
 
 
-def _question(judge: Judge, call: RetrievalRequest) -> JudgeQuestion:
+def _judge_question(judge: Judge, call: RetrievalRequest) -> JudgeQuestion:
     slot = (call.role, 0, call.sample)
     schema = dict(call.schema)
     return JudgeQuestion(slot, judge, call.prompt, schema, call.sample, documents=call.documents, keep=call.keep)
 
 
-def _held(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:
+def _queries_to_ask(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:
     """As the engine takes it: `work` is the place in `wanted`, and nothing is leased."""
-    known = _known(campaign, [one.query for one in wanted if one.query])
+    known = _answered_turns(campaign, [one.query for one in wanted if one.query])
     held = []
     for place, one in enumerate(wanted):
         told = Definition(QUERY, one.instruction) if one.instruction else None
@@ -247,16 +250,18 @@ def _held(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:
     return held
 
 
-def _known(campaign: Campaign, queries: Iterable[int]) -> dict[int, dict[tuple[str, int, int], Turn | Gone]]:
+def _answered_turns(
+    campaign: Campaign, queries: Iterable[int]
+) -> dict[int, dict[tuple[str, int, int], Turn | NoVerdict]]:
     """What this campaign was answered already: a run that goes on asks for nothing twice, repaired answers included."""
     rows = RetrievalCall.objects.filter(campaign=campaign, query__in=list(queries), outcome="labelled")
-    found: dict[int, dict[tuple[str, int, int], Turn | Gone]] = {}
+    found: dict[int, dict[tuple[str, int, int], Turn | NoVerdict]] = {}
     for query, role, sample, text in rows.exclude(role="embed").values_list("query", "role", "sample", "text"):
         found.setdefault(int(query or 0), {})[role, 0, sample] = Turn(1, text)
     return found
 
 
-def used(campaign: Campaign, queries: Sequence[int], roles: Sequence[str]) -> dict[int, Used]:
+def usage_by_query(campaign: Campaign, queries: Sequence[int], roles: Sequence[str]) -> dict[int, Used]:
     """Seconds and tokens by query. Texts of one query are asked for together, so its longest call counts."""
     with connection.cursor() as cursor:
         cursor.execute(USED, {"campaign": campaign.pk, "queries": list(queries), "roles": list(roles)})

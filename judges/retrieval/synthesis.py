@@ -15,11 +15,11 @@ from judges import prompts
 from judges.campaigns.lifecycle import check_budget
 from judges.costs.budget import BudgetExhausted
 from judges.domain import copies, ensemble
-from judges.domain.verdicts import Gone
+from judges.domain.verdicts import NoVerdict
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
-from judges.evidence.campaigns import configuration
-from judges.inline.pairs import InlineLimits, ask_alone
+from judges.evidence.campaigns import writer_configuration
+from judges.inline.pairs import InlineLimits, ask_inline
 from judges.models import Attempt, Campaign
 from judges.records import Turn
 
@@ -80,7 +80,7 @@ def synthesize(
     done: Callable[[int], None] = lambda count: None,
 ) -> SynthesisResult:
     """Ask `judge` k times about each pair. Raises BadInput for an unknown judge, and one without a scale of its own."""
-    wanted = replace(configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
+    wanted = replace(writer_configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
     if wanted.voters[0].grades == 1:
         raise BadInput(_('%(judge)s answers yes or no: give it scale = "0-10" in the judges file') % {"judge": judge})
     if k > 1 and (why := copies.why_alike(wanted.voters[0])):
@@ -92,8 +92,8 @@ def synthesize(
     async def ask(caller: Caller, claimed: Claimed) -> Synthesized | None:
         nonlocal spent
         member = caller.plan.voters[0]
-        prompt, schema = prompts.ballot(claimed.inputs, member)
-        answers: list[Turn | Gone] = []
+        prompt, schema = prompts.render_ballot(claimed.inputs, member)
+        answers: list[Turn | NoVerdict] = []
         try:
             for number in range(k):
                 slot = ("generation", number, 0)
@@ -103,28 +103,28 @@ def synthesize(
         except BudgetExhausted:
             spent = True
             return None
-        return _of(claimed, f"{prompt.system}\n\n{prompt.user}", answers)
+        return _synthesized_pair(claimed, f"{prompt.system}\n\n{prompt.user}", answers)
 
     limits = InlineLimits(budget, max_calls)
-    found = ask_alone(collection, wanted, "scoring", pairs, ask, limits=limits, done=done)
-    tokens = _tokens(found.campaign)
+    found = ask_inline(collection, wanted, "scoring", pairs, ask, limits=limits, done=done)
+    tokens = _tokens_by_answer(found.campaign)
     kept = {pair: _with_tokens(one, tokens) for pair, one in found.answers.items()}
     return SynthesisResult(kept, found.lost, found.campaign, found.calls, found.cached, found.cost, spent)
 
 
-def _of(claimed: Claimed, prompt: str, answers: Sequence[Turn | Gone]) -> Synthesized | None:
+def _synthesized_pair(claimed: Claimed, prompt: str, answers: Sequence[Turn | NoVerdict]) -> Synthesized | None:
     given = [one for one in answers if isinstance(one, Turn) and one.score is not None]
     scores = [one.score or 0 for one in given]
-    kept = ensemble.nearest(scores)
+    kept = ensemble.nearest_to_mean(scores)
     if kept is None:
         return None
     generations = tuple(Generation(one.reason, one.score or 0, 0) for one in given)
     mean = sum(scores) / len(scores)
-    cut = any(isinstance(one, Gone) and one.outcome == "truncated" for one in answers)
+    cut = any(isinstance(one, NoVerdict) and one.outcome == "truncated" for one in answers)
     return Synthesized(claimed.pair, prompt, claimed.inputs.relevance.statement, generations, kept, mean, cut)
 
 
-def _tokens(campaign: int) -> dict[tuple[int, str, int], int]:
+def _tokens_by_answer(campaign: int) -> dict[tuple[int, str, int], int]:
     """Tokens of each answer by pair, chain and score; of those from the cache as the call that was sent had them."""
     rows = Attempt.objects.filter(campaign=campaign, role="generation", counts=True, outcome="labelled")
     mine = list(rows.values_list("pair", "reason", "score", "tokens_out", "cache_key"))

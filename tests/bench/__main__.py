@@ -107,13 +107,13 @@ def main(wanted: list[str]) -> int:
     var = Path(tempfile.mkdtemp(prefix="quorum-bench-"))
     settings = environment(var)
     os.environ.update(settings)
-    from embedded import ensure, redis_url
+    from embedded import ensure_services, redis_url
     from embedded.addresses import database_url
 
     figures: list[Figure] = []
     try:
         subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, env=settings, check=True)
-        ensure(var)
+        ensure_services(var)
         settings |= {"DATABASE_URL": database_url(var), "REDIS_URL": redis_url(var)}
         assert urlsplit(settings["DATABASE_URL"]).path == "/quorum"
         calibration = calibrate(settings["DATABASE_URL"])

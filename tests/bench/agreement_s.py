@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.agreement.measures import measure as agreement
+from annotation.agreement.measures import compute_measures as agreement
 
 CASES = (
     ("33 assessors x 4,423 pairs", 33, 4_423, 0.0, 1.0),

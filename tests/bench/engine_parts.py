@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from corpus.models import Collection
-from jobs.processes import spawn
+from jobs.processes import spawn_child
 from jobs.workers import live_workers
 from judges.campaigns import configurations, lifecycle
 from judges.engine import worker_pool
@@ -41,7 +41,7 @@ def model_server() -> Iterator[tuple[LocalModels, int]]:
 @contextmanager
 def workers(processes: int, **environment: str) -> Iterator["subprocess.Popen[str]"]:
     """A worker that serves this instance's queue, in a process group of its own; killed at the end."""
-    child = spawn(
+    child = spawn_child(
         worker_pool.worker_command(processes, "bench"),
         {**os.environ, "QUORUM_LEASE_S": "3", **environment},
         cwd=settings.BASE_DIR,
@@ -68,7 +68,7 @@ def panel(models: LocalModels) -> None:
 
 def begin(collection: Collection, policy: str, debaters: Sequence[str] = ()) -> Campaign:
     """Start the campaign, or go on with it."""
-    wanted = configurations.configuration(policy=policy, debaters=debaters)
+    wanted = configurations.build_configuration(policy=policy, debaters=debaters)
     started = lifecycle.start_or_join(collection=collection, wanted=wanted)
     assert started.campaign is not None
     return started.campaign

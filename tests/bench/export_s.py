@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from annotation.exports.formats import FORMATS
-from annotation.exports.snapshots import begin, fill
+from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Snapshot
 from corpus.models import Collection
 
@@ -74,7 +74,7 @@ def export(collection: Collection, name: str) -> float:
     folder = Path(tempfile.mkdtemp())
     try:
         started = time.perf_counter()
-        fill(begin(collection=collection, form=FORMATS[name], folder=folder / "out"))
+        write_snapshot(create_snapshot(collection=collection, form=FORMATS[name], folder=folder / "out"))
         return time.perf_counter() - started
     finally:
         shutil.rmtree(folder)

@@ -26,7 +26,7 @@ from annotation.models import Membership, Role, User
 from config import env, serving
 from corpus.collections.removal import delete_collection
 from corpus.models import Assessor, Collection, Judgment
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from judges.models import JudgeVersion, PromptVersion
 from tests.bench.annotators import Annotator, run, run_at
 from tests.evidence import make_campaign, make_judge
@@ -197,12 +197,12 @@ def served() -> Iterator[int]:
     collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"]
     subprocess.run(collect, env=environment, check=True, cwd=env.ROOT, stdout=subprocess.DEVNULL)
     port = free_port()
-    server = spawn(serving.web_command("127.0.0.1", port), environment, cwd=env.ROOT, stdout=subprocess.DEVNULL)
+    server = spawn_child(serving.web_command("127.0.0.1", port), environment, cwd=env.ROOT, stdout=subprocess.DEVNULL)
     try:
         _wait(port)
         yield port
     finally:
-        stop([server])
+        stop_children([server])
 
 
 def _wait(port: int) -> None:

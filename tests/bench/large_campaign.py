@@ -33,7 +33,7 @@ def measure() -> list[dict[str, Any]]:
     parts.collection_of(WARM_UP, "warm")
     with bench.model_server() as (models, _):
         bench.panel(models)
-        wanted = configurations.configuration(policy="single")
+        wanted = configurations.build_configuration(policy="single")
         began = time.perf_counter()
         with bench.workers(2, QUORUM_LEASE_S="30") as child:
             bench.wait_until_finished(start("warm", wanted, None), 120)
@@ -46,7 +46,7 @@ def measure() -> list[dict[str, Any]]:
                 seconds = time.perf_counter() - began
         calls = len(models.requests()) - WARM_UP
     connection.close()
-    status = selectors.status(collection, campaign)
+    status = selectors.campaign_status(collection, campaign)
     added = (memory.peak - before) / 2**20
     name = f"{PAIRS:,} pairs, one judge, two worker processes"
     ended = {"labelled": status["labelled"], "failed": status["failed"], "calls": calls}

@@ -30,7 +30,7 @@ def timed(large: Large, after: Any) -> dict[str, Any]:
     """Seconds to make one report, and the highest memory meanwhile."""
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     began = time.perf_counter()
-    report: Report = reports.ensure(large.collection, large.before, after, large.runs)
+    report: Report = reports.ensure_report(large.collection, large.before, after, large.runs)
     seconds = time.perf_counter() - began
     assert report.result is not None
     return {"value": round(seconds, 1), "peak_mb": peak_mb(), "holes": report.result["holes"]}

@@ -33,7 +33,7 @@ def model(kind: str, folder: Path) -> Path:
     from training.trainers.base import answer_ids, load_tokenizer, tiny_base
     from training.trainers.causal import LoraTrained, PromptTokens
     from training.trainers.encoder import EncoderTrained
-    from training.trainers.finishing import finish
+    from training.trainers.finishing import finish_training
     from training.trainers.tiny_encoder import tiny_encoder
 
     if kind == "encoder":
@@ -43,12 +43,14 @@ def model(kind: str, folder: Path) -> Path:
     else:
         base = tiny_base(folder / "base", hidden=256, layers=4)
         yes, no = answer_ids(load_tokenizer(base))
-        trained = LoraTrained(base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.render, yes, no, 2048))
+        trained = LoraTrained(
+            base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.render_prompt, yes, no, 2048)
+        )
         record = Record(
             "causal", "prism", "tiny", {}, {}, Calibration(), prompt=rendering.prompt_text(),
             prompt_sha256=rendering.prompt_sha256(), yes_id=yes, no_id=no, max_length=2048, tiny=True,
         )  # fmt: skip
-    finish(folder / "out", trained, dev_rows(), record, report=lambda phase: None)
+    finish_training(folder / "out", trained, dev_rows(), record, report=lambda phase: None)
     return folder / "out"
 
 
@@ -56,11 +58,11 @@ def one(kind: str, folder: Path) -> dict[str, Any]:
     """The ratio of one kind, with both speeds and the greatest difference of a score."""
     from sentence_transformers import CrossEncoder
 
-    from corpus.bundled.passages import passages
+    from corpus.bundled.passages import cut_passages
     from training.serving.scorer import ScoringRequest, open_scorer
 
-    texts = [passage.text for passage in passages(topics)]
-    titles = [passage.title for passage in passages(topics)]
+    texts = [passage.text for passage in cut_passages(topics)]
+    titles = [passage.title for passage in cut_passages(topics)]
     asked = [
         ScoringRequest(
             f"what does the reference say about {titles[n * 7]}", [texts[n + 17 * k] for k in range(DOCUMENTS)]

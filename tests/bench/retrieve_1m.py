@@ -107,12 +107,12 @@ def make(name: str) -> dict[str, Any]:
     """A run as a worker makes it."""
     from benchmark.models import Run
     from benchmark.runs import builders
-    from benchmark.runs.cost import spent
+    from benchmark.runs.cost import run_cost
     from corpus.models import Collection
     from jobs import leases
 
     collection = Collection.objects.get(name=NAME)
-    started = builders.start(collection=collection, name=name, kind="bm25", recipe={}, depth=DEPTH)
+    started = builders.start_run(collection=collection, name=name, kind="bm25", recipe={}, depth=DEPTH)
     held = leases.claim(Run, pk=started.pk)
     assert held is not None
     begin, searching = time.perf_counter(), 0.0
@@ -125,11 +125,11 @@ def make(name: str) -> dict[str, Any]:
             super().progress(done, total, phase)
 
     leases.Lease = Watched  # type: ignore[misc]
-    builders.work(held, lambda: False)
+    builders.work_on_run(held, lambda: False)
     end = time.perf_counter()
     started.refresh_from_db()
     assert started.state == "ready", started.error
-    per_query = spent(started)["seconds_per_query"]
+    per_query = run_cost(started)["seconds_per_query"]
     return {
         "seconds": round(end - begin, 1),
         "index_s": round(searching - begin, 1),
@@ -145,22 +145,22 @@ def theirs() -> dict[str, Any]:
 
     from benchmark.models import Run
     from benchmark.runs import rankings
-    from corpus.search.bm25 import _documents
-    from corpus.search.text import words
+    from corpus.search.bm25 import _iterate_documents
+    from corpus.search.text import tokenize_text
 
     run = Run.objects.select_related("collection").get(name="again")
     vocabulary: dict[str, int] = {}
     keys, ids = [], []
-    for key, text in _documents(run.collection_id):
+    for key, text in _iterate_documents(run.collection_id):
         keys.append(key)
-        ids.append([vocabulary.setdefault(word, len(vocabulary)) for word in words(text)])
+        ids.append([vocabulary.setdefault(word, len(vocabulary)) for word in tokenize_text(text)])
     begin = time.perf_counter()
     scorer = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
     scorer.index(Tokenized(ids=ids, vocab=vocabulary), create_empty_token=False, show_progress=False)
     indexed = time.perf_counter()
     stored, equal, seconds = rankings.scores_of(run), 0, 0.0
-    for query in rankings.queries(run.collection)[:COMPARED]:
-        tokens = [[vocabulary[word] for word in words(query.text)]]
+    for query in rankings.current_queries(run.collection)[:COMPARED]:
+        tokens = [[vocabulary[word] for word in tokenize_text(query.text)]]
         since = time.perf_counter()
         rows, scores = scorer.retrieve(tokens, k=DEPTH, show_progress=False)
         seconds += time.perf_counter() - since

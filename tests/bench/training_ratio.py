@@ -119,8 +119,8 @@ def train(side: str, folder: str, shape: str) -> dict[str, Any]:
     wanted = json.loads(shape)
     given = {"max_length": wanted["length"], "token_budget": wanted["length"], "batch": BATCH, "lora_rank": 16}
     given["learning_rate"] = 1e-12  # both sides see the same weights, so that their losses can be compared
-    options = table.options("prism", given)
-    found = data.read(Path(folder) / "set")
+    options = table.recipe_options("prism", given)
+    found = data.read_training_set(Path(folder) / "set")
     task = TrainingTask("prism", Path(folder) / "base", "base", found, options, wanted["device"], False)
     recipe = PrismRecipe(task)
     loop = Loop(JobFolder(Path(folder) / side), task, recipe, World(), lambda: False)

@@ -14,15 +14,15 @@ from charts import (
     IntervalSpan,
     Link,
     Node,
-    bars,
-    bump,
-    flow,
-    heat,
-    intervals,
-    line,
-    scatter,
+    draw_bars,
+    draw_bump,
+    draw_flow,
+    draw_heatmap,
+    draw_intervals,
+    draw_lines,
+    draw_scatter,
 )
-from charts.drawing import ticks
+from charts.drawing import axis_ticks
 
 NASTY = '=1+1 <b onmouseover="x">&'
 
@@ -30,9 +30,9 @@ NASTY = '=1+1 <b onmouseover="x">&'
 def every() -> list[Chart]:
     nodes = [Node("pairs", "pairs", 100, 0), Node("a", "agreed", 90, 1, "accent"), Node("b", NASTY, 10, 1, "warn")]
     return [
-        line("loss", "Loss", {NASTY: [(1, 2.0), (2, 1.0)], "dev": [(2, 1.5)]}, x="step", y="loss"),
-        line("none", "Nothing", {"a": []}, x="step", y="loss"),
-        line(
+        draw_lines("loss", "Loss", {NASTY: [(1, 2.0), (2, 1.0)], "dev": [(2, 1.5)]}, x="step", y="loss"),
+        draw_lines("none", "Nothing", {"a": []}, x="step", y="loss"),
+        draw_lines(
             "band",
             "Band",
             {"a": [(1, 0.5), (2, 0.6)]},
@@ -40,20 +40,20 @@ def every() -> list[Chart]:
             y="kappa",
             bands={"a": [(1, 0.4, 0.6), (2, 0.5, 0.7)]},
         ),
-        bars(
+        draw_bars(
             "audit", "Audits", [Bar(NASTY, 0.9, 0.8, 0.95, 40), Bar("b", None, words="not measured")], x="share right"
         ),
-        scatter("cost", "Cost", [Dot(1, 2, NASTY), Dot(2, 3, "b", "people")], x="USD", y="kappa", diagonal=True),
-        heat("grid", "Grid", {NASTY: [0.1, None], "b": [-0.2, 1.0]}, ["c", "d"], x="length", y="score"),
-        flow("flow", "Flow", nodes, [Link("pairs", "a", 90), Link("pairs", "b", 10)]),
-        bump(
+        draw_scatter("cost", "Cost", [Dot(1, 2, NASTY), Dot(2, 3, "b", "people")], x="USD", y="kappa", diagonal=True),
+        draw_heatmap("grid", "Grid", {NASTY: [0.1, None], "b": [-0.2, 1.0]}, ["c", "d"], x="length", y="score"),
+        draw_flow("flow", "Flow", nodes, [Link("pairs", "a", 90), Link("pairs", "b", 10)]),
+        draw_bump(
             "ranks",
             "Ranks",
             [BumpPlace(NASTY, 1, 2, 0.5, 0.4), BumpPlace("b", 2, 1)],
             x=("before", "after"),
             y="nDCG@10",
         ),
-        intervals(
+        draw_intervals(
             "spans",
             "Spans",
             [IntervalSpan(NASTY, 0.5, 0.4, 0.7, open=True), IntervalSpan("b", 0.3, 0.3, 0.3)],
@@ -98,31 +98,31 @@ def test_intervals_stand_in_words_and_in_the_table() -> None:
 
 
 def test_a_long_line_is_thinned_in_the_picture_only() -> None:
-    chart = line("long", "Long", {"a": [(at, float(at % 7)) for at in range(100_000)]}, x="step", y="loss")
+    chart = draw_lines("long", "Long", {"a": [(at, float(at % 7)) for at in range(100_000)]}, x="step", y="loss")
     assert len(chart.svg) < 20_000
     assert len(chart.rows) == 100_000 and chart.left_out == 99_900
 
 
 def test_what_is_not_finite_is_left_out() -> None:
-    chart = line("nan", "Loss", {"a": [(1, 1.0), (2, float("nan")), (3, 2.0)]}, x="step", y="loss")
+    chart = draw_lines("nan", "Loss", {"a": [(1, 1.0), (2, float("nan")), (3, 2.0)]}, x="step", y="loss")
     assert "nan" not in chart.svg.replace("nan-", "") and [row[0] for row in chart.rows] == [1, 3]
 
 
 def test_what_is_counted_has_whole_ticks() -> None:
-    whole = line("l", "L", {"n": [(1, 0.5), (2, 0.7), (4, 0.9)]}, x="systems", y="rate")
+    whole = draw_lines("l", "L", {"n": [(1, 0.5), (2, 0.7), (4, 0.9)]}, x="systems", y="rate")
     assert ">1.5<" not in whole.svg and ">3<" in whole.svg
-    assert ">1.5<" in line("l", "L", {"n": [(1, 0.5), (2.5, 0.7), (4, 0.9)]}, x="seconds", y="rate").svg
+    assert ">1.5<" in draw_lines("l", "L", {"n": [(1, 0.5), (2.5, 0.7), (4, 0.9)]}, x="seconds", y="rate").svg
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0), (-3, 7), (0.001, 0.0012), (5, 5), (0, 1e9)])
 def test_ticks_are_round_and_hold_the_values(low: float, high: float) -> None:
-    found = ticks(low, high)
+    found = axis_ticks(low, high)
     assert found[0] <= low and found[-1] >= high and 2 <= len(found) <= 12
 
 
 def test_shares_of_a_flow_are_in_proportion_and_never_invisible() -> None:
     nodes = [Node("p", "pairs", 1_000_000, 0), Node("a", "agreed", 999_999, 1), Node("b", "failed", 1, 1)]
-    chart = flow("f", "Flow", nodes, [Link("p", "a", 999_999), Link("p", "b", 1)])
+    chart = draw_flow("f", "Flow", nodes, [Link("p", "a", 999_999), Link("p", "b", 1)])
     root = ElementTree.fromstring(chart.svg)
     heights = [float(element.get("height", 0)) for element in root.iter() if element.tag.endswith("rect")]
     assert heights[0] == pytest.approx(heights[1], rel=1e-3) and heights[2] == 1.5
@@ -131,22 +131,24 @@ def test_shares_of_a_flow_are_in_proportion_and_never_invisible() -> None:
 
 def test_ranks_that_change_are_told_in_words_and_in_the_table() -> None:
     places = [BumpPlace("bm25", 1, 3, 0.5, 0.5), BumpPlace("dense", 2, 1, 0.4, 0.7), BumpPlace("both", 3, 2, 0.3, 0.6)]
-    chart = bump("ranks", "Ranks", places, x=("before", "after"), y="nDCG@10")
+    chart = draw_bump("ranks", "Ranks", places, x=("before", "after"), y="nDCG@10")
     assert chart.summary == ("By nDCG@10 3 of 3 systems change their rank: bm25 1 to 3; both 3 to 2; dense 2 to 1.")
     assert chart.rows[0] == ("bm25", 1, 3, -2, 0.5, 0.5)
-    still = bump("ranks", "Ranks", [BumpPlace("a", 1, 1), BumpPlace("b", 2, 2)], x=("before", "after"), y="nDCG@10")
+    still = draw_bump(
+        "ranks", "Ranks", [BumpPlace("a", 1, 1), BumpPlace("b", 2, 2)], x=("before", "after"), y="nDCG@10"
+    )
     assert still.summary == "By nDCG@10 every system keeps its rank."
-    assert bump("ranks", "Ranks", [], x=("before", "after"), y="nDCG@10").summary == "Nothing to draw yet."
+    assert draw_bump("ranks", "Ranks", [], x=("before", "after"), y="nDCG@10").summary == "Nothing to draw yet."
 
 
 def test_equal_ranks_stand_below_each_other() -> None:
-    chart = bump("r", "R", [BumpPlace("a", 1, 1), BumpPlace("b", 1, 1)], x=("before", "after"), y="m")
+    chart = draw_bump("r", "R", [BumpPlace("a", 1, 1), BumpPlace("b", 1, 1)], x=("before", "after"), y="m")
     heights = {e.text: e.get("y") for e in ElementTree.fromstring(chart.svg).iter() if e.tag.endswith("text")}
     assert heights["a  1"] != heights["b  1"]
 
 
 def test_a_table_as_latex_escapes_what_latex_would_act_on() -> None:
-    chart = intervals("spans", "50% & more", [IntervalSpan("a_b\\input{x}", 0.5, 0.25, 1.0)], x="nDCG@10")
+    chart = draw_intervals("spans", "50% & more", [IntervalSpan("a_b\\input{x}", 0.5, 0.25, 1.0)], x="nDCG@10")
     lines = chart.latex().splitlines()
     assert r"\caption{50\% \& more}" in lines and r"\begin{tabular}{lrrrr}" in lines
     assert r"a\_b\textbackslash{}input\{x\} & 0.5000 & 0.2500 & 1.0000 & 0.7500 \\" in lines

@@ -72,14 +72,14 @@ def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage"
     collection = scene.collection_of_books()
     charlie = make_member(collection, "charlie", Role.ADMIN)
     runs = scene.runs_of(collection)
-    before = qrels.original(collection)
-    reports.ensure(collection, before, before, runs, scene.DEPTH)
+    before = qrels.original_version(collection)
+    reports.ensure_report(collection, before, before, runs, scene.DEPTH)
     page = new_page(user=charlie.user, **LIGHT)
     page.goto("/c/books/benchmark/safety/")
     picture(page, "holes-safety", folder)
     done = scene.filled(collection, runs)
     assert done.after is not None
-    report = reports.ensure(collection, before, done.after, runs, scene.DEPTH)
+    report = reports.ensure_report(collection, before, done.after, runs, scene.DEPTH)
     queries, _documents = scene.by_id(collection)
     for name, part, high in (
         ("holes-report", f"report/{report.pk}/", 1180),

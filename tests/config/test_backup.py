@@ -55,7 +55,7 @@ from training.jobs import lifecycle
 from corpus.models import Collection
 owls = Collection.objects.get(name="owls")
 models = {"tuned": f"{var}/models/owls/one"}
-lifecycle.begin(kind="rerank", options={"data": f"{var}/exports/owls/one", "models": models}, collection=owls)
+lifecycle.begin_job(kind="rerank", options={"data": f"{var}/exports/owls/one", "models": models}, collection=owls)
 vectors = Path(var, "vectors", "ab")
 vectors.mkdir(parents=True)
 (vectors / "hashes").write_bytes(b"hash" * 8)
@@ -208,7 +208,7 @@ def made(path: Path, manifest: object, **files: bytes) -> Path:
 def test_a_bad_manifest_is_refused_before_anything_is_copied(manifest: object, words: str, tmp_path: Path) -> None:
     file = made(tmp_path / "bad.tar", manifest, **{"database.dump": b"dump"})
     with pytest.raises(BadInput) as refused:
-        restoring.restore(file, tmp_path, before=lambda: pytest.fail("copied"))
+        restoring.restore_backup(file, tmp_path, before=lambda: pytest.fail("copied"))
     assert words in str(refused.value) and "\n" not in str(refused.value)
     assert [one.name for one in tmp_path.iterdir()] == ["bad.tar"]
 
@@ -219,10 +219,12 @@ def test_a_backup_is_unpacked_without_tarfiles_filter_of_later_pythons(
     """Debian 12's Python 3.11.2 has none: its `extract` takes no such argument."""
     extract = tarfile.TarFile.extract
     monkeypatch.setattr(tarfile.TarFile, "extract", lambda self, member, path="": extract(self, member, path))
-    monkeypatch.setattr(restoring, "_script", lambda folder, *_: pytest.fail((folder / "database.dump").read_text()))
+    monkeypatch.setattr(
+        restoring, "_write_script", lambda folder, *_: pytest.fail((folder / "database.dump").read_text())
+    )
     file = made(tmp_path / "good.tar", GOOD, **{"database.dump": b"dump"})
     with pytest.raises(pytest.fail.Exception, match=r"^dump$"):
-        restoring.restore(file, tmp_path)
+        restoring.restore_backup(file, tmp_path)
 
 
 def test_what_is_appended_while_a_backup_is_made_does_not_spoil_it(tmp_path: Path) -> None:
@@ -239,8 +241,8 @@ def test_what_is_appended_while_a_backup_is_made_does_not_spoil_it(tmp_path: Pat
 
     archive = Appending()
     with tarfile.open(fileobj=archive, mode="w") as tar:
-        digest = backups._add(tar, "var/audit.jsonl", log)
-        assert backups._add(tar, "var/jobs/gone", tmp_path / "gone") == ""
+        digest = backups._add_file(tar, "var/audit.jsonl", log)
+        assert backups._add_file(tar, "var/jobs/gone", tmp_path / "gone") == ""
     with tarfile.open(fileobj=io.BytesIO(archive.getvalue())) as tar:
         (entry,) = tar
         data = tar.extractfile(entry)
@@ -253,22 +255,24 @@ def test_a_file_that_becomes_shorter_is_named(tmp_path: Path, monkeypatch: pytes
     short.write_bytes(b"text")
     monkeypatch.setattr(backups._Hashing, "read", lambda self, size=-1: b"")
     with tarfile.open(fileobj=io.BytesIO(), mode="w") as tar, pytest.raises(QuorumError, match="became shorter"):
-        backups._add(tar, "var/jobs/short", short)
+        backups._add_file(tar, "var/jobs/short", short)
 
 
 def test_backups_of_this_instance_are_pruned_by_count(tmp_path: Path) -> None:
-    mine = GOOD | {"instance": backups.instance()}
+    mine = GOOD | {"instance": backups.instance_id()}
     for number in range(5):
         os.utime(made(tmp_path / f"{number}.tar", mine), (number, number))
     made(tmp_path / "other.tar", mine | {"instance": "0" * 16})
     made(tmp_path / "older.tar", GOOD)
     os.utime(made(tmp_path / "before-restore-1.tar", mine), (0, 0))
     (tmp_path / "notes.txt").write_text("no backup")
-    assert [path.name for path in backups.prune(tmp_path, 2)] == ["2.tar", "1.tar", "0.tar"]
+    assert [path.name for path in backups.prune_backups(tmp_path, 2)] == ["2.tar", "1.tar", "0.tar"]
     left = ["3.tar", "4.tar", "before-restore-1.tar", "notes.txt", "older.tar", "other.tar"]
     assert sorted(path.name for path in tmp_path.iterdir()) == left
     os.utime(made(tmp_path / "before-restore-2.tar", mine), (9, 9))
-    assert [path.name for path in backups.prune(tmp_path, 1, backups.BEFORE_RESTORE)] == ["before-restore-1.tar"]
+    assert [path.name for path in backups.prune_backups(tmp_path, 1, backups.BEFORE_RESTORE)] == [
+        "before-restore-1.tar"
+    ]
 
 
 @pytest.mark.django_db
@@ -304,8 +308,8 @@ def test_paths_in_files_of_jobs_move_and_others_stay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("version", "words"), [(140_012, "PostgreSQL 14"), (190_001, "PostgreSQL 19")])
 def test_another_postgresql_is_refused_in_one_line(version: int, words: str) -> None:
-    assert words in versions.unsupported(version) and "15 to 18" in versions.unsupported(version)
-    assert versions.unsupported(150_000) == versions.unsupported(180_004) == ""
+    assert words in versions.unsupported_reason(version) and "15 to 18" in versions.unsupported_reason(version)
+    assert versions.unsupported_reason(150_000) == versions.unsupported_reason(180_004) == ""
 
 
 @pytest.mark.django_db(transaction=True)
@@ -322,7 +326,7 @@ def test_commands_and_backup_look_at_the_server_first(
         versions.check_server(tmp_path)
     assert ended.value.code == 2 and capsys.readouterr().err.startswith("The server is PostgreSQL 18, and this Quorum")
     with pytest.raises(BadInput, match=r"^The server is PostgreSQL 18"):
-        backups.backup(tmp_path / "all.tar", tmp_path)
+        backups.write_backup(tmp_path / "all.tar", tmp_path)
     assert not list(tmp_path.iterdir())
     monkeypatch.setenv("DATABASE_URL", f"postgres://postgres@/none?host={tmp_path}")
     with pytest.raises(SystemExit) as ended:
@@ -334,17 +338,17 @@ def test_commands_and_backup_look_at_the_server_first(
 @pytest.fixture
 def older_server() -> Iterator[Path]:
     """The folder of the socket of PostgreSQL 16, which comes in the same package as ours."""
-    programs = postgres.binaries().parents[1] / "pginstall" / "bin"
+    programs = postgres.binaries_folder().parents[1] / "pginstall" / "bin"
     if not (programs / "postgres").exists():
         pytest.skip("the package holds no older PostgreSQL any more")
-    change, owner = identity.choose()
+    change, owner = identity.choose_identity()
     place = Path(tempfile.mkdtemp(prefix="quorum-pg-", dir="/tmp"))
     os.chown(place, owner, -1)
 
     def start(program: str, *args: str) -> subprocess.Popen[bytes]:
         command = [str(programs / program), *args]
         quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
-        return subprocess.Popen(command, preexec_fn=identity.child(change), **quiet)
+        return subprocess.Popen(command, preexec_fn=identity.prepare_child(change), **quiet)
 
     how = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--username=postgres", "--no-sync"]
     assert start("initdb", "-D", f"{place}/data", *how).wait(PATIENCE) == 0

@@ -37,9 +37,9 @@ def installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_packages_are_counted_by_what_this_machine_needs() -> None:
-    names = extra.wanted()
+    names = extra.wanted_packages()
     assert {"torch", "transformers", "peft"} <= names and "colorama" not in names
-    assert names <= extra.installed()
+    assert names <= extra.installed_packages()
 
 
 def test_an_installation_that_ends_well_brings_up_the_worker(installer: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from config.env import ROOT
 from corpus.collections import secrets
 from corpus.errors import BadInput
 from jobs import workers
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.providers import open_provider
@@ -39,15 +39,15 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_secret_stands_in_the_environment_or_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert secrets.secret(NAME) == ""
+    assert secrets.read_secret(NAME) == ""
     (tmp_path / NAME).write_text("from the folder\n")
     monkeypatch.setenv("QUORUM_SECRETS", str(tmp_path))
-    assert secrets.secret(NAME) == "from the folder"
+    assert secrets.read_secret(NAME) == "from the folder"
     (tmp_path / "named").write_text("from the named file\r\n")
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "named"))
-    assert secrets.secret(NAME) == "from the named file"
+    assert secrets.read_secret(NAME) == "from the named file"
     monkeypatch.setenv(NAME, "from the environment")
-    assert secrets.secret(NAME) == "from the environment"
+    assert secrets.read_secret(NAME) == "from the environment"
 
 
 def test_a_secret_file_that_cannot_be_read_says_so_without_its_content(
@@ -55,11 +55,11 @@ def test_a_secret_file_that_cannot_be_read_says_so_without_its_content(
 ) -> None:
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "missing"))
     with pytest.raises(BadInput, match=f"{NAME}_FILE: the file of the secret cannot be read"):
-        secrets.secret(NAME)
+        secrets.read_secret(NAME)
     (tmp_path / "binary").write_bytes(b"sk-secret\xff\xfe")
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "binary"))
     with pytest.raises(BadInput) as refused:
-        secrets.secret(NAME)
+        secrets.read_secret(NAME)
     assert "sk-secret" not in str(refused.value)
     with pytest.raises(SystemExit):
         env.secret(NAME)
@@ -69,7 +69,7 @@ def test_a_changed_secret_file_holds_from_the_next_call_on(tmp_path: Path, monke
     monkeypatch.setenv("QUORUM_SECRETS", str(tmp_path))
     for value in ("old", "new"):
         (tmp_path / NAME).write_text(value)
-        assert secrets.secret(NAME) == value
+        assert secrets.read_secret(NAME) == value
 
 
 SLOW = pytest.mark.slow
@@ -131,12 +131,12 @@ def test_a_key_is_in_no_table_no_log_and_no_page(
     make_panel(model_server)
     make_member(books, "charlie", Role.ADMIN)
     with (tmp_path / "worker.log").open("w") as log:
-        child = spawn(worker_pool.worker_command(1, "keys"), environment, cwd=ROOT, stderr=log, stdout=log)
+        child = spawn_child(worker_pool.worker_command(1, "keys"), environment, cwd=ROOT, stderr=log, stdout=log)
         try:
             until(lambda: bool(workers.live_workers()))
             ended = manage("judge", "books", "--wait", "--json", check=False, environment=environment)
         finally:
-            stop([child])
+            stop_children([child])
     assert ended.code in (0, 3), ended.err
     assert any(request for request in model_server.requests())
     assert Campaign.objects.exists()

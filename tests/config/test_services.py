@@ -231,11 +231,11 @@ def works(uid: int, way: str) -> bool:
 
 def test_a_user_without_a_name_is_refused_in_one_line_where_namespaces_are_forbidden(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(identity.os, "geteuid", lambda: 54_321)
-    monkeypatch.setattr(identity, "_works", lambda change: False)
+    monkeypatch.setattr(identity, "_can_run_as", lambda change: False)
     with pytest.raises(
         OSError, match=r"^User id 54321 has no entry in /etc/passwd.* set DATABASE_URL and REDIS_URL\.$"
     ):
-        identity.choose()
+        identity.choose_identity()
 
 
 def test_eight_processes_agree_on_one_secret_key(tmp_path: Path):

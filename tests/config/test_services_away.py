@@ -103,7 +103,7 @@ def test_the_limit_on_passwords_holds_without_redis(redis_is_away: None) -> None
 def test_what_cannot_be_sent_is_not_waited_for(redis_is_away: None) -> None:
     began = time.perf_counter()
     assert not workers.has_workers() and not notifications.notify("some.task", 1)
-    wakeups.send(1)
+    wakeups.notify_workers(1)
     assert time.perf_counter() - began < QUICK_S
 
 
@@ -181,7 +181,7 @@ def test_without_postgresql_a_page_says_when_to_come_back(
 @pytest.mark.django_db
 def test_the_page_of_a_service_that_is_away_names_its_language() -> None:
     with translation.override("zh-hans"):
-        page = away.unavailable().content.decode()
+        page = away.unavailable_page().content.decode()
     assert '<html lang="zh-hans">' in page
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus.collections.task_order import MEASURING
-from corpus.labels import Grade, Resolved, rebuild_labels, resolve, resolve_pairs
+from corpus.labels import Grade, Resolved, rebuild_labels, resolve_label, resolve_pairs
 from corpus.models import Assessor, Item, Judgment, Label
 from corpus.models.aspects import Aspect
 from tests.factories import make_collection, make_item, make_pair
@@ -53,8 +53,8 @@ def settled(number, value, item=1, **more):
     ],
 )
 def test_who_settles_what(grades, label):
-    assert resolve(grades) == label
-    assert resolve(reversed(grades)) == label
+    assert resolve_label(grades) == label
+    assert resolve_label(reversed(grades)) == label
 
 
 def by_the_rule(collection):
@@ -63,7 +63,7 @@ def by_the_rule(collection):
     rows = sorted(rows, key=lambda row: (row.pair_id, row.aspect_id or 0, row.pk))
     labels = {}
     for key, judgments in groupby(rows, key=lambda row: (row.pair_id, row.aspect_id)):
-        found = resolve(
+        found = resolve_label(
             Grade(
                 id=row.pk,
                 kind=row.assessor.kind,

@@ -31,7 +31,7 @@ from corpus.models import Collection, Pair
 from corpus.rubric import HELPFULNESS, SUFFICIENCY, Definition, Rubric
 from judges import prompts
 from judges.campaigns import configurations, lifecycle
-from judges.campaigns.forecasts import shown
+from judges.campaigns.forecasts import pair_inputs
 from judges.domain.debate import AGAINST, FOR
 from judges.domain.protocol import Protocol
 from judges.engine.calls import JudgeQuestion
@@ -173,7 +173,7 @@ def versions_of(collection: Collection) -> list[tuple[int, bool]]:
 def hash_of(collection: Collection) -> str:
     """Of the prompt of a vote on its first pair."""
     pair = Pair.objects.filter(collection=collection).order_by("pk")[0]
-    return prompts.vote_prompt(shown(collection, pair.query, pair.document)).sha256
+    return prompts.vote_prompt(pair_inputs(collection, pair.query, pair.document)).sha256
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_people_judges_exports_and_reranker_are_told_the_same(rubric, instructio
     Collection.objects.update(rubric=rubric, instruction=instruction)
     books.refresh_from_db()
     pair = Pair.objects.select_related("query", "document").order_by("pk")[0]
-    inputs = shown(books, pair.query, pair.document)
+    inputs = pair_inputs(books, pair.query, pair.document)
 
     whole = {f"{n} {prompt.name}": read_prompt(prompt.system) for n, prompt in enumerate(judged(inputs))}
     manifest = export(books, "prism", tmp_path / "prism", teacher="votes")
@@ -213,8 +213,8 @@ def test_people_judges_exports_and_reranker_are_told_the_same(rubric, instructio
     tables = [pyarrow.parquet.read_table(file) for file in (tmp_path / "parquet" / "data").iterdir()]
     (stated["parquet"],) = {told for table in tables for told in table["instruction"].to_pylist()}
     (stated["prism"],) = {line["instruction"] for line in lines(tmp_path / "prism" / "train.jsonl")}
-    row = data.read(tmp_path / "prism").train[0]
-    asked = rendering.render(row.query, row.document, row.instruction)
+    row = data.read_training_set(tmp_path / "prism").train[0]
+    asked = rendering.render_prompt(row.query, row.document, row.instruction)
     stated["reranker"] = asked.removeprefix(rendering.HEAD).split(rendering.TO_QUERY)[0]
     stated["rerank endpoint"] = sent_to_a_reranker(inputs)["instruction"]
     assert set(stated.values()) == {definition.statement}, stated
@@ -232,9 +232,11 @@ def test_the_reranking_service_asks_by_the_same_where_a_request_names_no_rule(mo
     monkeypatch.setattr("training.trainers.prefixed.can_share", lambda _config: False)
     scorer = object.__new__(CausalScorer)
     scorer.model = scorer.tokenizer = SimpleNamespace(config=None)
-    scorer.prompt = SimpleNamespace(render=rendering.render, yes_id=1, no_id=0, max_length=9, tail=0)
+    scorer.prompt = SimpleNamespace(render=rendering.render_prompt, yes_id=1, no_id=0, max_length=9, tail=0)
     for instruction in (None, "", OWN):
-        read = protocol.read(json.dumps({"query": "q", "documents": ["d"], "instruction": instruction}).encode())
+        read = protocol.read_request(
+            json.dumps({"query": "q", "documents": ["d"], "instruction": instruction}).encode()
+        )
         scorer.margins_of([ScoringRequest(read.query, read.documents, read.instruction)])
     told = [text.removeprefix(rendering.HEAD).split(rendering.TO_QUERY)[0] for text in asked]
     assert told == [HELPFULNESS.statement, HELPFULNESS.statement, OWN]
@@ -261,10 +263,10 @@ def test_queries_with_and_without_answers_have_each_their_own_definition_in_one_
     document = make_document(books)
     with_answers, without = make_query(books), make_query(books, answers=[])
     own = make_query(books, instruction=OWN)
-    votes = [prompts.vote_prompt(shown(books, query, document)) for query in (with_answers, without, own)]
+    votes = [prompts.vote_prompt(pair_inputs(books, query, document)) for query in (with_answers, without, own)]
     assert [read_prompt(vote.system) for vote in votes] == [SUFFICIENCY.text, HELPFULNESS.text, OWN]
     assert [vote.name for vote in votes] == ["vote-answers", "vote-plain", "vote-answers-own"]
-    assert all((vote.sha256, vote.text) == prompts.versions(books.relevance)[vote.name] for vote in votes)
+    assert all((vote.sha256, vote.text) == prompts.prompt_versions(books.relevance)[vote.name] for vote in votes)
     text = guidelines.current(books)[1]
     assert all(one in text for one in (*guidelines.WHERE, SUFFICIENCY.text, HELPFULNESS.text))
 
@@ -277,7 +279,7 @@ def test_helpfulness_asks_for_no_whole_answer_no_outright_words_and_no_equal_bre
         for word in ("complete", "all that is needed", "outright", "inference", "readth", "halves", "in full"):
             assert word not in told.lower(), (prompt.name, word)
         assert not any(rule in told for rule in SUFFICIENCY.rules)
-    levels = [line for grades in SCALES.values() for line in prompts.levels(grades)]
+    levels = [line for grades in SCALES.values() for line in prompts.grade_levels(grades)]
     assert not any("needed" in line for line in levels)
 
 
@@ -347,13 +349,13 @@ def test_guidelines_of_ones_own_warn_until_they_hold_what_judges_follow():
     assert warned() == {True}
     for code in ("en", "zh-hans"):
         with override(code):
-            held = guidelines.translated(HELPFULNESS.text)
+            held = guidelines.translate_lines(HELPFULNESS.text)
         version = guidelines.current(books)[0]
         client.post(pages[1], {"text": f"Be quick.\r\n\r\n{held}\r\n\r\nBe fair.", "base": str(version)})
         assert warned() == {False}
         guidelines.write(collection=books, text="Mine.", author=charlie.user)
     assert warned() == {True}
-    held = guidelines.translated(guidelines.built_in(books.relevance))
+    held = guidelines.translate_lines(guidelines.built_in(books.relevance))
     client.post(pages[1], {"text": held, "base": str(guidelines.current(books)[0])})
     assert warned() == {False} and versions_of(books)[-1][1], "brought back, it is the built-in text again"
 
@@ -362,9 +364,9 @@ def test_guidelines_need_no_definition_that_no_query_is_judged_by():
     books = make_collection("books")
     make_query(books)
     guidelines.write(collection=books, text=SUFFICIENCY.text, author=make_member(books, "charlie").user)
-    assert guidelines.follows(books)
+    assert guidelines.follows_definition(books)
     make_query(books, answers=[])
-    assert not guidelines.follows(books)
+    assert not guidelines.follows_definition(books)
 
 
 def test_own_words_outlive_a_new_rubric_under_a_new_number_that_nobody_has_to_read():
@@ -374,10 +376,10 @@ def test_own_words_outlive_a_new_rubric_under_a_new_number_that_nobody_has_to_re
     type(alice).objects.update(guideline_read=1)
     books.refresh_from_db()
     books.rubric = "sufficiency"
-    texts.configure(collection=books, changed=["rubric"], by=alice.user)
+    texts.save_settings(collection=books, changed=["rubric"], by=alice.user)
     books.refresh_from_db()
     alice.refresh_from_db()
-    assert guidelines.current(books) == (2, "Mine.\n") and not guidelines.follows(books)
+    assert guidelines.current(books) == (2, "Mine.\n") and not guidelines.follows_definition(books)
     assert (books.guideline_version, alice.guideline_read) == (2, 2)
 
 
@@ -397,7 +399,7 @@ def test_a_new_definition_is_announced_with_what_is_new_and_gone(tmp_path):
 def test_judges_start_anew_under_a_new_definition_and_go_on_under_the_same(transactional_db):
     books = make_collection("books")
     make_pair(books)
-    wanted = configurations.configuration(policy="ensemble")
+    wanted = configurations.build_configuration(policy="ensemble")
 
     def start() -> int:
         started = lifecycle.start_or_join(collection=Collection.objects.get(), wanted=wanted)

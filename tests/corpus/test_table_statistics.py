@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from corpus.models import Collection, Document
-from corpus.table_statistics import LARGE, grown
+from corpus.table_statistics import LARGE, renew_statistics
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,12 +55,12 @@ def rows_known() -> float:
 def test_a_large_addition_renews_the_plans(collection: Collection, prepared: None) -> None:
     add(collection, 5 * LARGE)
     assert "Seq Scan" in plan()
-    grown(5 * LARGE, Document)
+    renew_statistics(5 * LARGE, Document)
     assert "Index Scan" in plan()
 
 
 def test_a_small_one_costs_nothing(collection: Collection, prepared: None) -> None:
     add(collection, 10)
     known = rows_known()
-    grown(10, Document)
+    renew_statistics(10, Document)
     assert rows_known() == known

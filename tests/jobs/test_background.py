@@ -17,7 +17,7 @@ from annotation.tasks import make_snapshot
 from config.env import ROOT
 from jobs import background, leases
 from jobs.models import BackgroundJob
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from judges.engine import worker_pool
 from tests.engine_parts import FAST, collection_of
 from tests.instances import until
@@ -31,7 +31,7 @@ def expire() -> None:
 
 
 def begin() -> Snapshot:
-    return snapshots.begin(collection=collection_of(2), form=FORMATS["csv"])
+    return snapshots.create_snapshot(collection=collection_of(2), form=FORMATS["csv"])
 
 
 def test_who_asks_while_a_job_is_unfinished_joins_it() -> None:
@@ -56,11 +56,11 @@ def test_what_a_killed_worker_left_of_an_export_goes_and_another_makes_it() -> N
     left.mkdir(parents=True)
     (left / ".labels.csv.part").write_text("half")
     make_snapshot()
-    (shown,) = listing.listed(snapshot.collection)
-    assert shown.is_making and left.exists(), "its lease holds"
+    (shown,) = listing.list_exports(snapshot.collection)
+    assert shown.is_in_progress and left.exists(), "its lease holds"
     expire()
     make_snapshot()
-    (shown,) = listing.listed(snapshot.collection)
+    (shown,) = listing.list_exports(snapshot.collection)
     assert shown.is_ready and not left.exists() and len(list(Path(shown.snapshot.folder).iterdir())) == 2
 
 
@@ -74,9 +74,9 @@ def test_a_worker_that_comes_back_late_does_not_spoil_the_export_of_another(monk
         make_snapshot()
         raise OSError("its files are gone")
 
-    monkeypatch.setattr(snapshots, "_write", stands_still)
+    monkeypatch.setattr(snapshots, "_write_files", stands_still)
     make_snapshot()
-    (shown,) = listing.listed(late.collection)
+    (shown,) = listing.list_exports(late.collection)
     assert shown.is_ready and background.newest(listing.MAKE, [late.pk])[late.pk].state == "ready"
 
 
@@ -86,13 +86,13 @@ def test_an_export_says_how_far_it_is_and_that_nobody_goes_on_with_it() -> None:
     job = leases.claim(BackgroundJob, kind=listing.MAKE)
     assert job is not None
     leases.Lease(job).progress(1200, 0)
-    (shown,) = listing.listed(snapshot.collection)
-    assert shown.is_making and shown.rows_so_far == 1200
+    (shown,) = listing.list_exports(snapshot.collection)
+    assert shown.is_in_progress and shown.rows_so_far == 1200
     BackgroundJob.objects.update(attempts=leases.MOST_ATTEMPTS)
     expire()
     make_snapshot()
-    (shown,) = listing.listed(snapshot.collection)
-    assert shown.is_lost and not shown.is_making
+    (shown,) = listing.list_exports(snapshot.collection)
+    assert shown.is_lost and not shown.is_in_progress
 
 
 @pytest.mark.slow
@@ -104,7 +104,7 @@ def test_an_export_whose_worker_is_killed_in_the_middle_is_made_by_another(insta
 
     def start() -> subprocess.Popen[str]:
         command = worker_pool.worker_command(1, f"export-{len(workers)}")
-        workers.append(spawn(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL))
+        workers.append(spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL))
         return workers[-1]
 
     try:
@@ -116,9 +116,11 @@ def test_an_export_whose_worker_is_killed_in_the_middle_is_made_by_another(insta
             first.wait()
         assert background.is_unfinished(listing.MAKE, snapshot.pk)
         start()
-        until(lambda: listing.listed(snapshot.collection)[0].is_ready)
+        until(lambda: listing.list_exports(snapshot.collection)[0].is_ready)
     finally:
-        stop(workers)
+        stop_children(workers)
     snapshot.refresh_from_db()
     assert len(list(Path(snapshot.folder).iterdir())) == 2
-    assert [folder.name for folder in snapshots.home(snapshot.collection).iterdir()] == [Path(snapshot.folder).name]
+    assert [folder.name for folder in snapshots.exports_folder(snapshot.collection).iterdir()] == [
+        Path(snapshot.folder).name
+    ]

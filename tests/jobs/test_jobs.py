@@ -22,18 +22,18 @@ def test_a_job_without_a_message_is_told_of_once_and_not_at_every_look(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    notifications.redis().delete(notifications.key("told", "benchmark.make_run"))
+    notifications.redis_client().delete(notifications.redis_key("told", "benchmark.make_run"))
     monkeypatch.setattr(tasks, "notify", lambda task, **_queue: sent.append(task))
     import benchmark.tasks  # noqa: F401
 
     monkeypatch.setattr(tasks, "CHORES", [])
     monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
-    tasks.look(["gpu"])
+    tasks.look_for_jobs(["gpu"])
     assert sent == [], "a worker of another queue"
-    tasks.look(["judge"])
-    tasks.look(["judge"])
+    tasks.look_for_jobs(["judge"])
+    tasks.look_for_jobs(["judge"])
     assert sent == ["benchmark.make_run"]
-    notifications.redis().delete(notifications.key("told", "benchmark.make_run"))
+    notifications.redis_client().delete(notifications.redis_key("told", "benchmark.make_run"))
 
 
 def test_a_chore_that_fails_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_a_chore_that_fails_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tasks, "CHORES", [("", lambda: 1 / 0), ("", lambda: done.append(1))])
     monkeypatch.setattr(tasks, "KINDS", [])
     monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
-    tasks.look(["judge"])
+    tasks.look_for_jobs(["judge"])
     assert done == [1]
 
 
@@ -73,7 +73,7 @@ def test_an_error_ends_the_job_and_a_stopping_worker_gives_it_back(run: Run) -> 
         raise ValueError("no\nway")
 
     for work, stopping, state, error in (
-        (lambda lease: lease.stopped(), lambda: True, "waiting", ""),
+        (lambda lease: lease.should_stop(), lambda: True, "waiting", ""),
         (fails, lambda: False, "failed", "ValueError: no way"),
     ):
         job = leases.claim(Run)

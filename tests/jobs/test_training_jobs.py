@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 
 from corpus.errors import BadInput
 from jobs import leases
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from jobs.workers import live_workers
 from tests.conftest import Manage
 from tests.instances import PATIENCE, ROOT, until
@@ -41,12 +41,12 @@ def workers(instance: dict[str, str]) -> Iterator[list[subprocess.Popen[str]]]:
     """Workers of the queue that a test starts; all are gone after it."""
     started: list[subprocess.Popen[str]] = []
     yield started
-    stop(started, patience=60)
+    stop_children(started, patience=60)
 
 
 def start_worker(workers: list[subprocess.Popen[str]], instance: dict[str, str]) -> subprocess.Popen[str]:
     environment = {**instance, "OMP_NUM_THREADS": "1"}
-    worker = spawn(
+    worker = spawn_child(
         worker_pool.worker_command(1, f"test-{len(workers)}"), environment, cwd=ROOT, stdout=subprocess.DEVNULL
     )
     workers.append(worker)
@@ -101,7 +101,7 @@ def test_a_cancelled_job_ends_within_ten_seconds_and_can_go_on(
 
     folder.ask({**folder.job, "options": {**folder.job["options"], "max_steps": step + 3, "evaluate_every": step + 3}})
     assert lifecycle.go_on(job)
-    worker_pool.wake()
+    worker_pool.notify_workers()
     reaches(job, Job.State.FINISHED)
     assert losses(job)[-1][0] == step + 3
     model = Model.objects.get(job=job)
@@ -117,7 +117,7 @@ def test_killed_trainers_and_workers_cost_no_step_and_change_no_loss(
     worker = start_worker(workers, instance)
     reaches(whole, Job.State.FINISHED)
     killed = begin(rows, tmp_path / "killed", **longer)
-    worker_pool.wake()
+    worker_pool.notify_workers()
     does_step(killed, 12)
     os.kill(trainer_of(killed), signal.SIGKILL)
     does_step(killed, 40)
@@ -149,13 +149,13 @@ def test_a_job_for_a_gpu_waits_for_one_and_says_so(
     rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
 ) -> None:
     job = begin(rows, tmp_path / "model", device="cuda")
-    assert pages.waits_for(job).startswith("No worker serves the queue")
+    assert pages.explain_queue_wait(job).startswith("No worker serves the queue")
     start_worker(workers, instance)
     until(lambda: bool(live_workers(worker_pool.QUEUE)))
     if "cuda" in live_workers(worker_pool.QUEUE)[0].devices:
         pytest.skip("this machine has a GPU")
     assert leases.claim(Job, device="cpu") is None
-    assert pages.waits_for(job) == "It waits for a worker with a GPU: no worker that serves the queue has one."
+    assert pages.explain_queue_wait(job) == "It waits for a worker with a GPU: no worker that serves the queue has one."
     assert leases.ask_to_cancel(job) and reaches(job, Job.State.CANCELLED).attempts == 0
 
 
@@ -168,7 +168,7 @@ def test_a_job_is_held_by_one_and_taken_up_when_its_holder_is_gone(rows: Path, t
     assert second is not None and second.pk == first.pk and second.fencing_token == first.fencing_token + 1
     assert not leases.Lease(first).renew(done=99) and leases.Lease(second).renew(done=3)
     assert not leases.finish(first, Job.State.FAILED, error="late")
-    assert leases.finish(second, Job.State.FINISHED) and not leases.held(second).exists()
+    assert leases.finish(second, Job.State.FINISHED) and not leases.held_row(second).exists()
 
 
 def test_what_is_known_to_be_wrong_is_refused_before_it_waits(rows: Path, tmp_path: Path) -> None:

@@ -232,10 +232,10 @@ def _imports(path: Path) -> set[str]:
     ],
 )  # fmt: skip
 def test_a_page_to_fetch_never_lies_inside(url: str) -> None:
-    from annotation.url_fetch.pages import fetch
+    from annotation.url_fetch.pages import fetch_page
 
     with pytest.raises(BadInput):
-        fetch(url)
+        fetch_page(url)
 
 
 # Files that are brought
@@ -355,7 +355,9 @@ def test_no_cell_of_any_csv_is_a_formula() -> None:
         for route in routes(world)
         if (response := client.get(route.path)).headers.get("Content-Type", "").startswith("text/csv")
     }
-    texts["audit log"] = "".join(selectors.csv(selectors.entries(world.collection, selectors.AuditLogFilters())))
+    texts["audit log"] = "".join(
+        selectors.csv_lines(selectors.filter_records(world.collection, selectors.AuditLogFilters()))
+    )
     assert len(texts) >= 3
     assert "+cmd" in texts["audit log"]
     for name, text in texts.items():

@@ -77,7 +77,7 @@ def test_one_request_leaves_no_language_for_the_next(client: Client) -> None:
 
 PLACES = re.compile(r"%\(\w+\)[sd]|\{\}")
 TAGS = re.compile(r"<[^>]+>")
-CATALOGUES = [messages.catalogue_path(env.ROOT, locale) for locale in messages.locales()]
+CATALOGUES = [messages.catalogue_path(env.ROOT, locale) for locale in messages.translated_locales()]
 
 
 @pytest.fixture(params=CATALOGUES, ids=lambda path: path.parent.parent.name)
@@ -90,7 +90,9 @@ def told(entry: polib.POEntry) -> str:
 
 
 def test_a_catalogue_holds_every_string_that_is_marked_and_no_other(catalogue: polib.POFile) -> None:
-    marked = {(texts_of(message)[0], message.context or "") for message in messages.collected(env.ROOT) if message.id}
+    marked = {
+        (texts_of(message)[0], message.context or "") for message in messages.collect_messages(env.ROOT) if message.id
+    }
     held = {(entry.msgid, entry.msgctxt or "") for entry in catalogue}
     assert (sorted(marked - held), sorted(held - marked)) == ([], []), "run manage.py messages, and translate"
 
@@ -141,7 +143,7 @@ def test_strings_are_collected_as_templates_and_python_look_them_up(tmp_path: Pa
     (tmp_path / "app" / "__init__.py").write_text(
         '_("a"); gettext_lazy("b"); ngettext("c", "ds", n); gettext_noop("e"); other("f"); _(variable)'
     )
-    found = {(texts_of(one), one.context) for one in messages.collected(tmp_path) if one.id}
+    found = {(texts_of(one), one.context) for one in messages.collect_messages(tmp_path) if one.id}
     assert found == {
         (("100%% sure",), None), (("%(n)s pair of %(a)s", "%(n)s pairs"), None), (("none",), None),
         (("nothing",), None), (("before",), "in time"),

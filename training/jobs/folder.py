@@ -33,7 +33,7 @@ class JobFolder:
     def ask(self, job: Mapping[str, Any]) -> None:
         """Write job.json, before anybody works on it."""
         self.path.mkdir(parents=True, exist_ok=True)
-        write(self.path / "job.json", json.dumps(dict(job), indent=1))
+        write_atomically(self.path / "job.json", json.dumps(dict(job), indent=1))
 
     @property
     def state(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class JobFolder:
 
     def say(self, **changes: Any) -> None:
         """Change some of the state."""
-        write(self.path / "state.json", json.dumps({**self.state, **changes}))
+        write_atomically(self.path / "state.json", json.dumps({**self.state, **changes}))
 
     def add(self, line: Mapping[str, Any]) -> None:
         """One more line of metrics."""
@@ -70,7 +70,7 @@ class JobFolder:
         except OSError:
             return []
 
-    def last_words(self) -> str:
+    def last_log_line(self) -> str:
         """The last line of the log."""
         lines = [line for line in self.tail(20) if line.strip()]
         return lines[-1].strip()[:500] if lines else "it said nothing"
@@ -78,7 +78,7 @@ class JobFolder:
     def keep_until(self, step: int) -> None:
         """Forget what was measured after this step: it is done again."""
         kept = [line for line in self.lines() if line["step"] <= step]
-        write(self.metrics, "".join(json.dumps(line) + "\n" for line in kept))
+        write_atomically(self.metrics, "".join(json.dumps(line) + "\n" for line in kept))
 
     def checkpoint(self, step: int) -> Path:
         """Where the checkpoint of a step lies."""
@@ -95,7 +95,7 @@ class JobFolder:
             shutil.rmtree(self.checkpoint(step), ignore_errors=True)
 
 
-def write(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Whole or not at all."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     part.write_text(text)

@@ -27,7 +27,7 @@ class Gain:
     words: str
 
 
-def compare(
+def compare_models(
     base: Mapping[str, float],
     tuned: Mapping[str, float],
     *,
@@ -41,17 +41,17 @@ def compare(
     """
     shared = sorted(base.keys() & tuned.keys())
     if not shared:
-        return Gain(measure, None, None, None, None, 0, False, verdict(measure, None, None, 0))
+        return Gain(measure, None, None, None, None, 0, False, gain_verdict(measure, None, None, 0))
     differences = np.array([tuned[query] - base[query] for query in shared])
-    p = randomisation(differences, seed=seed)
+    p = randomisation_test(differences, seed=seed)
     mean = float(differences.mean())
     averages = [float(np.mean([side[query] for query in shared])) for side in (base, tuned)]
     shown = mean > 0 and p < LEVEL and len(shared) >= least
-    words = verdict(measure, mean, p, len(shared), least)
+    words = gain_verdict(measure, mean, p, len(shared), least)
     return Gain(measure, averages[0], averages[1], mean, p, len(shared), shown, words)
 
 
-def randomisation(differences: np.ndarray, *, seed: int = 0) -> float:
+def randomisation_test(differences: np.ndarray, *, seed: int = 0) -> float:
     """Two-sided p of the mean difference when each query's sign is a coin's throw; 1 when nothing differs."""
     differing = differences[np.abs(differences) > 1e-12]
     if not len(differing):
@@ -70,17 +70,19 @@ def randomisation(differences: np.ndarray, *, seed: int = 0) -> float:
     return (extreme + 1) / (RESAMPLES + 1)
 
 
-def verdict(measure: str, difference: float | None, p: float | None, queries: int, least: int = LEAST_QUERIES) -> str:
+def gain_verdict(
+    measure: str, difference: float | None, p: float | None, queries: int, least: int = LEAST_QUERIES
+) -> str:
     """One sentence: a gain, a loss, or no gain shown; it never calls "not shown" a proof of nothing."""
     if difference is None or p is None:
         return f"no gain shown: {measure} is not measured on any query that both models answered"
     if queries < least:
         return f"no gain shown: {queries} queries are too few to test ({measure} {difference:+.3f})"
-    at = f"{measure} {difference:+.3f} over {queries} queries, p {_p(p)}"
+    at = f"{measure} {difference:+.3f} over {queries} queries, p {_format_p(p)}"
     if p >= LEVEL:
         return f"no gain shown: p = {p:.2g} ({measure} {difference:+.3f} over {queries} queries)"
     return f"gain: {at}" if difference > 0 else f"worse than its base: {at}"
 
 
-def _p(p: float) -> str:
+def _format_p(p: float) -> str:
     return "< 0.0001" if p < 0.0001 else f"= {p:.2g}"

@@ -13,7 +13,7 @@ from corpus.errors import BadInput, QuorumError
 from jobs import background, notifications, workers
 from judges.evidence import measuring
 from judges.evidence.campaigns import judge_named
-from judges.evidence.outputs import OutputRow, means, table
+from judges.evidence.outputs import OutputRow, mean_scores, measures_table
 from judges.models import JudgeVersion
 from judges.panels.offline_panel import ensure_writers
 from training.models import Job
@@ -43,12 +43,12 @@ def rows_of(job: Job) -> dict[str, list[OutputRow]]:
     return found
 
 
-def calls(job: Job) -> int:
+def count_judge_calls(job: Job) -> int:
     """Calls at most: two for each row where label and answer are yes and both texts are there."""
     return 2 * sum(row.target is not None for rows in rows_of(job).values() for row in rows)
 
 
-def judges() -> list[str]:
+def judge_names() -> list[str]:
     """Who could be asked."""
     ensure_writers()
     return list(JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True))
@@ -56,7 +56,7 @@ def judges() -> list[str]:
 
 def why_not(job: Job) -> str:
     """Why nobody can be asked, in words; empty where somebody can."""
-    if not calls(job):
+    if not count_judge_calls(job):
         return _("There is no row where label and answer are yes and both texts are written.")
     if notifications.is_away():
         return _("Redis does not answer, so no worker can be asked: try again when it is back")
@@ -71,30 +71,30 @@ def ask_later(job: Job, judge: str, budget: float | None) -> None:
     _asked, is_new = background.enqueue(TASK, job.pk, judge=judge, budget=budget)
     if not is_new:
         raise BadInput(_("A judge is being asked already. Reload this page to see the scores."))
-    _keep(job.pk, {"judge": judge, "state": "running"})
+    _store_judged(job.pk, {"judge": judge, "state": "running"})
 
 
-def score(job: int, judge: str, budget: float | None) -> None:
+def score_outputs(job: int, judge: str, budget: float | None) -> None:
     """What the worker does; quiet when the job is gone. What was answered once is not paid for again."""
     found = Job.objects.select_related("collection").filter(pk=job).first()
     if found is None or found.collection is None:
         return
     try:
-        sides = {side: _side(found, judge, rows, budget) for side, rows in rows_of(found).items()}
-        meaning = measuring.meaning(found.collection, judge_named(judge))
+        sides = {side: _score_side(found, judge, rows, budget) for side, rows in rows_of(found).items()}
+        meaning = measuring.score_meaning(found.collection, judge_named(judge))
     except QuorumError as error:
-        _keep(job, {"judge": judge, "state": "failed", "error": str(error)})
+        _store_judged(job, {"judge": judge, "state": "failed", "error": str(error)})
         raise
-    _keep(job, {"judge": judge, "state": "ready", "as": meaning, "sides": sides})
+    _store_judged(job, {"judge": judge, "state": "ready", "as": meaning, "sides": sides})
 
 
-def _side(job: Job, judge: str, rows: list[OutputRow], budget: float | None) -> dict[str, Any]:
+def _score_side(job: Job, judge: str, rows: list[OutputRow], budget: float | None) -> dict[str, Any]:
     assert job.collection is not None
-    found = measuring.measure(job.collection, judge, rows, budget=budget)
-    by_rule = table(rows, found.judged)
+    found = measuring.measure_rows(job.collection, judge, rows, budget=budget)
+    by_rule = measures_table(rows, found.judged)
     scored = sum(one.scores is not None for one in found.judged.values())
     return {
-        **means(found.judged),
+        **mean_scores(found.judged),
         "fidelity": by_rule["fidelity"],
         "fidelity_prism": by_rule["fidelity_prism"],
         "rows": len(rows),
@@ -106,13 +106,13 @@ def _side(job: Job, judge: str, rows: list[OutputRow], budget: float | None) -> 
 
 
 @transaction.atomic
-def _keep(job: int, judged: Mapping[str, Any]) -> None:
+def _store_judged(job: int, judged: Mapping[str, Any]) -> None:
     row = Job.objects.select_for_update().get(pk=job)
     row.result = {**row.result, "judged": dict(judged)}
     row.save(update_fields=["result"])
 
 
-def columns(job: Job) -> list[tuple[str, list[float | None]]]:
+def judged_columns(job: Job) -> list[tuple[str, list[float | None]]]:
     """A row for each judged column with each model's value; nothing before a judge has answered."""
     sides = (job.result.get("judged") or {}).get("sides") or {}
     return [(_(title), [one.get(key) for one in sides.values()]) for key, title in TITLES.items()] if sides else []

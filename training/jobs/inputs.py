@@ -11,7 +11,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
 from training.jobs.folder import JobFolder
-from training.jobs.folder import write as write_whole
+from training.jobs.folder import write_atomically as write_whole
 from training.models import Job
 from training.recipes import data
 from training.recipes.metrics import kept_apart
@@ -23,17 +23,17 @@ DEPTH = 50
 BATCH = 2000
 
 
-def write(job: Job, folder: JobFolder) -> None:
+def write_inputs(job: Job, folder: JobFolder) -> None:
     """Write them, unless an earlier claim did. Raises BadInput when there is nothing to work on."""
     if job.kind in (Job.Kind.TRAIN, Job.Kind.GENERATE) or (folder.path / PAIRS).exists():
         return
     if job.collection is None:
         raise BadInput(_("the job belongs to no collection: start it from a model's page"))
-    lines = list(_waiting(job.collection) if job.kind == Job.Kind.ORDER else _ranked(job, job.collection))
+    lines = list(_open_pairs(job.collection) if job.kind == Job.Kind.ORDER else _bm25_candidates(job, job.collection))
     if not lines:
         raise BadInput(NOTHING[job.kind])
     if job.kind == Job.Kind.EVALUATE:
-        write_whole(folder.path / QRELS, json.dumps(_qrels(job.collection, [line["query_id"] for line in lines])))
+        write_whole(folder.path / QRELS, json.dumps(_load_qrels(job.collection, [line["query_id"] for line in lines])))
     write_whole(folder.path / PAIRS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
 
@@ -44,7 +44,7 @@ NOTHING: dict[str, str] = {
 }
 
 
-def _ranked(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
+def _bm25_candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
     """The first BM25 documents of the queries: those of the dev split for an evaluation, else all."""
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("external_id")
     if job.kind == Job.Kind.EVALUATE:
@@ -62,7 +62,7 @@ def _ranked(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
         documents = Document.objects.in_bulk([pk for pk, _ in found])
         ranked = [(documents[pk], score) for pk, score in found if pk in documents]
         if ranked:
-            yield _line(collection, query, ranked)
+            yield _query_line(collection, query, ranked)
 
 
 def dev_queries(folder: Path) -> tuple[set[str], bool]:
@@ -70,12 +70,12 @@ def dev_queries(folder: Path) -> tuple[set[str], bool]:
 
     Where they are too few for that: all of the dev split, and False, because the comparison favours the tuned model.
     """
-    dev = data.read(folder).dev
+    dev = data.read_training_set(folder).dev
     apart = kept_apart([one.query_id for one in dev], [one.label for one in dev])
     return (apart, True) if apart else ({one.query_id for one in dev}, False)
 
 
-def _waiting(collection: Collection) -> Iterable[dict[str, Any]]:
+def _open_pairs(collection: Collection) -> Iterable[dict[str, Any]]:
     """Pairs whose items wait for people."""
     pairs = (
         Pair.objects.filter(collection=collection, items__state="open")
@@ -87,29 +87,29 @@ def _waiting(collection: Collection) -> Iterable[dict[str, Any]]:
     documents: list[tuple[Document, float]] = []
     for pair in pairs.iterator(BATCH):
         if query is not None and pair.query_id != query.pk:
-            yield _line(collection, query, documents)
+            yield _query_line(collection, query, documents)
             documents = []
         query = pair.query
         documents.append((pair.document, 0.0))
     if query is not None:
-        yield _line(collection, query, documents)
+        yield _query_line(collection, query, documents)
 
 
-def _line(collection: Collection, query: Query, documents: Sequence[tuple[Document, float]]) -> dict[str, Any]:
+def _query_line(collection: Collection, query: Query, documents: Sequence[tuple[Document, float]]) -> dict[str, Any]:
     return {
         "query_id": query.external_id,
         "query": query.text,
         "instruction": collection.relevance.of(query).statement,
-        "documents": [{"doc_id": one.external_id, "text": whole(one), "score": score} for one, score in documents],
+        "documents": [{"doc_id": one.external_id, "text": full_text(one), "score": score} for one, score in documents],
     }
 
 
-def whole(document: Document) -> str:
+def full_text(document: Document) -> str:
     """Title and text as training sets have them."""
     return f"{document.title}\n{document.text}" if document.title else document.text
 
 
-def _qrels(collection: Collection, queries: Sequence[str]) -> dict[str, dict[str, int]]:
+def _load_qrels(collection: Collection, queries: Sequence[str]) -> dict[str, dict[str, int]]:
     rows = Label.objects.filter(
         pair__collection=collection,
         pair__query__external_id__in=queries,

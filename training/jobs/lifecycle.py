@@ -21,12 +21,12 @@ SHARED = "_shared"
 """Folder of jobs that belong to no collection. No collection's name begins so."""
 
 
-def home(kind: str, collection: Collection | None) -> Path:
+def collection_folder(kind: str, collection: Collection | None) -> Path:
     """VAR/jobs or VAR/models of a collection."""
     return Path(settings.VAR) / kind / (collection.name if collection else SHARED)
 
 
-def begin(
+def begin_job(
     *,
     kind: str,
     options: Mapping[str, Any],
@@ -37,12 +37,12 @@ def begin(
     """A job in the queue. Raises BadInput for what is known to be wrong before anybody works on it."""
     if device not in ("cpu", "cuda"):
         raise BadInput(_("device must be cpu or cuda, not %(device)s") % {"device": f"{device!r}"})
-    folder = home("jobs", collection) / uuid4().hex
+    folder = collection_folder("jobs", collection) / uuid4().hex
     job = Job.objects.create(
         collection=collection, kind=kind, options=dict(options), device=device, folder=str(folder), made_by=user
     )
     JobFolder(folder).ask({"kind": kind, "device": device, **options})
-    transaction.on_commit(worker_pool.wake)
+    transaction.on_commit(worker_pool.notify_workers)
     return job
 
 
@@ -61,7 +61,7 @@ def begin_training(
 
     `base` is what training.recipes.base_models made of a name.
     """
-    table.options(recipe, given)
+    table.recipe_options(recipe, given)
     if not (data / "manifest.json").exists():
         raise BadInput(
             _("%(data)s has no manifest.json: name the folder of an export (export NAME --format prism)")
@@ -69,7 +69,7 @@ def begin_training(
         )
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": out})
-    target = out or home("models", collection) / uuid4().hex
+    target = out or collection_folder("models", collection) / uuid4().hex
     options = {
         "recipe": recipe,
         "data": str(data.resolve()),
@@ -77,18 +77,18 @@ def begin_training(
         "out": str(target.resolve()),
         "options": dict(given),
     }
-    return begin(kind=Job.Kind.TRAIN, options=options, collection=collection, device=device, user=user)
+    return begin_job(kind=Job.Kind.TRAIN, options=options, collection=collection, device=device, user=user)
 
 
 def go_on(job: Job) -> bool:
     """Back into the queue after a cancellation or a failure: it goes on from its newest checkpoint."""
     went = leases.resume(job, phase="waiting")
     if went:
-        transaction.on_commit(worker_pool.wake)
+        transaction.on_commit(worker_pool.notify_workers)
     return went
 
 
-def use(model: Model, kind: str, user: str = "") -> Job:
+def use_model(model: Model, kind: str, user: str = "") -> Job:
     """Score with a model: the dev queries against BM25 and the base, all queries, or what waits for people.
 
     Or let base and model write on the dev split.
@@ -101,10 +101,10 @@ def use(model: Model, kind: str, user: str = "") -> Job:
         Job.Kind.GENERATE: {"base": trained["base"], "tuned": model.folder},
     }[Job.Kind(kind)]
     options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name}
-    return begin(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)
+    return begin_job(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)
 
 
-def publish(job: Job) -> Model:
+def publish_model(job: Job) -> Model:
     """The row of the model that a training wrote."""
     result = job.result
     kept = ("evaluation", "calibration", "gain", "checkpoint", "merge_difference")

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop
 
 from benchmark.measures import rankings as measures
 from benchmark.runs import files
-from corpus.collections.task_order import reprioritise
+from corpus.collections.task_order import reprioritise_tasks
 from corpus.models import Pair
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder
@@ -26,30 +26,30 @@ CAVEAT = {
 }
 
 
-def store(job: Job, folder: JobFolder) -> dict[str, Any]:
+def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
     """Write what belongs into the database; the result as the job's page shows it. Raises QuorumError."""
     if job.kind not in (Job.Kind.TRAIN, Job.Kind.GENERATE):
         write_runs(folder)
     if job.kind == Job.Kind.TRAIN:
-        lifecycle.publish(job)
+        lifecycle.publish_model(job)
     elif job.kind == Job.Kind.EVALUATE:
-        return {**job.result, **evaluation(folder), "caveat": CAVEAT[dev_queries(Path(job.options["data"]))[1]]}
+        return {**job.result, **evaluate_rankings(folder), "caveat": CAVEAT[dev_queries(Path(job.options["data"]))[1]]}
     elif job.kind == Job.Kind.ORDER:
-        return {**job.result, "ordered": order(job, folder)}
+        return {**job.result, "ordered": reorder_queue(job, folder)}
     return dict(job.result)
 
 
-def evaluation(folder: JobFolder) -> dict[str, Any]:
+def evaluate_rankings(folder: JobFolder) -> dict[str, Any]:
     """BM25, base and tuned on the same queries, and each pair of them compared."""
     qrels = json.loads((folder.path / QRELS).read_text())
-    rankings = {"BM25": _bm25(folder)} | {name: _scored(folder, name) for name in ("base", "tuned")}
-    found = {name: measures.evaluate(qrels, run, MEASURES) for name, run in rankings.items()}
+    rankings = {"BM25": _bm25_scores(folder)} | {name: _model_scores(folder, name) for name in ("base", "tuned")}
+    found = {name: measures.evaluate_run(qrels, run, MEASURES) for name, run in rankings.items()}
     pairs = (("base", "BM25"), ("tuned", "BM25"), ("tuned", "base"))
     compared = [
         {
             "one": one,
             "other": other,
-            **asdict(measures.compare(name, found[one].per_query[name], found[other].per_query[name])),
+            **asdict(measures.compare_runs(name, found[one].per_query[name], found[other].per_query[name])),
         }
         for one, other in pairs
         for name in MEASURES
@@ -68,20 +68,20 @@ def write_runs(folder: JobFolder) -> None:
         name = path.name.removesuffix(".scores.jsonl")
         run = folder.path / f"{name}.run"
         run.unlink(missing_ok=True)
-        files.write_run(run, _scored(folder, name), name)
+        files.write_run(run, _model_scores(folder, name), name)
 
 
-def _bm25(folder: JobFolder) -> dict[str, dict[str, float]]:
+def _bm25_scores(folder: JobFolder) -> dict[str, dict[str, float]]:
     lines = map(json.loads, (folder.path / PAIRS).read_text().split("\n")[:-1])
     return {line["query_id"]: {one["doc_id"]: one["score"] for one in line["documents"]} for line in lines}
 
 
-def _scored(folder: JobFolder, name: str) -> dict[str, dict[str, float]]:
+def _model_scores(folder: JobFolder, name: str) -> dict[str, dict[str, float]]:
     lines = map(json.loads, (folder.path / f"{name}.scores.jsonl").read_text().split("\n")[:-1])
     return {line["query_id"]: dict(zip(line["doc_ids"], line["margins"], strict=True)) for line in lines}
 
 
-def order(job: Job, folder: JobFolder) -> int:
+def reorder_queue(job: Job, folder: JobFolder) -> int:
     """The nearer a probability is to a half, the sooner people see the pair. Returns how many pairs were given one."""
     assert job.collection is not None
     scores = {
@@ -97,5 +97,5 @@ def order(job: Job, folder: JobFolder) -> int:
             pair.uncertainty = 1.0 - abs(2.0 * probability - 1.0)
             changed.append(pair)
     Pair.objects.bulk_update(changed, ["uncertainty"], batch_size=BATCH)
-    reprioritise(job.collection)
+    reprioritise_tasks(job.collection)
     return len(changed)

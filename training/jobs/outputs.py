@@ -13,7 +13,7 @@ MOST_POINTS = 2000
 """Points of figure 5 that are kept: the first rows, whatever comes later."""
 
 
-class WrittenRow(Protocol):
+class DevExample(Protocol):
     """What is needed of an example of the dev split."""
 
     @property
@@ -24,8 +24,8 @@ class WrittenRow(Protocol):
     def label(self) -> int | None: ...
 
 
-def measure(
-    rows: Sequence[WrittenRow], texts: Sequence[str], count: Callable[[str], int], *, words: str = ""
+def measure_outputs(
+    rows: Sequence[DevExample], texts: Sequence[str], count: Callable[[str], int], *, words: str = ""
 ) -> dict[str, Any]:
     """Measures of one model; texts: its raw answers, one a row; count: tokens by its own tokenizer.
 
@@ -36,7 +36,7 @@ def measure(
     labelled = [(row.label, one.verdict) for row, one in zip(rows, outputs, strict=True) if row.label is not None]
     both = [(row, one) for row, one in zip(rows, outputs, strict=True) if one.verdict == 1 and row.label == 1]
     found = [
-        measures.measure(one.target, query=row.query, document=row.document, count=count)
+        measures.measure_target(one.target, query=row.query, document=row.document, count=count)
         for row, one in both
         if one.target
     ]
@@ -49,11 +49,11 @@ def measure(
     ]
     ratios = [written / size for size, written in points if size]
     values = {
-        "label_match": _mean([float(label == verdict) for label, verdict in labelled]),
-        "format": _mean([measures.format_score(text) for text in texts]),
-        "fidelity": _mean(shares),
-        "fidelity_prism": _mean(substrings),
-        "language": _mean([float(one.language_fits) for one in found]),
+        "label_match": _mean_or_none([float(label == verdict) for label, verdict in labelled]),
+        "format": _mean_or_none([measures.format_score(text) for text in texts]),
+        "fidelity": _mean_or_none(shares),
+        "fidelity_prism": _mean_or_none(substrings),
+        "language": _mean_or_none([float(one.language_fits) for one in found]),
     }
     why = {
         "label_match": "no row carries a label",
@@ -64,7 +64,7 @@ def measure(
     }
     return {
         **values,
-        "compression": measures.quantiles(ratios),
+        "compression": measures.summary_quantiles(ratios),
         "points": [list(point) for point in points[:MOST_POINTS]],
         "rows": len(texts),
         "labelled": len(labelled),
@@ -79,5 +79,5 @@ def measure(
     }
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _mean_or_none(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None

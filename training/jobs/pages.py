@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from redis.exceptions import RedisError
 
-from charts import Chart, Dot, line, scatter
+from charts import Chart, Dot, draw_lines, draw_scatter
 from corpus.models import Collection
 from jobs import workers
 from training.jobs import worker_pool, written
@@ -52,7 +52,7 @@ class ExtraState:
     of: int
 
 
-def extra() -> ExtraState:
+def extra_state() -> ExtraState:
     """What the demo's installer said last."""
     try:
         found = json.loads((Path(settings.VAR) / EXTRA).read_text())
@@ -63,7 +63,7 @@ def extra() -> ExtraState:
 
 def why_not() -> str:
     """Why no job could run, in words; empty where a worker lives, or this machine has what a worker needs."""
-    found = extra()
+    found = extra_state()
     if workers.has_workers(worker_pool.QUEUE) or found.state == "installing":
         return ""
     if found.state != "ready":
@@ -94,14 +94,14 @@ class TrainingData:
         }
 
 
-def sets(collection: Collection) -> list[TrainingData]:
+def training_sets(collection: Collection) -> list[TrainingData]:
     """Exports of this collection that lie in VAR, newest first."""
     folders = (Path(settings.VAR) / "exports" / collection.name).glob("*/manifest.json")
-    found = [_set(path) for path in sorted(folders, key=lambda path: -path.stat().st_mtime)]
+    found = [_read_training_set(path) for path in sorted(folders, key=lambda path: -path.stat().st_mtime)]
     return [one for one in found if one is not None]
 
 
-def _set(path: Path) -> TrainingData | None:
+def _read_training_set(path: Path) -> TrainingData | None:
     try:
         manifest = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -130,7 +130,7 @@ def models_of(collection: Collection) -> list[Model]:
     return list(Model.objects.filter(collection=collection).order_by("-pk")[:SHOWN])
 
 
-def waits_for(job: Job) -> str:
+def explain_queue_wait(job: Job) -> str:
     """Why a queued job does not run, in words; empty where it is its turn."""
     if job.state != Job.State.QUEUED:
         return ""
@@ -164,7 +164,7 @@ class Live:
         return 100 * self.job.done // self.job.total if self.job.total else 0
 
 
-def live(job: Job) -> Live:
+def live_job(job: Job) -> Live:
     """From the row and the folder."""
     folder = JobFolder(Path(job.folder))
     lines = folder.lines()
@@ -175,13 +175,13 @@ def live(job: Job) -> Live:
         loss=loss_chart(job, steps) if steps else None,
         latest=steps[-1] if steps else {},
         measured=measured,
-        forecast=_forecast(job, steps),
+        forecast=_forecast_time(job, steps),
         log=folder.tail(LOG_LINES),
-        waiting=waits_for(job),
+        waiting=explain_queue_wait(job),
     )
 
 
-def _forecast(job: Job, steps: Sequence[dict[str, Any]]) -> timedelta | None:
+def _forecast_time(job: Job, steps: Sequence[dict[str, Any]]) -> timedelta | None:
     """Time left by the pace so far."""
     if job.state != Job.State.RUNNING or not steps or steps[-1]["step"] >= steps[-1]["steps"]:
         return None
@@ -193,28 +193,28 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
     """The loss of each step and its mean over a tenth of the steps, which is what falls or does not."""
     points = [(float(one["step"]), float(one["loss"])) for one in steps]
     span = max(3, len(points) // 10)
-    series = {"step": thinned(points)}
+    series = {"step": thin_curve(points)}
     if len(points) < 2 * span:
         first, last = points[0][1], points[-1][1]
         summary = _("The loss %(moved)s: %(first)s in the first step, %(last)s in the last") % {
-            "moved": moved(first, last),
+            "moved": describe_loss_change(first, last),
             "first": f"{first:,.2f}",
             "last": f"{last:,.2f}",
         }
     else:
         mean = means_of(points, span)
-        series[_("mean of %(span)s") % {"span": span}] = thinned(mean)
+        series[_("mean of %(span)s") % {"span": span}] = thin_curve(mean)
         first, last = mean[span - 1][1], mean[-1][1]
         summary = _("The loss %(moved)s: a mean of %(first)s over the first %(span)s steps, %(last)s over the last") % {
-            "moved": moved(first, last),
+            "moved": describe_loss_change(first, last),
             "first": f"{first:,.2f}",
             "span": span,
             "last": f"{last:,.2f}",
         }
-    summary += f" ({words(job)})."
-    return line(
+    summary += f" ({setup_label(job)})."
+    return draw_lines(
         "loss",
-        _("Loss by step (%(words)s)") % {"words": words(job)},
+        _("Loss by step (%(words)s)") % {"words": setup_label(job)},
         series,
         x="step",
         y="loss",
@@ -223,7 +223,7 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
     )
 
 
-def moved(first: float, last: float) -> str:
+def describe_loss_change(first: float, last: float) -> str:
     """In words."""
     return "fell" if last < first else _("did not fall")
 
@@ -236,19 +236,19 @@ def means_of(points: list[tuple[float, float]], span: int) -> list[tuple[float, 
     ]
 
 
-def thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def thin_curve(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Long curves as means of neighbours."""
     width = -(-len(points) // LONG_CURVE)
     groups = (points[start : start + width] for start in range(0, len(points), width))
     return [(group[-1][0], sum(value for _, value in group) / len(group)) for group in groups]
 
 
-def words(job: Job) -> str:
+def setup_label(job: Job) -> str:
     """What stands beside its figures, and on which device it runs before anybody knows more."""
     return job.words or ("CPU" if job.device == "cpu" else "GPU")
 
 
-def table(evaluation: dict[str, Any] | None) -> list[tuple[str, list[float | None]]]:
+def evaluation_table(evaluation: dict[str, Any] | None) -> list[tuple[str, list[float | None]]]:
     """Rows of base, adapter and merged, None where undefined or missing."""
     found = evaluation or {}
     return [(_(title), [(found.get(side) or {}).get(key) for side in SIDES]) for key, title in ROWS.items()]
@@ -274,13 +274,13 @@ class Compared:
         return "higher" if self.difference > 0 else "lower"
 
 
-def compared(result: dict[str, Any]) -> list[Compared]:
+def list_comparisons(result: dict[str, Any]) -> list[Compared]:
     """All comparisons of an evaluation."""
     names = ("measure", "one", "other", "difference", "low", "high", "p")
     return [Compared(**{name: row[name] for name in names}) for row in result.get("compared", [])]
 
 
-def means(result: dict[str, Any]) -> list[tuple[str, list[tuple[str, float]]]]:
+def ranking_means(result: dict[str, Any]) -> list[tuple[str, list[tuple[str, float]]]]:
     """Rankings with their means, in the order BM25, base, tuned."""
     found = result.get("measures", {})
     return [(name, [(measure, found[name][measure]) for measure in MEASURES]) for name in found]
@@ -300,9 +300,9 @@ def by_query(result: dict[str, Any]) -> Chart | None:
         "better": better,
         "worse": worse,
     }
-    return scatter("queries", _("nDCG@10 by query"), dots, x="base", y="tuned", diagonal=True, summary=summary)
+    return draw_scatter("queries", _("nDCG@10 by query"), dots, x="base", y="tuned", diagonal=True, summary=summary)
 
 
-def charts(live: Live) -> Iterable[Chart | None]:
+def job_charts(live: Live) -> Iterable[Chart | None]:
     """Those of a job's page."""
-    return (live.loss, by_query(live.job.result), written.chart(live.job.result))
+    return (live.loss, by_query(live.job.result), written.evidence_chart(live.job.result))

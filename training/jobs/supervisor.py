@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import QuorumError
 from jobs import leases
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from training.jobs import inputs, outcomes
 from training.jobs.folder import CANCELLED, FINISHED, REFUSED, JobFolder
 from training.models import Job
@@ -27,26 +27,26 @@ PATIENCE_S = 9.0
 logger = logging.getLogger(__name__)
 
 
-def supervise(job: Job, shutting_down: Callable[[], bool], gpu: int | None = None) -> None:
+def supervise_job(job: Job, shutting_down: Callable[[], bool], gpu: int | None = None) -> None:
     """Work on a claimed job until it is over, or back in the queue because this worker ends."""
     folder = JobFolder(Path(job.folder))
-    if missing := unseen(job, folder):
+    if missing := find_unseen_file(job, folder):
         where = f"this trainer ({socket.gethostname()}) cannot see {missing}"
         hint = "the site and its trainers need one QUORUM_VAR, on storage that all of them mount at the same path"
         leases.finish(job, Job.State.FAILED, error=f"{where}: {hint}")
         return
     with leases.Lease(job, shutting_down) as lease:
         try:
-            inputs.write(job, folder)
-            code = _run(lease, folder, shutting_down, gpu)
+            inputs.write_inputs(job, folder)
+            code = _run_subprocess(lease, folder, shutting_down, gpu)
         except QuorumError as error:
             leases.finish(job, Job.State.REFUSED, error=" ".join(str(error).split()))
             return
         if code is not None:
-            _ended(job, folder, code)
+            _record_end(job, folder, code)
 
 
-def unseen(job: Job, folder: JobFolder) -> Path | None:
+def find_unseen_file(job: Job, folder: JobFolder) -> Path | None:
     """A file that the job was begun with, or that an earlier job left for it, and that is not on this machine."""
     asked = job.options
     named = [asked.get("data"), asked.get("base"), *(asked.get("models") or {}).values()]
@@ -54,16 +54,18 @@ def unseen(job: Job, folder: JobFolder) -> Path | None:
     return next((path for path in paths if path.is_absolute() and not path.exists()), None)
 
 
-def _run(lease: leases.Lease, folder: JobFolder, shutting_down: Callable[[], bool], gpu: int | None) -> int | None:
+def _run_subprocess(
+    lease: leases.Lease, folder: JobFolder, shutting_down: Callable[[], bool], gpu: int | None
+) -> int | None:
     """The subprocess's exit code; None when the job is no longer ours."""
     job = lease.job
-    child = _start(folder, gpu)
+    child = _start_subprocess(folder, gpu)
     asked = 0.0
     while (code := child.poll()) is None:
         time.sleep(LOOK_S)
         stopping = shutting_down()
-        if not lease.renew(**_news(folder)):
-            stop([child], patience=0)
+        if not lease.renew(**_read_progress(folder)):
+            stop_children([child], patience=0)
             return None
         if not asked and (stopping or Job.objects.filter(pk=job.pk, cancel_asked=True).exists()):
             child.terminate()
@@ -77,16 +79,16 @@ def _run(lease: leases.Lease, folder: JobFolder, shutting_down: Callable[[], boo
     return code
 
 
-def _start(folder: JobFolder, gpu: int | None) -> subprocess.Popen[str]:
+def _start_subprocess(folder: JobFolder, gpu: int | None) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if gpu is not None:
         environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
     with folder.log.open("a") as log:
         args = [sys.executable, "-m", "training.trainer", str(folder.path)]
-        return spawn(args, environment, cwd=settings.BASE_DIR, stdout=log, stderr=log)
+        return spawn_child(args, environment, cwd=settings.BASE_DIR, stdout=log, stderr=log)
 
 
-def _news(folder: JobFolder) -> dict[str, Any]:
+def _read_progress(folder: JobFolder) -> dict[str, Any]:
     """What the subprocess said last, for the row."""
     state = folder.state
     named = {"phase": ("phase", 200), "words": ("words", 50)}
@@ -95,14 +97,14 @@ def _news(folder: JobFolder) -> dict[str, Any]:
     return {**texts, **{column: int(state[name]) for column, name in counts.items() if name in state}}
 
 
-def _ended(job: Job, folder: JobFolder, code: int) -> None:
+def _record_end(job: Job, folder: JobFolder, code: int) -> None:
     """Write what came of it."""
-    state, news = folder.state, _news(folder)
+    state, news = folder.state, _read_progress(folder)
     error = str(state.get("error") or "")
     if code == FINISHED:
         job.result, job.words = dict(state.get("result") or {}), news.get("words", job.words)
         try:
-            result = outcomes.store(job, folder)
+            result = outcomes.store_outcome(job, folder)
         except QuorumError as problem:
             leases.finish(job, Job.State.FAILED, error=" ".join(str(problem).split()), **news)
             return
@@ -116,4 +118,4 @@ def _ended(job: Job, folder: JobFolder, code: int) -> None:
         logger.warning("%s was killed by signal %s and goes on from its checkpoint", job, -code)
         leases.give_back(job, attempts=job.attempts, **news)
     else:
-        leases.finish(job, Job.State.FAILED, error=error or folder.last_words(), **news)
+        leases.finish(job, Job.State.FAILED, error=error or folder.last_log_line(), **news)

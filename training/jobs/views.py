@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
-from corpus.collections.audit_log import record
+from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs import background, leases
 from training.jobs import graded_outputs, lifecycle, pages, written
@@ -32,13 +32,13 @@ KINDS = {
 def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Jobs and models, and the form for a new training. HTMX asks for the lists alone while something runs."""
     if request.headers.get("HX-Request"):
-        context = _lists(scope)
+        context = _lists_context(scope)
         return render(request, "training/_lists.html", context, status=200 if context["moving"] else 286)
-    return _page(request, scope, TrainForm(found=pages.sets(scope.collection)))
+    return _render_page(request, scope, TrainForm(found=pages.training_sets(scope.collection)))
 
 
-def _lists(scope: AccessScope) -> dict[str, object]:
-    found, extra = pages.jobs_of(scope.collection), pages.extra()
+def _lists_context(scope: AccessScope) -> dict[str, object]:
+    found, extra = pages.jobs_of(scope.collection), pages.extra_state()
     return {
         "scope": scope,
         "section": "training",
@@ -49,8 +49,13 @@ def _lists(scope: AccessScope) -> dict[str, object]:
     }
 
 
-def _page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, status: int = 200) -> HttpResponse:
-    context = {**_lists(scope), "form": form, "sets": pages.sets(scope.collection), "why_not": pages.why_not()}
+def _render_page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, status: int = 200) -> HttpResponse:
+    context = {
+        **_lists_context(scope),
+        "form": form,
+        "sets": pages.training_sets(scope.collection),
+        "why_not": pages.why_not(),
+    }
     return render(request, "training/training.html", context, status=status)
 
 
@@ -58,11 +63,11 @@ def _page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, status: 
 @require_POST
 def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """A training in the queue."""
-    form = TrainForm(request.POST, found=pages.sets(scope.collection))
+    form = TrainForm(request.POST, found=pages.training_sets(scope.collection))
     if form.is_valid() and (why := pages.why_not()):
         form.add_error(None, why)
     if not form.is_valid():
-        return _page(request, scope, form, status=422)
+        return _render_page(request, scope, form, status=422)
     given = form.cleaned_data
     try:
         with transaction.atomic():
@@ -76,10 +81,10 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 device=given["device"],
                 user=scope.user.username,
             )
-            record(scope, "training.started", job=job.pk, recipe=given["recipe"])
+            record_act(scope, "training.started", job=job.pk, recipe=given["recipe"])
     except BadInput as error:
         form.add_error(None, _("Not started: %(error)s.") % {"error": error})
-        return _page(request, scope, form, status=422)
+        return _render_page(request, scope, form, status=422)
     return redirect("training_job", scope.collection.name, job.pk)
 
 
@@ -88,31 +93,31 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
     """One job, live."""
     found = get_object_or_404(Job.objects.select_related("model"), pk=job, collection=scope.collection)
-    live = pages.live(found)
-    if (file := download(request, pages.charts(live))) is not None:
+    live = pages.live_job(found)
+    if (file := download(request, pages.job_charts(live))) is not None:
         return file
     context = {
         "scope": scope,
         "section": "training",
         "job": found,
         "live": live,
-        "words": pages.words(found),
-        "means": pages.means(found.result),
-        "compared": pages.compared(found.result),
+        "words": pages.setup_label(found),
+        "means": pages.ranking_means(found.result),
+        "compared": pages.list_comparisons(found.result),
         "queries": pages.by_query(found.result),
-        "table": pages.table(found.result.get("evaluation")),
+        "table": pages.evaluation_table(found.result.get("evaluation")),
         "sides": pages.SIDES,
-        "written": written.table(found.result),
-        "written_sides": written.sides(found.result),
-        "written_reasons": written.reasons(found.result),
-        "written_chart": written.chart(found.result),
+        "written": written.measures_table(found.result),
+        "written_sides": written.output_sides(found.result),
+        "written_reasons": written.undefined_reasons(found.result),
+        "written_chart": written.evidence_chart(found.result),
     }
     if context["written"]:
         context |= {
             "judging": found.result.get("judged") or {},
-            "judged_columns": graded_outputs.columns(found),
-            "judge_form": JudgeForm(judges=graded_outputs.judges()),
-            "judge_calls": graded_outputs.calls(found),
+            "judged_columns": graded_outputs.judged_columns(found),
+            "judge_form": JudgeForm(judges=graded_outputs.judge_names()),
+            "judge_calls": graded_outputs.count_judge_calls(found),
             "judge_job": background.last(graded_outputs.TASK, found.pk),
             "judge_why_not": graded_outputs.why_not(found),
         }
@@ -132,7 +137,7 @@ def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) ->
     with transaction.atomic():
         done = acts[act](found)
         if done:
-            record(scope, "training.control", job=found.pk, what=act)
+            record_act(scope, "training.control", job=found.pk, what=act)
     if not done:
         messages.error(request, _("Nothing was changed: the job is not in a state for that any more."))
     return redirect("training_job", scope.collection.name, found.pk)
@@ -144,13 +149,13 @@ def judge_outputs(request: HttpRequest, scope: AccessScope, job: int) -> HttpRes
     """A judge scores what base and tuned model wrote; a worker asks it."""
     rows = Job.objects.filter(kind=Job.Kind.GENERATE, state=Job.State.FINISHED)
     found = get_object_or_404(rows, pk=job, collection=scope.collection)
-    form = JudgeForm(request.POST, judges=graded_outputs.judges())
+    form = JudgeForm(request.POST, judges=graded_outputs.judge_names())
     try:
         if not form.is_valid():
             raise BadInput(_("Choose a judge, and a budget of 0 or more."))
         with transaction.atomic():
             graded_outputs.ask_later(found, form.cleaned_data["judge"], form.cleaned_data["budget"])
-            record(scope, "training.control", job=found.pk, what="judge")
+            record_act(scope, "training.control", job=found.pk, what="judge")
     except BadInput as error:
         messages.error(request, str(error))
     else:
@@ -168,7 +173,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "scope": scope,
         "section": "training",
         "model": found,
-        "table": pages.table(summary.get("evaluation")),
+        "table": pages.evaluation_table(summary.get("evaluation")),
         "sides": pages.SIDES,
         "gain": summary.get("gain") or {},
         "calibration": summary.get("calibration") or {},
@@ -191,8 +196,8 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
         messages.error(request, why)
         return redirect("training_model", scope.collection.name, found.pk)
     with transaction.atomic():
-        job = lifecycle.use(found, KINDS[act], user=scope.user.username)
-        record(scope, "training.control", model=found.pk, job=job.pk, what=act)
+        job = lifecycle.use_model(found, KINDS[act], user=scope.user.username)
+        record_act(scope, "training.control", model=found.pk, job=job.pk, what=act)
     return redirect("training_job", scope.collection.name, job.pk)
 
 
@@ -201,7 +206,7 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
 def model_card(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponseBase:
     """README.md of the model's folder."""
     found = get_object_or_404(Model, pk=model, collection=scope.collection)
-    return _file(Path(found.folder) / "README.md", f"{found.name}-README.md")
+    return _send_file(Path(found.folder) / "README.md", f"{found.name}-README.md")
 
 
 @action("admin")
@@ -212,10 +217,10 @@ def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> H
     names = {"metrics.jsonl", "log.txt", "evaluation.json", *(path.name for path in Path(found.folder).glob("*.run"))}
     if file not in names:
         raise Http404(_("No such file."))
-    return _file(Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}")
+    return _send_file(Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}")
 
 
-def _file(path: Path, name: str) -> HttpResponseBase:
+def _send_file(path: Path, name: str) -> HttpResponseBase:
     if not path.is_file():
         raise Http404(_("No such file."))
     return FileResponse(path.open("rb"), as_attachment=True, filename=name)

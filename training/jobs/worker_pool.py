@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from jobs.notifications import notify
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from jobs.workers import live_workers
 
 QUEUE = "gpu"
@@ -20,7 +20,7 @@ DRIVER = Path("/proc/driver/nvidia/version")
 
 
 @cache
-def devices() -> tuple[str, ...]:
+def available_devices() -> tuple[str, ...]:
     """What jobs may ask for on this machine; torch is asked in a process of its own, where there is a driver."""
     if not DRIVER.exists():
         return ("cpu",)
@@ -29,7 +29,7 @@ def devices() -> tuple[str, ...]:
     return ("cpu", "cuda") if found else ("cpu",)
 
 
-def wake() -> None:
+def notify_workers() -> None:
     """Tell the queue that a job waits; a lost message costs some seconds, because workers look by themselves."""
     notify(WORK, queue=QUEUE)
 
@@ -54,7 +54,7 @@ class OwnWorker:
 
     def __exit__(self, *_: object) -> None:
         if self.child is not None:
-            stop([self.child], patience=20)
+            stop_children([self.child], patience=20)
 
     def ensure(self, device: str) -> None:
         """Somebody serves the queue who can do a job of this device."""
@@ -63,6 +63,6 @@ class OwnWorker:
         if self.child is not None and self.child.poll() is None and time.monotonic() - self.started < STARTING_S:
             return
         if self.child is not None:
-            stop([self.child])
+            stop_children([self.child])
         self.started = time.monotonic()
-        self.child = spawn(worker_command(1, "train"), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)
+        self.child = spawn_child(worker_command(1, "train"), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from charts import Chart, Dot, scatter
+from charts import Chart, Dot, draw_scatter
 
 ROWS = {
     "label_match": gettext_noop("First word agrees with the label"),
@@ -22,12 +22,12 @@ PARTS = {
 DRAWN = 400
 
 
-def sides(result: dict[str, Any]) -> list[str]:
+def output_sides(result: dict[str, Any]) -> list[str]:
     """The models that wrote: base and tuned."""
     return list(result.get("outputs") or {})
 
 
-def table(result: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
+def measures_table(result: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
     """A row for each measure with each model's value; None where undefined."""
     found = (result.get("outputs") or {}).values()
     rows = [(_(title), [one.get(key) for one in found]) for key, title in ROWS.items()]
@@ -35,7 +35,7 @@ def table(result: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
     return rows if found else []
 
 
-def reasons(result: dict[str, Any]) -> list[str]:
+def undefined_reasons(result: dict[str, Any]) -> list[str]:
     """Why values are missing, one line for each."""
     titles = ROWS | {"compression": _("Tokens of evidence over tokens of document")}
     found = (result.get("outputs") or {}).items()
@@ -46,7 +46,7 @@ def reasons(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def chart(result: dict[str, Any]) -> Chart | None:
+def evidence_chart(result: dict[str, Any]) -> Chart | None:
     """Tokens of the evidence against tokens of the document, each row that a model called relevant."""
     found = result.get("outputs") or {}
     dots = [Dot(x, y, "", side) for side, one in found.items() for x, y in one["points"][:DRAWN]]
@@ -57,7 +57,7 @@ def chart(result: dict[str, Any]) -> Chart | None:
         "dots": len(dots),
         "shorter": shorter,
     }
-    return scatter(
+    return draw_scatter(
         "evidence",
         _("Evidence by document, in tokens of the model"),
         dots,

@@ -36,7 +36,7 @@ class Calibration:
         return asdict(self)
 
 
-def calibrate(margins: Sequence[float], labels: Sequence[int | None]) -> Calibration:
+def fit_calibration(margins: Sequence[float], labels: Sequence[int | None]) -> Calibration:
     """Fit Platt's a and b, and the threshold of the best balanced accuracy, on the labelled rows of the dev split."""
     kept = [(margin, label) for margin, label in zip(margins, labels, strict=True) if label is not None]
     raw = np.array([margin for margin, _ in kept], dtype=np.float64)
@@ -49,14 +49,14 @@ def calibrate(margins: Sequence[float], labels: Sequence[int | None]) -> Calibra
             f"the dev split is too small: {positives} relevant and {negatives} not, {LEAST_OF_EACH} of each are needed"
         )
         return Calibration(**counts, reason=few)
-    a, b = platt(raw, truth)
+    a, b = fit_platt(raw, truth)
     if a <= 0 or not np.isfinite(a + b):
         return Calibration(**counts, reason="on the dev split a higher margin does not mean more relevant")
     line = best_margin(raw, truth)
     return Calibration(a, b, float(sigmoid(np.float64(a * line + b))), line, **counts)  # type: ignore[arg-type]
 
 
-def platt(margins: Floats, truth: Floats, steps: int = 100) -> tuple[float, float]:
+def fit_platt(margins: Floats, truth: Floats, steps: int = 100) -> tuple[float, float]:
     """a and b that maximise the likelihood of Platt's smoothed targets, by Newton's method with a line search."""
     positives = float(truth.sum())
     negatives = len(truth) - positives
@@ -65,13 +65,13 @@ def platt(margins: Floats, truth: Floats, steps: int = 100) -> tuple[float, floa
     mean, scale = float(margins.mean()), float(margins.std()) or 1.0
     design = np.column_stack([(margins - mean) / scale, np.ones(len(margins))])
     weights = np.array([0.0, np.log((positives + 1) / (negatives + 1))])
-    loss = _loss(design, targets, weights)
+    loss = _soft_cross_entropy(design, targets, weights)
     for _ in range(steps):
         chance = sigmoid(design @ weights)
         gradient = design.T @ (chance - targets)
         hessian = (design * (chance * (1 - chance))[:, None]).T @ design + 1e-10 * np.eye(2)
         step = np.linalg.solve(hessian, gradient)
-        while (new := _loss(design, targets, weights - step)) > loss and np.abs(step).max() > 1e-12:
+        while (new := _soft_cross_entropy(design, targets, weights - step)) > loss and np.abs(step).max() > 1e-12:
             step = step / 2
         weights, loss = weights - step, min(new, loss)
         if np.abs(step).max() < 1e-10:
@@ -80,7 +80,7 @@ def platt(margins: Floats, truth: Floats, steps: int = 100) -> tuple[float, floa
     return a, float(weights[1]) - a * mean
 
 
-def _loss(design: Floats, targets: Floats, weights: Floats) -> float:
+def _soft_cross_entropy(design: Floats, targets: Floats, weights: Floats) -> float:
     """Cross-entropy of soft targets, in the form that does not overflow."""
     value = design @ weights
     return float(np.sum(np.logaddexp(0.0, value) - targets * value))

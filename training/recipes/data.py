@@ -41,7 +41,7 @@ class TrainingSet:
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read(folder: Path) -> TrainingSet:
+def read_training_set(folder: Path) -> TrainingSet:
     """Read and check an export of format prism. Raises BadInput with file and line."""
     path = folder / "manifest.json"
     try:
@@ -53,16 +53,16 @@ def read(folder: Path) -> TrainingSet:
         raise BadInput(f"{path} is not JSON: make the export again") from None
     if manifest.get("format") != "prism":
         raise BadInput(f"{folder} is an export of format {manifest.get('format')!r}: export with --format prism")
-    _whole(folder, manifest)
-    train = list(_rows(folder / "train.jsonl"))
-    dev = list(_rows(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
+    _check_files(folder, manifest)
+    train = list(_read_examples(folder / "train.jsonl"))
+    dev = list(_read_examples(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
     if not train:
         raise BadInput(f"{folder / 'train.jsonl'} holds no row: nothing can be learned from it")
     teacher = str((manifest.get("options") or {}).get("teacher") or "none")
     return TrainingSet(train, dev, teacher, str(manifest.get("collection", "")), sha256(raw).hexdigest(), manifest)
 
 
-def _whole(folder: Path, manifest: Mapping[str, Any]) -> None:
+def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Every file is as the manifest says."""
     for one in manifest.get("files", []):
         path = folder / one["name"]
@@ -75,7 +75,7 @@ def _whole(folder: Path, manifest: Mapping[str, Any]) -> None:
             raise BadInput(f"{path} is not what its manifest says (sha256): make the export again")
 
 
-def _rows(path: Path) -> Iterator[Example]:
+def _read_examples(path: Path) -> Iterator[Example]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
@@ -83,14 +83,14 @@ def _rows(path: Path) -> Iterator[Example]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield _example(json.loads(line), number)
+                yield _parse_example(json.loads(line), number)
             except (ValueError, TypeError, KeyError) as error:
                 raise BadInput(
                     f"{path}, line {number}: {type(error).__name__} {error}: not a row of a prism set"
                 ) from None
 
 
-def _example(row: Mapping[str, Any], number: int) -> Example:
+def _parse_example(row: Mapping[str, Any], number: int) -> Example:
     word, score = row.get("annotated_label"), row.get("revised_score")
     if word is not None and word not in WORDS:
         raise ValueError(f"annotated_label is {word!r}, not yes or no")

@@ -34,7 +34,7 @@ def sigmoid(margins: Floats) -> Floats:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margins)))
 
 
-def measure(
+def measure_dev_split(
     margins: Sequence[float],
     labels: Sequence[int | None],
     teacher: Sequence[float | None],
@@ -56,16 +56,16 @@ def measure(
     wanted = np.array([score or 0.0 for score in teacher], dtype=np.float64)
     kept = [place for place, has in enumerate(labelled) if has]
     found = {
-        "label_pearson": lambda: pearson(scores[labelled], truth[labelled]),
-        "teacher_pearson": lambda: pearson(scores[taught], wanted[taught]),
-        "auc": lambda: auc(raw[labelled], truth[labelled]),
+        "label_pearson": lambda: pearson_correlation(scores[labelled], truth[labelled]),
+        "teacher_pearson": lambda: pearson_correlation(scores[taught], wanted[taught]),
+        "auc": lambda: roc_auc(raw[labelled], truth[labelled]),
         "accuracy": lambda: accuracy(raw[labelled], truth[labelled], 0.0),
         "accuracy_at_threshold": lambda: accuracy(raw[labelled], truth[labelled], threshold_margin),
     }
     result: dict[str, Any] = {}
     reasons: dict[str, str] = {}
     for name, compute in found.items():
-        result[name] = _value(name, compute, reasons)
+        result[name] = _defined_value(name, compute, reasons)
     per_query = ndcg_by_query(
         raw[labelled], truth[labelled], [query_ids[place] for place in kept], [doc_ids[place] for place in kept]
     )
@@ -75,7 +75,7 @@ def measure(
     return result | {"rows": len(raw), "labelled": len(kept), "queries": len(per_query), "reasons": reasons}
 
 
-def _value(name: str, compute: Any, reasons: dict[str, str]) -> float | None:
+def _defined_value(name: str, compute: Any, reasons: dict[str, str]) -> float | None:
     try:
         return float(compute())
     except Undefined as why:
@@ -83,7 +83,7 @@ def _value(name: str, compute: Any, reasons: dict[str, str]) -> float | None:
         return None
 
 
-def pearson(left: Floats, right: Floats) -> float:
+def pearson_correlation(left: Floats, right: Floats) -> float:
     """Pearson's correlation; Undefined with fewer than two rows or when one side is constant."""
     if len(left) < 2:
         raise Undefined("fewer than two rows carry both values")
@@ -94,7 +94,7 @@ def pearson(left: Floats, right: Floats) -> float:
     return float(one @ other) / scale
 
 
-def auc(margins: Floats, truth: Floats) -> float:
+def roc_auc(margins: Floats, truth: Floats) -> float:
     """The share of (relevant, not relevant) pairs in the right order; a tie counts half."""
     positives = int(truth.sum())
     negatives = len(truth) - positives
@@ -129,11 +129,11 @@ def ndcg_by_query(
             continue
         ranked = sorted(places, key=lambda place: (single[place], doc_ids[place]), reverse=True)
         best = sorted((truth[place] for place in places), reverse=True)
-        values[query_id] = _dcg([truth[place] for place in ranked[:k]]) / _dcg(best[:k])
+        values[query_id] = _discounted_sum([truth[place] for place in ranked[:k]]) / _discounted_sum(best[:k])
     return values
 
 
-def _dcg(gains: Sequence[float]) -> float:
+def _discounted_sum(gains: Sequence[float]) -> float:
     return float(sum(gain / np.log2(rank + 2) for rank, gain in enumerate(gains)))
 
 
@@ -148,7 +148,7 @@ def kept_apart(query_ids: Sequence[str], labels: Sequence[int | None], least: in
     return set(ordered[1::2]) if len(ordered) >= least else set()
 
 
-def choose(checkpoints: Sequence[Mapping[str, Any]]) -> CheckpointChoice:
+def choose_checkpoint(checkpoints: Sequence[Mapping[str, Any]]) -> CheckpointChoice:
     """The checkpoint with the best mean rank over label-Pearson, AUC and accuracy at 0.5 (SPEC S9).
 
     Equal values share the mean of their ranks; an undefined value ranks last; of equal mean ranks the earlier wins.
@@ -163,7 +163,7 @@ def choose(checkpoints: Sequence[Mapping[str, Any]]) -> CheckpointChoice:
         return CheckpointChoice(
             last, [1.0] * len(checkpoints), "the last checkpoint: no measure is defined on the dev split"
         )
-    table = [_ranks([one.get(name) for one in checkpoints]) for name in defined]
+    table = [_rank_values([one.get(name) for one in checkpoints]) for name in defined]
     means = [float(np.mean(column)) for column in zip(*table, strict=True)]
     index = int(np.argmin(np.round(means, 9)))
     return CheckpointChoice(
@@ -171,7 +171,7 @@ def choose(checkpoints: Sequence[Mapping[str, Any]]) -> CheckpointChoice:
     )
 
 
-def _ranks(values: Sequence[float | None]) -> list[float]:
+def _rank_values(values: Sequence[float | None]) -> list[float]:
     """1 for the greatest; ties share the mean of their places; None comes after everything."""
     keys = [-np.inf if value is None else value for value in values]
     return [1 + sum(other > own for other in keys) + (sum(other == own for other in keys) - 1) / 2 for own in keys]

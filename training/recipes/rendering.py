@@ -34,17 +34,17 @@ class RenderedPair(NamedTuple):
     """It had not come to its end when its tokens were used up."""
 
 
-def render(query: str, document: str, instruction: str = "") -> str:
+def render_prompt(query: str, document: str, instruction: str = "") -> str:
     """The prompt of a pair, up to the answer. Texts are taken unchanged."""
-    return f"{prefix(query, instruction)}{document}{TAIL}"
+    return f"{prompt_prefix(query, instruction)}{document}{TAIL}"
 
 
-def prefix(query: str, instruction: str = "") -> str:
+def prompt_prefix(query: str, instruction: str = "") -> str:
     """What all documents of a query share."""
     return f"{HEAD}{instruction or DEFAULT_INSTRUCTION}{TO_QUERY}{query}{TO_DOCUMENT}"
 
 
-def target(label: int, contribution_evidence: str) -> str:
+def render_target(label: int, contribution_evidence: str) -> str:
     """What the model learns to write: the label, then contribution and evidence where there are any (P 4.4)."""
     word = YES if label else NO
     return f"{word}\n{contribution_evidence}".strip() + END
@@ -52,7 +52,7 @@ def target(label: int, contribution_evidence: str) -> str:
 
 def prompt_text() -> str:
     """The prompt with a mark at the place of each text, as it is kept beside a model."""
-    return render("{query}", "{document}", "{instruction}")
+    return render_prompt("{query}", "{document}", "{instruction}")
 
 
 def prompt_sha256() -> str:

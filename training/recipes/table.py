@@ -98,7 +98,7 @@ CHOICES = {
 LOSSES = {"prism": ("hybrid",), "cross-encoder": ("bce", "mse", "lambda")}
 
 
-def options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
+def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     """The preset's defaults with what was given instead. Raises BadInput for a name or value that does not exist."""
     if recipe not in TABLE:
         raise BadInput(f"no recipe named {recipe!r}; there are {', '.join(TABLE)}")
@@ -109,11 +109,11 @@ def options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     if unknown := sorted(set(given) - known):
         raise BadInput(f"no option named {unknown[0]!r}; there are {', '.join(sorted(known))}")
     chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
-    _check(recipe, chosen)
+    _check_options(recipe, chosen)
     return chosen
 
 
-def _check(recipe: str, chosen: RecipeOptions) -> None:
+def _check_options(recipe: str, chosen: RecipeOptions) -> None:
     """Raises BadInput for what no training can be done with."""
     for name, allowed in (CHOICES | {"loss": LOSSES[recipe]}).items():
         if getattr(chosen, name) not in allowed:

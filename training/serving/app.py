@@ -22,12 +22,14 @@ class Rerank(Service):
 
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """Score, and write where that was asked for."""
-        request = protocol.read(body)
+        request = protocol.read_request(body)
         scored = self.batcher.submit(request).result(PATIENCE_S)
         written: dict[int, protocol.Extra] = {}
         if request.return_evidence:
             written = self.batcher.call(lambda: self.write(request, scored)).result(PATIENCE_S)
-        return 200, protocol.answer(request, scored, self.name, self.scorer.words, written, self.scorer.threshold)
+        return 200, protocol.build_response(
+            request, scored, self.name, self.scorer.words, written, self.scorer.threshold
+        )
 
     def write(self, request: ServingRequest, scored: ScoredTexts) -> dict[int, protocol.Extra]:
         """Contribution and evidence by place; both empty where the model says no, or writes something else.
@@ -35,10 +37,10 @@ class Rerank(Service):
         An answer that ran out of tokens keeps what was written, and says so: `finish_reason`, `evidence_truncated`.
         """
         found: dict[int, protocol.Extra] = {}
-        for place in protocol.best(request, scored):
+        for place in protocol.top_documents(request, scored):
             said = self.scorer.generate(request.query, request.documents[place], request.instruction)
             whole = measures.parse_output(said.text)
-            output = measures.parse_output(measures.closed(said.text)) if said.is_cut else whole
+            output = measures.parse_output(measures.close_fields(said.text)) if said.is_cut else whole
             found[place] = {
                 "contribution": output.contribution or "",
                 "evidence": output.evidence or "",

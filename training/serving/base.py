@@ -62,22 +62,22 @@ class Service(ABC):
         if path in ("/healthz", "/readyz"):  # the model is loaded before the first request is taken
             return 200, {"model": self.name, "words": self.words}
         if path not in self.addresses:
-            return problem(404, f"nothing at {path}: POST to {self.addresses[0]}")
+            return error_response(404, f"nothing at {path}: POST to {self.addresses[0]}")
         if method != "POST":
-            return problem(405, f"{method} is not answered here: POST a JSON body")
+            return error_response(405, f"{method} is not answered here: POST a JSON body")
         if not self.allowed(environ):
-            return problem(401, "give the service's token: Authorization: Bearer ...")
+            return error_response(401, "give the service's token: Authorization: Bearer ...")
         try:
             return self.answer(body_of(environ))
         except Wrong as wrong:
-            return problem(wrong.status, str(wrong))
+            return error_response(wrong.status, str(wrong))
         except Full:
-            return problem(503, f"{self.limit} requests are being answered or wait: try again in a second")
+            return error_response(503, f"{self.limit} requests are being answered or wait: try again in a second")
         except TooLate:
-            return problem(503, f"no answer within {PATIENCE_S} s: try again, with fewer texts")
+            return error_response(503, f"no answer within {PATIENCE_S} s: try again, with fewer texts")
         except Exception:
             logger.exception("a request could not be answered")
-            return problem(500, "the model failed on this request; the log says why")
+            return error_response(500, "the model failed on this request; the log says why")
 
     def allowed(self, environ: dict[str, Any]) -> bool:
         """The bearer token is ours, compared in constant time."""
@@ -96,6 +96,6 @@ def body_of(environ: dict[str, Any]) -> bytes:
     return bytes(environ["wsgi.input"].read(length))
 
 
-def problem(status: int, message: str) -> tuple[int, dict[str, Any]]:
+def error_response(status: int, message: str) -> tuple[int, dict[str, Any]]:
     """An error as JSON."""
     return status, {"message": message, "detail": message}

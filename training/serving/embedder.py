@@ -37,7 +37,7 @@ def is_embedder(folder: Path) -> bool:
     """It says how its tokens are pooled, or it is a model without any head."""
     if (folder / "1_Pooling" / "config.json").exists():
         return True
-    names = _config(folder).get("architectures") or []
+    names = _read_config(folder).get("architectures") or []
     return not (folder / "reranker.json").exists() and any(name.endswith("Model") for name in names)
 
 
@@ -65,13 +65,13 @@ def open_embedder(folder: Path, device: str = "cpu", pooling: str = "") -> Embed
     """Load a model folder. Raises BadInput for what is no model of texts."""
     from training.trainers.embedding import Pooled
 
-    config = _config(folder)
+    config = _read_config(folder)
     tiny = ["tiny model"] if config.get("quorum_tiny") else []
     words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
-    return Pooled(folder, pooling_of(folder, pooling), device, words, longest(folder))
+    return Pooled(folder, pooling_of(folder, pooling), device, words, max_sequence_length(folder))
 
 
-def longest(folder: Path) -> int | None:
+def max_sequence_length(folder: Path) -> int | None:
     """The longest text in tokens that sentence-transformers' file names; None where there is none."""
     path = folder / "sentence_bert_config.json"
     found = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None
@@ -98,7 +98,7 @@ def _check_modules(folder: Path) -> None:
             )
 
 
-def _config(folder: Path) -> dict[str, Any]:
+def _read_config(folder: Path) -> dict[str, Any]:
     try:
         return dict(json.loads((folder / "config.json").read_text()))
     except (OSError, ValueError) as error:

@@ -24,7 +24,7 @@ class EmbeddingRequest:
     base64: bool
 
 
-def read(body: bytes) -> EmbeddingRequest:
+def read_request(body: bytes) -> EmbeddingRequest:
     """Raises Wrong with one clear line."""
     try:
         found = json.loads(body)
@@ -55,7 +55,7 @@ class Embeddings(Service):
 
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """A vector of length 1 for each text, in their order."""
-        asked = read(body)
+        asked = read_request(body)
         if not self.room.acquire(blocking=False):
             raise Full
         try:
@@ -68,12 +68,12 @@ class Embeddings(Service):
         finally:
             self.room.release()
         data = [
-            {"object": "embedding", "index": place, "embedding": _written(row, asked.base64)}
+            {"object": "embedding", "index": place, "embedding": _encode_vector(row, asked.base64)}
             for place, row in enumerate(vectors)
         ]
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return 200, {"object": "list", "model": self.name, "data": data, "usage": usage}
 
 
-def _written(row: Vectors, as_base64: bool) -> str | list[float]:
+def _encode_vector(row: Vectors, as_base64: bool) -> str | list[float]:
     return base64.b64encode(row.astype("<f4").tobytes()).decode() if as_base64 else np.asarray(row, float).tolist()

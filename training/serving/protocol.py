@@ -38,7 +38,7 @@ class ServingRequest:
     return_evidence: bool
 
 
-def read(body: bytes) -> ServingRequest:
+def read_request(body: bytes) -> ServingRequest:
     """Raises Wrong with one clear line."""
     try:
         found = json.loads(body)
@@ -61,26 +61,26 @@ def read(body: bytes) -> ServingRequest:
         raise Wrong("instruction must be a string")
     request = ServingRequest(
         query=query,
-        documents=tuple(_text(one, place) for place, one in enumerate(documents)),
+        documents=tuple(_document_text(one, place) for place, one in enumerate(documents)),
         given=tuple(documents),
         instruction=instruction,
         top_n=min(top or len(documents), len(documents)),
-        return_documents=_flag(found, "return_documents"),
-        return_evidence=_flag(found, "return_evidence"),
+        return_documents=_read_flag(found, "return_documents"),
+        return_evidence=_read_flag(found, "return_evidence"),
     )
     if request.return_evidence and request.top_n > MOST_WRITTEN:
         raise Wrong(f"return_evidence is answered for at most {MOST_WRITTEN} documents: give a smaller top_n")
     return request
 
 
-def _text(document: Any, place: int) -> str:
+def _document_text(document: Any, place: int) -> str:
     text = document.get("text") if isinstance(document, dict) else document
     if not isinstance(text, str):
         raise Wrong(f"documents[{place}] must be a string, or an object whose text is a string")
     return text
 
 
-def _flag(found: dict[str, Any], name: str) -> bool:
+def _read_flag(found: dict[str, Any], name: str) -> bool:
     value = found.get(name, False)
     if value not in (True, False, None):
         raise Wrong(f"{name} must be true or false")
@@ -95,17 +95,17 @@ class ScoredTexts:
     margins: Sequence[float]
 
 
-def best(request: ServingRequest, scored: ScoredTexts) -> list[int]:
+def top_documents(request: ServingRequest, scored: ScoredTexts) -> list[int]:
     """Places of the documents that are answered: the raw margin decides, then the order in which they came."""
     return sorted(range(len(scored.margins)), key=lambda place: (-scored.margins[place], place))[: request.top_n]
 
 
-def answer(
+def build_response(
     request: ServingRequest, scored: ScoredTexts, model: str, words: str, written: dict[int, Extra], threshold: float
 ) -> dict[str, Any]:
     """`results` as both clients read them, with the id and meta of Cohere's and the model and usage of Jina's."""
     results: list[dict[str, Any]] = []
-    for place in best(request, scored):
+    for place in top_documents(request, scored):
         result: dict[str, Any] = {"index": place, "relevance_score": scored.scores[place]}
         if request.return_documents:
             given = request.given[place]

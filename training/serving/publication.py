@@ -55,7 +55,7 @@ class Record:
     steps: int = 0
 
     @property
-    def words(self) -> str:
+    def setup_label(self) -> str:
         """What must stand beside every figure of this model, such as "tiny model, CPU"."""
         parts = ["tiny model"] if self.tiny else []
         return ", ".join([*parts, "CPU"] if self.device == "cpu" else parts)
@@ -74,7 +74,7 @@ def base_name(base: str) -> str:
     return "/".join(parts) if hub else (parts[-1] if parts else "unknown")
 
 
-def title(folder: str, record: Record) -> str:
+def model_title(folder: str, record: Record) -> str:
     """What the card calls the model: its folder's name, or base and recipe where that is only a number."""
     plain = bool(re.fullmatch(r"[0-9a-f]{32}", folder))
     return f"{base_name(record.base).replace('/', '-').replace(':', '-')}-{record.recipe}" if plain else folder
@@ -108,7 +108,7 @@ def reranker_json(record: Record) -> dict[str, Any]:
         "steps": record.steps,
         "tiny": record.tiny,
         "device": record.device,
-        "words": record.words,
+        "words": record.setup_label,
     }
 
 
@@ -118,8 +118,8 @@ def chat_template(render: Callable[[str, str, str], str]) -> str:
     It reads messages of the roles `query` and `document`, and `system` for the instruction: what CrossEncoder
     makes of a pair and of its `prompt`. `render` must put each of the three into its text once, unchanged.
     """
-    with_instruction = _pieces(render(*MARK), MARK)
-    without = _pieces(render(MARK[0], MARK[1], ""), MARK[:2])
+    with_instruction = _template_pieces(render(*MARK), MARK)
+    without = _template_pieces(render(MARK[0], MARK[1], ""), MARK[:2])
     if with_instruction == without:
         return without
     return (
@@ -128,28 +128,28 @@ def chat_template(render: Callable[[str, str, str], str]) -> str:
     )
 
 
-def _pieces(text: str, marks: Sequence[str]) -> str:
+def _template_pieces(text: str, marks: Sequence[str]) -> str:
     names = dict(zip(MARK, ("query", "document", "system"), strict=True))
     for mark in marks:
         if text.count(mark) not in ((0, 1) if mark == MARK[2] else (1,)):
             raise ValueError(f"the prompt must hold its {names[mark]} exactly once")
     pieces = [text]
     for mark in marks:
-        pieces = [part for piece in pieces for part in _cut(piece, mark)]
-    return "".join(_role(names[piece]) if piece in names else _literal(piece) for piece in pieces if piece)
+        pieces = [part for piece in pieces for part in _split_mark(piece, mark)]
+    return "".join(_jinja_role(names[piece]) if piece in names else _jinja_literal(piece) for piece in pieces if piece)
 
 
-def _cut(piece: str, mark: str) -> list[str]:
+def _split_mark(piece: str, mark: str) -> list[str]:
     before, found, after = piece.partition(mark)
     return [before, mark, after] if found else [piece]
 
 
-def _literal(text: str) -> str:
+def _jinja_literal(text: str) -> str:
     # Jinja reads escapes in its strings as Python does, so json's form of them is understood.
     return f"{{{{- {json.dumps(text, ensure_ascii=False)} -}}}}"
 
 
-def _role(role: str) -> str:
+def _jinja_role(role: str) -> str:
     return f'{{{{- messages | selectattr("role", "eq", "{role}") | map(attribute="content") | first -}}}}'
 
 
@@ -190,14 +190,22 @@ def as_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def card(record: Record, name: str) -> str:
+def model_card(record: Record, name: str) -> str:
     """README.md of the folder: front matter for the hub, then what the model is, how good, and how to use it."""
     return "\n".join(
-        [_front(record), f"# {name}", "", _what(record), _figures(record), _usage(record, name), _made(record)]
+        [
+            _front_matter(record),
+            f"# {name}",
+            "",
+            _describe_model(record),
+            _evaluation_section(record),
+            _usage_section(record, name),
+            _provenance_section(record),
+        ]
     )
 
 
-def _front(record: Record) -> str:
+def _front_matter(record: Record) -> str:
     lines = ["---", "pipeline_tag: text-ranking", "library_name: sentence-transformers"]
     lines.append(f"base_model: {json.dumps(base_name(record.base))}")
     if record.dataset:
@@ -207,41 +215,41 @@ def _front(record: Record) -> str:
     return "\n".join([*lines, "tags:", *(f"- {tag}" for tag in tags), "---", ""])
 
 
-def _what(record: Record) -> str:
+def _describe_model(record: Record) -> str:
     kind = "a causal language model" if record.kind == "causal" else "an encoder"
     lines = [f"A reranker, {kind}, tuned from `{base_name(record.base)}` with Quorum's recipe `{record.recipe}`."]
     if record.kind == "causal":
         lines.append("It reads a query and a document; the score is sigmoid(l_yes - l_no) of the next token.")
         lines.append("For relevant documents it can go on to write a contribution and evidence.")
-    if record.words:
-        lines += ["", f"**{record.words}**: a demonstration that the loop works, not a model to rank with."]
+    if record.setup_label:
+        lines += ["", f"**{record.setup_label}**: a demonstration that the loop works, not a model to rank with."]
     return "\n".join([*lines, ""])
 
 
-def _figures(record: Record) -> str:
+def _evaluation_section(record: Record) -> str:
     sides = [side for side in ("base", "adapter", "merged") if record.evaluation.get(side)]
     lines = ["## On the dev split", "", f"| measure | {' | '.join(sides)} |", f"|---{'|---' * len(sides)}|"]
     for key, words in TABLE.items():
-        cells = [_cell(record.evaluation[side].get(key)) for side in sides]
+        cells = [_format_cell(record.evaluation[side].get(key)) for side in sides]
         lines.append(f"| {words} | {' | '.join(cells)} |")
-    lines += ["", *_reasons(record)]
+    lines += ["", *_undefined_reasons(record)]
     if record.gain.get("words"):
         lines.append(f"{record.gain['words']} (queries that had no part in choosing the checkpoint).")
     if chosen := record.checkpoint.get("words"):
         lines.append(f"Checkpoint: step {record.checkpoint.get('step')}, {chosen}.")
-    return "\n".join([*lines, "", _calibration(record), ""])
+    return "\n".join([*lines, "", _calibration_sentence(record), ""])
 
 
-def _cell(value: float | None) -> str:
+def _format_cell(value: float | None) -> str:
     return "not defined" if value is None else f"{value:.4f}"
 
 
-def _reasons(record: Record) -> list[str]:
+def _undefined_reasons(record: Record) -> list[str]:
     reasons = (record.evaluation.get("merged") or {}).get("reasons", {})
     return [f"Not defined: {TABLE.get(key, key)} ({why})." for key, why in reasons.items()]
 
 
-def _calibration(record: Record) -> str:
+def _calibration_sentence(record: Record) -> str:
     found = record.calibration
     if found.reason:
         return f"Not calibrated, threshold 0.5: {found.reason}."
@@ -251,7 +259,7 @@ def _calibration(record: Record) -> str:
     )
 
 
-def _usage(record: Record, name: str) -> str:
+def _usage_section(record: Record, name: str) -> str:
     drift = (
         "Scores here are computed in fp32. In bf16, scores of batches drift by 1 to 3 per cent against single pairs: "
         "compare scores of one precision only."
@@ -274,7 +282,7 @@ def _usage(record: Record, name: str) -> str:
     return "\n".join([*code, drift, ""])
 
 
-def _made(record: Record) -> str:
+def _provenance_section(record: Record) -> str:
     rows = {
         "recipe": record.recipe,
         "sft_reduction": record.sft_reduction,
@@ -282,7 +290,7 @@ def _made(record: Record) -> str:
         "dataset sha256": record.dataset_sha256 or None,
         "prompt sha256": record.prompt_sha256 or None,
         "steps": record.steps,
-        "trained on": record.words or record.device,
+        "trained on": record.setup_label or record.device,
         "greatest difference of written and trained margins": record.merge_difference,
     }
     lines = ["## How it was made", "", "| what | value |", "|---|---|"]

@@ -46,7 +46,7 @@ class ScoringRequest:
     instruction: str = ""
 
 
-def about(folder: Path) -> dict[str, Any]:
+def read_reranker_json(folder: Path) -> dict[str, Any]:
     """reranker.json of a published model; {} for a base. Raises BadInput for another prompt than ours."""
     path = folder / "reranker.json"
     if not path.exists():
@@ -77,7 +77,7 @@ def open_scorer(folder: Path, device: str = "cpu") -> Scorer:
     """Load a model folder for scoring. Raises BadInput for what is no model, and for another prompt."""
     if not (folder / "config.json").exists():
         raise BadInput(f"{folder} has no config.json: name the folder of a model")
-    found = about(folder)
+    found = read_reranker_json(folder)
     config = json.loads((folder / "config.json").read_text())
     names = config.get("architectures") or []
     if found.get("kind") == "encoder" or any(name.endswith("ForSequenceClassification") for name in names):
@@ -110,7 +110,7 @@ class CausalScorer(_Loaded):
         self.tokenizer = load_tokenizer(folder)
         yes_id, no_id = self._named_ids(folder) or answer_ids(self.tokenizer)
         length = int(found.get("max_length") or min(DEFAULT_LENGTH, self.tokenizer.model_max_length))
-        render = rendering.render if found or not self._has_own_prompt() else self._rendered
+        render = rendering.render_prompt if found or not self._has_own_prompt() else self._rendered
         self.prompt = PromptTokens(render, yes_id, no_id, length)
         self.model = load_causal(folder, device)
 
@@ -121,9 +121,9 @@ class CausalScorer(_Loaded):
 
     def _rendered(self, query: str, document: str, instruction: str) -> str:
         """By the model's own template."""
-        from training.trainers.causal import messages
+        from training.trainers.causal import chat_messages
 
-        return str(self.tokenizer.apply_chat_template(messages(query, document, instruction), tokenize=False))
+        return str(self.tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
 
     def _named_ids(self, folder: Path) -> tuple[int, int] | None:
         """The answers' ids as a reranker of others names them, beside its modules."""
@@ -154,9 +154,9 @@ class CausalScorer(_Loaded):
         return [self.margins(one.query, one.documents, one.instruction) for one in asked]
 
     def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
-        from training.trainers.generating import generate
+        from training.trainers.generating import generate_answers
 
-        (written,) = generate(
+        (written,) = generate_answers(
             self.model,
             self.tokenizer,
             [self.prompt.render(query, document, instruction)],

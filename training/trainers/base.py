@@ -13,7 +13,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
-from corpus.bundled.passages import passages
+from corpus.bundled.passages import cut_passages
 from corpus.errors import BadInput
 from training.recipes import rendering
 from training.trainers.tiny_encoder import tiny_encoder
@@ -42,10 +42,10 @@ def find_base(name: str, made: Path) -> Path:
         return path
     if name.count("/") != 1 or name.startswith(("/", ".")):
         raise BadInput(f"{name} is no folder, no hub id (owner/name), and none of {', '.join(TINY)}")
-    return _cached(name)
+    return _cached_snapshot(name)
 
 
-def _cached(name: str) -> Path:
+def _cached_snapshot(name: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -111,8 +111,8 @@ def tiny_base(folder: Path, *, shape: str = "qwen3", seed: int = 0, hidden: int 
 
     Its tokenizer is trained on the bundled collection; "yes" and "no" are one token each. Returns the folder.
     """
-    tokenizer = _tokenizer()
-    config = _config(shape, len(tokenizer), hidden, layers)
+    tokenizer = _train_tokenizer()
+    config = _tiny_config(shape, len(tokenizer), hidden, layers)
     config.quorum_tiny = True
     config.eos_token_id = tokenizer.eos_token_id
     config.pad_token_id = tokenizer.pad_token_id
@@ -125,7 +125,7 @@ def tiny_base(folder: Path, *, shape: str = "qwen3", seed: int = 0, hidden: int 
     return folder
 
 
-def _config(shape: str, vocabulary: int, hidden: int, layers: int) -> Any:
+def _tiny_config(shape: str, vocabulary: int, hidden: int, layers: int) -> Any:
     common: dict[str, Any] = {
         "vocab_size": vocabulary,
         "hidden_size": hidden,
@@ -155,7 +155,7 @@ def _config(shape: str, vocabulary: int, hidden: int, layers: int) -> Any:
     raise BadInput(f"no tiny base of shape {shape!r}; there are {', '.join(TINY)}")
 
 
-def _tokenizer() -> PreTrainedTokenizerFast:
+def _train_tokenizer() -> PreTrainedTokenizerFast:
     """Byte-level pairs of the bundled passages, so that every text can be written; the same at every run."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -166,16 +166,16 @@ def _tokenizer() -> PreTrainedTokenizerFast:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_texts(), trainer)
+    tokenizer.train_from_iterator(_tokenizer_texts(), trainer)
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>", model_max_length=4096
     )
 
 
-def _texts() -> Iterator[str]:
+def _tokenizer_texts() -> Iterator[str]:
     """The passages, the prompt, and often enough the words that must be one token each, alone on a line."""
-    for passage in passages(topics):
+    for passage in cut_passages(topics):
         yield f"{passage.title} {passage.text}"
     yield rendering.prompt_text()
     yield punctuation

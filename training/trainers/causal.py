@@ -88,12 +88,12 @@ def margins_of_folder(folder: Path, prompt: PromptTokens, rows: Sequence[Any], d
     tokenizer = AutoTokenizer.from_pretrained(folder)
 
     def render(query: str, document: str, instruction: str) -> str:
-        return str(tokenizer.apply_chat_template(messages(query, document, instruction), tokenize=False))
+        return str(tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
 
     return replace(prompt, render=render).margins(load_causal(folder, device), tokenizer, rows)
 
 
-def messages(query: str, document: str, instruction: str) -> list[dict[str, str]]:
+def chat_messages(query: str, document: str, instruction: str) -> list[dict[str, str]]:
     """The roles that the published chat template reads; sentence-transformers makes the same of a pair."""
     system = [{"role": "system", "content": instruction}] if instruction else []
     return [*system, {"role": "query", "content": query}, {"role": "document", "content": document}]

@@ -12,7 +12,9 @@ import torch
 from training.trainers.recipe import Recipe
 
 
-def save(folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer, progress: Mapping[str, Any]) -> None:
+def save_checkpoint(
+    folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer, progress: Mapping[str, Any]
+) -> None:
     """Write a checkpoint; `trainer.json` comes last, so a folder that has one is whole."""
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -31,7 +33,7 @@ def save(folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer, progres
     part.rename(folder)
 
 
-def load(folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+def load_checkpoint(folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Back to a checkpoint; its progress."""
     recipe.load(folder)
     kept = torch.load(folder / "optimizer.pt", weights_only=True)

@@ -17,7 +17,7 @@ from transformers import AutoTokenizer
 from corpus.errors import BadInput
 from training.trainers.encoder import EncoderTrained, load_encoder, longest_input
 from training.trainers.margins import encoder_margins
-from training.trainers.ranking_losses import bce, lambda_loss, mse
+from training.trainers.ranking_losses import bce_loss, lambda_loss, mse_loss
 from training.trainers.recipe import TrainingTask
 
 
@@ -39,7 +39,7 @@ class Feature:
         return max(len(row["input_ids"]) for row in self.rows)
 
 
-def features(
+def build_features(
     examples: Sequence[Any], tokenizer: Any, *, loss: str, max_length: int, documents: int = 16
 ) -> list[Feature]:
     """One feature a pair, or for `lambda` one a query: at most `documents` of it, those with the highest target first.
@@ -47,7 +47,7 @@ def features(
     Targets: the label, else the teacher's score (`bce`, `lambda`); the teacher's score, else the label (`mse`).
     Raises BadInput when a row has neither, or when `lambda` finds no query with two different targets.
     """
-    targets = [_target(example, loss) for example in examples]
+    targets = [_training_target(example, loss) for example in examples]
     encoded = tokenizer(
         [example.query for example in examples],
         [example.document for example in examples],
@@ -60,14 +60,14 @@ def features(
     by_query: dict[str, list[int]] = {}
     for place, example in enumerate(examples):
         by_query.setdefault(example.query_id, []).append(place)
-    lists = [_best(places, targets, documents) for places in by_query.values()]
+    lists = [_top_places(places, targets, documents) for places in by_query.values()]
     kept = [places for places in lists if len({targets[place] for place in places}) > 1]
     if not kept:
         raise BadInput("the loss lambda needs queries with relevant and not relevant documents; there is none")
     return [Feature([rows[place] for place in places], [targets[place] for place in places]) for places in kept]
 
 
-def _target(example: Any, loss: str) -> float:
+def _training_target(example: Any, loss: str) -> float:
     first, second = (example.teacher, example.label) if loss == "mse" else (example.label, example.teacher)
     found = first if first is not None else second
     if found is None:
@@ -75,12 +75,12 @@ def _target(example: Any, loss: str) -> float:
     return float(found)
 
 
-def _best(places: list[int], targets: Sequence[float], documents: int) -> list[int]:
+def _top_places(places: list[int], targets: Sequence[float], documents: int) -> list[int]:
     """Sorted by target only as far as the cut needs it: among equals the file's order stays."""
     return sorted(places, key=lambda place: -targets[place])[:documents]
 
 
-def collate(chosen: Sequence[Feature], tokenizer: Any, device: str | torch.device = "cpu") -> dict[str, Any]:
+def collate_features(chosen: Sequence[Feature], tokenizer: Any, device: str | torch.device = "cpu") -> dict[str, Any]:
     """Right-padded tensors of all pairs, `targets` (n,), and `groups`: how many pairs each feature has."""
     rows = [row for feature in chosen for row in feature.rows]
     padded = tokenizer.pad(rows, padding=True, return_tensors="pt").to(device)
@@ -92,9 +92,9 @@ def summed_loss(model: Any, batch: dict[str, Any], loss: str) -> Tensor:
     """Sum over the features of a batch, in fp32."""
     logits = model(**batch["inputs"]).logits.reshape(-1)
     if loss == "bce":
-        return bce(logits, batch["targets"]).sum()
+        return bce_loss(logits, batch["targets"]).sum()
     if loss == "mse":
-        return mse(logits, batch["targets"]).sum()
+        return mse_loss(logits, batch["targets"]).sum()
     parts = zip(logits.split(batch["groups"]), batch["targets"].split(batch["groups"]), strict=True)
     return torch.stack([lambda_loss(scores, wanted) for scores, wanted in parts]).sum()
 
@@ -108,7 +108,7 @@ class CrossEncoder:
         self.weights = {self.loss: 1.0}
         self.tokenizer: Any = AutoTokenizer.from_pretrained(task.base)
         self.max_length = longest_input(task.base, self.tokenizer, options.max_length)
-        self.features = features(task.data.train, self.tokenizer, loss=self.loss, max_length=self.max_length)
+        self.features = build_features(task.data.train, self.tokenizer, loss=self.loss, max_length=self.max_length)
         self.model: Any = load_encoder(task.base, task.device, seed=options.seed).train()
         if task.checkpointing:
             self.model.gradient_checkpointing_enable()
@@ -123,7 +123,7 @@ class CrossEncoder:
 
     def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
         """Sum of the loss over the rows; one forward pass. Weights stay fp32, bf16 is an autocast."""
-        batch = collate([self.features[row] for row in rows], self.tokenizer, self.task.device)
+        batch = collate_features([self.features[row] for row in rows], self.tokenizer, self.task.device)
         half = self.task.precision == "bf16"
         with torch.autocast(self.task.device.split(":")[0], dtype=torch.bfloat16, enabled=half):
             return {self.loss: summed_loss(model, batch, self.loss)}

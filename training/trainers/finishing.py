@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from training.jobs.gains import Gain, compare
-from training.recipes.calibration import Calibration, calibrate
-from training.recipes.metrics import kept_apart, measure, ndcg_by_query
+from training.jobs.gains import Gain, compare_models
+from training.recipes.calibration import Calibration, fit_calibration
+from training.recipes.metrics import kept_apart, measure_dev_split, ndcg_by_query
 from training.serving.publication import Kind, Record
-from training.trainers.publishing import publish
+from training.trainers.publishing import publish_folder
 
 LEAST_TO_SPLIT = 10
 """Queries with a relevant document, from which on half of them are kept for the test of the gain."""
@@ -87,7 +87,7 @@ class TrainingOutcome:
     merge_difference: float = 0.0
 
 
-def finish(
+def finish_training(
     out: Path, trained: Trained, dev: Sequence[FinishedRow], record: Record, *, report: Callable[[str], None]
 ) -> TrainingOutcome:
     """Score, calibrate, publish to `out` (new, or an empty folder); `record` holds what training knows so far.
@@ -100,10 +100,10 @@ def finish(
     everything = [*dev, *FIXTURE]
     expected = trained.trained_margins(everything)
     after = expected[: len(dev)]
-    calibration = calibrate(after, [row.label for row in dev])
+    calibration = fit_calibration(after, [row.label for row in dev])
     evaluation: dict[str, Any] = {
-        "base": _measures(before, dev, 0.0),
-        "adapter": _measures(after, dev, calibration.threshold_margin) if trained.has_adapter else None,
+        "base": _measure_margins(before, dev, 0.0),
+        "adapter": _measure_margins(after, dev, calibration.threshold_margin) if trained.has_adapter else None,
     }
     gain = asdict(gain_of(before, after, dev))
     merged: list[float] = []
@@ -114,18 +114,18 @@ def finish(
         return merged
 
     def describe(difference: float) -> Record:
-        evaluation["merged"] = _measures(merged[: len(dev)], dev, calibration.threshold_margin)
+        evaluation["merged"] = _measure_margins(merged[: len(dev)], dev, calibration.threshold_margin)
         return replace(
             record,
             evaluation=evaluation,
             calibration=calibration,
             gain=gain,
             merge_difference=difference,
-            fixture=_fixture(expected[len(dev) :]),
+            fixture=_fixture_rows(expected[len(dev) :]),
         )
 
     report("merging and writing the model")
-    difference = publish(out, write=trained.write, rescore=rescore, expected=expected, describe=describe)
+    difference = publish_folder(out, write=trained.write, rescore=rescore, expected=expected, describe=describe)
     return TrainingOutcome(evaluation, calibration, gain, difference)
 
 
@@ -134,28 +134,28 @@ def dev_measures(margins: Sequence[float], dev: Sequence[FinishedRow]) -> dict[s
 
     `choosing`: the same over the queries that decide between checkpoints (metrics.kept_apart).
     """
-    apart = _apart(dev)
+    apart = _held_out_queries(dev)
     places = [place for place, row in enumerate(dev) if row.query_id not in apart]
-    choosing = _measures([margins[place] for place in places], [dev[place] for place in places], 0.0)
-    return _measures(margins, dev, 0.0) | {"choosing": choosing}
+    choosing = _measure_margins([margins[place] for place in places], [dev[place] for place in places], 0.0)
+    return _measure_margins(margins, dev, 0.0) | {"choosing": choosing}
 
 
 def gain_of(before: Sequence[float], after: Sequence[float], dev: Sequence[FinishedRow]) -> Gain:
     """Base against chosen checkpoint on the queries that had no part in choosing it."""
-    apart = _apart(dev)
+    apart = _held_out_queries(dev)
     sides = [_per_query(margins, dev) for margins in (before, after)]
     if not apart:
-        return compare(*sides, least=LEAST_TO_SPLIT)
+        return compare_models(*sides, least=LEAST_TO_SPLIT)
     base, tuned = ({query: value for query, value in side.items() if query in apart} for side in sides)
-    return compare(base, tuned)
+    return compare_models(base, tuned)
 
 
-def _apart(dev: Sequence[FinishedRow]) -> set[str]:
+def _held_out_queries(dev: Sequence[FinishedRow]) -> set[str]:
     return kept_apart([row.query_id for row in dev], [row.label for row in dev], LEAST_TO_SPLIT)
 
 
-def _measures(margins: Sequence[float], dev: Sequence[FinishedRow], threshold_margin: float) -> dict[str, Any]:
-    return measure(
+def _measure_margins(margins: Sequence[float], dev: Sequence[FinishedRow], threshold_margin: float) -> dict[str, Any]:
+    return measure_dev_split(
         margins,
         [row.label for row in dev],
         [row.teacher for row in dev],
@@ -172,7 +172,7 @@ def _per_query(margins: Sequence[float], dev: Sequence[FinishedRow]) -> dict[str
     return ndcg_by_query(raw, truth, [dev[place].query_id for place in kept], [dev[place].doc_id for place in kept])
 
 
-def _fixture(margins: Sequence[float]) -> list[dict[str, Any]]:
+def _fixture_rows(margins: Sequence[float]) -> list[dict[str, Any]]:
     return [
         {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
         for pair, margin in zip(FIXTURE, margins, strict=True)

@@ -7,12 +7,12 @@ import torch
 from transformers import GenerationConfig
 
 from training.recipes.rendering import RenderedPair
-from training.trainers.margins import cut
+from training.trainers.margins import truncate_ids
 
 BATCH_TOKENS = 8192
 
 
-def generate(
+def generate_answers(
     model: Any,
     tokenizer: Any,
     texts: Sequence[str],
@@ -32,10 +32,10 @@ def generate(
         do_sample=False,
         max_new_tokens=max_new_tokens,
         eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=_pad(tokenizer),
+        pad_token_id=_pad_id(tokenizer),
     )
     encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
-    rows = [cut(ids, tokenizer, max_length, tail) for ids in encoded]
+    rows = [truncate_ids(ids, tokenizer, max_length, tail) for ids in encoded]
     order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
     found = [RenderedPair("")] * len(rows)
     start = 0
@@ -44,16 +44,18 @@ def generate(
         while end < len(order) and (len(rows[order[end]]) + max_new_tokens) * (end + 1 - start) <= batch_tokens:
             end += 1
         chosen = order[start:end]
-        for place, answer in zip(chosen, _batch(model, tokenizer, [rows[p] for p in chosen], settings), strict=True):
+        for place, answer in zip(
+            chosen, _generate_batch(model, tokenizer, [rows[p] for p in chosen], settings), strict=True
+        ):
             found[place] = answer
         start = end
         report(start, len(order))
     return found
 
 
-def _batch(model: Any, tokenizer: Any, rows: list[list[int]], settings: Any) -> list[RenderedPair]:
+def _generate_batch(model: Any, tokenizer: Any, rows: list[list[int]], settings: Any) -> list[RenderedPair]:
     longest = max(len(row) for row in rows)
-    ids = torch.tensor([[_pad(tokenizer)] * (longest - len(row)) + row for row in rows], device=model.device)
+    ids = torch.tensor([[_pad_id(tokenizer)] * (longest - len(row)) + row for row in rows], device=model.device)
     mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=model.device)
     with torch.inference_mode():
         written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings, use_cache=True)
@@ -63,5 +65,5 @@ def _batch(model: Any, tokenizer: Any, rows: list[list[int]], settings: Any) -> 
     return [RenderedPair(str(text), is_cut=not end) for text, end in zip(texts, ended, strict=True)]
 
 
-def _pad(tokenizer: Any) -> int:
+def _pad_id(tokenizer: Any) -> int:
     return int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id)

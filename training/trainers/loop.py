@@ -14,10 +14,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from corpus.errors import QuorumError
 from training.jobs.folder import JobFolder
-from training.recipes.metrics import CheckpointChoice, choose
+from training.recipes.metrics import CheckpointChoice, choose_checkpoint
 from training.recipes.table import RecipeOptions
 from training.trainers import checkpoints
-from training.trainers.batching import Epochs, pack
+from training.trainers.batching import Epochs, pack_batches
 from training.trainers.finishing import dev_measures
 from training.trainers.recipe import Recipe, TrainingTask
 from training.trainers.world import World
@@ -30,7 +30,7 @@ KEPT = 2
 NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
 
 
-class Cancelled(Exception):
+class TrainingCancelled(Exception):
     """Somebody asked the training to end; a checkpoint is saved."""
 
 
@@ -103,7 +103,7 @@ class Loop:
         steps = self.folder.steps()
         if steps:
             self.progress = TrainingProgress(
-                **checkpoints.load(self.folder.checkpoint(steps[-1]), self.recipe, self.optimizer)
+                **checkpoints.load_checkpoint(self.folder.checkpoint(steps[-1]), self.recipe, self.optimizer)
             )
             self.progress.measured = {int(step): found for step, found in self.progress.measured.items()}
         if self.world.leads:
@@ -154,7 +154,7 @@ class Loop:
         if groups is not None:
             return groups
         lengths = [self.epochs.lengths[row] for row in rows]
-        places = pack(lengths, self.progress.token_budget, padded=not self.task.options.packing)
+        places = pack_batches(lengths, self.progress.token_budget, padded=not self.task.options.packing)
         return [[rows[place] for place in one] for one in places]
 
     def _gradients(self, rows: Sequence[int]) -> dict[str, float]:
@@ -185,7 +185,7 @@ class Loop:
         if self.world.size == 1 and self.asked():
             self.optimizer.zero_grad(set_to_none=True)
             self.save()
-            raise Cancelled
+            raise TrainingCancelled
 
     def tell(self, rows: Sequence[int], parts: dict[str, float], seconds: float) -> None:
         """The step is done: say what it cost and what it gave."""
@@ -222,7 +222,7 @@ class Loop:
             self.save()
         if self.world.any(self.asked()):
             self.save()
-            raise Cancelled
+            raise TrainingCancelled
 
     def measure(self) -> None:
         """The dev split by the model as it is now."""
@@ -237,7 +237,7 @@ class Loop:
     def choice(self) -> CheckpointChoice | None:
         """The measured checkpoint with the best mean rank."""
         steps = sorted(self.progress.measured)
-        return choose([self.progress.measured[step] for step in steps]) if steps else None
+        return choose_checkpoint([self.progress.measured[step] for step in steps]) if steps else None
 
     def chosen_step(self) -> int:
         """The step that is published; the last one without a dev split."""
@@ -250,7 +250,7 @@ class Loop:
             return
         target = self.folder.checkpoint(self.progress.step)
         if not (target / "trainer.json").exists():
-            checkpoints.save(target, self.recipe, self.optimizer, vars(self.progress))
+            checkpoints.save_checkpoint(target, self.recipe, self.optimizer, vars(self.progress))
         steps = self.folder.steps()
         self.folder.prune({*steps[-KEPT:], self.chosen_step()})
 

@@ -24,7 +24,7 @@ def causal_margins(
     A prompt of more than max_length tokens loses the end of its document; `tail`, what follows the document, stays.
     Batches are sorted by length and padded on the right, where a causal model does not look.
     """
-    encoded = [cut(ids, tokenizer, max_length, tail) for ids in _ids(tokenizer, texts)]
+    encoded = [truncate_ids(ids, tokenizer, max_length, tail) for ids in _token_ids(tokenizer, texts)]
 
     def score(rows: list[list[int]]) -> list[float]:
         return _causal_batch(model, rows, int(tokenizer.pad_token_id or 0), yes_id, no_id)
@@ -75,11 +75,11 @@ def in_batches(
     return found
 
 
-def _ids(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+def _token_ids(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     return list(tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]) if texts else []
 
 
-def cut(ids: list[int], tokenizer: Any, max_length: int, tail: str) -> list[int]:
+def truncate_ids(ids: list[int], tokenizer: Any, max_length: int, tail: str) -> list[int]:
     """At most max_length ids: the end of the document goes, what follows the document stays."""
     if len(ids) <= max_length:
         return ids

@@ -14,7 +14,7 @@ OPTIMISER = 16
 CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
-def needed(task: TrainingTask, config: Any, longest: int, answer: int) -> int:
+def needed_memory(task: TrainingTask, config: Any, longest: int, answer: int) -> int:
     """Bytes, from below: weights, adapter, activations of the longest row, logits of its answer."""
     size = 2 if task.dtype is torch.bfloat16 else 4
     weights = sum(path.stat().st_size for path in task.base.glob("*.safetensors"))
@@ -27,7 +27,7 @@ def needed(task: TrainingTask, config: Any, longest: int, answer: int) -> int:
     return weights * size // 4 + trained * OPTIMISER + longest * layers * kept * size + logits
 
 
-def available(device: str) -> int:
+def available_memory(device: str) -> int:
     """Bytes that a new process may take: free memory of the GPU, or of the machine within its limit."""
     if device == "cuda":
         return int(torch.cuda.mem_get_info()[0])
@@ -35,10 +35,10 @@ def available(device: str) -> int:
     return min([int(psutil.virtual_memory().available), *limits])
 
 
-def check(task: TrainingTask, config: Any, longest: int, answer: int) -> None:
+def check_memory(task: TrainingTask, config: Any, longest: int, answer: int) -> None:
     """Raises BadInput when the task cannot fit, with both numbers."""
-    need = needed(task, config, longest, answer)
-    there = available(task.device) if task.memory_mb is None else int(task.memory_mb * 2**20)
+    need = needed_memory(task, config, longest, answer)
+    there = available_memory(task.device) if task.memory_mb is None else int(task.memory_mb * 2**20)
     if need > there:
         raise BadInput(
             f"this training needs at least {need / 2**30:.2f} GiB of {'GPU ' if task.device == 'cuda' else ''}memory "

@@ -7,28 +7,28 @@ from typing import Any
 
 from corpus.errors import BadInput
 from training.jobs.folder import JobFolder
-from training.jobs.outputs import measure
+from training.jobs.outputs import measure_outputs
 from training.recipes import data, rendering
 from training.recipes.data import Example
 from training.recipes.rendering import RenderedPair
-from training.serving.scorer import about
+from training.serving.scorer import read_reranker_json
 from training.trainers.base import answer_ids, check_causal, find_base, is_tiny, load_tokenizer
 from training.trainers.causal import PromptTokens, load_causal
-from training.trainers.generating import generate
-from training.trainers.loop import Cancelled
+from training.trainers.generating import generate_answers
+from training.trainers.loop import TrainingCancelled
 
 AT_ONCE = 16
 LONGEST = 4096
 MOST_NEW_TOKENS = 512
 
 
-def write(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
+def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
     """`<name>.outputs.jsonl` for each model of the job and evaluation.json; returns the latter.
 
     Rows that an earlier process wrote stay. Raises Cancelled, and BadInput for encoders and an empty dev split.
     """
     job = folder.job
-    rows = data.read(Path(job["data"])).dev
+    rows = data.read_training_set(Path(job["data"])).dev
     rows = rows[: int(job["limit"])] if job.get("limit") else rows
     if not rows:
         raise BadInput("the dev split has no row: export with a --split below 1")
@@ -40,8 +40,8 @@ def write(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
         model = find_base(where, folder.path / "bases")
         writer = OutputWriter(model, job.get("device") or "cpu", int(job.get("max_new_tokens") or MOST_NEW_TOKENS))
         folder.say(words=writer.words)
-        written = _written(folder, writer, name, rows, place * len(rows), asked_to_stop)
-        found[name] = measure(rows, [line["output"] for line in written], writer.count, words=writer.words)
+        written = _write_model_outputs(folder, writer, name, rows, place * len(rows), asked_to_stop)
+        found[name] = measure_outputs(rows, [line["output"] for line in written], writer.count, words=writer.words)
         found[name]["cut"] = sum(line.get("finish_reason") == "length" for line in written)
     (folder.path / "evaluation.json").write_text(json.dumps(found, indent=1))
     return {"rows": len(rows), "outputs": found}
@@ -52,19 +52,19 @@ class OutputWriter:
 
     def __init__(self, folder: Path, device: str, max_new_tokens: int) -> None:
         check_causal(folder)
-        known = about(folder)
+        known = read_reranker_json(folder)
         self.tokenizer = load_tokenizer(folder)
         yes_id, no_id = answer_ids(self.tokenizer)
         length = int(known.get("max_length") or min(LONGEST, self.tokenizer.model_max_length))
-        self.prompt = PromptTokens(rendering.render, yes_id, no_id, length)
+        self.prompt = PromptTokens(rendering.render_prompt, yes_id, no_id, length)
         self.model, self.most = load_causal(folder, device), max_new_tokens
         tiny = ["tiny model"] if is_tiny(folder) else []
         self.words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
 
     def write(self, rows: Sequence[Example]) -> list[RenderedPair]:
         """One answer a row, greedily."""
-        texts = [rendering.render(row.query, row.document, row.instruction) for row in rows]
-        return generate(
+        texts = [rendering.render_prompt(row.query, row.document, row.instruction) for row in rows]
+        return generate_answers(
             self.model,
             self.tokenizer,
             texts,
@@ -78,7 +78,7 @@ class OutputWriter:
         return len(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
-def _written(
+def _write_model_outputs(
     folder: JobFolder, writer: OutputWriter, name: str, rows: Sequence[Example], before: int, stop: Callable[[], bool]
 ) -> list[dict[str, Any]]:
     """A line {query_id, doc_id, label, output} for each row, with `finish_reason` "length" where the answer was cut."""
@@ -96,5 +96,5 @@ def _written(
             file.flush()
             folder.say(phase=f"writing with {name}", steps=before + start + len(chosen))
             if stop():
-                raise Cancelled
+                raise TrainingCancelled
     return [json.loads(line) for line in path.read_text().split("\n")[:-1]]

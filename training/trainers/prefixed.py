@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from training.trainers.margins import BATCH_TOKENS, cut, in_batches
+from training.trainers.margins import BATCH_TOKENS, in_batches, truncate_ids
 
 CPU_TOKENS = 1536
 """In one pass on a CPU, which gains nothing from larger ones: documents of like length pad each other little."""
@@ -37,7 +37,7 @@ def prefixed_margins(
 ) -> list[float]:
     """l_yes - l_no at the end of each rendered prompt of one query, fp32, in the order given."""
     encoded = [
-        cut(ids, tokenizer, max_length, tail)
+        truncate_ids(ids, tokenizer, max_length, tail)
         for ids in tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
     ]
     shared = shared_length(encoded)
@@ -51,7 +51,7 @@ def prefixed_margins(
         pad = int(tokenizer.pad_token_id or 0)
 
         def score(rows: list[list[int]]) -> list[float]:
-            return _batch(model, rows, shared, cache, pad, yes_id, no_id)
+            return _batch_margins(model, rows, shared, cache, pad, yes_id, no_id)
 
         most = batch_tokens or (CPU_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
         return in_batches([ids[shared:] for ids in encoded], score, most)
@@ -67,7 +67,7 @@ def shared_length(rows: Sequence[list[int]]) -> int:
     return max(0, least)
 
 
-def _batch(
+def _batch_margins(
     model: Any, rows: list[list[int]], shared: int, cache: Any, pad: int, yes_id: int, no_id: int
 ) -> list[float]:
     longest = max(len(row) for row in rows)

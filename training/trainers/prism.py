@@ -21,7 +21,7 @@ from training.recipes.table import TARGETS
 from training.trainers import memory
 from training.trainers.base import answer_ids, check_causal, load_model, load_tokenizer
 from training.trainers.causal import LoraTrained, PromptTokens
-from training.trainers.margins import cut
+from training.trainers.margins import truncate_ids
 from training.trainers.recipe import TrainingTask
 
 
@@ -57,24 +57,24 @@ class PrismRecipe:
         self.rows = [self._row(one) for one in task.data.train if one.losses]
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
         answers = max(len(row.label_positions) for row in self.rows)
-        memory.check(task, self.config, max(self.lengths()), answers)
+        memory.check_memory(task, self.config, max(self.lengths()), answers)
         self.model = self._adapted()
 
     def _row(self, one: Example) -> PrismRow:
         sft = SFT in one.losses
-        text = rendering.target(int(one.label or 0), one.target) if sft else ""
+        text = rendering.render_target(int(one.label or 0), one.target) if sft else ""
         answer: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"] if sft else []
         room = self.task.options.max_length - len(answer)
         texts = (one.query, one.document, one.instruction)
-        prompt: list[int] = self.tokenizer(rendering.render(*texts), add_special_tokens=False)["input_ids"]
+        prompt: list[int] = self.tokenizer(rendering.render_prompt(*texts), add_special_tokens=False)["input_ids"]
         if len(prompt) > room:
-            bare = self.tokenizer(rendering.render(one.query, "", one.instruction), add_special_tokens=False)
+            bare = self.tokenizer(rendering.render_prompt(one.query, "", one.instruction), add_special_tokens=False)
             if len(bare["input_ids"]) > room:
                 raise BadInput(
                     f"query {one.query_id!r} with document {one.doc_id!r} does not fit into max_length "
                     f"{self.task.options.max_length} even without its document: raise max_length"
                 )
-            prompt = cut(prompt, self.tokenizer, room, rendering.TAIL)
+            prompt = truncate_ids(prompt, self.tokenizer, room, rendering.TAIL)
         teacher = 0.0 if one.teacher is None else one.teacher
         return PrismRow([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft)
 
@@ -115,12 +115,12 @@ class PrismRecipe:
         chosen = [self.rows[place] for place in rows]
         with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
             logits = label_logits(model, chosen, int(self.tokenizer.pad_token_id), packed=self.task.options.packing)
-        return losses(logits.float(), chosen, self.yes_id, self.no_id, self.task.options.sft_reduction)
+        return prism_losses(logits.float(), chosen, self.yes_id, self.no_id, self.task.options.sft_reduction)
 
     @property
     def prompt(self) -> PromptTokens:
         """How pairs are scored."""
-        return PromptTokens(rendering.render, self.yes_id, self.no_id, self.task.options.max_length)
+        return PromptTokens(rendering.render_prompt, self.yes_id, self.no_id, self.task.options.max_length)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
         """By the model as it is now."""
@@ -181,22 +181,24 @@ def label_logits(model: torch.nn.Module, rows: Sequence[PrismRow], pad: int, *, 
         for row in rows:
             keep[0, begin + row.label_positions.start : begin + row.label_positions.stop] = True
             begin += len(row.ids)
-        return _logits(model(input_ids=ids, position_ids=places, logits_to_keep=keep, use_cache=False))
+        return _output_logits(model(input_ids=ids, position_ids=places, logits_to_keep=keep, use_cache=False))
     longest = max(len(row.ids) for row in rows)
     ids = torch.tensor([row.ids + [pad] * (longest - len(row.ids)) for row in rows], device=device)
     mask = torch.tensor([[1] * len(row.ids) + [0] * (longest - len(row.ids)) for row in rows], device=device)
     keep = torch.zeros_like(ids, dtype=torch.bool)
     for place, row in enumerate(rows):
         keep[place, row.label_positions.start : row.label_positions.stop] = True
-    return _logits(model(input_ids=ids, attention_mask=mask, logits_to_keep=keep, use_cache=False))
+    return _output_logits(model(input_ids=ids, attention_mask=mask, logits_to_keep=keep, use_cache=False))
 
 
-def _logits(output: Any) -> Tensor:
+def _output_logits(output: Any) -> Tensor:
     found: Tensor = output.logits
     return found
 
 
-def losses(logits: Tensor, rows: Sequence[PrismRow], yes_id: int, no_id: int, reduction: str) -> dict[str, Tensor]:
+def prism_losses(
+    logits: Tensor, rows: Sequence[PrismRow], yes_id: int, no_id: int, reduction: str
+) -> dict[str, Tensor]:
     """Sums over the rows of (sigmoid(margin) - teacher)^2 and of cross-entropy (sum or mean over a row's tokens)."""
     sizes = [len(row.label_positions) for row in rows]
     firsts = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)

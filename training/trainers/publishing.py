@@ -11,7 +11,14 @@ import torch
 import transformers
 
 from corpus.errors import BadInput
-from training.serving.publication import Record, as_text, card, reranker_json, sentence_transformers_files, title
+from training.serving.publication import (
+    Record,
+    as_text,
+    model_card,
+    model_title,
+    reranker_json,
+    sentence_transformers_files,
+)
 
 TOLERANCE = 1e-4
 """Greatest difference of a raw fp32 margin between the adapter and the merged model on the fixture."""
@@ -21,7 +28,7 @@ class MergeDiffers(BadInput):
     """The written model does not score as the trained one did: publishing is refused, and nothing is left of it."""
 
 
-def publish(
+def publish_folder(
     out: Path,
     *,
     write: Callable[[Path], None],
@@ -46,7 +53,7 @@ def publish(
                 f"(more than {TOLERANCE:.0e}) on {len(expected)} pairs: nothing was published"
             )
         describing = describe(difference)
-        annotate(beside, describing, name=title(out.name, describing))
+        annotate_folder(beside, describing, name=model_title(out.name, describing))
         beside.rename(out)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -76,15 +83,15 @@ def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max
         do_sample=False, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
     )
     tokenizer.chat_template = template
-    _save(folder, model, tokenizer, max_length)
+    _save_model(folder, model, tokenizer, max_length)
 
 
 def write_encoder(folder: Path, model: Any, tokenizer: Any, *, max_length: int) -> None:
     """config.json, model.safetensors and tokenizer files of a sequence classifier with one label."""
-    _save(folder, model, tokenizer, max_length)
+    _save_model(folder, model, tokenizer, max_length)
 
 
-def _save(folder: Path, model: Any, tokenizer: Any, max_length: int) -> None:
+def _save_model(folder: Path, model: Any, tokenizer: Any, max_length: int) -> None:
     model.config.name_or_path = ""
     tokenizer.model_max_length = max_length
     # A limit that training set on the tokenizer itself would cut documents at load without a word.
@@ -95,7 +102,7 @@ def _save(folder: Path, model: Any, tokenizer: Any, max_length: int) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def annotate(folder: Path, record: Record, *, name: str) -> None:
+def annotate_folder(folder: Path, record: Record, *, name: str) -> None:
     """reranker.json, README.md and the files of sentence-transformers, beside what transformers wrote."""
     versions = {
         "pytorch": torch.__version__,
@@ -104,7 +111,7 @@ def annotate(folder: Path, record: Record, *, name: str) -> None:
     }
     files = sentence_transformers_files(record.kind, record.yes_id, record.no_id, versions)
     files["reranker.json"] = as_text(reranker_json(record))
-    files["README.md"] = card(record, name)
+    files["README.md"] = model_card(record, name)
     for path, text in files.items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")

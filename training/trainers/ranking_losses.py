@@ -5,12 +5,12 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def bce(logits: Tensor, targets: Tensor) -> Tensor:
+def bce_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """Binary cross-entropy of each logit, (n,) fp32; targets in 0..1, so that soft labels work too. Returns (n,)."""
     return functional.binary_cross_entropy_with_logits(logits.float(), targets.float(), reduction="none")
 
 
-def mse(logits: Tensor, targets: Tensor) -> Tensor:
+def mse_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """(sigmoid(logit) - teacher)^2 of each row, as Prism's point-wise term. Returns (n,)."""
     return (torch.sigmoid(logits.float()) - targets.float()) ** 2
 
@@ -27,16 +27,16 @@ def lambda_loss(logits: Tensor, targets: Tensor, k: int = 10) -> Tensor:
     if not bool(better.any()):
         return scores.sum() * 0.0
     gains = torch.pow(2.0, wanted) - 1.0
-    ideal = (gains.sort(descending=True).values * _discounts(len(gains), k, scores.device)).sum()
+    ideal = (gains.sort(descending=True).values * _dcg_discounts(len(gains), k, scores.device)).sum()
     order = torch.argsort(scores.detach(), descending=True, stable=True)
     discounts = torch.empty_like(scores)
-    discounts[order] = _discounts(len(gains), k, scores.device)
+    discounts[order] = _dcg_discounts(len(gains), k, scores.device)
     swap = (gains[:, None] - gains[None, :]).abs() * (discounts[:, None] - discounts[None, :]).abs() / ideal
     # log2(1 + e^x) of the score differences, without overflow.
     cost = functional.softplus(scores[None, :] - scores[:, None]) / torch.log(torch.tensor(2.0))
     return (swap.detach() * cost * better).sum()
 
 
-def _discounts(count: int, k: int, device: torch.device) -> Tensor:
+def _dcg_discounts(count: int, k: int, device: torch.device) -> Tensor:
     places = torch.arange(count, device=device, dtype=torch.float32)
     return torch.where(places < k, 1.0 / torch.log2(places + 2.0), torch.zeros_like(places))

@@ -10,10 +10,10 @@ from typing import Any
 from training.jobs.folder import JobFolder
 from training.serving.scorer import Scorer, open_scorer
 from training.trainers.base import find_base
-from training.trainers.loop import Cancelled
+from training.trainers.loop import TrainingCancelled
 
 
-def score(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
+def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
     """`<name>.scores.jsonl` for each model, one line a query; lines that are there already stay. Raises Cancelled."""
     job = folder.job
     lines = [json.loads(line) for line in (folder.path / "pairs.jsonl").read_text().split("\n")[:-1]]
@@ -24,13 +24,13 @@ def score(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
         scorer = open_scorer(find_base(where, folder.path / "bases"), job.get("device") or "cpu")
         words = words or scorer.words
         folder.say(words=scorer.words or words)
-        _score(folder, scorer, name, lines, place * len(lines), asked_to_stop)
+        _score_lines(folder, scorer, name, lines, place * len(lines), asked_to_stop)
     pairs = sum(len(line["documents"]) for line in lines)
     seconds = time.monotonic() - began
     return {"queries": len(lines), "pairs": pairs, "models": list(models), "seconds": round(seconds, 2)}
 
 
-def _score(
+def _score_lines(
     folder: JobFolder, scorer: Scorer, name: str, lines: list[dict[str, Any]], before: int, stop: Callable[[], bool]
 ) -> None:
     path = folder.path / f"{name}.scores.jsonl"
@@ -49,7 +49,7 @@ def _score(
             file.flush()
             folder.say(phase=f"scoring with {name}", steps=before + number)
             if stop():
-                raise Cancelled
+                raise TrainingCancelled
 
 
 def whole_lines(path: Path) -> int:

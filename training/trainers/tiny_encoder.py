@@ -10,7 +10,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
-from corpus.bundled.passages import passages
+from corpus.bundled.passages import cut_passages
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = 3000
@@ -19,7 +19,7 @@ WORDS = 3000
 def tiny_encoder(folder: Path, *, seed: int = 0, hidden: int = 64, layers: int = 2, max_length: int = 256) -> Path:
     """A BERT-shaped sequence classifier of one label, marked "quorum_tiny" in its config; returns the folder."""
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=_tokenizer(),
+        tokenizer_object=_build_tokenizer(),
         pad_token="[PAD]",
         unk_token="[UNK]",
         cls_token="[CLS]",
@@ -48,11 +48,11 @@ def tiny_encoder(folder: Path, *, seed: int = 0, hidden: int = 64, layers: int =
     return folder
 
 
-def _tokenizer() -> Tokenizer:
+def _build_tokenizer() -> Tokenizer:
     """WordPiece of the collection's characters and most frequent words: the same at every run, unlike a trainer's."""
     normalizer, cut = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     counts: Counter[str] = Counter()
-    for text in _texts():
+    for text in _passage_texts():
         counts.update(word for word, _ in cut.pre_tokenize_str(normalizer.normalize_str(text)))
     letters = sorted({letter for word in counts for letter in word} | set(ascii_lowercase + digits + punctuation))
     words = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:WORDS]]
@@ -69,6 +69,6 @@ def _tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def _texts() -> Iterator[str]:
-    for passage in passages(topics):
+def _passage_texts() -> Iterator[str]:
+    for passage in cut_passages(topics):
         yield f"{passage.title} {passage.text}"

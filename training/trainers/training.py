@@ -13,13 +13,13 @@ from training.recipes import data, table
 from training.recipes.calibration import Calibration
 from training.serving.publication import Record
 from training.trainers.base import find_base, is_tiny
-from training.trainers.finishing import TrainingOutcome, finish
+from training.trainers.finishing import TrainingOutcome, finish_training
 from training.trainers.loop import Loop
 from training.trainers.recipe import Recipe, TrainingTask
 from training.trainers.world import Together
 
 
-def train(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
+def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
     """Train, choose, publish; steps, first and last loss, measures, and where the model lies.
 
     Raises BadInput for what cannot be trained, loop.Cancelled, publishing.MergeDiffers.
@@ -28,8 +28,8 @@ def train(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
     out = Path(job["out"])
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out} is not empty: name a new or an empty folder")
-    task = prepare(folder, job)
-    folder.say(words=words_of(task), phase="loading the base")
+    task = prepare_task(folder, job)
+    folder.say(words=setup_label(task), phase="loading the base")
     with Together(folder.path, task.options.processes, task.device) as world:
         recipe = open_recipe(task)
         loop = Loop(folder, task, recipe, world, asked_to_stop)
@@ -39,25 +39,25 @@ def train(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any
         step = loop.chosen_step()
         chosen = {"step": step, "words": choice.words if choice else "the last one: there is no dev split"}
         record = replace(record_of(task, recipe), checkpoint=chosen, steps=loop.total)
-        outcome = publish(folder, task, recipe, out, step, record)
-    return result(folder, out, chosen, outcome)
+        outcome = publish_model(folder, task, recipe, out, step, record)
+    return job_result(folder, out, chosen, outcome)
 
 
-def prepare(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
+def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
     """Everything that can be refused cheaply is refused here."""
     device = job.get("device") or "cpu"
     if device not in ("cpu", "cuda"):
         raise BadInput(f"device must be cpu or cuda, not {device!r}")
     if device == "cuda" and not torch.cuda.is_available():
         raise BadInput("the job asks for a GPU (cuda) and this machine has none that torch sees: take --device cpu")
-    options = table.options(job["recipe"], job.get("options") or {})
-    found = data.read(Path(job["data"]))
-    base = find(job, folder)
+    options = table.recipe_options(job["recipe"], job.get("options") or {})
+    found = data.read_training_set(Path(job["data"]))
+    base = find_base_folder(job, folder)
     limit = job.get("memory_mb")
     return TrainingTask(job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit)
 
 
-def find(job: dict[str, Any], folder: JobFolder) -> Path:
+def find_base_folder(job: dict[str, Any], folder: JobFolder) -> Path:
     """The folder of the base; tiny ones are made beside the job."""
     return find_base(str(job["base"]), folder.path / "bases")
 
@@ -73,7 +73,7 @@ def open_recipe(task: TrainingTask) -> Recipe:
     return CrossEncoder(task)
 
 
-def words_of(task: TrainingTask) -> str:
+def setup_label(task: TrainingTask) -> str:
     """What must stand beside every figure: "tiny model, CPU"."""
     parts = ["tiny model"] if task.tiny else []
     return ", ".join([*parts, "CPU"] if task.device == "cpu" else parts)
@@ -96,7 +96,7 @@ def record_of(task: TrainingTask, recipe: Recipe) -> Record:
     )
 
 
-def publish(
+def publish_model(
     folder: JobFolder, task: TrainingTask, recipe: Recipe, out: Path, step: int, record: Record
 ) -> TrainingOutcome:
     """Measure base, checkpoint and merged model, and write the folder."""
@@ -107,10 +107,10 @@ def publish(
 
     if out.exists():
         out.rmdir()
-    return finish(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
+    return finish_training(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
 
 
-def result(folder: JobFolder, out: Path, chosen: dict[str, Any], outcome: TrainingOutcome) -> dict[str, Any]:
+def job_result(folder: JobFolder, out: Path, chosen: dict[str, Any], outcome: TrainingOutcome) -> dict[str, Any]:
     """As the command `train` prints it, and what the model's page shows."""
     losses = [line["loss"] for line in folder.lines() if "loss" in line]
     return {

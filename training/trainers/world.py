@@ -11,7 +11,7 @@ from types import TracebackType
 import torch
 import torch.distributed as dist
 
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Together:
             meeting.unlink(missing_ok=True)
             for other in range(1, self.size):
                 environment = {**os.environ, "QUORUM_RANK": str(other)}
-                self.children.append(spawn([sys.executable, *self.program], environment))
+                self.children.append(spawn_child([sys.executable, *self.program], environment))
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         backend = "nccl" if self.device == "cuda" else "gloo"
         dist.init_process_group(backend, init_method=f"file://{meeting}", rank=rank, world_size=self.size)
@@ -67,4 +67,4 @@ class Together:
     ) -> None:
         if self.size > 1:
             dist.destroy_process_group()
-            stop(self.children)
+            stop_children(self.children)

@@ -26,10 +26,12 @@ from corpus.errors import BadInput
 @require_GET
 def account(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Who one is here, how one gets in, where one is signed in, and one's collections."""
-    return _page(request, scope)
+    return _render_account(request, scope)
 
 
-def _page(request: HttpRequest, scope: SiteScope, mail: MailForm | None = None, *, status: int = 200) -> HttpResponse:
+def _render_account(
+    request: HttpRequest, scope: SiteScope, mail: MailForm | None = None, *, status: int = 200
+) -> HttpResponse:
     joined = scope.user.memberships.filter(is_active=True).select_related("collection").order_by("collection__name")
     context = {
         "scope": scope,
@@ -49,7 +51,7 @@ def _page(request: HttpRequest, scope: SiteScope, mail: MailForm | None = None, 
 def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpResponse:
     """Sign out elsewhere; this browser signs out by the button for that."""
     with transaction.atomic():
-        if not sessions.end(scope.user, session):
+        if not sessions.end_session(scope.user, session):
             raise Http404("No such session.")
         record(scope, "session.ended", count=1)
     messages.success(request, _("That device is signed out."))
@@ -76,7 +78,7 @@ def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
         raise Http404("This site sends no mail.")
     form = MailForm(request.POST, user=scope.user)
     if not form.is_valid():
-        return _page(request, scope, form, status=422)
+        return _render_account(request, scope, form, status=422)
     with transaction.atomic():
         User.objects.filter(pk=scope.user.pk).update(email=form.cleaned_data["email"])
         record(scope, "account.mail", given=bool(form.cleaned_data["email"]))
@@ -89,7 +91,7 @@ def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 def disconnect(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Part from the sign-in provider."""
     try:
-        if single_sign_on.disconnect(scope.user):
+        if single_sign_on.disconnect_provider(scope.user):
             messages.success(request, _("Your account is no longer connected."))
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(reason)s.") % {"reason": error})
@@ -105,7 +107,7 @@ def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResp
     if closed := members.why_closed(invited):
         return render(request, "accounts/invitation_closed.html", {**context, "reason": closed}, status=410)
     if scope.user is not None:
-        return _join(request, scope.user, invited, context)
+        return _join_by_invitation(request, scope.user, invited, context)
     form = SignUpForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         return _sign_up(request, form, invited, context)
@@ -113,14 +115,14 @@ def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResp
     return render(request, "accounts/sign_up.html", {**context, "form": form}, status=status)
 
 
-def _join(request: HttpRequest, user: User, invited: Invitation, context: dict[str, Any]) -> HttpResponse:
+def _join_by_invitation(request: HttpRequest, user: User, invited: Invitation, context: dict[str, Any]) -> HttpResponse:
     if request.method == "GET":
         return render(request, "accounts/join.html", context)
     try:
-        members.accept(invitation=invited, user=user)
+        members.accept_invitation(invitation=invited, user=user)
     except BadInput as error:
         return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
-    _welcome(request)
+    _greet_member(request)
     return redirect(members.home_of(invited))
 
 
@@ -133,22 +135,22 @@ def _sign_up(request: HttpRequest, form: SignUpForm, invited: Invitation, contex
         return render(request, "accounts/sign_up.html", {**context, "form": form}, status=422)
     except BadInput as error:
         return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
-    _welcome(request)
+    _greet_member(request)
     response: HttpResponse = perform_login(request, user, redirect_url=members.home_of(invited))
     return response
 
 
-def _welcome(request: HttpRequest) -> None:
+def _greet_member(request: HttpRequest) -> None:
     messages.success(request, _("Welcome. You can start right away."))
 
 
 @action("public")
 @require_http_methods(["GET", "POST"])
-def forgotten(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResponse:
     """A link by mail, where this site sends mail; else whom to ask."""
     if not settings.EMAIL_HOST:
         return render(request, "accounts/forgotten.html", {"scope": scope})
     response: HttpResponse = password_reset(request)
     if request.method == "POST" and response.status_code == 302:
-        record(scope, "password.asked", address=sessions.network(request))
+        record(scope, "password.asked", address=sessions.client_network(request))
     return response

@@ -15,13 +15,13 @@ from annotation.permissions import PublicScope, action
 @require_POST
 def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
     """Keep the choice and go back to the page where it was made."""
-    response = HttpResponseRedirect(_back(request), status=303)
+    response = HttpResponseRedirect(_safe_return_url(request), status=303)
     contrast = request.POST.get("contrast")
-    languages.choose(scope.user, response, language=request.POST.get("language", ""), contrast=contrast)
+    languages.save_display_choice(scope.user, response, language=request.POST.get("language", ""), contrast=contrast)
     return response
 
 
-def _back(request: HttpRequest) -> str:
+def _safe_return_url(request: HttpRequest) -> str:
     """The page of this site that the form names, or the start page."""
     wanted = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure()):

@@ -17,7 +17,7 @@ from corpus.errors import BadInput
 @require_GET
 def people(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Who works here, and which invitations are open."""
-    return _page(request, scope, InvitationForm())
+    return _render_members(request, scope, InvitationForm())
 
 
 @action("admin")
@@ -26,7 +26,7 @@ def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A new invitation; the page shows its link."""
     form = InvitationForm(request.POST)
     if not form.is_valid():
-        return _page(request, scope, form, status=422)
+        return _render_members(request, scope, form, status=422)
     given = form.cleaned_data
     made = members.invite(
         collection=scope.collection, role=given["role"], author=scope.user, note=given["note"], days=given["days"]
@@ -40,7 +40,7 @@ def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
 def revoke(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
     """The link stops working."""
     found = get_object_or_404(Invitation, pk=invitation, collection=scope.collection)
-    members.revoke(invitation=found, by=scope.user)
+    members.revoke_invitation(invitation=found, by=scope.user)
     messages.success(request, _("The invitation is withdrawn."))
     return redirect("members", scope.collection.name)
 
@@ -49,12 +49,14 @@ def revoke(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
 @require_POST
 def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Another role for a member."""
-    membership = _member(scope, member)
+    membership = _get_membership(scope, member)
     form = RoleForm(request.POST)
     if not form.is_valid():
-        return _page(request, scope, InvitationForm(), problem=_("Choose one of the three roles."), status=422)
+        return _render_members(
+            request, scope, InvitationForm(), problem=_("Choose one of the three roles."), status=422
+        )
     if problem := _locks_out(scope, membership, form.cleaned_data["role"]):
-        return _page(request, scope, InvitationForm(), problem=problem, status=422)
+        return _render_members(request, scope, InvitationForm(), problem=problem, status=422)
     members.change_role(membership=membership, role=form.cleaned_data["role"], by=scope.user)
     messages.success(
         request,
@@ -68,10 +70,10 @@ def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
 @require_POST
 def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """End or renew a membership (`active` = 0 or 1)."""
-    membership = _member(scope, member)
+    membership = _get_membership(scope, member)
     renew = request.POST.get("active") == "1"
     if not renew and (problem := _locks_out(scope, membership, None)):
-        return _page(request, scope, InvitationForm(), problem=problem, status=422)
+        return _render_members(request, scope, InvitationForm(), problem=problem, status=422)
     members.set_active(membership=membership, active=renew, by=scope.user)
     done = _("is a member again.") if renew else _("is no member any more. What they judged stays.")
     messages.success(request, f"{membership.user.username} {done}")
@@ -85,12 +87,12 @@ def join(request: HttpRequest, scope: Scope) -> HttpResponse:
     try:
         members.add_member(user=scope.user, collection=scope.collection, role=Role.ADMIN, by=scope.user)
     except BadInput as error:
-        return _page(request, scope, InvitationForm(), problem=str(error), status=409)
+        return _render_members(request, scope, InvitationForm(), problem=str(error), status=409)
     messages.success(request, _("You are a member now and can judge."))
     return redirect("members", scope.collection.name)
 
 
-def _member(scope: Scope, member: int) -> Membership:
+def _get_membership(scope: Scope, member: int) -> Membership:
     return get_object_or_404(
         Membership.objects.select_related("user", "collection"), pk=member, collection=scope.collection
     )
@@ -104,13 +106,13 @@ def _locks_out(scope: Scope, membership: Membership, new: Role | None) -> str:
     return ""
 
 
-def _page(
+def _render_members(
     request: HttpRequest, scope: Scope, form: InvitationForm, *, problem: str = "", status: int = 200
 ) -> HttpResponse:
     context = {
         "scope": scope,
         "section": "members",
-        "members": members.members(scope.collection),
+        "members": members.list_members(scope.collection),
         "roles": Role.choices,
         "invitations": [
             {

@@ -29,7 +29,7 @@ def callback(request: HttpRequest, scope: PublicScope, provider_id: str) -> Http
 
 @action("public")
 @require_POST
-def invited(request: HttpRequest, scope: PublicScope, token: str) -> HttpResponse:
+def start_invited_login(request: HttpRequest, scope: PublicScope, token: str) -> HttpResponse:
     """Accept an invitation with an account of the provider."""
     invitation = get_object_or_404(Invitation, token=token)
     if not single_sign_on.is_offered() or members.why_closed(invitation):
@@ -39,7 +39,7 @@ def invited(request: HttpRequest, scope: PublicScope, token: str) -> HttpRespons
         provider = single_sign_on.provider_of(request)
         response: HttpResponse = provider.redirect(request, process="login", next_url=f"/invitations/{token}/")
     except (RequestException, KeyError, ValueError):
-        return _away(request, scope)
+        return _render_provider_error(request, scope)
     return response
 
 
@@ -59,10 +59,10 @@ def _of_provider(request: HttpRequest, scope: PublicScope, view: type, provider_
     except BadInput:
         return redirect("account_login")
     except (RequestException, KeyError, ValueError):
-        return _away(request, scope)
+        return _render_provider_error(request, scope)
     return response
 
 
-def _away(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+def _render_provider_error(request: HttpRequest, scope: PublicScope) -> HttpResponse:
     """The provider does not answer, or not in its language."""
     return render(request, "socialaccount/authentication_error.html", {"scope": scope}, status=502)

@@ -17,7 +17,7 @@ from corpus.errors import BadInput
 def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Accounts by name, with search; keyset pages."""
     search, after = request.GET.get("search", "")[:150], request.GET.get("after", "")[:150]
-    found = list(site_people.people(search, after))
+    found = list(site_people.list_users(search, after))
     rows = found[: site_people.PAGE]
     context = {
         "scope": scope,
@@ -31,7 +31,7 @@ def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 
 @action("own-site")
 @require_POST
-def control(request: HttpRequest, scope: SiteScope, user: int, act: str) -> HttpResponse:
+def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str) -> HttpResponse:
     """stop, start, end-sessions, remove-second-factor, make-owner, unmake-owner, pseudonymise."""
     if act not in site_people.ACTS:
         raise Http404("No such act.")
@@ -47,7 +47,7 @@ def control(request: HttpRequest, scope: SiteScope, user: int, act: str) -> Http
 @require_POST
 def password_link(request: HttpRequest, scope: SiteScope, user: int) -> HttpResponse:
     """An owner makes a link for anybody who is no owner."""
-    return _link(request, scope, get_object_or_404(User, pk=user))
+    return _render_password_link(request, scope, get_object_or_404(User, pk=user))
 
 
 @action("admin")
@@ -55,10 +55,10 @@ def password_link(request: HttpRequest, scope: SiteScope, user: int) -> HttpResp
 def member_password_link(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """An admin makes a link for a member who belongs to nothing that this admin does not rule over."""
     found = Membership.objects.select_related("user")
-    return _link(request, scope, get_object_or_404(found, pk=member, collection=scope.collection).user)
+    return _render_password_link(request, scope, get_object_or_404(found, pk=member, collection=scope.collection).user)
 
 
-def _link(request: HttpRequest, scope: Scope | SiteScope, person: User) -> HttpResponse:
+def _render_password_link(request: HttpRequest, scope: Scope | SiteScope, person: User) -> HttpResponse:
     context: dict[str, object] = {"scope": scope, "person": person}
     if not invitations.may_hand_link(scope, person):
         return render(request, "accounts/no_link.html", context, status=409)

@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.aspects import drafts, forms, listing
-from annotation.aspects.workspace import desk, incoming_of
+from annotation.aspects.workspace import incoming_of, load_workspace
 from annotation.audit_log.recording import record
 from annotation.permissions import Scope, action
-from annotation.queue.annotators import refuses
+from annotation.queue.annotators import explain_refusal
 from corpus.aspects import documents, revising
 from corpus.aspects.documents import NewPassage
 from corpus.aspects.entries import ANCHORS
-from corpus.aspects.exchange import lines
+from corpus.aspects.exchange import export_lines
 from corpus.errors import BadInput
 from corpus.models import Document, Query
 
@@ -37,15 +37,15 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
         "section": "aspects",
         "q": words,
         "state": state,
-        "totals": listing.totals(scope.collection),
+        "totals": listing.count_totals(scope.collection),
     }
-    found = listing.listing(
-        scope.collection, q=words, state=state, after=_key(asked, "after"), before=_key(asked, "before")
+    found = listing.list_queries(
+        scope.collection, q=words, state=state, after=_parse_key(asked, "after"), before=_parse_key(asked, "before")
     )
     return render(request, "aspects/queries.html", {**context, "listing": found})
 
 
-def _key(asked: object, name: str) -> int:
+def _parse_key(asked: object, name: str) -> int:
     value = asked.get(name, "") if hasattr(asked, "get") else ""
     return int(value) if value.isascii() and value.isdigit() and len(value) < 18 else 0
 
@@ -55,7 +55,7 @@ def _key(asked: object, name: str) -> int:
 def export(request: HttpRequest, scope: Scope) -> StreamingHttpResponse:
     """The aspects file, as `aspects NAME export F` writes it."""
     record(scope, "aspects.exported")
-    answer = StreamingHttpResponse(lines(scope.collection), content_type="application/x-ndjson; charset=utf-8")
+    answer = StreamingHttpResponse(export_lines(scope.collection), content_type="application/x-ndjson; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-aspects.jsonl"'
     return answer
 
@@ -64,7 +64,7 @@ def export(request: HttpRequest, scope: Scope) -> StreamingHttpResponse:
 @require_GET
 def workshop(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
     """The desk of one query; with HX-Request its body alone, for news of pages that are fetched."""
-    return show(request, scope, query_of(scope, query), focus=request.GET.get("focus", ""))
+    return render_workspace(request, scope, query_of(scope, query), focus=request.GET.get("focus", ""))
 
 
 @action("adjudicate")
@@ -83,7 +83,7 @@ def query_of(scope: Scope, query: int) -> Query:
     )
 
 
-def show(
+def render_workspace(
     request: HttpRequest,
     scope: Scope,
     query: Query,
@@ -101,22 +101,22 @@ def show(
     context = {
         "scope": scope,
         "section": "aspects",
-        "desk": desk(query),
+        "desk": load_workspace(query),
         "query": query,
         "anchors": [(value, ANCHORS[value]) for value in sorted(ANCHORS)],
-        "reasons": reasons(),
+        "reasons": discard_reasons(),
         "parts": range(1, forms.MOST_PARTS + 1),
         "focus": focus,
         "problem": problem,
         "failed": failed,
-        "typed": forms.typed(request.POST),
+        "typed": forms.typed_values(request.POST),
     }
     return render(
         request, "aspects/_desk.html" if part else "aspects/desk.html", context, status=422 if problem else 200
     )
 
 
-def reasons() -> list[str]:
+def discard_reasons() -> list[str]:
     """Why a document is discarded, as suggestions; any other words will do."""
     return [
         _("It is on the topic, but states nothing that an aspect needs"),
@@ -138,108 +138,110 @@ def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpRespons
     try:
         may_work(scope)
         with transaction.atomic():
-            focus = handler(request, scope, found, _base(request))
+            focus = handler(request, scope, found, _read_base(request))
             record(scope, "aspects.revised", query=found.external_id, did=act)
     except BadInput as wrong:
-        return show(request, scope, found, problem=str(wrong), failed=act)
+        return render_workspace(request, scope, found, problem=str(wrong), failed=act)
     if request.headers.get("HX-Request"):
-        return show(request, scope, found, focus=focus)
+        return render_workspace(request, scope, found, focus=focus)
     address = reverse("aspects_desk", args=[scope.collection.name, query])
     return redirect(f"{address}?focus={focus}#{focus}")
 
 
 def may_work(scope: Scope) -> None:
     """BadInput for a member whose work is paused: nothing of theirs would count."""
-    if why := refuses(scope.member):
+    if why := explain_refusal(scope.member):
         raise BadInput(why)
 
 
-def _base(request: HttpRequest) -> int | None:
-    return forms.whole(request.POST, "base") if "base" in request.POST else None
+def _read_base(request: HttpRequest) -> int | None:
+    return forms.read_row_number(request.POST, "base") if "base" in request.POST else None
 
 
-def _add(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.add(query, scope.member.assessor, forms.wording(request.POST), base=base)
+def _add_aspect(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    revising.add_aspect(query, scope.member.assessor, forms.read_wording(request.POST), base=base)
     return "add-text"
 
 
-def _clarify(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    name = forms.text(request.POST, "aspect")
-    wording = forms.wording(request.POST, weighed=False)
-    revising.clarify(query, scope.member.assessor, name, wording, base=base)
+def _clarify_aspect(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    name = forms.read_text(request.POST, "aspect")
+    wording = forms.read_wording(request.POST, weighed=False)
+    revising.clarify_aspect(query, scope.member.assessor, name, wording, base=base)
     return f"aspect-{name}"
 
 
-def _weigh(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.weigh(query, scope.member.assessor, forms.importances(request.POST), base=base)
+def _weigh_aspects(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    revising.weigh_aspects(query, scope.member.assessor, forms.read_importances(request.POST), base=base)
     return "weights"
 
 
-def _merge(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+def _merge_aspects(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
     names = request.POST.getlist("aspects")
-    revising.merge(query, scope.member.assessor, names, forms.wording(request.POST), base=base)
+    revising.merge_aspects(query, scope.member.assessor, names, forms.read_wording(request.POST), base=base)
     return "aspects-h"
 
 
-def _split(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    name = forms.text(request.POST, "aspect")
-    revising.split(query, scope.member.assessor, name, forms.parts(request.POST), base=base)
+def _split_aspect(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    name = forms.read_text(request.POST, "aspect")
+    revising.split_aspect(query, scope.member.assessor, name, forms.read_parts(request.POST), base=base)
     return "aspects-h"
 
 
-def _remove(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.remove(query, scope.member.assessor, forms.text(request.POST, "aspect"), base=base)
+def _remove_aspect(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    revising.remove_aspect(query, scope.member.assessor, forms.read_text(request.POST, "aspect"), base=base)
     return "aspects-h"
 
 
-def _take_over(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.take_over(query, scope.member.assessor, base=base)
+def _adopt_earlier_set(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    revising.copy_earlier_aspects(query, scope.member.assessor, base=base)
     return "aspects-h"
 
 
-def _undo(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.undo(query, scope.member.assessor, forms.whole(request.POST, "number"))
+def _undo_revision(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    revising.undo_revision(query, scope.member.assessor, forms.read_row_number(request.POST, "number"))
     return "undo"
 
 
-def _keep(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    documents.keep(query, scope.member.assessor, _document(request, scope), request.POST.getlist("aspects"))
+def _keep_document(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    documents.keep(query, scope.member.assessor, _get_document(request, scope), request.POST.getlist("aspects"))
     return "next-card"
 
 
-def _discard(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    documents.discard(query, scope.member.assessor, _document(request, scope), forms.text(request.POST, "reason"))
+def _discard_document(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    documents.discard(
+        query, scope.member.assessor, _get_document(request, scope), forms.read_text(request.POST, "reason")
+    )
     return "next-card"
 
 
-def _reopen(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    document = _document(request, scope)
+def _reopen_document(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    document = _get_document(request, scope)
     documents.reopen(query, scope.member.assessor, document)
     return f"card-{document.pk}"
 
 
-def _join(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+def _join_passages(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
     chosen = [int(value) for value in request.POST.getlist("documents") if value.isdecimal() and len(value) < 18]
     found = list(Document.objects.filter(pk__in=chosen, collection=scope.collection, is_current=True))
-    name = forms.text(request.POST, "aspect")
+    name = forms.read_text(request.POST, "aspect")
     documents.join(query, scope.member.assessor, found, name)
     return f"aspect-{name}"
 
 
-def _paste(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+def _paste_passage(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
     post = request.POST
-    address = forms.text(post, "source").strip()[:2000]
+    address = forms.read_text(post, "source").strip()[:2000]
     source = {"kind": "paste", **({"url": address} if address else {})}
     new = NewPassage(
-        forms.text(post, "title"), forms.text(post, "passage"), post.getlist("aspects"), {"source": source}
+        forms.read_text(post, "title"), forms.read_text(post, "passage"), post.getlist("aspects"), {"source": source}
     )
     documents.add_passages(query, scope.member.assessor, [new])
     return "passages-h"
 
 
-def _bring(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+def _add_document(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
     """A document of the collection by its id, put under aspects at once."""
-    name = forms.text(request.POST, "document").strip()
+    name = forms.read_text(request.POST, "document").strip()
     found = Document.objects.filter(collection=scope.collection, external_id=name, is_current=True).first()
     if found is None:
         raise BadInput(_("No document has the id “%(id)s”.") % {"id": name})
@@ -247,32 +249,32 @@ def _bring(request: HttpRequest, scope: Scope, query: Query, base: int | None) -
     return "passages-h"
 
 
-def _fetch(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    drafts.ask(scope.member, query, forms.text(request.POST, "url"))
+def _request_page(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
+    drafts.request_page(scope.member, query, forms.read_text(request.POST, "url"))
     return "incoming-h"
 
 
-def _document(request: HttpRequest, scope: Scope) -> Document:
+def _get_document(request: HttpRequest, scope: Scope) -> Document:
     return get_object_or_404(
-        Document, pk=forms.whole(request.POST, "document"), collection=scope.collection, is_current=True
+        Document, pk=forms.read_row_number(request.POST, "document"), collection=scope.collection, is_current=True
     )
 
 
 HANDLERS: dict[str, Handler] = {
-    "add": _add,
-    "clarify": _clarify,
-    "weigh": _weigh,
-    "merge": _merge,
-    "split": _split,
-    "remove": _remove,
-    "take-over": _take_over,
-    "undo": _undo,
-    "keep": _keep,
-    "discard": _discard,
-    "reopen": _reopen,
-    "join": _join,
-    "paste": _paste,
-    "bring": _bring,
-    "fetch": _fetch,
+    "add": _add_aspect,
+    "clarify": _clarify_aspect,
+    "weigh": _weigh_aspects,
+    "merge": _merge_aspects,
+    "split": _split_aspect,
+    "remove": _remove_aspect,
+    "take-over": _adopt_earlier_set,
+    "undo": _undo_revision,
+    "keep": _keep_document,
+    "discard": _discard_document,
+    "reopen": _reopen_document,
+    "join": _join_passages,
+    "paste": _paste_passage,
+    "bring": _add_document,
+    "fetch": _request_page,
 }
 """Acts of the desk by their address."""

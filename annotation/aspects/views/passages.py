@@ -11,13 +11,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.aspects import drafts, forms
-from annotation.aspects.views.aspects import may_work, query_of, show
+from annotation.aspects.views.aspects import may_work, query_of, render_workspace
 from annotation.audit_log.recording import record
 from annotation.models.aspects import PassageDraft
 from annotation.permissions import Scope, action
 from corpus.aspects import documents
 from corpus.aspects.documents import NewPassage
-from corpus.aspects.passages import segments
+from corpus.aspects.passages import segment_text
 from corpus.errors import BadInput
 from corpus.models import Document, Query
 from corpus.models.aspects import Aspect
@@ -32,9 +32,9 @@ def upload(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
         may_work(scope)
         if file is None or (file.size or 0) > drafts.MOST_UPLOADED:
             raise BadInput(_("Choose a file of text or a web page, at most 2 MB."))
-        draft = drafts.upload(scope.member, found, file.name or "", file.read())
+        draft = drafts.store_upload(scope.member, found, file.name or "", file.read())
     except BadInput as wrong:
-        return show(request, scope, found, problem=str(wrong), failed="upload")
+        return render_workspace(request, scope, found, problem=str(wrong), failed="upload")
     return redirect("aspects_draft", scope.collection.name, query, draft.pk)
 
 
@@ -47,34 +47,36 @@ def draft(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
     problem = ""
     if request.method == "POST":
         try:
-            return _refined(request, scope, found, row)
+            return _save_refined(request, scope, found, row)
         except BadInput as wrong:
             problem = str(wrong)
     return _draft_page(request, scope, found, row, problem)
 
 
-def _refined(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft) -> HttpResponse:
+def _save_refined(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft) -> HttpResponse:
     """Save the refined text; then store it, or go on to its pieces."""
     may_work(scope)
     post = request.POST
     if row.state not in {PassageDraft.State.READY, PassageDraft.State.USED}:
         raise BadInput(_("There is no text yet."))
     if "s" in post:
-        _same(post.get("text_sha256", ""), row.text)
-        new = forms.cut(row.text, row.title, forms.marks(post), {"source": drafts.source(row)})
-        return _stored(scope, query, row, new)
-    title, text = forms.text(post, "title"), forms.text(post, "passage").replace("\r\n", "\n")
+        _require_same_text(post.get("text_sha256", ""), row.text)
+        new = forms.cut_passages(
+            row.text, row.title, forms.read_segment_aspects(post), {"source": drafts.source_metadata(row)}
+        )
+        return _store_passages(scope, query, row, new)
+    title, text = forms.read_text(post, "title"), forms.read_text(post, "passage").replace("\r\n", "\n")
     PassageDraft.objects.filter(pk=row.pk).update(title=title, text=text)
     if "spread" in post:
         return redirect(reverse("aspects_draft", args=[scope.collection.name, query.pk, row.pk]) + "?spread=1")
-    new = [NewPassage(title, text, post.getlist("aspects"), {"source": drafts.source(row)})]
-    return _stored(scope, query, row, new)
+    new = [NewPassage(title, text, post.getlist("aspects"), {"source": drafts.source_metadata(row)})]
+    return _store_passages(scope, query, row, new)
 
 
 @transaction.atomic
-def _stored(scope: Scope, query: Query, row: PassageDraft, new: list[NewPassage]) -> HttpResponse:
+def _store_passages(scope: Scope, query: Query, row: PassageDraft, new: list[NewPassage]) -> HttpResponse:
     documents.add_passages(query, scope.member.assessor, new)
-    drafts.used(row)
+    drafts.mark_used(row)
     record(scope, "aspects.revised", query=query.external_id, did="passage", passages=len(new))
     return redirect(reverse("aspects_desk", args=[scope.collection.name, query.pk]) + "?focus=passages-h#passages-h")
 
@@ -83,11 +85,11 @@ def _draft_page(request: HttpRequest, scope: Scope, query: Query, row: PassageDr
     post = request.POST
     context: dict[str, Any] = {
         "scope": scope, "section": "aspects", "query": query, "draft": row, "document": None, "problem": problem,
-        "aspects": _aspects(query), "chosen": post.getlist("aspects"),
+        "aspects": _list_aspects(query), "chosen": post.getlist("aspects"),
         "title": post.get("title", row.title), "text": post.get("passage", row.text),
     }  # fmt: skip
     if "spread" in request.GET or "s" in post:
-        context |= _spread(row.text, post)
+        context |= _spread_context(row.text, post)
         return render(request, "aspects/spread.html", context, status=422 if problem else 200)
     return render(request, "aspects/draft.html", context, status=422 if problem else 200)
 
@@ -101,19 +103,19 @@ def cut(request: HttpRequest, scope: Scope, query: int, document: int) -> HttpRe
     problem = ""
     if request.method == "POST":
         try:
-            return _cut(request, scope, found, row)
+            return _cut_document(request, scope, found, row)
         except BadInput as wrong:
             problem = str(wrong)
     context = {"scope": scope, "section": "aspects", "query": found, "document": row, "problem": problem}
-    context |= {"aspects": _aspects(found), "title": row.title, **_spread(row.text, request.POST)}
+    context |= {"aspects": _list_aspects(found), "title": row.title, **_spread_context(row.text, request.POST)}
     return render(request, "aspects/spread.html", context, status=422 if problem else 200)
 
 
 @transaction.atomic
-def _cut(request: HttpRequest, scope: Scope, query: Query, row: Document) -> HttpResponse:
+def _cut_document(request: HttpRequest, scope: Scope, query: Query, row: Document) -> HttpResponse:
     may_work(scope)
-    _same(request.POST.get("text_sha256", ""), row.text)
-    new = forms.cut(row.text, row.title, forms.marks(request.POST), documents.cut_record(row))
+    _require_same_text(request.POST.get("text_sha256", ""), row.text)
+    new = forms.cut_passages(row.text, row.title, forms.read_segment_aspects(request.POST), documents.cut_record(row))
     documents.cut(query, scope.member.assessor, row, new)
     record(scope, "aspects.revised", query=query.external_id, did="cut", passages=len(new))
     return redirect(reverse("aspects_desk", args=[scope.collection.name, query.pk]) + "?focus=next-card")
@@ -126,10 +128,14 @@ def again(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
     found = query_of(scope, query)
     row = get_object_or_404(PassageDraft, pk=draft, query=found)
     try:
-        drafts.again(row)
+        drafts.retry_fetch(row)
     except BadInput as wrong:
-        return show(request, scope, found, problem=str(wrong))
-    return show(request, scope, found, focus="incoming-h") if _part(request) else _back(scope, query)
+        return render_workspace(request, scope, found, problem=str(wrong))
+    return (
+        render_workspace(request, scope, found, focus="incoming-h")
+        if _is_htmx_request(request)
+        else _redirect_to_incoming(scope, query)
+    )
 
 
 @action("adjudicate")
@@ -138,25 +144,29 @@ def dismiss(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpR
     """Put a text away that is not wanted."""
     found = query_of(scope, query)
     drafts.dismiss(get_object_or_404(PassageDraft, pk=draft, query=found))
-    return show(request, scope, found, focus="incoming-h") if _part(request) else _back(scope, query)
+    return (
+        render_workspace(request, scope, found, focus="incoming-h")
+        if _is_htmx_request(request)
+        else _redirect_to_incoming(scope, query)
+    )
 
 
-def _part(request: HttpRequest) -> bool:
+def _is_htmx_request(request: HttpRequest) -> bool:
     return bool(request.headers.get("HX-Request"))
 
 
-def _back(scope: Scope, query: int) -> HttpResponse:
+def _redirect_to_incoming(scope: Scope, query: int) -> HttpResponse:
     return redirect(reverse("aspects_desk", args=[scope.collection.name, query]) + "?focus=incoming-h#incoming-h")
 
 
-def _aspects(query: Query) -> list[Aspect]:
+def _list_aspects(query: Query) -> list[Aspect]:
     return list(Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk"))
 
 
-def _spread(text: str, post: Any) -> dict[str, Any]:
+def _spread_context(text: str, post: Any) -> dict[str, Any]:
     """The segments with what was chosen for them, and which text they are of."""
     chosen = post.getlist("s") if post else []
-    cut = segments(text)
+    cut = segment_text(text)
     rows = [
         {
             "number": place,
@@ -168,6 +178,6 @@ def _spread(text: str, post: Any) -> dict[str, Any]:
     return {"rows": rows, "text_sha256": sha256(text.encode()).hexdigest()}
 
 
-def _same(said: str, text: str) -> None:
+def _require_same_text(said: str, text: str) -> None:
     if said != sha256(text.encode()).hexdigest():
         raise BadInput(_("The text is another by now: open it again."))

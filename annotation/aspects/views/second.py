@@ -20,15 +20,15 @@ def sample(request: HttpRequest, scope: Scope) -> HttpResponse:
     newest, problem = second.newest_sample(scope.collection), ""
     if request.method == "POST":
         try:
-            size, seed = forms.whole(request.POST, "size"), forms.whole(request.POST, "seed")
-            second.draw(scope.member, size=size, seed=seed % 2**31)
+            size, seed = forms.read_row_number(request.POST, "size"), forms.read_row_number(request.POST, "seed")
+            second.draw_sample(scope.member, size=size, seed=seed % 2**31)
             return redirect("aspects_second", scope.collection.name)
         except BadInput as wrong:
             problem = str(wrong)
     context = {
         "scope": scope,
         "section": "aspects",
-        "results": second.results(newest) if newest else None,
+        "results": second.sample_results(newest) if newest else None,
         "size": second.SIZE,
         "problem": problem,
         "levels": range(1, 6),
@@ -46,8 +46,8 @@ def weigh_anew(request: HttpRequest, scope: Scope) -> HttpResponse:
     if request.method == "POST":
         try:
             may_work(scope)
-            revision, given = forms.whole(request.POST, "revision"), forms.importances(request.POST)
-            second.submit(newest, scope.member, revision, given, forms.text(request.POST, "comment"))
+            revision, given = forms.read_row_number(request.POST, "revision"), forms.read_importances(request.POST)
+            second.submit_reading(newest, scope.member, revision, given, forms.read_text(request.POST, "comment"))
             messages.success(request, _("Saved. Here is the next one."))
             return redirect("aspects_second", scope.collection.name)
         except BadInput as wrong:
@@ -60,6 +60,6 @@ def weigh_anew(request: HttpRequest, scope: Scope) -> HttpResponse:
         "all": len(newest.revisions),
         "anchors": [(value, ANCHORS[value]) for value in sorted(ANCHORS)],
         "problem": problem,
-        "typed": forms.typed(request.POST),
+        "typed": forms.typed_values(request.POST),
     }
     return render(request, "aspects/second.html", context, status=422 if problem else 200)

@@ -33,29 +33,29 @@ def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
     """One judge's price and what was said of it before. A change is asked about first, and then a row of its own."""
-    judge = _judge(version)
+    judge = _get_judge(version)
     if request.method != "POST":
-        return _page(request, scope, judge, PriceForm.of(judge))
+        return _render_price(request, scope, judge, PriceForm.of(judge))
     form = PriceForm(request.POST)
     away = "away" in request.POST
     if not away and not form.is_valid():
-        return _page(request, scope, judge, form, status=422)
+        return _render_price(request, scope, judge, form, status=422)
     wanted = {} if away else form.prices
     if "confirm" in request.POST:
-        return _enter(request, scope, judge, wanted, "" if away else form.cleaned_data["note"])
+        return _save_price(request, scope, judge, wanted, "" if away else form.cleaned_data["note"])
     context = {
         "scope": scope,
         "section": "settings",
         "judge": judge,
         "away": away,
-        "changes": page.changes(judge, _told_before(judge) if away else wanted),
+        "changes": page.price_changes(judge, _told_before(judge) if away else wanted),
         "others": judges_sharing(judge),
         "hidden": [(name, request.POST.get(name, "")) for name in form.fields],
     }
     return render(request, "money/price_confirm.html", context)
 
 
-def _enter(request: HttpRequest, scope: Scope, judge: Judge, wanted: dict[str, float], note: str) -> HttpResponse:
+def _save_price(request: HttpRequest, scope: Scope, judge: Judge, wanted: dict[str, float], note: str) -> HttpResponse:
     try:
         with transaction.atomic():
             change = enter_price(
@@ -82,18 +82,18 @@ def _told_before(judge: Judge) -> dict[str, float]:
     return {} if row is None else {key: getattr(row, key) for key in PRICES if getattr(row, key) is not None}
 
 
-def _page(request: HttpRequest, scope: Scope, judge: Judge, form: PriceForm, status: int = 200) -> HttpResponse:
+def _render_price(request: HttpRequest, scope: Scope, judge: Judge, form: PriceForm, status: int = 200) -> HttpResponse:
     rows = history_of(judge)
     context = {
         "scope": scope,
         "section": "settings",
         "line": page.judge_price(judge),
         "form": form,
-        "rows": page.rows_in_words(rows),
+        "rows": page.describe_price_rows(rows),
         "entered": judge.priced_by if judge.priced_by in ("page", "table") else "",
     }
     return render(request, "money/price.html", context, status=status)
 
 
-def _judge(version: int) -> Judge:
+def _get_judge(version: int) -> Judge:
     return judge_of(get_object_or_404(JudgeVersion.objects.exclude(provider="offline"), pk=version))

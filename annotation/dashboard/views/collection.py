@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from annotation.dashboard import overview
-from annotation.dashboard.collection import dashboard
+from annotation.dashboard.collection import build_dashboard
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from judges.models import Campaign
@@ -27,7 +27,7 @@ def home(request: HttpRequest, scope: Scope) -> HttpResponse:
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The page, or for HTMX its changing part, until the campaign runs no more."""
     newest = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
-    board = dashboard(scope.collection, newest)
+    board = build_dashboard(scope.collection, newest)
     if file := download(request, board.charts):
         return file
     story = board.story

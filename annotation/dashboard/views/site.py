@@ -17,7 +17,9 @@ from annotation.permissions import SiteScope, action
 @require_GET
 def home(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Collections with their progress."""
-    return render(request, "collections/site_home.html", {"scope": scope, "cards": overview.cards(scope.user)})
+    return render(
+        request, "collections/site_home.html", {"scope": scope, "cards": overview.list_collection_cards(scope.user)}
+    )
 
 
 @action("own-site")

@@ -30,25 +30,25 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             with transaction.atomic():
-                report = _import(scope.collection.name, form)
-                record(scope, "import.files", files=_names(form), new=report.new)
+                report = _import_uploads(scope.collection.name, form)
+                record(scope, "import.files", files=_upload_names(form), new=report.new)
         except BadInput as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, _sentence(report))
+            messages.success(request, _describe_import(report))
             return redirect("collection", scope.collection.name)
     context = {"scope": scope, "section": "settings", "form": form}
     return render(request, "collections/import.html", context, status=422 if form.is_bound else 200)
 
 
-def _names(form: ImportForm) -> list[str]:
+def _upload_names(form: ImportForm) -> list[str]:
     """What was brought, by the names of the uploads."""
     return [form.cleaned_data[field].name for field in form.FILES if form.cleaned_data[field]]
 
 
-def _import(name: str, form: ImportForm) -> ImportReport:
+def _import_uploads(name: str, form: ImportForm) -> ImportReport:
     with TemporaryDirectory() as folder, _named_as_uploaded(folder):
-        given = {field: _kept(Path(folder), field, form.cleaned_data[field]) for field in form.FILES}
+        given = {field: _save_upload(Path(folder), field, form.cleaned_data[field]) for field in form.FILES}
         corpus, queries = given["corpus"], given["queries"]
         if corpus is None or queries is None:
             raise BadInput(_("documents and queries are both needed"))
@@ -76,7 +76,7 @@ def _named_as_uploaded(folder: str) -> Iterator[None]:
         raise BadInput(re.sub(places, "", str(error))) from None
 
 
-def _kept(folder: Path, field: str, upload: UploadedFile | None) -> Path | None:  # type: ignore[type-arg]
+def _save_upload(folder: Path, field: str, upload: UploadedFile | None) -> Path | None:  # type: ignore[type-arg]
     """The upload on disk under its own name, so that errors can say it; in a folder of its own."""
     if upload is None:
         return None
@@ -88,7 +88,7 @@ def _kept(folder: Path, field: str, upload: UploadedFile | None) -> Path | None:
     return path
 
 
-def _sentence(report: ImportReport) -> str:
+def _describe_import(report: ImportReport) -> str:
     new, told = report.new, _("Nothing changed: the collection holds all of this already.")
     if report.changed:
         told = _("Imported %(documents)s documents, %(queries)s queries and %(pairs)s pairs.") % {

@@ -26,10 +26,10 @@ from judges.models import Campaign
 def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A page of the list; filters and the key of the page stand in the URL."""
     filters = listing.PairFilters.read(request.GET)
-    campaign = _campaign(scope.collection, filters.campaign)
-    after, before = (_key(request.GET.get(name, "")) for name in ("after", "before"))
+    campaign = _get_campaign(scope.collection, filters.campaign)
+    after, before = (_parse_key(request.GET.get(name, "")) for name in ("after", "before"))
     try:
-        page = listing.page(scope.collection, filters, campaign=campaign, after=after, before=before)
+        page = listing.load_page(scope.collection, filters, campaign=campaign, after=after, before=before)
     except BadInput as error:
         raise Http404(str(error)) from error
     context = {
@@ -52,7 +52,7 @@ def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
 def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
     """One pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
     found = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
-    context = {"scope": scope, "section": "pairs", "pair": found, "evidence": pair_detail.of(found)}
+    context = {"scope": scope, "section": "pairs", "pair": found, "evidence": pair_detail.load_pair_detail(found)}
     return render(request, "collections/pair.html", context)
 
 
@@ -80,10 +80,10 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     if not (filters.a and filters.b):
         return redirect("agreement", scope.collection.name)
     campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
-    after, before = (_key(request.GET.get(name, "")) for name in ("after", "before"))
+    after, before = (_parse_key(request.GET.get(name, "")) for name in ("after", "before"))
     try:
-        found = crossing.compare(scope.collection, filters)
-        rows = listing.page(scope.collection, filters, campaign=campaign, after=after, before=before)
+        found = crossing.compare_assessors(scope.collection, filters)
+        rows = listing.load_page(scope.collection, filters, campaign=campaign, after=after, before=before)
     except BadInput as error:
         raise Http404(str(error)) from error
     if file := download(request, [found.chart]):
@@ -92,7 +92,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     return render(request, "reports/two.html", {**context, "campaign": campaign})
 
 
-def _campaign(collection: Collection, asked: str) -> Campaign | None:
+def _get_campaign(collection: Collection, asked: str) -> Campaign | None:
     """The campaign that was asked for, else the newest; None while there is none."""
     campaigns = Campaign.objects.filter(collection=collection)
     if not asked:
@@ -102,6 +102,6 @@ def _campaign(collection: Collection, asked: str) -> Campaign | None:
     return get_object_or_404(campaigns, pk=int(asked))
 
 
-def _key(text: str) -> int:
+def _parse_key(text: str) -> int:
     """The key of a page: the id of a pair; 0 where there is none."""
     return int(text) if text.isdecimal() and len(text) <= 18 else 0

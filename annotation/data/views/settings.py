@@ -11,11 +11,11 @@ from annotation import guidelines
 from annotation.audit_log.recording import record
 from annotation.data import texts
 from annotation.data.forms import SettingsForm, TextForm
-from annotation.data.settings_forms import NAMES, ArmsForm, MoneyForm
+from annotation.data.settings_forms import NAMES, ArmWeightsForm, CostSettingsForm
 from annotation.permissions import Scope, action
-from corpus.collections.configure import PRESETS, configure
+from corpus.collections.configure import PRESETS, configure_collection
 from corpus.errors import BadInput
-from judges.costs.spending_limits import caps_of
+from judges.costs.spending_limits import collection_budget
 
 
 @action("admin")
@@ -24,7 +24,7 @@ def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     """How work is handed out; the way to the texts."""
     form = SettingsForm(request.POST or None, instance=scope.collection)
     if request.method == "POST" and form.is_valid():
-        texts.configure(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
+        texts.save_settings(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
         messages.success(request, _("Settings saved."))
         return redirect("settings", scope.collection.name)
     return _settings_page(request, scope, form, status=422 if form.is_bound else 200)
@@ -35,8 +35,8 @@ def _settings_page(
     scope: Scope,
     form: SettingsForm | None = None,
     *,
-    money: MoneyForm | None = None,
-    arms: ArmsForm | None = None,
+    money: CostSettingsForm | None = None,
+    arms: ArmWeightsForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
     """The page with its forms, of which one may hold what could not be saved."""
@@ -46,26 +46,26 @@ def _settings_page(
         "scope": scope,
         "section": "settings",
         "form": form or SettingsForm(instance=scope.collection),
-        "money": money or MoneyForm.of(scope.collection),
-        "arms": arms or ArmsForm.of(scope.collection),
-        "caps": caps_of(scope.collection),
+        "money": money or CostSettingsForm.of(scope.collection),
+        "arms": arms or ArmWeightsForm.of(scope.collection),
+        "caps": collection_budget(scope.collection),
         "guidelines": guidelines.current(scope.collection),
-        "definition": guidelines.translated(guidelines.defined(scope.collection.relevance)),
-        "departs": not guidelines.follows(scope.collection),
+        "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),
+        "departs": not guidelines.follows_definition(scope.collection),
     }
     return render(request, "collections/settings.html", context, status=status)
 
 
 @action("admin")
 @require_POST
-def money_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+def cost_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     """What an hour costs and what judges may cost; an empty field takes it away."""
-    form = MoneyForm(request.POST)
+    form = CostSettingsForm(request.POST)
     if not form.is_valid():
         return _settings_page(request, scope, money=form, status=422)
     wanted = {name: form.cleaned_data[name] for name in NAMES}
     with transaction.atomic():
-        changed = configure(scope.collection, wanted)
+        changed = configure_collection(scope.collection, wanted)
         record(scope, "settings.money", **wanted)
     messages.success(request, _("Saved: it holds from now on.") if changed else _("Nothing was changed."))
     return redirect("settings", scope.collection.name)
@@ -73,15 +73,15 @@ def money_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin")
 @require_POST
-def arms_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+def arm_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Weights of the arms; items that somebody has, or had, keep theirs."""
-    form = ArmsForm(request.POST)
+    form = ArmWeightsForm(request.POST)
     if not form.is_valid():
         return _settings_page(request, scope, arms=form, status=422)
     with transaction.atomic():
-        changed = configure(scope.collection, {"arms": form.arms})
+        changed = configure_collection(scope.collection, {"arms": form.weights})
         if changed:
-            record(scope, "settings.arms", arms=form.arms)
+            record(scope, "settings.arms", arms=form.weights)
     messages.success(
         request, _("Saved: it holds for what is lent from now on.") if changed else _("Nothing was changed.")
     )
@@ -96,7 +96,7 @@ def apply_preset(request: HttpRequest, scope: Scope) -> HttpResponse:
     if preset is None:
         raise Http404
     with transaction.atomic():
-        if changed := configure(scope.collection, preset):
+        if changed := configure_collection(scope.collection, preset):
             record(scope, "settings.changed", **{key: preset[key] for key in changed})
     messages.success(request, _("Settings saved.") if changed else _("These settings were already in use."))
     return redirect("settings", scope.collection.name)
@@ -106,17 +106,17 @@ def apply_preset(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def guidelines_editor(request: HttpRequest, scope: Scope) -> HttpResponse:
     """What annotators are told: edit, preview, earlier versions."""
-    return _editor(request, scope, "guidelines")
+    return _render_editor(request, scope, "guidelines")
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def instruction(request: HttpRequest, scope: Scope) -> HttpResponse:
     """What makes a document relevant, as prompts say it: edit, preview, earlier versions."""
-    return _editor(request, scope, "instruction")
+    return _render_editor(request, scope, "instruction")
 
 
-def _editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
+def _render_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
     editor = texts.EDITORS[kind]
     version, text = editor.current(scope.collection)
     shown = _shown_version(request, editor, scope, text)
@@ -130,7 +130,7 @@ def _editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
     saves = request.method == "POST" and "preview" not in request.POST
     if saves and form.is_valid():
         try:
-            _write(request, scope, editor, form)
+            _save_version(request, scope, editor, form)
             return redirect("settings", scope.collection.name)
         except BadInput as error:
             form.add_error(None, str(error))
@@ -143,8 +143,8 @@ def _editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
         "versions": editor.versions(scope.collection)[:50],
         "preview": form.data.get("text", "") if form.is_bound else shown,
         "previewed": request.method == "POST" and not saves,
-        "definition": guidelines.translated(guidelines.defined(scope.collection.relevance)),
-        "departs": kind == "guidelines" and not guidelines.follows(scope.collection),
+        "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),
+        "departs": kind == "guidelines" and not guidelines.follows_definition(scope.collection),
     }
     return render(request, "collections/text_editor.html", context, status=422 if saves else 200)
 
@@ -157,7 +157,7 @@ def _shown_version(request: HttpRequest, editor: texts.Editor, scope: Scope, hel
     return editor.versions(scope.collection).filter(version=int(asked)).values_list("text", flat=True).first() or held
 
 
-def _write(request: HttpRequest, scope: Scope, editor: texts.Editor, form: TextForm) -> None:
+def _save_version(request: HttpRequest, scope: Scope, editor: texts.Editor, form: TextForm) -> None:
     base = form.cleaned_data["base"]
     number = editor.write(
         collection=scope.collection,

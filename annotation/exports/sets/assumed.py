@@ -38,21 +38,21 @@ def add_assumed(queries: list[SetQuery], source: SetSource, asked: SetOptions, l
 
     Raises BadInput for a file that is no run, and for documents that the collection does not have.
     """
-    ranked = _ranked({query.id.removeprefix(source.prefix) for query in queries}, asked)
-    keys = _documents(source, {document for documents in ranked.values() for document in documents})
+    ranked = _read_ranks({query.id.removeprefix(source.prefix) for query in queries}, asked)
+    keys = _find_documents(source, {document for documents in ranked.values() for document in documents})
     for at in range(0, len(queries), QUERIES):
         some = queries[at : at + QUERIES]
         new = {
-            query.key: list(_new(query, ranked[query.id.removeprefix(source.prefix)], keys, source.prefix))
+            query.key: list(_new_rows(query, ranked[query.id.removeprefix(source.prefix)], keys, source.prefix))
             for query in some
         }
-        known = _known(source, new)
+        known = _read_known_pairs(source, new)
         for query in some:
             kept = [row for row in new[query.key] if _may_enter(row, known, asked, left)]
             query.rows = sorted(query.rows + kept, key=lambda row: row.doc_id.encode())
 
 
-def _ranked(wanted: set[str], asked: SetOptions) -> dict[str, dict[str, int]]:
+def _read_ranks(wanted: set[str], asked: SetOptions) -> dict[str, dict[str, int]]:
     """For each query of the set its documents at the ranks asked for, with their rank."""
     assert asked.run is not None
     first, last = asked.ranks
@@ -65,7 +65,7 @@ def _ranked(wanted: set[str], asked: SetOptions) -> dict[str, dict[str, int]]:
     return ranked
 
 
-def _documents(source: SetSource, names: set[str]) -> dict[str, int]:
+def _find_documents(source: SetSource, names: set[str]) -> dict[str, int]:
     """Current documents by their ids."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -80,7 +80,7 @@ def _documents(source: SetSource, names: set[str]) -> dict[str, int]:
     return found
 
 
-def _new(query: SetQuery, ranked: dict[str, int], keys: dict[str, int], prefix: str) -> Iterator[SetRow]:
+def _new_rows(query: SetQuery, ranked: dict[str, int], keys: dict[str, int], prefix: str) -> Iterator[SetRow]:
     """Rows of documents without a label in the set; those with one get their rank."""
     labelled = {row.doc_id: row for row in query.rows}
     for own, rank in ranked.items():
@@ -95,7 +95,7 @@ Known = dict[tuple[int, int], tuple[int, float | None, int, int, bool, bool]]
 """Of pairs that exist: pair, teacher's score, votes for relevant, votes, has a label, waits for people."""
 
 
-def _known(source: SetSource, new: dict[int, list[SetRow]]) -> Known:
+def _read_known_pairs(source: SetSource, new: dict[int, list[SetRow]]) -> Known:
     rows = [row for rows in new.values() for row in rows]
     values = {"query": [row.query for row in rows], "document": [row.document for row in rows]}
     with connection.cursor() as cursor:
@@ -120,6 +120,6 @@ def _may_enter(row: SetRow, known: Known, asked: SetOptions, left: Left) -> bool
     return True
 
 
-def named(path: str) -> dict[str, str]:
+def identify_run(path: str) -> dict[str, str]:
     """What identifies a run in the manifest: not where it lies."""
     return {"name": Path(path).name, "sha256": sha256(Path(path).read_bytes()).hexdigest()}

@@ -66,7 +66,7 @@ class Balanced:
         }
 
 
-def balance(
+def balance_pairs(
     scores: Sequence[float], lengths: Sequence[int], places: Sequence[bytes], *, entropy: str = "filled"
 ) -> Balanced:
     """Cap every cell at the largest size with which the entropy is at least 0.99.
@@ -77,7 +77,7 @@ def balance(
     """
     cells = cells_of(scores, lengths)
     counts = np.bincount(cells, minlength=ALL)
-    if entropy == "prism" and (reached := _entropies(np.minimum(counts, 1))[1]) < AIM:
+    if entropy == "prism" and (reached := _cell_entropies(np.minimum(counts, 1))[1]) < AIM:
         raise BadInput(
             f"the entropy over all {ALL} cells cannot reach {AIM}: only {np.count_nonzero(counts)} cells of score by "
             f"length hold a pair, which gives {reached:.3f} at most; balance over the filled cells "
@@ -90,7 +90,7 @@ def balance(
         if room[cells[place]] > 0:
             room[cells[place]] -= 1
             kept.append(place)
-    return Balanced(sorted(kept), cap, spread(counts), spread(np.minimum(counts, cap)))
+    return Balanced(sorted(kept), cap, measure_spread(counts), measure_spread(np.minimum(counts, cap)))
 
 
 def cells_of(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.int64]:
@@ -106,19 +106,19 @@ def largest_cap(counts: Grid, entropy: str = "filled") -> int:
     low, high = 1, int(counts.max(initial=1))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _entropies(np.minimum(counts, middle))[which] >= AIM else (low, middle - 1)
+        low, high = (middle, high) if _cell_entropies(np.minimum(counts, middle))[which] >= AIM else (low, middle - 1)
     return low
 
 
-def spread(counts: Grid) -> Spread:
+def measure_spread(counts: Grid) -> Spread:
     """The measures of one table of counts."""
     filled = counts[counts > 0]
     variation = float(filled.std() / filled.mean()) if len(filled) else 0.0
     grid = counts.reshape(SCORES, len(LENGTHS) + 1)
-    return Spread([[int(n) for n in row] for row in grid], *_entropies(counts), variation)
+    return Spread([[int(n) for n in row] for row in grid], *_cell_entropies(counts), variation)
 
 
-def _entropies(counts: Grid) -> tuple[float, float]:
+def _cell_entropies(counts: Grid) -> tuple[float, float]:
     """Over the cells that hold anything, and over all."""
     filled = counts[counts > 0]
     if len(filled) < 2:

@@ -45,7 +45,7 @@ class SetWriter(Protocol):
         """Close the files; what the manifest says beside the counts of all sets."""
 
 
-def batches(queries: list[SetQuery], rubrics: dict[str, Rubric], *, evidence: bool) -> Iterator[Batch]:
+def build_batches(queries: list[SetQuery], rubrics: dict[str, Rubric], *, evidence: bool) -> Iterator[Batch]:
     """Whole queries, in their order. `rubrics`: of each source; `evidence`: with votes and targets."""
     waiting: list[SetQuery] = []
     rows = 0
@@ -53,17 +53,17 @@ def batches(queries: list[SetQuery], rubrics: dict[str, Rubric], *, evidence: bo
         waiting.append(query)
         rows += len(query.rows)
         if rows >= ROWS:
-            yield _filled(waiting, rubrics, evidence)
+            yield _build_batch(waiting, rubrics, evidence)
             waiting, rows = [], 0
     if waiting:
-        yield _filled(waiting, rubrics, evidence)
+        yield _build_batch(waiting, rubrics, evidence)
 
 
-def _filled(queries: list[SetQuery], rubrics: dict[str, Rubric], evidence: bool) -> Batch:
-    texts = source.queries([query.key for query in queries])
-    documents = source.documents([row.document for query in queries for row in query.rows])
+def _build_batch(queries: list[SetQuery], rubrics: dict[str, Rubric], evidence: bool) -> Batch:
+    texts = source.read_queries([query.key for query in queries])
+    documents = source.read_documents([row.document for query in queries for row in query.rows])
     pairs = [row.pair for query in queries for row in query.rows if row.pair]
-    votes = source.votes(pairs) if evidence else {}
+    votes = source.read_votes(pairs) if evidence else {}
     targets = texts_of(pairs) if evidence else {}
     found = []
     for query in queries:

@@ -7,7 +7,7 @@ from typing import Any
 from annotation.exports.files import ExportFiles, ExportOutput
 from annotation.exports.sets.batches import Batch
 from annotation.exports.sets.rows import SetQuery
-from annotation.exports.sets.source import SetSource, corpus
+from annotation.exports.sets.source import SetSource, read_corpus
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 
@@ -34,7 +34,7 @@ class Beir:
         for filled in batch:
             text = filled.text
             query = {"_id": filled.query.id, "text": text.text, "answers": text.answers, "metadata": text.metadata}
-            self.queries.put(_line(query), rows=1)
+            self.queries.put(_json_line(query), rows=1)
             rows = filled.query.rows
             lines = [f"{filled.query.id}\t{row.doc_id}\t{row.grade}\n" for row in rows]
             self.qrels.put("".join(lines), rows=len(lines))
@@ -43,14 +43,15 @@ class Beir:
     def end(self) -> dict[str, Any]:
         """The documents last: they do not depend on the choices."""
         for source in self.sources:
-            for text in corpus(source):
+            for text in read_corpus(source):
                 self.corpus.put(
-                    _line({"_id": text.id, "title": text.title, "text": text.text, "metadata": text.metadata}), rows=1
+                    _json_line({"_id": text.id, "title": text.title, "text": text.text, "metadata": text.metadata}),
+                    rows=1,
                 )
         return {"documents": self.corpus.rows}
 
 
-def _line(values: dict[str, Any]) -> str:
+def _json_line(values: dict[str, Any]) -> str:
     if not values["metadata"]:
         del values["metadata"]
     return json.dumps(values, ensure_ascii=False) + "\n"

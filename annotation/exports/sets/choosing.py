@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from annotation.exports.sets.options import SetOptions
-from annotation.exports.sets.rows import SetQuery, SetRow, place
+from annotation.exports.sets.rows import SetQuery, SetRow, order_key
 from charts.phrases import gettext_noop
 
 SETTLED = ("people", "adjudicator")
@@ -12,24 +12,24 @@ Left = Counter[str]
 """How many pairs were left out, by the reason in words."""
 
 
-def choose(queries: Iterable[SetQuery], asked: SetOptions, left: Left) -> list[SetQuery]:
+def filter_queries(queries: Iterable[SetQuery], asked: SetOptions, left: Left) -> list[SetQuery]:
     """The queries with the rows that stay; those without a row are gone."""
     kept = []
     for query in queries:
-        rows = _known(query.rows, asked, left)
+        rows = _keep_scored(query.rows, asked, left)
         if asked.agreement is not None:
-            rows = _agreed(rows, asked.agreement, left)
+            rows = _keep_agreed(rows, asked.agreement, left)
         if asked.negatives is not None:
             rows = _few_negatives(query, rows, asked, left)
         if asked.documents is not None:
-            rows = _fixed(query, rows, asked, left)
+            rows = _limit_documents(query, rows, asked, left)
         if rows:
             query.rows = rows
             kept.append(query)
     return kept
 
 
-def _known(rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
+def _keep_scored(rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
     """Without a teacher a row teaches nothing. Missing scores of judged pairs are refused before this."""
     kept = [row for row in rows if row.teacher is not None]
     missing = [row for row in rows if row.teacher is None]
@@ -40,14 +40,14 @@ def _known(rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
     return kept
 
 
-def _agreed(rows: list[SetRow], least: float, left: Left) -> list[SetRow]:
+def _keep_agreed(rows: list[SetRow], least: float, left: Left) -> list[SetRow]:
     """A machine's label needs this share of the votes behind it; people's labels need none."""
-    kept = [row for row in rows if row.assumed or row.origin in SETTLED or _share(row) >= least]
+    kept = [row for row in rows if row.assumed or row.origin in SETTLED or _vote_share(row) >= least]
     left[gettext_noop("too little agreement")] += len(rows) - len(kept)
     return kept
 
 
-def _share(row: SetRow) -> float:
+def _vote_share(row: SetRow) -> float:
     """Share of the votes cast that equal the label; below every limit where nobody voted."""
     equal = row.yes if row.relevant else row.votes - row.yes
     return equal / row.votes if row.votes else -1.0
@@ -56,31 +56,31 @@ def _share(row: SetRow) -> float:
 def _few_negatives(query: SetQuery, rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
     """All positives, and the first negatives of the seeded order; those of the run's ranks before others."""
     positives = [row for row in rows if row.relevant]
-    negatives = _ordered([row for row in rows if not row.relevant], query, asked.seed)
+    negatives = _order_rows([row for row in rows if not row.relevant], query, asked.seed)
     most = (asked.negatives or 0) * len(positives)
     left[gettext_noop("more negatives than asked for")] += max(0, len(negatives) - most)
-    return _sorted(positives + negatives[:most])
+    return _sort_by_document(positives + negatives[:most])
 
 
-def _fixed(query: SetQuery, rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
+def _limit_documents(query: SetQuery, rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
     """Exactly so many: positives first but never all of them when there are negatives, then hard negatives."""
     wanted = asked.documents or 0
     if len(rows) < wanted:
         left[gettext_noop("queries with fewer documents")] += len(rows)
         return []
-    negatives = _ordered([row for row in rows if not row.relevant], query, asked.seed)
-    positives = _ordered([row for row in rows if row.relevant], query, asked.seed)
+    negatives = _order_rows([row for row in rows if not row.relevant], query, asked.seed)
+    positives = _order_rows([row for row in rows if row.relevant], query, asked.seed)
     room = wanted - 1 if negatives and wanted > 1 else wanted
     positives = positives[:room]
     kept = positives + negatives[: wanted - len(positives)]
     left[gettext_noop("more documents than asked for")] += len(rows) - len(kept)
-    return _sorted(kept)
+    return _sort_by_document(kept)
 
 
-def _ordered(rows: list[SetRow], query: SetQuery, seed: int) -> list[SetRow]:
+def _order_rows(rows: list[SetRow], query: SetQuery, seed: int) -> list[SetRow]:
     """Those of the run first, by rank; the others as the seed says."""
-    return sorted(rows, key=lambda row: (row.rank == 0, row.rank, place(seed, query.id, row.doc_id)))
+    return sorted(rows, key=lambda row: (row.rank == 0, row.rank, order_key(seed, query.id, row.doc_id)))
 
 
-def _sorted(rows: list[SetRow]) -> list[SetRow]:
+def _sort_by_document(rows: list[SetRow]) -> list[SetRow]:
     return sorted(rows, key=lambda row: row.doc_id.encode())

@@ -11,25 +11,25 @@ from typing import Any
 from annotation.exports.files import Counts, ExportFiles
 from annotation.exports.sets import source
 from annotation.exports.sets.assumed import add_assumed
-from annotation.exports.sets.balancing import balance
-from annotation.exports.sets.batches import SetWriter, batches
+from annotation.exports.sets.balancing import balance_pairs
+from annotation.exports.sets.batches import SetWriter, build_batches
 from annotation.exports.sets.beir import Beir
-from annotation.exports.sets.choosing import Left, choose
+from annotation.exports.sets.choosing import Left, filter_queries
 from annotation.exports.sets.completion import Completions
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import PrismWriter
-from annotation.exports.sets.rows import SetQuery, SetRow, by_query, place
+from annotation.exports.sets.rows import SetQuery, SetRow, by_query, order_key
 from annotation.exports.sets.shapes import Shaped, rows_used
 from annotation.exports.sets.source import SetSource
-from annotation.exports.sets.splitting import DEV, TRAIN, split
+from annotation.exports.sets.splitting import DEV, TRAIN, split_queries
 from charts.phrases import gettext_noop
 from corpus.errors import BadInput
 from corpus.evidence.targets import texts_of
 from corpus.models import Collection
 from corpus.search import near
-from corpus.search.lengths import counter
-from corpus.search.text import words
+from corpus.search.lengths import length_counter
+from corpus.search.text import tokenize_text
 
 Progress = Callable[[int], None]
 EVIDENCE = ("prism", "parquet", "trl")
@@ -52,11 +52,11 @@ def make_set(collection: Collection, name: str, asked: SetOptions, files: Export
         asked = replace(asked, teacher="labels")
     if name != "prism":
         asked = replace(asked, preset="paper")
-    sources = _sources(collection, asked)
+    sources = _find_sources(collection, asked)
     left: Left = Counter()
-    queries = _chosen(sources, name, asked, left)
-    groups, documents, sample = _near(queries, asked)
-    sides = split(queries, asked.split, asked.seed, groups=groups, documents=documents, left=left)
+    queries = _choose_queries(sources, name, asked, left)
+    groups, documents, sample = _group_near_duplicates(queries, asked)
+    sides = split_queries(queries, asked.split, asked.seed, groups=groups, documents=documents, left=left)
     if not sides[TRAIN]:
         raise BadInput(
             "nothing is left to train on: every document is, or nearly equals, one of dev; "
@@ -64,26 +64,26 @@ def make_set(collection: Collection, name: str, asked: SetOptions, files: Export
         )
     details: dict[str, Any] = {"near_duplicates": {"from": asked.near, "shingle_sample": sample}} if groups else {}
     if asked.balance:
-        sides[TRAIN], details["balance"] = _balanced(sides[TRAIN], asked, left)
+        sides[TRAIN], details["balance"] = _balance_train(sides[TRAIN], asked, left)
     sides[TRAIN] = _with_a_line(sides[TRAIN], name, asked, left)  # the steps since the first time took pairs away
     if not asked.allow_incomplete:
         _check_whole(sides, left)
-    writer = _writer(name, files, asked, sources)
+    writer = _create_writer(name, files, asked, sources)
     rubrics = {one.collection.name: one.collection.relevance for one in sources}
     written: Counter[str] = Counter()
     for side, kept in sides.items():
         writer.begin(side, kept)
-        for batch in batches(kept, rubrics, evidence=name in EVIDENCE):
+        for batch in build_batches(kept, rubrics, evidence=name in EVIDENCE):
             written[side] += writer.add(batch)
             progress(written.total())
     details |= writer.end()
     if asked.teacher == "scores":
         _write_answers(files, sources)
     files.close()
-    return MadeSet(_counts(sides, written, left), details)
+    return MadeSet(_count_rows(sides, written, left), details)
 
 
-def _sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
+def _find_sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
     """The collections that the set is drawn from. Ids carry the collection's name where there are several."""
     names = dict.fromkeys((collection.name, *asked.collections))
     found = {one.name: one for one in Collection.objects.filter(name__in=names)}
@@ -92,17 +92,17 @@ def _sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
     return [SetSource(found[name], prefix=f"{name}:" if len(names) > 1 else "") for name in names]
 
 
-def _chosen(sources: list[SetSource], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
+def _choose_queries(sources: list[SetSource], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
     """The queries of all collections with the rows that stay."""
     chosen = [_of_one(one, name, asked if one is sources[0] else replace(asked, run=None), left) for one in sources]
     quota = asked.quota or (min(map(len, chosen)) if asked.uniform else None)
-    kept = [query for queries in chosen for query in _drawn(queries, quota, asked.seed, left)]
+    kept = [query for queries in chosen for query in _draw_queries(queries, quota, asked.seed, left)]
     if not kept:
-        raise BadInput(f"nothing is left to train on ({_reasons(left) or 'no pair has such a label yet'})")
+        raise BadInput(f"nothing is left to train on ({_format_reasons(left) or 'no pair has such a label yet'})")
     return kept
 
 
-def _reasons(left: Left) -> str:
+def _format_reasons(left: Left) -> str:
     return "; ".join(f"{n} pairs left out: {reason}" for reason, n in left.items() if n)
 
 
@@ -116,7 +116,7 @@ def _of_one(one: SetSource, name: str, asked: SetOptions, left: Left) -> list[Se
     queries = by_query(rows)
     if asked.run is not None:
         add_assumed(queries, one, asked, left)
-    return _with_a_line(choose(queries, asked, left), name, asked, left)
+    return _with_a_line(filter_queries(queries, asked, left), name, asked, left)
 
 
 def _with_a_loss(rows: list[SetRow], left: Left) -> list[SetRow]:
@@ -155,7 +155,7 @@ def _with_a_line(queries: list[SetQuery], name: str, asked: SetOptions, left: Le
 
 def _check_whole(sides: dict[str, list[SetQuery]], left: Left) -> None:
     """Refuse a set that teaches nothing, or that nothing can be measured on, unless it was asked for."""
-    why = f" ({reasons})" if (reasons := _reasons(left)) else ""
+    why = f" ({reasons})" if (reasons := _format_reasons(left)) else ""
     for side, queries in sides.items():
         if not queries:
             other = "take another --split (1: no dev set)" if side == DEV else "choose other options"
@@ -169,35 +169,35 @@ def _check_whole(sides: dict[str, list[SetQuery]], left: Left) -> None:
         )
 
 
-def _drawn(queries: list[SetQuery], quota: int | None, seed: int, left: Left) -> list[SetQuery]:
+def _draw_queries(queries: list[SetQuery], quota: int | None, seed: int, left: Left) -> list[SetQuery]:
     """The first queries of the seeded order, in the order in which they came."""
     if quota is None or len(queries) <= quota:
         return queries
-    taken = {query.key for query in sorted(queries, key=lambda query: place(seed, query.id))[:quota]}
+    taken = {query.key for query in sorted(queries, key=lambda query: order_key(seed, query.id))[:quota]}
     left[gettext_noop("beyond the queries drawn from its collection")] += sum(
         len(q.rows) for q in queries if q.key not in taken
     )
     return [query for query in queries if query.key in taken]
 
 
-def _near(queries: list[SetQuery], asked: SetOptions) -> tuple[dict[int, int], dict[int, int], int]:
+def _group_near_duplicates(queries: list[SetQuery], asked: SetOptions) -> tuple[dict[int, int], dict[int, int], int]:
     """Groups of near-duplicate queries and documents by their keys, none where nothing is split; the sample taken."""
     if asked.near is None or asked.split >= 1:
         return {}, {}, 1
     texts = near.Shingles(near.QUERY_WORDS)
     for keys in source.in_pieces([query.key for query in queries]):
-        texts.add((key, one.text) for key, one in sorted(source.queries(keys).items()))
+        texts.add((key, one.text) for key, one in sorted(source.read_queries(keys).items()))
     wanted = sorted({row.document for query in queries for row in query.rows})
-    documents = near.Shingles(near.DOCUMENT_WORDS, _sample(wanted))
+    documents = near.Shingles(near.DOCUMENT_WORDS, _sampling_factor(wanted))
     for keys in source.in_pieces(wanted):
-        documents.add((key, one.whole) for key, one in sorted(source.documents(keys).items()))
+        documents.add((key, one.whole) for key, one in sorted(source.read_documents(keys).items()))
     return texts.groups(asked.near), documents.groups(asked.near), documents.sample
 
 
-def _sample(keys: list[int]) -> int:
+def _sampling_factor(keys: list[int]) -> int:
     """1, or one of how many shingles is compared: judged by the first texts, so that memory has a bound."""
     some = keys[: source.PIECE]
-    shingles = sum(len(words(one.whole)) for one in source.documents(some).values())
+    shingles = sum(len(tokenize_text(one.whole)) for one in source.read_documents(some).values())
     return max(1, math.ceil(shingles * len(keys) / max(len(some), 1) / near.MOST))
 
 
@@ -211,17 +211,17 @@ def _write_answers(files: ExportFiles, sources: list[SetSource]) -> None:
             output.put(json.dumps(answer, ensure_ascii=False) + "\n", rows=1)
 
 
-def _balanced(queries: list[SetQuery], asked: SetOptions, left: Left) -> tuple[list[SetQuery], dict[str, Any]]:
+def _balance_train(queries: list[SetQuery], asked: SetOptions, left: Left) -> tuple[list[SetQuery], dict[str, Any]]:
     """The queries of the training side after capping, and what the manifest says of it. Dev stays as it is."""
     rows = [row for query in queries for row in query.rows]
-    count, unit = counter(asked.tokenizer)
+    count, unit = length_counter(asked.tokenizer)
     lengths: dict[int, int] = {}
     for keys in source.in_pieces(sorted({row.document for row in rows})):
-        lengths |= {key: count(text.whole) for key, text in source.documents(keys).items()}
-    found = balance(
+        lengths |= {key: count(text.whole) for key, text in source.read_documents(keys).items()}
+    found = balance_pairs(
         [row.teacher or 0.0 for row in rows],
         [lengths[row.document] for row in rows],
-        [place(asked.seed, row.query_id, row.doc_id) for row in rows],
+        [order_key(asked.seed, row.query_id, row.doc_id) for row in rows],
         entropy=asked.balance_entropy,
     )
     left[gettext_noop("in a cell of length by score that was full")] += len(rows) - len(found.kept)
@@ -229,7 +229,7 @@ def _balanced(queries: list[SetQuery], asked: SetOptions, left: Left) -> tuple[l
     return by_query([rows[place] for place in found.kept]), details
 
 
-def _writer(name: str, files: ExportFiles, asked: SetOptions, sources: list[SetSource]) -> SetWriter:
+def _create_writer(name: str, files: ExportFiles, asked: SetOptions, sources: list[SetSource]) -> SetWriter:
     if name == "prism":
         return PrismWriter(files, asked, {judge: voter for one in sources for judge, voter in one.judges.items()})
     if name == "beir":
@@ -239,7 +239,7 @@ def _writer(name: str, files: ExportFiles, asked: SetOptions, sources: list[SetS
     return Completions(files) if name == "trl" else Shaped(files, asked)
 
 
-def _counts(sides: dict[str, list[SetQuery]], written: Counter[str], left: Left) -> Counts:
+def _count_rows(sides: dict[str, list[SetQuery]], written: Counter[str], left: Left) -> Counts:
     """What was written: lines (`rows`), the pairs in them by what they are, for each split and in all."""
     rows = [row for queries in sides.values() for query in queries for row in query.rows]
     grades, origins = Counter(str(row.grade) for row in rows), Counter(row.origin for row in rows)

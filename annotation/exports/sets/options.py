@@ -78,7 +78,7 @@ class SetOptions:
     """Write the set even where a split is empty or train has only one label."""
 
     def __post_init__(self) -> None:
-        _check(self)
+        _check_options(self)
 
     def in_manifest(self) -> dict[str, Any]:
         """Every option by its name, as JSON holds it."""
@@ -92,16 +92,16 @@ class SetOptions:
         return cls(**chosen)
 
 
-def _check(asked: SetOptions) -> None:
+def _check_options(asked: SetOptions) -> None:
     """Raises BadInput that names the option and what it may be."""
     _one_of("teacher", asked.teacher, TEACHERS)
     _one_of("preset", asked.preset, PRESETS)
     _one_of("labels", asked.labels, LABELS)
     _one_of("shape", asked.shape, SHAPES)
     _one_of("balance-entropy", asked.balance_entropy, ENTROPIES)
-    _share("split", asked.split, low_open=True)
-    _share("agreement", asked.agreement)
-    _share("near-duplicates", asked.near, low_open=True)
+    _check_share("split", asked.split, low_open=True)
+    _check_share("agreement", asked.agreement)
+    _check_share("near-duplicates", asked.near, low_open=True)
     for name, number in (
         ("negatives", asked.negatives),
         ("documents", asked.documents),
@@ -120,7 +120,7 @@ def _one_of(name: str, value: str, known: Mapping[str, str]) -> None:
         raise BadInput(f"--{name} must be one of {', '.join(known)}, not {value}")
 
 
-def _share(name: str, value: float | None, *, low_open: bool = False) -> None:
+def _check_share(name: str, value: float | None, *, low_open: bool = False) -> None:
     if value is not None and not (0 < value <= 1 if low_open else 0 <= value <= 1):
         raise BadInput(f"--{name} must be a share {'above' if low_open else 'from'} 0 and up to 1, not {value:g}")
 

@@ -8,7 +8,7 @@ from annotation.exports.sets.batches import Batch, Filled
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
 from corpus.models import Collection
-from corpus.search.text import language
+from corpus.search.text import detect_language
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,7 +21,7 @@ SAMPLED = 200
 """Texts from which the card's languages come."""
 
 
-def schema() -> "pyarrow.Schema":
+def column_schema() -> "pyarrow.Schema":
     """Columns, in order, the same for every collection."""
     import pyarrow as pa
 
@@ -40,7 +40,7 @@ class Parquet:
         self.files = files
         self.asked = asked
         self.collection = collection
-        self.schema = schema()
+        self.schema = column_schema()
         self.card = files.open("README.md")
         self.splits: dict[str, int] = {}
         self.languages: Counter[str] = Counter()
@@ -58,9 +58,9 @@ class Parquet:
         """Gather rows to groups of one size, so that the same rows always give the same bytes."""
         for filled in batch:
             if self.languages.total() < SAMPLED:
-                self.languages[language(filled.text.text) or "en"] += 1
+                self.languages[detect_language(filled.text.text) or "en"] += 1
             for row in filled.query.rows:
-                self.rows.append(values(filled, row))
+                self.rows.append(column_values(filled, row))
                 if len(self.rows) == min(GROUP, self.room):
                     self._flush()
         return sum(len(filled.query.rows) for filled in batch)
@@ -69,7 +69,7 @@ class Parquet:
         """The card comes last: it says how many rows there are."""
         self._finish()
         rows = sum(self.splits.values())
-        self.card.put(card(self.collection, self.asked, self.splits, sorted(self.languages) or ["en"], rows))
+        self.card.put(dataset_card(self.collection, self.asked, self.splits, sorted(self.languages) or ["en"], rows))
         return {}
 
     def _flush(self) -> None:
@@ -105,7 +105,7 @@ class Parquet:
             self.writer = None
 
 
-def values(filled: Filled, row: SetRow) -> dict[str, Any]:
+def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
     """The columns of one pair."""
     document = filled.documents[row.document]
     return {
@@ -127,11 +127,19 @@ def values(filled: Filled, row: SetRow) -> dict[str, Any]:
     }
 
 
-def card(collection: Collection, asked: SetOptions, splits: dict[str, int], languages: list[str], rows: int) -> str:
+def dataset_card(
+    collection: Collection, asked: SetOptions, splits: dict[str, int], languages: list[str], rows: int
+) -> str:
     """README.md: the header that the Hub reads, and what a reader must know."""
     low = max((size for size in SIZES if size <= rows), default=0)
     high = next((size for size in SIZES if size > rows), 0)
-    size = f"{_short(low)}<n<{_short(high)}" if low and high else f"n<{_short(high)}" if high else f"n>{_short(low)}"
+    size = (
+        f"{_format_size(low)}<n<{_format_size(high)}"
+        if low and high
+        else f"n<{_format_size(high)}"
+        if high
+        else f"n>{_format_size(low)}"
+    )
     lines = ["---", "configs:", "- config_name: default", "  data_files:"]
     for split in splits:
         lines += [f"  - split: {split}", f"    path: data/{split}-*"]
@@ -164,5 +172,5 @@ def card(collection: Collection, asked: SetOptions, splits: dict[str, int], lang
     return "\n".join(lines) + "\n"
 
 
-def _short(number: int) -> str:
+def _format_size(number: int) -> str:
     return f"{number // 1_000_000}M" if number >= 1_000_000 else f"{number // 1_000}K"

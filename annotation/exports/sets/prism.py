@@ -13,7 +13,7 @@ from annotation.exports.sets.rows import SetQuery, SetRow
 POINT, SFT = "point-wise", "sft"
 
 
-def losses(row: SetRow, target: str, preset: str) -> str:
+def training_losses(row: SetRow, target: str, preset: str) -> str:
     """`point-wise`, `sft`, both, or nothing.
 
     A relevant pair without contribution and evidence has no text to learn; a pair that is not relevant has: "no".
@@ -51,7 +51,7 @@ class PrismWriter:
 
     def _write(self, filled: Filled, row: SetRow) -> None:
         target = filled.targets.get(row.pair, "") if row.relevant else ""
-        loss = losses(row, target, self.asked.preset)
+        loss = training_losses(row, target, self.asked.preset)
         self.without_target += row.relevant and not target
         self.losses[loss] += 1
         values = self._values(filled, row, target, loss)
@@ -64,10 +64,10 @@ class PrismWriter:
             "document": filled.documents[row.document].whole,
             "loss_type": loss,
             "revised_score": row.teacher,
-            "annotated_label": _yes(row.relevant),
+            "annotated_label": _yes_or_no(row.relevant),
             "contribution_evidence": target,
             **{
-                f"{name}_annotated_label": _yes(votes[judge] == 1) if judge in votes else None
+                f"{name}_annotated_label": _yes_or_no(votes[judge] == 1) if judge in votes else None
                 for judge, name in self.judges.items()
             },
             "annotated_score": row.annotated_score,
@@ -84,5 +84,5 @@ class PrismWriter:
         return {"losses": dict(sorted(self.losses.items())), "relevant_without_target": self.without_target}
 
 
-def _yes(relevant: bool) -> str:
+def _yes_or_no(relevant: bool) -> str:
     return "yes" if relevant else "no"

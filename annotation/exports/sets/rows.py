@@ -56,6 +56,6 @@ def by_query(rows: list[SetRow]) -> list[SetQuery]:
     return found
 
 
-def place(seed: int, *names: str) -> bytes:
+def order_key(seed: int, *names: str) -> bytes:
     """Where something stands in the seeded order: sha256 of the seed and its names."""
     return sha256("\0".join((str(seed), *names)).encode()).digest()

@@ -14,51 +14,51 @@ NEGATIVES = 5
 """Of an n-tuple, where nobody says how many."""
 
 
-def _pair(filled: Filled, asked: SetOptions) -> Iterator[Line]:
+def _pair_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
     for row in filled.query.rows:
-        yield {"query": filled.text.text, "document": _text(filled, row), "label": value_of(row, asked)}
+        yield {"query": filled.text.text, "document": _document_text(filled, row), "label": value_of(row, asked)}
 
 
-def _triplet(filled: Filled, asked: SetOptions) -> Iterator[Line]:
-    positives, negatives = _sides(filled.query.rows)
+def _triplet_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
+    positives, negatives = _split_by_label(filled.query.rows)
     for place, positive in enumerate(positives):
         for negative in _in_turn(negatives, place, asked.negatives or len(negatives)):
             yield {
                 "anchor": filled.text.text,
-                "positive": _text(filled, positive),
-                "negative": _text(filled, negative),
+                "positive": _document_text(filled, positive),
+                "negative": _document_text(filled, negative),
             }
 
 
-def _n_tuple(filled: Filled, asked: SetOptions) -> Iterator[Line]:
+def _n_tuple_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
     """A positive without enough negatives makes no row: every row must have the same columns."""
-    positives, negatives = _sides(filled.query.rows)
+    positives, negatives = _split_by_label(filled.query.rows)
     wanted = asked.negatives or NEGATIVES
     for place, positive in enumerate(positives if len(negatives) >= wanted else ()):
         chosen = _in_turn(negatives, place, wanted)
         yield {
             "anchor": filled.text.text,
-            "positive": _text(filled, positive),
-            **{f"negative_{n}": _text(filled, row) for n, row in enumerate(chosen, 1)},
+            "positive": _document_text(filled, positive),
+            **{f"negative_{n}": _document_text(filled, row) for n, row in enumerate(chosen, 1)},
         }
 
 
-def _list(filled: Filled, asked: SetOptions) -> Iterator[Line]:
+def _list_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
     """A query without a relevant document ranks nothing and makes no row."""
     rows = filled.query.rows
     if any(row.relevant for row in rows):
         yield {
             "query": filled.text.text,
-            "docs": [_text(filled, row) for row in rows],
+            "docs": [_document_text(filled, row) for row in rows],
             "labels": [value_of(row, asked) for row in rows],
         }
 
 
 SHAPES: dict[str, Callable[[Filled, SetOptions], Iterator[Line]]] = {
-    "pair": _pair,
-    "triplet": _triplet,
-    "n-tuple": _n_tuple,
-    "list": _list,
+    "pair": _pair_lines,
+    "triplet": _triplet_lines,
+    "n-tuple": _n_tuple_lines,
+    "list": _list_lines,
 }
 
 
@@ -69,7 +69,7 @@ def value_of(row: SetRow, asked: SetOptions) -> float | int:
 
 def rows_used(rows: list[SetRow], asked: SetOptions) -> list[SetRow]:
     """Those of a query's rows that stand in some line of the shape; none where the query makes no line."""
-    positives, negatives = _sides(rows)
+    positives, negatives = _split_by_label(rows)
     if asked.shape == "pair":
         return rows
     if asked.shape == "list":
@@ -81,11 +81,11 @@ def rows_used(rows: list[SetRow], asked: SetOptions) -> list[SetRow]:
     return [row for row in rows if id(row) in used]
 
 
-def _text(filled: Filled, row: SetRow) -> str:
+def _document_text(filled: Filled, row: SetRow) -> str:
     return filled.documents[row.document].whole
 
 
-def _sides(rows: list[SetRow]) -> tuple[list[SetRow], list[SetRow]]:
+def _split_by_label(rows: list[SetRow]) -> tuple[list[SetRow], list[SetRow]]:
     negatives = [row for row in rows if not row.relevant]
     return [row for row in rows if row.relevant], sorted(negatives, key=lambda row: (row.rank == 0, row.rank))
 

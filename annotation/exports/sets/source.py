@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from annotation.agreement.assessments import vote_names
-from annotation.exports.rows import ORDER, PAIRS, batches
+from annotation.exports.rows import ORDER, PAIRS, fetch_batches
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow
@@ -94,9 +94,9 @@ class SetSource:
             origins = [one for one in SETTLED if origins is None or one in origins]
         parameters = {"collection": self.collection.pk, "campaigns": self.campaigns, "origins": origins}
         sql = ROWS.format(labels=MACHINE if asked.labels == "machine" else "corpus_label")
-        rows = [self._row(values, asked) for batch in batches(sql, parameters) for values in batch]
+        rows = [self._row(values, asked) for batch in fetch_batches(sql, parameters) for values in batch]
         if origins is not None or asked.labels == "machine":
-            labelled = {pair for batch in batches(LABELLED, parameters) for (pair,) in batch}
+            labelled = {pair for batch in fetch_batches(LABELLED, parameters) for (pair,) in batch}
             left[gettext_noop("no label of the origins asked for")] += len(labelled - {row.pair for row in rows})
         return rows
 
@@ -143,14 +143,14 @@ def check_teacher(rows: Iterable[SetRow], asked: SetOptions) -> None:
         )
 
 
-def documents(keys: Sequence[int]) -> dict[int, SetText]:
+def read_documents(keys: Sequence[int]) -> dict[int, SetText]:
     """Documents by their rows' ids."""
-    return _texts(f"SELECT id, {DOCUMENT} FROM corpus_document WHERE id = ANY(%s)", keys)
+    return _read_texts(f"SELECT id, {DOCUMENT} FROM corpus_document WHERE id = ANY(%s)", keys)
 
 
-def queries(keys: Sequence[int]) -> dict[int, SetText]:
+def read_queries(keys: Sequence[int]) -> dict[int, SetText]:
     """Queries by their rows' ids; `title` is the query's own instruction."""
-    return _texts(
+    return _read_texts(
         "SELECT id, external_id, instruction, text, metadata, answers FROM corpus_query WHERE id = ANY(%s)", keys
     )
 
@@ -169,7 +169,7 @@ ANSWERS = """
 
 def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
     """Every answer of a rerank API that gave scores, as it came, with the ids of what was asked."""
-    for batch in batches(ANSWERS, {"collection": source.collection.pk}):
+    for batch in fetch_batches(ANSWERS, {"collection": source.collection.pk}):
         for _, api, url, model, query, names, raw in batch:
             yield {
                 "api": api,
@@ -181,27 +181,27 @@ def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
             }
 
 
-def corpus(source: "SetSource") -> Iterator[SetText]:
+def read_corpus(source: "SetSource") -> Iterator[SetText]:
     """Every current document of a collection, in the order of its id."""
     sql = f"""SELECT {DOCUMENT} FROM corpus_document d WHERE collection_id = %(collection)s AND is_current
               ORDER BY external_id COLLATE "C" """
-    for batch in batches(sql, {"collection": source.collection.pk}):
+    for batch in fetch_batches(sql, {"collection": source.collection.pk}):
         for values in batch:
-            yield _text([source.prefix + values[0], *values[1:]])
+            yield _build_text([source.prefix + values[0], *values[1:]])
 
 
-def _text(values: Sequence[Any]) -> SetText:
+def _build_text(values: Sequence[Any]) -> SetText:
     name, title, text, metadata, *answers = values
     return SetText(name, title, text, json.loads(metadata) if isinstance(metadata, str) else metadata, *answers)
 
 
-def _texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:
+def _read_texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [list(set(keys))])
-        return {key: _text(values) for key, *values in cursor}
+        return {key: _build_text(values) for key, *values in cursor}
 
 
-def votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
+def read_votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
     """For each pair the verdicts of its newest campaign that voted, by judge and sample."""
     found: dict[int, dict[int, dict[tuple[int, int], int]]] = defaultdict(lambda: defaultdict(dict))
     with connection.cursor() as cursor:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.rows import SetQuery, place
+from annotation.exports.sets.rows import SetQuery, order_key
 from charts.phrases import gettext_noop
 
 TRAIN, DEV = "train", "dev"
 
 
-def split(
+def split_queries(
     queries: list[SetQuery],
     share: float,
     seed: int,
@@ -26,17 +26,17 @@ def split(
     """
     if share >= 1:
         return {TRAIN: queries}
-    train = _trained(queries, share, seed, groups)
+    train = _choose_train_queries(queries, share, seed, groups)
     sides = {TRAIN: [q for q in queries if q.key in train], DEV: [q for q in queries if q.key not in train]}
     if documents:
-        sides[TRAIN] = _without(sides[TRAIN], sides[DEV], documents, left)
+        sides[TRAIN] = _drop_dev_documents(sides[TRAIN], sides[DEV], documents, left)
     return sides
 
 
-def _trained(queries: list[SetQuery], share: float, seed: int, groups: Mapping[int, int]) -> set[int]:
+def _choose_train_queries(queries: list[SetQuery], share: float, seed: int, groups: Mapping[int, int]) -> set[int]:
     """Keys of the queries that are trained on: whole groups, at least one on each side where there are two."""
     gathered: dict[int, list[SetQuery]] = {}
-    for query in sorted(queries, key=lambda query: place(seed, query.id)):
+    for query in sorted(queries, key=lambda query: order_key(seed, query.id)):
         gathered.setdefault(groups.get(query.key, -query.key), []).append(query)
     wanted = round(share * len(queries))
     if len(gathered) > 1:
@@ -48,7 +48,9 @@ def _trained(queries: list[SetQuery], share: float, seed: int, groups: Mapping[i
     return train
 
 
-def _without(train: list[SetQuery], dev: list[SetQuery], documents: Mapping[int, int], left: Left) -> list[SetQuery]:
+def _drop_dev_documents(
+    train: list[SetQuery], dev: list[SetQuery], documents: Mapping[int, int], left: Left
+) -> list[SetQuery]:
     taken = {documents[row.document] for query in dev for row in query.rows}
     kept = []
     for query in train:

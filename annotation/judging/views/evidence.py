@@ -7,21 +7,21 @@ from django.views.decorators.http import require_POST
 from psycopg import Connection
 
 from annotation.judging import evidence, submitting
-from annotation.judging.views.judging import decide, evenly
+from annotation.judging.views.judging import decide, pad_response_time
 from annotation.permissions import Scope, action
 from annotation.queue.annotators import AnnotatorContext
 
 
 @action("judge")
 @require_POST
-@evenly
+@pad_response_time
 def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Save contribution and evidence of a pair, and claim the next."""
 
     def work(db: Connection[Any]) -> int | None:
-        form = evidence.edited(request.POST, scope.member)
+        form = evidence.parse_edit(request.POST, scope.member)
         return submitting.finish(
-            db, AnnotatorContext.of(scope.member), form.item, form.token, evidence.writer(scope.member, form)
+            db, AnnotatorContext.of(scope.member), form.item, form.token, evidence.target_writer(scope.member, form)
         )
 
     return decide(request, scope, work)

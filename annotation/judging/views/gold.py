@@ -8,7 +8,7 @@ from django.views.decorators.http import require_http_methods
 from annotation import guidelines
 from annotation.judging import page, shown
 from annotation.judging.debates import debate_of, text_of
-from annotation.judging.forms import Invalid, grade, milliseconds, text, whole
+from annotation.judging.forms import Invalid, parse_grade, parse_milliseconds, parse_text, parse_whole_number
 from annotation.models.quality_control import GoldAnswer, GoldPair
 from annotation.permissions import Scope, action
 from annotation.quality_control import gold
@@ -20,32 +20,32 @@ Who = GoldAnswer.Who
 
 @action("judge")
 @require_http_methods(["GET", "POST"])
-def gold_desk(request: HttpRequest, scope: Scope) -> HttpResponse:
+def grade_gold(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The expert's next pair, with a reason for and one against."""
     if not scope.member.is_expert:
         return render(request, "care/no_expert.html", {"scope": scope, "section": "judge"})
-    return _desk(request, scope, Who.EXPERT)
+    return _answer_gold(request, scope, Who.EXPERT)
 
 
 @action("adjudicate")
 @require_http_methods(["GET", "POST"])
 def gold_review(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The senior's next pair of the random share; what the expert said is not shown."""
-    return _desk(request, scope, Who.SENIOR)
+    return _answer_gold(request, scope, Who.SENIOR)
 
 
-def _desk(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
+def _answer_gold(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
     problem, status = "", 200
     if request.method == "POST":
         try:
-            item = whole(request.POST, "item")
-            gold.answer(
+            item = parse_whole_number(request.POST, "item")
+            gold.record_answer(
                 membership=scope.member,
                 gold_pair=item,
                 who=who,
-                grade=grade(request.POST, scope.collection),
-                comment=text(request.POST, "comment"),
-                milliseconds=milliseconds(request.POST),
+                grade=parse_grade(request.POST, scope.collection),
+                comment=parse_text(request.POST, "comment"),
+                milliseconds=parse_milliseconds(request.POST),
                 shown_ms=shown.shown_ms(request.POST.get("shown", ""), shown.GOLD, scope.member, item),
             )
         except (Invalid, TooSoon) as error:
@@ -54,15 +54,15 @@ def _desk(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
             problem, status = str(error), 409
         else:
             if not request.headers.get("HX-Request"):
-                return HttpResponseRedirect(reverse(_address(who), args=[scope.collection.name]), status=303)
-    return _page(request, scope, who, problem, status)
+                return HttpResponseRedirect(reverse(_url_name(who), args=[scope.collection.name]), status=303)
+    return _render_gold_pair(request, scope, who, problem, status)
 
 
-def _address(who: str) -> str:
+def _url_name(who: str) -> str:
     return "gold_desk" if who == Who.EXPERT else "gold_review"
 
 
-def _page(request: HttpRequest, scope: Scope, who: str, problem: str, status: int) -> HttpResponse:
+def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str, status: int) -> HttpResponse:
     found = gold.next_for_expert(scope.member) if who == Who.EXPERT else gold.next_for_senior(scope.member)
     practised = gold.others_on_practice(scope.member) if who == Who.EXPERT else None
     context: dict[str, object] = {
@@ -72,12 +72,12 @@ def _page(request: HttpRequest, scope: Scope, who: str, problem: str, status: in
         "gold": found,
         "who": who,
         "practised": practised,
-        "work": _work(scope, found) if found else None,
+        "work": _gold_task(scope, found) if found else None,
         "shown": shown.stamp(shown.GOLD, scope.member, found.pk) if found else "",
         "problem": problem,
-        "typed": text(request.POST, "comment") if status == 422 else "",
-        "submit_url": reverse(_address(who), args=[scope.collection.name]),
-        "grades": page.grades(scope.collection),
+        "typed": parse_text(request.POST, "comment") if status == 422 else "",
+        "submit_url": reverse(_url_name(who), args=[scope.collection.name]),
+        "grades": page.grade_choices(scope.collection),
     }
     fragment = "care/_gold.html"
     if request.headers.get("HX-Request"):
@@ -86,7 +86,7 @@ def _page(request: HttpRequest, scope: Scope, who: str, problem: str, status: in
     return render(request, "judging/page.html", context, status=status)
 
 
-def _work(scope: Scope, row: GoldPair) -> page.TaskView:
+def _gold_task(scope: Scope, row: GoldPair) -> page.TaskView:
     """The pair as the fragments of the judging page show it."""
     pair = row.pair
     return page.TaskView(

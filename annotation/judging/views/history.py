@@ -14,7 +14,7 @@ from annotation.permissions import Scope, action
 @require_safe
 def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The member's own decisions, fifty a page; `?before=` is the last one of the page before."""
-    decisions, more = history.page(scope.member, before=request.GET.get("before", ""))
+    decisions, more = history.list_decisions(scope.member, before=request.GET.get("before", ""))
     context = {"scope": scope, "section": "judge", "decisions": decisions, "more": more}
     return render(request, "judging/history.html", context)
 
@@ -24,11 +24,11 @@ def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpResponse:
     """One pair that the member decided on, with their grade; `n` and `p` go on from here."""
     item = Assignment.item_of(scope.member, item)
-    decision = history.decision(scope.member, item)
+    decision = history.find_decision(scope.member, item)
     work = page.own_work(scope.member, item)
     if decision is None or work is None:
         raise Http404(_("You did not decide on this pair."))
-    newer, older = history.neighbours(scope.member, decision)
+    newer, older = history.neighbour_items(scope.member, decision)
     context = {
         "scope": scope,
         "section": "judge",

@@ -16,8 +16,8 @@ from annotation import guidelines
 from annotation.judging import page as judging
 from annotation.judging import submitting
 from annotation.judging.drafts import RATINGS
-from annotation.judging.forms import Invalid, answer, draft, skip_reason, text
-from annotation.judging.forms import item as item_of
+from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_text, skip_reason
+from annotation.judging.forms import parse_item as item_of
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
 from annotation.quality_control import onboarding
@@ -30,7 +30,7 @@ GRID_S = 0.025
 Desk = Callable[[HttpRequest, Scope], HttpResponse]
 
 
-def evenly(view: Desk) -> Desk:
+def pad_response_time(view: Desk) -> Desk:
     """Wait for the grid where checks or repeats may come; a collection without them loses no time."""
 
     @wraps(view)
@@ -48,31 +48,31 @@ def evenly(view: Desk) -> Desk:
 @require_safe
 def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The member's open lease; reading never claims."""
-    return page(request, scope)
+    return render_task(request, scope)
 
 
 @action("judge")
 @require_POST
-@evenly
+@pad_response_time
 def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim: the open lease renewed, or a new one."""
     desk = AnnotatorContext.of(scope.member)
     assignment.in_transaction(lambda db: submitting.claim(db, desk))
-    return done(request, scope)
+    return respond_with_next(request, scope)
 
 
 @action("judge")
 @require_POST
-@evenly
+@pad_response_time
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
     desk = AnnotatorContext.of(scope.member)
-    return decide(request, scope, lambda db: submitting.submit(db, desk, answer(request.POST, scope.member)))
+    return decide(request, scope, lambda db: submitting.submit(db, desk, parse_answer(request.POST, scope.member)))
 
 
 @action("judge")
 @require_POST
-@evenly
+@pad_response_time
 def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give the pair back with a reason, and claim the next."""
     desk = AnnotatorContext.of(scope.member)
@@ -86,13 +86,13 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
-@evenly
+@pad_response_time
 def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand the pair to the adjudicators with a note, and claim the next."""
     desk = AnnotatorContext.of(scope.member)
 
     def work(db: Connection[Any]) -> int | None:
-        note = text(request.POST, "note")
+        note = parse_text(request.POST, "note")
         return submitting.flag(db, desk, item_of(request.POST, scope.member), request.POST.get("token", ""), note)
 
     return decide(request, scope, work)
@@ -107,7 +107,9 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
         item = item_of(data, scope.member)
     except Invalid as wrong:
         return HttpResponse(str(wrong), status=422, content_type="text/plain; charset=utf-8")
-    kept = assignment.in_transaction(lambda db: assignment.draft(db, desk, item, data.get("token", ""), draft(data)))
+    kept = assignment.in_transaction(
+        lambda db: assignment.save_draft(db, desk, item, data.get("token", ""), parse_draft(data))
+    )
     return JsonResponse({"kept": kept})
 
 
@@ -116,12 +118,12 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take the decision on an item back: its lease is open again."""
     try:
-        undo.undo(scope.member, item_of(request.POST, scope.member))
+        undo.undo_decision(scope.member, item_of(request.POST, scope.member))
     except assignment.Unknown:
         raise Http404(_("There is nothing of yours to take back.")) from None
-    except (assignment.Lost, Invalid) as refused:
-        return _refused(request, scope, str(refused))
-    return done(request, scope, taken_back=True)
+    except (assignment.DecisionRefused, Invalid) as refused:
+        return _render_problem(request, scope, str(refused))
+    return respond_with_next(request, scope, taken_back=True)
 
 
 def decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], int | None]) -> HttpResponse:
@@ -129,60 +131,60 @@ def decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]],
     try:
         assignment.in_transaction(work)
     except (Invalid, assignment.TooSoon) as wrong:
-        return page(request, scope, status=422, problem=str(wrong))
+        return render_task(request, scope, status=422, problem=str(wrong))
     except assignment.Unknown:
         raise Http404(_("You were never lent this pair.")) from None
-    except assignment.Lost as lost:
-        return _lost(request, scope, str(lost))
-    return done(request, scope)
+    except assignment.DecisionRefused as lost:
+        return _render_refusal(request, scope, str(lost))
+    return respond_with_next(request, scope)
 
 
-def done(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
+def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
     if request.headers.get("HX-Request"):
-        return page(request, scope, taken_back=taken_back)
+        return render_task(request, scope, taken_back=taken_back)
     return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]), status=303)
 
 
-def _refused(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
-    return page(request, scope, status=409, problem=reason)
+def _render_problem(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
+    return render_task(request, scope, status=409, problem=reason)
 
 
-def _lost(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
+def _render_refusal(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
     """What happened, what was kept, what to do next."""
     written = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]
-    kept = text(request.POST, "comment") or text(request.POST, "note") or "\n\n".join(filter(None, written))
-    return _render(request, scope, "judging/_lost.html", {"reason": reason, "kept": kept}, status=409)
+    kept = parse_text(request.POST, "comment") or parse_text(request.POST, "note") or "\n\n".join(filter(None, written))
+    return _render_fragment(request, scope, "judging/_lost.html", {"reason": reason, "kept": kept}, status=409)
 
 
-def page(
+def render_task(
     request: HttpRequest, scope: Scope, *, status: int = 200, problem: str = "", taken_back: bool = False
 ) -> HttpResponse:
     """The open pair, or the calm page for having none."""
-    work, desktop = judging.desk(scope.member)
-    if work is None and (stop := onboarding.stop(scope.member)):
-        return _render(request, scope, "care/_stop.html", {"stop": stop, "problem": problem}, status=status)
+    work, desktop = judging.read_open_task(scope.member)
+    if work is None and (stop := onboarding.find_stop(scope.member)):
+        return _render_fragment(request, scope, "care/_stop.html", {"stop": stop, "problem": problem}, status=status)
     context: dict[str, object] = {
         "work": work,
         "desktop": desktop,
         "problem": problem,
         "taken_back": taken_back,
-        "announced": onboarding.announced(scope.member),
-        "typed": _typed(request) if status != 200 or not work else work.typed,
+        "announced": onboarding.has_new_guidelines(scope.member),
+        "typed": _typed_fields(request) if status != 200 or not work else work.typed,
     }
     if work and work.draft:
         context["texts"] = context["typed"] if status == 422 or any(work.typed.values()) else work.draft
         context["ratings"] = RATINGS.items()
-        return _render(request, scope, "judging/_edit.html", context, status=status)
+        return _render_fragment(request, scope, "judging/_edit.html", context, status=status)
     fragment = "judging/_work.html" if work else "judging/_rest.html"
-    return _render(request, scope, fragment, context, status=status)
+    return _render_fragment(request, scope, fragment, context, status=status)
 
 
-def _typed(request: HttpRequest) -> dict[str, str]:
+def _typed_fields(request: HttpRequest) -> dict[str, str]:
     """What a refused form held: it is shown again."""
     return {name: request.POST.get(name, "") for name in judging.TYPED}
 
 
-def _render(
+def _render_fragment(
     request: HttpRequest, scope: Scope, fragment: str, context: dict[str, object], *, status: int
 ) -> HttpResponse:
     """The fragment alone for HTMX, else inside the whole page."""
@@ -192,9 +194,9 @@ def _render(
         "collection": collection,
         "section": "judge",
         "fragment": fragment,
-        "grades": judging.grades(collection),
+        "grades": judging.grade_choices(collection),
         "skip_reasons": Assignment.SkipReason.choices,
-        **_addresses(collection.name),
+        **_judging_urls(collection.name),
     }
     if request.headers.get("HX-Request"):
         return render(request, fragment, context, status=status)
@@ -203,7 +205,7 @@ def _render(
     )
 
 
-def _addresses(name: str) -> dict[str, str]:
+def _judging_urls(name: str) -> dict[str, str]:
     """The addresses that the fragments of a collection name."""
     names = ("next", "submit", "evidence", "skip", "flag", "undo", "history", "draft", "query")
     return {f"{which}_url": reverse(f"judge_{which}", args=[name]) for which in names}

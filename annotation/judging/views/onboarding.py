@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.judging.forms import Invalid, whole
+from annotation.judging.forms import Invalid, parse_whole_number
 from annotation.judging.views import judging
 from annotation.permissions import Scope, action
 from annotation.quality_control import consent, onboarding
@@ -16,11 +16,11 @@ from corpus.errors import BadInput
 def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Agree to the text that holds; the desk comes with the answer."""
     try:
-        consent.accept(membership=scope.member, version=whole(request.POST, "version"))
+        consent.accept(membership=scope.member, version=parse_whole_number(request.POST, "version"))
     except (BadInput, Invalid) as error:
-        return judging.page(request, scope, status=409, problem=str(error))
+        return judging.render_task(request, scope, status=409, problem=str(error))
     scope.member.refresh_from_db(fields=["consent"])
-    return judging.done(request, scope)
+    return judging.respond_with_next(request, scope)
 
 
 @action("judge")
@@ -30,7 +30,7 @@ def judge_returned(request: HttpRequest, scope: Scope) -> HttpResponse:
     if request.method == "POST":
         onboarding.read_returned(scope.member)
         return redirect("judge", scope.collection.name)
-    context = {"scope": scope, "section": "judge", "batches": onboarding.returned(scope.member)}
+    context = {"scope": scope, "section": "judge", "batches": onboarding.returned_batches(scope.member)}
     return render(request, "care/returned.html", context)
 
 
@@ -40,10 +40,12 @@ def judge_guidelines(request: HttpRequest, scope: Scope) -> HttpResponse:
     """What is new in the guidelines; POST says that it was read."""
     if request.method == "POST":
         try:
-            onboarding.acknowledge(scope.member, whole(request.POST, "version"))
+            onboarding.acknowledge_guidelines(scope.member, parse_whole_number(request.POST, "version"))
         except Invalid as error:
             return HttpResponse(str(error), status=422, content_type="text/plain; charset=utf-8")
         return redirect("judge", scope.collection.name)
-    number, lines = onboarding.changes(scope.member)
+    number, lines = onboarding.guideline_changes(scope.member)
     context = {"scope": scope, "section": "judge", "number": number, "lines": lines}
-    return render(request, "care/guidelines_changed.html", context | {"news": onboarding.announced(scope.member)})
+    return render(
+        request, "care/guidelines_changed.html", context | {"news": onboarding.has_new_guidelines(scope.member)}
+    )

@@ -6,10 +6,10 @@ from django.core.management.base import CommandParser
 from numpy.linalg import LinAlgError
 
 from annotation.agreement import aggregates
-from annotation.agreement.assessments import choose, known_assessors
-from annotation.agreement.cached_results import MeasuringFailed, why
+from annotation.agreement.assessments import choose_assessors, known_assessors
+from annotation.agreement.cached_results import MeasuringFailed, describe_error
 from annotation.agreement.measures import Statistic
-from annotation.agreement.report import AgreementReport, agreement_report, document, mixed_prompts
+from annotation.agreement.report import AgreementReport, agreement_report, build_json_document, mixed_prompts
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -31,21 +31,23 @@ class Command(QuorumCommand):
         if collection is None:
             raise BadInput(f"no collection named {options['name']}")
         names = [name.strip() for name in options["assessors"].split(",") if name.strip()]
-        chosen = choose(known_assessors(collection), names=names, people=options["people"], judges=options["judges"])
+        chosen = choose_assessors(
+            known_assessors(collection), names=names, people=options["people"], judges=options["judges"]
+        )
         try:
             report = agreement_report(collection, chosen, binarize=options["binarize"], bootstrap=options["bootstrap"])
-            found = aggregates.second(report)
+            found = aggregates.fit_dawid_skene(report)
         except (MemoryError, ArithmeticError, LinAlgError) as error:
             raise MeasuringFailed(
-                f"agreement cannot be measured: {why(error)}; name fewer assessors with --assessors, "
+                f"agreement cannot be measured: {describe_error(error)}; name fewer assessors with --assessors, "
                 "or use a machine with more memory"
             ) from error
         if not self.as_json:
             self.show(report)
-            self.say(_second(found))
+            self.say(_format_dawid_skene(found))
         if mixed := mixed_prompts(collection):
             self.say(mixed)
-        return document(report, aggregates.document(found))
+        return build_json_document(report, aggregates.dawid_skene_document(found))
 
     def show(self, report: AgreementReport) -> None:
         """For people: one line an assessor, one a pair of assessors, one a measure over all."""
@@ -68,7 +70,7 @@ class Command(QuorumCommand):
             self.say(f"{label}: {_text(value)}, n {value.n}")
 
 
-def _second(found: aggregates.Second) -> str:
+def _format_dawid_skene(found: aggregates.Second) -> str:
     if found.solution is None:
         return f"Dawid-Skene: none ({found.reason})"
     if found.solution.collapsed:

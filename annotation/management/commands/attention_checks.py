@@ -39,7 +39,7 @@ class Command(QuorumCommand):
         if options["write_arguments"] or options["estimate"]:
             document["asked"] = self.write(collection, only_estimate=options["estimate"])
         if options["withdraw"]:
-            document["withdrawn"] = attention_checks.withdraw(collection=collection, by=None)
+            document["withdrawn"] = attention_checks.withdraw_checks(collection=collection, by=None)
             self.say(f"{document['withdrawn']} checks were withdrawn")
         if options["count"] is not None:
             document["made"] = self.make(collection, options)
@@ -51,7 +51,7 @@ class Command(QuorumCommand):
         if not 1 <= count <= MOST:
             raise BadInput(f"--count {count}: give a number from 1 to {MOST:,}")
         seed = collection.seed if seed is None else seed
-        made = attention_checks.make(
+        made = attention_checks.make_checks(
             collection=collection, count=count, seed=seed, by=None, form=FORMS[options["form"]]
         )
         self.say(f"{made} checks were made")
@@ -59,7 +59,7 @@ class Command(QuorumCommand):
 
     def write(self, collection: Collection, *, only_estimate: bool) -> bool:
         """Say what the arguments cost; whether a worker was asked."""
-        left = gold_reasons.left(collection, *attention_checks.looks(collection))
+        left = gold_reasons.forecast_arguments(collection, *attention_checks.read_features(collection))
         if not left.writers:
             raise BadInput("no model is configured that could argue: configure_judges, then ask again")
         if left.estimate is None:
@@ -75,8 +75,11 @@ class Command(QuorumCommand):
 
     def counts(self, collection: Collection) -> dict[str, Any]:
         """What there is, for people and programs."""
-        ordinary, gold = attention_checks.looks(collection)
-        pool, left = attention_checks.pool(collection, ordinary, gold), gold_reasons.left(collection, ordinary, gold)
+        ordinary, gold = attention_checks.read_features(collection)
+        pool, left = (
+            attention_checks.count_pool(collection, ordinary, gold),
+            gold_reasons.forecast_arguments(collection, ordinary, gold),
+        )
         self.say(
             f"{pool.standing} checks stand, answered {pool.answered} times; gold that could become checks: {pool.gold}"
         )

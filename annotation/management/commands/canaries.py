@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.label_quality.canaries import LIMIT, CanaryFlips, flips
+from annotation.label_quality.canaries import LIMIT, CanaryFlips, measure_flips
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.models.canaries import CanarySchedule
@@ -28,7 +28,7 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Estimate, ask, count; with --every only the schedule is set."""
         panel = canaries.panel_named(options["panel"])
-        judges = canaries.members(panel)
+        judges = canaries.panel_judges(panel)
         chosen = [judge for judge in judges if options["paid"] or canaries.is_free(judge)]
         left = [judge for judge in judges if judge not in chosen]
         document: dict[str, Any] = {"panel": panel.name, "left_out": [judge.name for judge in left]}
@@ -39,21 +39,25 @@ class Command(QuorumCommand):
             return document
         if not chosen:
             raise BadInput(f"every judge of panel {panel.name} may cost money: add --paid to ask them all the same")
-        made = canaries.ask(panel=panel.name, judges=chosen, by="command")
-        found = flips(judge.id for judge in chosen)
+        made = canaries.ask_canaries(panel=panel.name, judges=chosen, by="command")
+        found = measure_flips(judge.id for judge in chosen)
         for one in found:
             self.say(self.line(one))
         costs = list(made.answers.values_list("cost", flat=True))
         known = [cost for cost in costs if cost is not None]
         told = {"round": made.pk, "calls": len(costs), "cost": sum(known) if len(known) == len(costs) else None}
-        return document | told | {"judges": [row(one) for one in found], "alarms": [o.name for o in found if o.alarm]}
+        return (
+            document
+            | told
+            | {"judges": [flips_row(one) for one in found], "alarms": [o.name for o in found if o.alarm]}
+        )
 
     def schedule(self, options: dict[str, Any]) -> dict[str, Any]:
         """Set it, and say what it means."""
         if not 0 <= options["every"] <= MOST_HOURS:
             raise BadInput(f"--every {options['every']}: give hours from 0 (never) to {MOST_HOURS}")
-        made = canaries.schedule(hours=options["every"], paid=options["paid"], panel=options["panel"])
-        self.say(words(made))
+        made = canaries.set_schedule(hours=options["every"], paid=options["paid"], panel=options["panel"])
+        self.say(describe_schedule(made))
         return {"schedule": {"hours": made.hours, "paid": made.paid, "panel": made.panel or None}}
 
     def estimate(self, chosen: list[Judge], left: list[Judge]) -> dict[str, Any]:
@@ -64,15 +68,15 @@ class Command(QuorumCommand):
             names = ", ".join(judge.name for judge in left)
             self.stderr.write(f"left out because they may cost money: {names}; --paid asks them too")
             self.stderr.write(f"estimate for them: {canaries.forecast(left).line()}")
-        return {"estimate": estimated(chosen), "estimate_left_out": estimated(left)}
+        return {"estimate": estimate_cost(chosen), "estimate_left_out": estimate_cost(left)}
 
     def line(self, one: CanaryFlips) -> str:
         """For people."""
         lost = f"; {one.lost} without a verdict" if one.lost else ""
-        return f"{'ALARM  ' if one.alarm else 'ok     '}{one.words}{lost}"
+        return f"{'ALARM  ' if one.alarm else 'ok     '}{one.summary}{lost}"
 
 
-def estimated(judges: list[Judge]) -> dict[str, Any] | None:
+def estimate_cost(judges: list[Judge]) -> dict[str, Any] | None:
     """Expected calls and USD; the cost is None where a price is unknown, all of it where nobody is asked."""
     if not judges:
         return None
@@ -81,7 +85,7 @@ def estimated(judges: list[Judge]) -> dict[str, Any] | None:
     return {"calls": round(found.calls.expected), "cost": cost}
 
 
-def row(one: CanaryFlips) -> dict[str, Any]:
+def flips_row(one: CanaryFlips) -> dict[str, Any]:
     """For programs."""
     low, high = one.bounds
     kinds = {kind.name: {"pairs": kind.pairs, "flips": kind.flips, "lost": kind.lost} for kind in one.kinds}
@@ -90,7 +94,7 @@ def row(one: CanaryFlips) -> dict[str, Any]:
     return {"name": one.name, **counts, **interval, "clean_honest": one.honest, "kinds": kinds}
 
 
-def words(schedule: CanarySchedule) -> str:
+def describe_schedule(schedule: CanarySchedule) -> str:
     """When judges are asked by themselves."""
     if not schedule.hours:
         return "canaries go out only when somebody asks for them"

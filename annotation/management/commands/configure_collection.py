@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation import guidelines
-from corpus.collections.configure import KEYS, configure, read_settings
+from corpus.collections.configure import KEYS, configure_collection, read_settings
 from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand
 
@@ -26,8 +26,8 @@ class Command(QuorumCommand):
         """Configure, then say what changed."""
         collection = collection_named(options["name"])
         settings = read_settings(options["file"])
-        with guidelines.redefining(collection):
-            changed = configure(collection, settings)
+        with guidelines.record_redefinition(collection):
+            changed = configure_collection(collection, settings)
         collection.refresh_from_db()
         self.say(f"{collection.name}: " + (f"changed {', '.join(changed)}" if changed else "nothing changed"))
         return {"collection": collection.name, "changed": changed} | {key: getattr(collection, key) for key in KEYS}

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
-from annotation.policies.debates import Orders, StudiedDebate, document, study
+from annotation.policies.debates import Orders, StudiedDebate, build_json_document, study_debates
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -47,17 +47,17 @@ class Command(QuorumCommand):
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
             raise BadInput(f"no collection named {options['name']}")
-        wanted = [_id(part) for part in options["campaigns"].split(",") if part.strip()]
-        ways = list(_ways(options))
-        _check(ways, options)
+        wanted = [_parse_id(part) for part in options["campaigns"].split(",") if part.strip()]
+        ways = list(_debate_ways(options))
+        _check_debaters(ways, options)
         wanted += [self.judged(way, options) for way in ways]
-        studied, swapped = study(collection, list(dict.fromkeys(wanted)))
+        studied, swapped = study_debates(collection, list(dict.fromkeys(wanted)))
         if not self.as_json:
             for one in studied:
                 self.show(one)
             for two in swapped:
                 self.show_orders(two)
-        return document(collection, studied, swapped)
+        return build_json_document(collection, studied, swapped)
 
     def judged(self, way: list[str], options: dict[str, Any]) -> int:
         """Run or go on with the campaign of one way to debate, to its end; its id. Exits as `judge` does."""
@@ -78,15 +78,15 @@ class Command(QuorumCommand):
         for row in one.by_round:
             measured = row.measured
             self.say(
-                f"  {row.name}: recall {_share(measured.relevant.value)} relevant, "
-                f"{_share(measured.not_relevant.value)} not; bAcc {_share(measured.balanced.value)}; "
-                f"escalated {_share(row.escalation)} of {row.pairs:,}"
+                f"  {row.name}: recall {_format_share(measured.relevant.value)} relevant, "
+                f"{_format_share(measured.not_relevant.value)} not; bAcc {_format_share(measured.balanced.value)}; "
+                f"escalated {_format_share(row.escalation)} of {row.pairs:,}"
             )
         for last in one.lasting:
             self.say(
                 f"  round {last.round}: {last.agreed:,} of {last.cases:,} agreements of round 1 agree "
-                f"({_share(last.persistence)}), {last.kept:,} on the same label; "
-                f"wrong {last.spurious:,} of {last.known:,} ({_share(last.spurious_rate)})"
+                f"({_format_share(last.persistence)}), {last.kept:,} on the same label; "
+                f"wrong {last.spurious:,} of {last.known:,} ({_format_share(last.spurious_rate)})"
             )
 
     def show_orders(self, two: Orders) -> None:
@@ -96,33 +96,33 @@ class Command(QuorumCommand):
             f"order of the stances, campaign {two.relevant_first.campaign.pk} against "
             f"{two.irrelevant_first.campaign.pk}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
             f"relevant only with relevant first {yes_no:,}, only with irrelevant first {no_yes:,}; "
-            f"same {_share(two.table.same)} of {two.table.pairs:,}"
+            f"same {_format_share(two.table.same)} of {two.table.pairs:,}"
         )
 
 
-def _ways(options: dict[str, Any]) -> Iterator[list[str]]:
+def _debate_ways(options: dict[str, Any]) -> Iterator[list[str]]:
     """The ways to debate of the axes that are to be run. Raises BadInput for an unknown one, before any is run."""
     axes = [axis.strip() for axis in options["run"].split(",") if axis.strip()]
     if unknown := [axis for axis in axes if axis not in (*AXES, "families")]:
         raise BadInput(f"--run {unknown[0]}: the axes are {', '.join(AXES)} and families")
     for axis in axes:
-        yield from AXES[axis] if axis in AXES else _families(options)
+        yield from AXES[axis] if axis in AXES else _family_ways(options)
 
 
-def _check(ways: list[list[str]], options: dict[str, Any]) -> None:
+def _check_debaters(ways: list[list[str]], options: dict[str, Any]) -> None:
     """Raise BadInput for debaters that cannot debate in one of the ways, before any is run."""
     names = [name.strip() for name in options["debaters"].split(",") if name.strip()]
     for way in ways:
         if "--temperature" in way:
-            found = configurations.configuration(panel=options["panel"], policy="debate", debaters=names)
+            found = configurations.build_configuration(panel=options["panel"], policy="debate", debaters=names)
             configurations.check_temperature(found.debaters, float(way[way.index("--temperature") + 1]))
 
 
-def _families(options: dict[str, Any]) -> Iterator[list[str]]:
+def _family_ways(options: dict[str, Any]) -> Iterator[list[str]]:
     """Each of two judges against itself, and both ways round (DREAM B.4.2)."""
     names = [name.strip() for name in options["debaters"].split(",") if name.strip()]
     if not names:
-        found = configurations.configuration(panel=options["panel"], policy="debate")
+        found = configurations.build_configuration(panel=options["panel"], policy="debate")
         names = [judge.name for judge in found.debaters]
     if len(set(names)) != 2 or len(names) != 2:
         raise BadInput(
@@ -133,11 +133,11 @@ def _families(options: dict[str, Any]) -> Iterator[list[str]]:
         yield ["--debaters", ",".join(pair)]
 
 
-def _id(text: str) -> int:
+def _parse_id(text: str) -> int:
     if not text.strip().isdecimal():
         raise BadInput(f"--campaigns {text.strip()}: give ids of campaigns, separated by commas")
     return int(text)
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.1%}"

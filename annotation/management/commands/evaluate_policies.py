@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from annotation.agreement.measures import Statistic
 from annotation.policies.replay import Replayed
-from annotation.policies.report import PolicyReport, document, evaluate
+from annotation.policies.report import PolicyReport, build_json_document, evaluate_policies
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -27,7 +27,7 @@ class Command(QuorumCommand):
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
             raise BadInput(f"no collection named {options['name']}")
-        report = evaluate(
+        report = evaluate_policies(
             collection,
             self._campaign(collection, options["campaign"]),
             reference=options["reference"],
@@ -36,7 +36,7 @@ class Command(QuorumCommand):
         )
         if not self.as_json:
             self.show(report)
-        return document(report)
+        return build_json_document(report)
 
     def _campaign(self, collection: Collection, wanted: int | None) -> Campaign | None:
         if wanted is None:
@@ -50,16 +50,16 @@ class Command(QuorumCommand):
         """For people: one line a policy."""
         self.say(report.population)
         for one in report.policies:
-            self.say(f"  {one.rule.name}: {one.reason or _line(one, report)}")
+            self.say(f"  {one.rule.name}: {one.reason or _format_policy(one, report)}")
 
 
-def _line(one: Replayed, report: PolicyReport) -> str:
-    machine, people = one.spent.money, report.people.money(one.judgments)
+def _format_policy(one: Replayed, report: PolicyReport) -> str:
+    machine, people = one.spent.cost, report.people.cost(one.judgments)
     load = f"escalated {one.escalation:.1%}; calls {one.spent.calls:,}; machine {_usd(machine)}, people {_usd(people)}"
-    return f"{_right(one)}; {load}"
+    return f"{_format_recalls(one)}; {load}"
 
 
-def _right(one: Replayed) -> str:
+def _format_recalls(one: Replayed) -> str:
     own = one.own
     if own.relevant.value is None and own.not_relevant.value is None:
         return str(own.balanced.reason)

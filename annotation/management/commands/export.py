@@ -18,7 +18,7 @@ from annotation.exports.sets.options import (
     names_of,
     ranks_of,
 )
-from annotation.exports.snapshots import begin, fill
+from annotation.exports.snapshots import create_snapshot, write_snapshot
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
@@ -73,7 +73,7 @@ class Command(QuorumCommand):
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
             raise BadInput(f"no collection named {options['name']}")
-        snapshot = begin(
+        snapshot = create_snapshot(
             collection=collection,
             form=form,
             folder=Path(options["out"]).resolve(),
@@ -81,7 +81,7 @@ class Command(QuorumCommand):
             asked=options_of({"teacher": default_teacher(form.name)} | given) if isinstance(form, SetFormat) else None,
         )
         try:
-            fill(snapshot)
+            write_snapshot(snapshot)
         except BadInput:
             snapshot.delete()
             raise
@@ -99,18 +99,18 @@ class Command(QuorumCommand):
 
 def options_of(given: dict[str, Any]) -> SetOptions:
     """The options of a training set from what was typed. Raises BadInput that names the option."""
-    values = {name: given[name] if name in FLAGS else _value(name, given[name]) for name in given}
+    values = {name: given[name] if name in FLAGS else _parse_option(name, given[name]) for name in given}
     if "near_duplicates" in values:
         text = values.pop("near_duplicates")
-        values["near"] = None if text == "off" else _number("near-duplicates", float, text)
+        values["near"] = None if text == "off" else _parse_number("near-duplicates", float, text)
     return SetOptions(**values)
 
 
-def _value(name: str, text: str) -> Any:
-    return _number(name.replace("_", "-"), CHOICES[name][0], text)
+def _parse_option(name: str, text: str) -> Any:
+    return _parse_number(name.replace("_", "-"), CHOICES[name][0], text)
 
 
-def _number(name: str, kind: Callable[[str], Any], text: str) -> Any:
+def _parse_number(name: str, kind: Callable[[str], Any], text: str) -> Any:
     try:
         return kind(text)
     except ValueError:

@@ -41,10 +41,10 @@ class Command(QuorumCommand):
         campaign = lara_live.start(collection, source=source, **given)
         step = lara_live.step(campaign)
         if not self.as_json:
-            self.say(self.words(campaign, step))
-        return selectors.status(collection, campaign)
+            self.say(self.describe_step(campaign, step))
+        return selectors.campaign_status(collection, campaign)
 
-    def words(self, campaign: Campaign, step: lara_live.LaraStep) -> str:
+    def describe_step(self, campaign: Campaign, step: lara_live.LaraStep) -> str:
         """For people: where the loop stands."""
         if step.labelled:
             return f"campaign {campaign.pk}: people settled {step.asked:,} pairs, {step.labelled:,} are labelled by it"

@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.costs.labels import PerLabel
-from annotation.costs.report import CostReport, document, report
+from annotation.costs.report import CostReport, build_json_document, cost_report
 from corpus.commands import QuorumCommand
 from judges.campaigns import lifecycle
-from judges.costs.accounting import money
+from judges.costs.accounting import format_cost
 from judges.costs.ledger import Sum
 from judges.management.commands.status import campaign_of, collection_named
 
@@ -26,11 +26,11 @@ class Command(QuorumCommand):
         """The ledger as one document."""
         collection, number = collection_named(options["name"]), options["campaign"]
         newest = number is None
-        campaign = lifecycle.newest(collection=collection) if newest else campaign_of(collection, number)
-        found = report(campaign)
+        campaign = lifecycle.newest_campaign(collection=collection) if newest else campaign_of(collection, number)
+        found = cost_report(campaign)
         if not self.as_json:
             self.tell(found)
-        return document(found)
+        return build_json_document(found)
 
     def tell(self, found: CostReport) -> None:
         """For people."""
@@ -51,7 +51,7 @@ class Command(QuorumCommand):
                 self.say(f"  {day.day.isoformat():<28} {day.calls:>10,} calls   {day.paid}")
         self.say("cost per correct label")
         for label in found.labels:
-            self.say(f"  {words(label)}")
+            self.say(f"  {describe_label_cost(label)}")
         if line := found.caps.line():
             self.say(line)
 
@@ -63,13 +63,13 @@ class Command(QuorumCommand):
             self.say(f"  {one.name:<28} {one.calls:>10,} calls {tokens}   {one.paid}")
 
 
-def words(label: PerLabel) -> str:
+def describe_label_cost(label: PerLabel) -> str:
     """A figure with its interval and its population, or why there is none."""
     head = f"{label.who}, by {label.truth}: "
     cost, share = label.cost, label.accuracy
     if cost.value is None:
         return head + (cost.reason or "not measured")
     least = "at least " if label.paid.at_least else ""
-    low = money(cost.low) if cost.low is not None else "?"
-    high = money(cost.high) if cost.high is not None else "no upper bound"
-    return f"{head}{least}{money(cost.value)} ({low} to {high}); {share.value:.1%} correct, {label.population}"
+    low = format_cost(cost.low) if cost.low is not None else "?"
+    high = format_cost(cost.high) if cost.high is not None else "no upper bound"
+    return f"{head}{least}{format_cost(cost.value)} ({low} to {high}); {share.value:.1%} correct, {label.population}"

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.panels import self_checks
-from annotation.panels.report import MEASURES, Chosen, choose_panel, document, summary
+from annotation.panels.report import MEASURES, Chosen, build_json_document, choose_panel, summarise_choice
 from annotation.panels.subsets import SIZE
 from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand
@@ -54,16 +54,16 @@ class Command(QuorumCommand):
         )
         if not self.as_json:
             self.show(chosen)
-        return document(chosen)
+        return build_json_document(chosen)
 
     def check_judges(self, collection: Collection, panel: str | None, names: list[str]) -> object:
         """Ask the judges of a panel, or the named ones; exit 3 when one of them does not pass."""
-        found, judges = (None, self_checks.versions(names)) if names else self_checks.members(panel)
+        found, judges = (None, self_checks.current_versions(names)) if names else self_checks.panel_judges(panel)
         if found is not None and not judges:
             raise BadInput(f"nobody of panel {found.name} can be asked: offline debaters argue and do not vote")
-        asked = self_checks.probes(collection)
+        asked = self_checks.collection_probes(collection)
         own = sum(probe.own for probe in asked)
-        total = self_checks.calls(asked, judges)
+        total = self_checks.count_calls(asked, judges)
         cost = forecast(records_of(judges), asked, self_checks.REPEATS)
         self.say(f"{len(judges)} judges, {len(asked) - own} built-in probes, {own} of the collection: {cost.line()}")
 
@@ -74,8 +74,8 @@ class Command(QuorumCommand):
         rows = self_checks.self_check(collection, judges, asked, done=done)
         for row in rows:
             state = "passes" if row.passes else "FAILS"
-            self.say(f"  {row.judge.name}: {state}. {_found(row.findings)}")
-        document = {"collection": collection.name, "judges": self_checks.document(rows)}
+            self.say(f"  {row.judge.name}: {state}. {_describe_findings(row.findings)}")
+        document = {"collection": collection.name, "judges": self_checks.build_json_document(rows)}
         if failed := [row.judge.name for row in rows if not row.passes]:
             raise Incomplete(f"{len(failed)} of {len(rows)} judges do not pass: {', '.join(failed)}", document)
         return document
@@ -83,7 +83,7 @@ class Command(QuorumCommand):
     def show(self, chosen: Chosen) -> None:
         """For people: the summary, a line a candidate, the matrix, the sets."""
         choice = chosen.choice
-        for line in summary(chosen):
+        for line in summarise_choice(chosen):
             self.say(line)
         names = chosen.names(range(len(choice.qualities)))
         width = max(map(len, names))
@@ -93,9 +93,9 @@ class Command(QuorumCommand):
             state = "passes" if quality.passes else "FAILS "
             note = f"  ({one.note})" if one.note else ""
             value, mean = chosen.quality(place).value, choice.means[place]
-            self.say(f"  {name:{width}}  {state}  {_number(value)}  {_number(mean)}  {_money(one.cost)}{note}")
+            self.say(f"  {name:{width}}  {state}  {_number(value)}  {_number(mean)}  {_usd(one.cost)}{note}")
         for check in chosen.checks.values():
-            self.say(f"  Self-check of {check.judge}: {check.words}")
+            self.say(f"  Self-check of {check.judge}: {check.summary}")
         for pair in choice.pairwise:
             self.say(f"  {names[pair.a]} - {names[pair.b]}: kappa {_number(pair.kappa.value)}, n {pair.n}")
         for title, found in (("mean", choice.by_mean), ("largest", choice.by_largest)):
@@ -108,7 +108,7 @@ class Command(QuorumCommand):
             self.say(f"For the judges file: ensemble = [{judges}]")
 
 
-def _found(found: dict[str, Any]) -> str:
+def _describe_findings(found: dict[str, Any]) -> str:
     """What a self-check found, or what is wrong, with the first error."""
     if problems := [*found["problems"], *([found["error"]] if found["error"] else [])]:
         return "; ".join(problems)
@@ -123,5 +123,5 @@ def _number(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.3f}"
 
 
-def _money(value: float | None) -> str:
+def _usd(value: float | None) -> str:
     return "price unknown" if value is None else f"${value:.6f}"

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from annotation.scale_study import study
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from judges.management.commands.judge import names
+from judges.management.commands.judge import split_names
 from judges.management.commands.status import collection_named
 
 
@@ -19,7 +19,7 @@ class Command(QuorumCommand):
         """The judges are the same model with other scales."""
         parser.add_argument("name")
         parser.add_argument(
-            "--judges", type=names, required=True, help="two or more judges that voted on the same pairs"
+            "--judges", type=split_names, required=True, help="two or more judges that voted on the same pairs"
         )
 
     def run(self, **options: Any) -> object:
@@ -27,7 +27,7 @@ class Command(QuorumCommand):
         collection = collection_named(options["name"])
         if len(options["judges"]) < 2:
             raise BadInput("--judges: name two or more, one for each scale")
-        studied = study.study(collection, options["judges"])
+        studied = study.study_scales(collection, options["judges"])
         self.say(f"{studied[0].scale.pairs:,} pairs that all of them judged")
         self.say(f"{'judge':24} {'scale':7} {'nDCG@10':>8} {'ties':>7} {'<1e-5':>7} {'>1-1e-5':>8}  scores from 0 to 1")
         for one in studied:
@@ -39,7 +39,7 @@ class Command(QuorumCommand):
             )
             if not one.probabilities:
                 self.say(f"{'':24} no token probabilities: set logprobs, or the score is the bare answer")
-        return study.document(collection, studied)
+        return study.build_json_document(collection, studied)
 
 
 def _share(value: float | None, digits: int = 3) -> str:

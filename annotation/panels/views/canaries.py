@@ -23,7 +23,7 @@ from judges.probes.injections import INJECTIONS
 @require_GET
 def page(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Of the default panel's judges and of those of the collection's newest campaign."""
-    return _page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()))
+    return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()))
 
 
 @action("admin")
@@ -32,7 +32,7 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A worker asks the default panel now."""
     form = AskForm(request.POST)
     if not form.is_valid():
-        return _page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
+        return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
     if notifications.is_away():
         messages.error(request, _("Redis does not answer, so no worker can be asked: try again when it is back."))
         return redirect("canaries", scope.collection.name)
@@ -49,21 +49,21 @@ def schedule(request: HttpRequest, scope: Scope) -> HttpResponse:
     """How often workers ask by themselves; it holds for the whole site."""
     form = ScheduleForm(request.POST)
     if not form.is_valid():
-        return _page(request, scope, form, status=422)
+        return _render_page(request, scope, form, status=422)
     wanted = {"hours": form.cleaned_data["hours"], "paid": form.cleaned_data["whom"] == "every"}
     with transaction.atomic():
-        canaries.schedule(**wanted)
+        canaries.set_schedule(**wanted)
         record(scope, "canaries.schedule", **wanted)
     messages.success(request, _("Saved."))
     return redirect("canaries", scope.collection.name)
 
 
-def _page(request: HttpRequest, scope: Scope, form: ScheduleForm, status: int = 200) -> HttpResponse:
+def _render_page(request: HttpRequest, scope: Scope, form: ScheduleForm, status: int = 200) -> HttpResponse:
     campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
     panel = canaries.default_panel()
-    judges = canaries.members(panel) if panel else []
-    found = trust.flips([*(judge.id for judge in judges), *trust.judges_of(campaign)])
-    chart = trust.picture(found)
+    judges = canaries.panel_judges(panel) if panel else []
+    found = trust.measure_flips([*(judge.id for judge in judges), *trust.judges_of(campaign)])
+    chart = trust.flip_chart(found)
     if file := download(request, [chart]):
         return file
     context = {
@@ -73,7 +73,7 @@ def _page(request: HttpRequest, scope: Scope, form: ScheduleForm, status: int = 
         "found": found,
         "kinds": trust.by_kind(found),
         "chart": chart,
-        "followed": trust.followed(found),
+        "followed": trust.list_flipped(found),
         "texts": {one.name: one.text for one in INJECTIONS},
         "number": len(INJECTIONS),
         "limit": trust.LIMIT,

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation.agreement.assessments import JUDGES, known_assessors
 from annotation.audit_log.recording import record
 from annotation.panels import page, self_checks
-from annotation.panels.applying import change, everybody_on, has_chosen, make_panel, offered
+from annotation.panels.applying import everybody_on, has_chosen, make_panel, offered_panels, preview_change
 from annotation.panels.report import choose_panel
 from annotation.panels.subsets import SIZES_TO_CHOOSE
 from annotation.permissions import Scope, action
@@ -28,14 +28,14 @@ from judges.probes.self_check import forecast
 def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Quality, independence and price of the candidates, and the most independent sets above the floor."""
     known = known_assessors(scope.collection)
-    asked = page.read(request.GET, known)
+    asked = page.read_filters(request.GET, known)
     context = {
         "scope": scope,
         "section": "agreement",
         "asked": asked,
         "everybody": [one for one in known if one.kind in JUDGES],
         "current": has_chosen(scope.collection),
-        "abilities": stored.abilities(everybody_on(offered(scope.collection))),
+        "abilities": stored.judge_abilities(everybody_on(offered_panels(scope.collection))),
         "sizes": SIZES_TO_CHOOSE,
         "checking": background.last(self_checks.TASK, scope.collection.pk),
     }
@@ -50,7 +50,7 @@ def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
         )
     except BadInput as error:
         return render(request, "reports/panel.html", {**context, "problem": str(error)})
-    found = page.page(chosen, scope.collection.relevant_from)
+    found = page.build_page(chosen, scope.collection.relevant_from)
     if file := download(request, found.charts):
         return file
     return render(request, "reports/panel.html", {**context, "page": found})
@@ -61,18 +61,18 @@ def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
 def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
     """First what would change; it is changed when that was confirmed. Only owners change the default of the site."""
     if request.method == "POST":
-        return _make(request, scope)
+        return _apply_panel(request, scope)
     judges = request.GET.getlist("judge")
     try:
-        found = change(scope.collection, judges)
+        found = preview_change(scope.collection, judges)
     except BadInput as error:
         raise Http404(str(error)) from error
-    checks = self_checks.standing(scope.collection, judges).values()
+    checks = self_checks.newest_self_checks(scope.collection, judges).values()
     context = {"scope": scope, "section": "agreement", "change": found, "judges": judges, "checks": checks}
     return render(request, "reports/panel_use.html", context)
 
 
-def _make(request: HttpRequest, scope: Scope) -> HttpResponse:
+def _apply_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
     default = scope.user.is_owner and "default" in request.POST
     try:
         with transaction.atomic():
@@ -93,7 +93,7 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
     """First what it costs; a worker asks the judges when that was confirmed."""
     given = request.POST if request.method == "POST" else request.GET
     try:
-        judges = _judges(scope, given)
+        judges = _find_judges(scope, given)
         if request.method == "POST":
             with transaction.atomic():
                 self_checks.ask_later(scope.collection, judges)
@@ -103,11 +103,11 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         messages.error(request, _("Nobody was asked: %(error)s.") % {"error": error})
         return redirect("panel", scope.collection.name)
-    asked = self_checks.probes(scope.collection)
+    asked = self_checks.collection_probes(scope.collection)
     context = {
         "scope": scope,
         "section": "agreement",
-        "checks": self_checks.standing(scope.collection, [row.name for row in judges]).values(),
+        "checks": self_checks.newest_self_checks(scope.collection, [row.name for row in judges]).values(),
         "built_in": sum(not probe.own for probe in asked),
         "own": sum(probe.own for probe in asked),
         "estimate": forecast(records_of(judges), asked, self_checks.REPEATS),
@@ -115,11 +115,11 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
     return render(request, "reports/self_check.html", context)
 
 
-def _judges(scope: Scope, given: QueryDict) -> list[JudgeVersion]:
+def _find_judges(scope: Scope, given: QueryDict) -> list[JudgeVersion]:
     """The named judges, or those of a panel that may be named here. Raises BadInput."""
     if names := given.getlist("judge"):
-        return self_checks.versions(names)
-    panel = offered(scope.collection).filter(name=given.get("panel", "")).first()
+        return self_checks.current_versions(names)
+    panel = offered_panels(scope.collection).filter(name=given.get("panel", "")).first()
     if panel is None:
         raise BadInput(_("name judges or a panel"))
-    return self_checks.members(panel.name)[1]
+    return self_checks.panel_judges(panel.name)[1]

@@ -12,25 +12,25 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation.audit_log.recording import record
 from annotation.models import Membership
-from annotation.models.quality_control import ConsentText, SettingAside
+from annotation.models.quality_control import ConsentText, JudgmentExclusion
 from annotation.permissions import Scope, action
 from annotation.quality_control import attention_checks, consent, exclusion, gold_reasons, people, qualification
-from annotation.quality_control.forms import CareForm, ChecksForm, ConsentForm, NoteForm, SizeForm
+from annotation.quality_control.forms import ChecksForm, ConsentForm, NoteForm, QualityControlForm, SizeForm
 from corpus.errors import BadInput
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def care(request: HttpRequest, scope: Scope) -> HttpResponse:
+def quality_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Checks, repeats, batches, the test, consent."""
-    form = CareForm(request.POST or None, instance=scope.collection)
+    form = QualityControlForm(request.POST or None, instance=scope.collection)
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             form.save()
             record(scope, "settings.changed", keys=sorted(form.changed_data))
         messages.success(request, _("Settings saved."))
         return redirect("care", scope.collection.name)
-    return _care(request, scope, form=form, status=422 if form.is_bound else 200)
+    return _render_quality_settings(request, scope, form=form, status=422 if form.is_bound else 200)
 
 
 @action("admin")
@@ -39,22 +39,22 @@ def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Dress gold pairs as ordinary items."""
     form = ChecksForm(request.POST, prefix="checks")
     if not form.is_valid():
-        return _care(request, scope, sizes=form, status=422)
+        return _render_quality_settings(request, scope, sizes=form, status=422)
     given = form.cleaned_data
 
     def make() -> str:
         size, seed, kind = given["size"], given["seed"], given["form"]
-        n = attention_checks.make(collection=scope.collection, count=size, seed=seed, by=scope.user, form=kind)
+        n = attention_checks.make_checks(collection=scope.collection, count=size, seed=seed, by=scope.user, form=kind)
         return ngettext("%(n)s check was made.", "%(n)s checks were made.", n) % {"n": n}
 
-    return _done(request, scope, make)
+    return _run_action(request, scope, make)
 
 
 @action("admin")
 @require_POST
 def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """No check is lent any more."""
-    n = attention_checks.withdraw(collection=scope.collection, by=scope.user)
+    n = attention_checks.withdraw_checks(collection=scope.collection, by=scope.user)
     messages.success(request, ngettext("%(n)s check was withdrawn.", "%(n)s checks were withdrawn.", n) % {"n": n})
     return redirect("care", scope.collection.name)
 
@@ -67,7 +67,7 @@ def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
         asked = gold_reasons.write_later(scope.collection, by=scope.user)
     if not asked:
         problem = _("No model is configured that could argue, or a worker is at it already.")
-        return _care(request, scope, problem=problem, status=422)
+        return _render_quality_settings(request, scope, problem=problem, status=422)
     messages.success(request, _("The models are asked. Reload to see how far they are."))
     return redirect("care", scope.collection.name)
 
@@ -78,14 +78,14 @@ def make_test(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A new qualification test."""
     form = SizeForm(request.POST, prefix="test")
     if not form.is_valid():
-        return _care(request, scope, test=form, status=422)
+        return _render_quality_settings(request, scope, test=form, status=422)
     given = form.cleaned_data
 
     def make() -> str:
-        qualification.make(collection=scope.collection, size=given["size"], seed=given["seed"], by=scope.user)
+        qualification.make_test(collection=scope.collection, size=given["size"], seed=given["seed"], by=scope.user)
         return _("The test is ready. Annotators who have not passed one take it before they get pairs.")
 
-    return _done(request, scope, make)
+    return _run_action(request, scope, make)
 
 
 @action("admin")
@@ -93,33 +93,33 @@ def make_test(request: HttpRequest, scope: Scope) -> HttpResponse:
 def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A new version of what annotators agree to; with `stop`, nobody is asked any more."""
     if "stop" in request.POST:
-        consent.stop_asking(collection=scope.collection, by=scope.user)
+        consent.disable_consent(collection=scope.collection, by=scope.user)
         messages.success(request, _("Nobody is asked any more. Who agreed stays recorded."))
         return redirect("care", scope.collection.name)
     form = ConsentForm(request.POST)
     if not form.is_valid():
-        return _care(request, scope, text=form, status=422)
+        return _render_quality_settings(request, scope, text=form, status=422)
 
     def write() -> str:
         number = consent.write(collection=scope.collection, text=form.cleaned_data["text"], by=scope.user)
         return _("Version %(number)s holds: everybody is asked before their next pair.") % {"number": number}
 
-    return _done(request, scope, write)
+    return _run_action(request, scope, write)
 
 
-def _done(request: HttpRequest, scope: Scope, work: Callable[[], str]) -> HttpResponse:
+def _run_action(request: HttpRequest, scope: Scope, work: Callable[[], str]) -> HttpResponse:
     try:
         messages.success(request, work())
     except BadInput as error:
-        return _care(request, scope, problem=str(error), status=422)
+        return _render_quality_settings(request, scope, problem=str(error), status=422)
     return redirect("care", scope.collection.name)
 
 
-def _care(
+def _render_quality_settings(
     request: HttpRequest,
     scope: Scope,
     *,
-    form: CareForm | None = None,
+    form: QualityControlForm | None = None,
     sizes: SizeForm | None = None,
     test: SizeForm | None = None,
     text: ConsentForm | None = None,
@@ -129,24 +129,24 @@ def _care(
     if form is not None and form.is_bound:
         scope.collection.refresh_from_db()
     held = ConsentText.current(scope.collection)
-    ordinary, gold = attention_checks.looks(scope.collection)
+    ordinary, gold = attention_checks.read_features(scope.collection)
     context = {
         "scope": scope,
         "section": "members",
-        "form": form or CareForm(instance=scope.collection),
+        "form": form or QualityControlForm(instance=scope.collection),
         "sizes": sizes or ChecksForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
         "test": test or SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
         "text": text or ConsentForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
         "consent": held if scope.collection.consent_version else None,
-        "pool": attention_checks.pool(scope.collection, ordinary, gold),
-        "arguments": gold_reasons.left(scope.collection, ordinary, gold),
-        "writing": (writing := gold_reasons.newest(scope.collection)),
+        "pool": attention_checks.count_pool(scope.collection, ordinary, gold),
+        "arguments": gold_reasons.forecast_arguments(scope.collection, ordinary, gold),
+        "writing": (writing := gold_reasons.newest_request(scope.collection)),
         "writing_waits": gold_reasons.waits(writing),
         "test_room": qualification.has_room(scope.collection),
-        "tests": qualification.tests(scope.collection),
-        "annotators": qualification.standing_of(scope.collection),
+        "tests": qualification.list_tests(scope.collection),
+        "annotators": qualification.list_annotators(scope.collection),
         "batches": people.batch_counts(scope.collection.pk),
-        "returned": people.returned(scope.collection.pk),
+        "returned": people.returned_batches(scope.collection.pk),
         "problem": problem,
     }
     return render(request, "care/care.html", context, status=status)
@@ -157,14 +157,14 @@ def _care(
 @require_GET
 def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """One person's batches, and what can be done about their judgments."""
-    return _person(request, scope, _member(scope, member))
+    return _render_person(request, scope, _get_membership(scope, member))
 
 
 @action("admin")
 @require_POST
 def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Pause somebody, or with `on` let them go on."""
-    row, form = _member(scope, member), NoteForm(request.POST)
+    row, form = _get_membership(scope, member), NoteForm(request.POST)
     if "on" in request.POST:
         exclusion.go_on(membership=row, by=scope.user)
         messages.success(request, _("%(name)s gets pairs again.") % {"name": row.user.username})
@@ -179,16 +179,18 @@ def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpRespons
 
 @action("admin")
 @require_POST
-def person_aside(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Set a person's judgments aside, all or from a moment on."""
-    row, form = _member(scope, member), NoteForm(request.POST)
+    row, form = _get_membership(scope, member), NoteForm(request.POST)
     if not form.is_valid():
-        return _person(request, scope, row, problem=_("Give the moment as a date and a time, or leave it empty."))
+        return _render_person(
+            request, scope, row, problem=_("Give the moment as a date and a time, or leave it empty.")
+        )
     given = form.cleaned_data
     try:
-        act = exclusion.set_aside(membership=row, by=scope.user, note=given["note"], since=given["since"])
+        act = exclusion.exclude_judgments(membership=row, by=scope.user, note=given["note"], since=given["since"])
     except BadInput as error:
-        return _person(request, scope, row, problem=str(error))
+        return _render_person(request, scope, row, problem=str(error))
     n = len(act.judgments)
     messages.success(request, ngettext("%(n)s row set aside.", "%(n)s rows set aside.", n) % {"n": n})
     return redirect("person", scope.collection.name, row.pk)
@@ -199,12 +201,12 @@ def person_aside(request: HttpRequest, scope: Scope, member: int) -> HttpRespons
 def bring_back(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
     """What was set aside stands again."""
     found = get_object_or_404(
-        SettingAside.objects.select_related("membership"), pk=act, membership__collection=scope.collection
+        JudgmentExclusion.objects.select_related("membership"), pk=act, membership__collection=scope.collection
     )
     try:
-        back = exclusion.bring_back(act=found, by=scope.user)
+        back = exclusion.reinstate_judgments(act=found, by=scope.user)
     except BadInput as error:
-        return _person(request, scope, _member(scope, found.membership_id), problem=str(error))
+        return _render_person(request, scope, _get_membership(scope, found.membership_id), problem=str(error))
     n = len(back.judgments)
     messages.success(request, ngettext("%(n)s judgment stands again.", "%(n)s judgments stand again.", n) % {"n": n})
     return redirect("person", scope.collection.name, found.membership_id)
@@ -214,14 +216,14 @@ def bring_back(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
 @require_POST
 def person_test(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Another test for somebody who failed; with `pass`, none."""
-    row = _member(scope, member)
+    row = _get_membership(scope, member)
     try:
         if "pass" in request.POST:
             qualification.let_pass(membership=row, by=scope.user)
         else:
-            qualification.again(membership=row, by=scope.user)
+            qualification.allow_retake(membership=row, by=scope.user)
     except BadInput as error:
-        return _care(request, scope, problem=str(error), status=422)
+        return _render_quality_settings(request, scope, problem=str(error), status=422)
     messages.success(request, _("Done: %(name)s.") % {"name": row.user.username})
     return redirect("care", scope.collection.name)
 
@@ -230,7 +232,7 @@ def person_test(request: HttpRequest, scope: Scope, member: int) -> HttpResponse
 @require_POST
 def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Make somebody an expert (`on` = 1), or no expert any more."""
-    row, on = _member(scope, member), request.POST.get("on") == "1"
+    row, on = _get_membership(scope, member), request.POST.get("on") == "1"
     with transaction.atomic():
         Membership.objects.filter(pk=row.pk).update(is_expert=on)
         record(scope, "member.expert", concerns=row.user, expert=on)
@@ -239,12 +241,18 @@ def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpRespon
     return redirect("gold", scope.collection.name)
 
 
-def _member(scope: Scope, member: int) -> Membership:
+def _get_membership(scope: Scope, member: int) -> Membership:
     return get_object_or_404(
         Membership.objects.select_related("user", "collection"), pk=member, collection=scope.collection
     )
 
 
-def _person(request: HttpRequest, scope: Scope, row: Membership, *, problem: str = "") -> HttpResponse:
-    context = {"scope": scope, "section": "members", "member": row, "care": people.care_of(row), "problem": problem}
+def _render_person(request: HttpRequest, scope: Scope, row: Membership, *, problem: str = "") -> HttpResponse:
+    context = {
+        "scope": scope,
+        "section": "members",
+        "member": row,
+        "care": people.annotator_record(row),
+        "problem": problem,
+    }
     return render(request, "care/person.html", context, status=422 if problem else 200)

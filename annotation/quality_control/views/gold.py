@@ -41,7 +41,7 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
         "section": "members",
         "form": form,
         "problem": problem,
-        "sets": gold.progress(scope.collection),
+        "sets": gold.list_progress(scope.collection),
         "members": members.order_by("-is_expert", "user__username"),
         "drawn": USUAL + gold.PRACTICE,
         "arguments": gold_reasons.of_sample(scope.collection, USUAL + gold.PRACTICE),
@@ -82,7 +82,7 @@ def near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
 def compare_near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Compare a large collection's labels anew; a worker does it where one lives."""
     with transaction.atomic():
-        done = near_pairs.refresh(scope.collection)
+        done = near_pairs.refresh_groups(scope.collection)
         record(scope, "statistics.asked")
     messages.info(request, _("The labels were compared.") if done else _("A worker compares the labels."))
     return redirect("near_pairs", scope.collection.name)

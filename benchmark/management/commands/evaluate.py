@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from benchmark.measures.aspects import DEFAULT, AspectResult, evaluate_aspects, is_aspect_measure
 from benchmark.measures.following import became_irrelevant, p_mrr
-from benchmark.measures.rankings import MeasureResult, Run, compare, evaluate, is_count, parse
+from benchmark.measures.rankings import MeasureResult, Run, compare_runs, evaluate_run, is_count, parse_measures
 from benchmark.runs.files import read_qrels, read_run
 from corpus.aspects.files import read_aspects
 from corpus.commands import QuorumCommand
@@ -48,13 +48,15 @@ class Command(QuorumCommand):
         if by_aspect and not options["aspects"]:
             raise BadInput(f"{by_aspect[0]} needs the aspects: name their file with --aspects F")
         if plain or not by_aspect:
-            parse(plain)
+            parse_measures(plain)
         if bool(options["changed_run"]) != bool(options["changed_qrels"]):
             raise BadInput("p-MRR needs both: name --changed-run F and --changed-qrels F")
         aspects = read_aspects(options["aspects"]) if options["aspects"] else []
         qrels, run = read_qrels(options["qrels"]), read_run(options["ranking"])
         result = (
-            evaluate(qrels, run, plain) if plain else MeasureResult(len(qrels), sorted(set(qrels) - set(run)), {}, {})
+            evaluate_run(qrels, run, plain)
+            if plain
+            else MeasureResult(len(qrels), sorted(set(qrels) - set(run)), {}, {})
         )
         document: dict[str, Any] = {
             "run": str(options["ranking"]),
@@ -96,9 +98,9 @@ class Command(QuorumCommand):
 
     def against(self, path: Path, qrels: dict[str, dict[str, int]], result: MeasureResult) -> dict[str, Any]:
         """The run minus another one."""
-        other = evaluate(qrels, read_run(path), list(result.means))
-        averaged = [name for name, measure in parse(list(result.means)).items() if not is_count(measure)]
-        tests = [asdict(compare(name, result.per_query[name], other.per_query[name])) for name in averaged]
+        other = evaluate_run(qrels, read_run(path), list(result.means))
+        averaged = [name for name, measure in parse_measures(list(result.means)).items() if not is_count(measure)]
+        tests = [asdict(compare_runs(name, result.per_query[name], other.per_query[name])) for name in averaged]
         return {"run": str(path), "missing_queries": len(other.missing), "measures": other.means, "paired": tests}
 
     def tell(self, document: dict[str, Any]) -> None:

@@ -9,18 +9,18 @@ from django.core.management.base import CommandParser
 
 from benchmark import bounds, hole_filling, qrels
 from benchmark.hole_filling import Funnel
-from benchmark.management.commands.import_runs import named
+from benchmark.management.commands.import_runs import paths_by_name
 from benchmark.models import Filling, Qrels, Run
 from benchmark.runs import builders, rankings
 from benchmark.runs.files import read_run
 from benchmark.runs.importing import import_runs
-from corpus.collections.audit_log import shell
+from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
 from judges.campaigns import configurations, lifecycle
 from judges.management.commands.judge import Command as Judge
-from judges.management.commands.judge import names
+from judges.management.commands.judge import split_names
 from judges.management.commands.status import collection_named
 from judges.models import Campaign
 
@@ -46,7 +46,7 @@ class Command(Judge):
         parser.add_argument("--policy", help="as `judge` takes it; without it all that the panel's members can do")
         parser.add_argument("--panel", help="name of a panel; the default panel if left out")
         parser.add_argument(
-            "--filter", type=names, default=(), help="three judges: where all say no, nobody else is asked"
+            "--filter", type=split_names, default=(), help="three judges: where all say no, nobody else is asked"
         )
         parser.add_argument("--budget", type=float, help="USD that the judges may cost in all")
         parser.add_argument("--max-calls", type=int, help="calls that the judges may get in all")
@@ -66,13 +66,13 @@ class Command(Judge):
     def run(self, **options: Any) -> object:
         """Look at the pool; fill it where that was asked for."""
         collection = collection_named(options["name"])
-        check(collection, options)
+        check_options(collection, options)
         before = qrels.version_numbered(collection, options["qrels"]) if options["qrels"] is not None else None
         runs = runs_of(collection, options["runs"])
-        before = before or qrels.original(collection, shell())
-        document = look(collection, runs, options["depth"], before, options["first"] or 0)
+        before = before or qrels.original_version(collection, shell_user())
+        document = inspect_pool(collection, runs, options["depth"], before, options["first"] or 0)
         begun = self.begin(collection, runs, before, document, options) if options["fill"] else None
-        for line in lines(document):
+        for line in format_lines(document):
             self.say(line)
         return document if begun is None else self.follow_filling(begun, runs, document, options)
 
@@ -84,15 +84,15 @@ class Command(Judge):
         if options["wait"] and campaign is not None and campaign.state == Campaign.State.RUNNING:
             with self.interruptible(begun.collection, campaign):
                 self.wait(begun.collection, campaign, options["workers"])
-        begun = hole_filling.advance(begun)
+        begun = hole_filling.advance_filling(begun)
         if options["with_what_there_is"]:
-            hole_filling.finish(begun, shell())
+            hole_filling.finish_filling(begun, shell_user())
         begun.refresh_from_db()
         document["filling"] = filling_document(begun, runs)
         for line in funnel_lines(begun):
             self.say(line)
         if options["out"] is not None:
-            write(begun, options["out"])
+            write_filled_qrels(begun, options["out"])
         return self.ended(begun, document, waited=options["wait"])
 
     def begin(
@@ -108,17 +108,17 @@ class Command(Judge):
             self.note("nothing to fill: no pair of the pool that nobody judged could change what is asked")
             return None
         who = {"policy": policy_of(options), "panel": options["panel"], "filters": options["filter"]}
-        limits = {"budget": options["budget"], "max_calls": options["max_calls"], "by": shell()}
+        limits = {"budget": options["budget"], "max_calls": options["max_calls"], "by": shell_user()}
         limits["retry"] = options["retry_failed"]
         depth = options["depth"]
-        told = hole_filling.estimate(collection, runs, depth, before, most=options["first"], **who)
+        told = hole_filling.estimate_cost(collection, runs, depth, before, most=options["first"], **who)
         self.ask_about(collection, told, options)
         if options["first"]:
-            return hole_filling.send(
+            return hole_filling.send_pairs(
                 collection=collection, runs=runs, before=before, k=depth, first=options["first"], **who, **limits
             )
         to_people = {"failed_to_people": options["failed_to_people"]}
-        return hole_filling.start(
+        return hole_filling.start_filling(
             collection=collection, runs=runs, depth=depth, before=before, **who, **limits, **to_people
         )
 
@@ -136,7 +136,7 @@ class Command(Judge):
         return document
 
 
-def check(collection: Collection, options: dict[str, Any]) -> None:
+def check_options(collection: Collection, options: dict[str, Any]) -> None:
     """Raises BadInput for what is known to be wrong before anything is stored."""
     only_filling = ("people", "wait", "with_what_there_is", "out", "retry_failed", "failed_to_people")
     if not options["fill"] and (given := [name for name in only_filling if options[name]]):
@@ -152,7 +152,7 @@ def check(collection: Collection, options: dict[str, Any]) -> None:
     if options["workers"] is not None and not 1 <= options["workers"] <= 64:
         raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
     if options["fill"]:
-        wanted = hole_filling.configuration(policy_of(options), options["panel"], options["filter"])
+        wanted = hole_filling.judging_configuration(policy_of(options), options["panel"], options["filter"])
         if wanted is not None:
             lifecycle.check_budget(collection, wanted, options["budget"], options["max_calls"], None)
 
@@ -161,14 +161,14 @@ def policy_of(options: dict[str, Any]) -> str:
     """--people is a policy; where none is named it is the panel's usual one."""
     if options["people"]:
         return hole_filling.PEOPLE
-    return options["policy"] or configurations.configuration(panel=options["panel"]).policy
+    return options["policy"] or configurations.build_configuration(panel=options["panel"]).policy
 
 
-def look(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels, first: int) -> dict[str, Any]:
+def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels, first: int) -> dict[str, Any]:
     """Counts of the pool, bounds of each run, orders that are not settled, the first pairs: the JSON document."""
-    told = hole_filling.preview(collection, runs, depth, before)
+    told = hole_filling.preview_filling(collection, runs, depth, before)
     loaded = rankings.load([run.pk for run in runs], depth)
-    found = bounds.assess(loaded, qrels.load(before), collection.grades, depth)
+    found = bounds.compute_bounds(loaded, qrels.load(before), collection.grades, depth)
     called = {run.pk: run.name for run in runs}
     values = [{"name": called[one.run], **asdict(one)} for one in found.systems]
     return {
@@ -190,7 +190,7 @@ def by_name(pairs: Sequence[bounds.Influence]) -> list[dict[str, Any]]:
     return [{"query": queries[one.query], "document": documents[one.document], "influence": one.value} for one in pairs]
 
 
-def lines(document: dict[str, Any]) -> Iterator[str]:
+def format_lines(document: dict[str, Any]) -> Iterator[str]:
     """The same for people."""
     runs, depth, known = document["runs"], document["depth"], document["known"]
     yield (
@@ -223,7 +223,7 @@ def funnel_lines(begun: Filling) -> Iterator[str]:
         yield f"version {begun.after.number} of the qrels: {begun.after.counts['judged']:,} judgments"
 
 
-def write(begun: Filling, path: Path) -> None:
+def write_filled_qrels(begun: Filling, path: Path) -> None:
     """The filled version as a file. Raises BadInput when there is none yet."""
     if begun.after is None:
         raise BadInput(f"{path} was not written: there is no filled version yet, see --with-what-there-is")
@@ -233,9 +233,9 @@ def write(begun: Filling, path: Path) -> None:
 
 def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
     """Runs by name; files (F or NAME=F) are imported, unless their run holds the same already. Raises BadInput."""
-    known = [builders.named(collection, text) for text in given]
+    known = [builders.find_run(collection, text) for text in given]
     files = [text for text, run in zip(given, known, strict=True) if run is None]
-    paths = named(files)
+    paths = paths_by_name(files)
     for text, path in zip(files, paths.values(), strict=True):
         if not path.is_file():
             runs = Run.objects.filter(collection=collection, is_deleted=False).values_list("name", flat=True)
@@ -243,7 +243,7 @@ def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
             raise BadInput(f"{text}: neither a file nor a run of {collection.name}; its runs are: {told}")
     standing = {name: run for name, path in paths.items() if (run := same_run(collection, name, path)) is not None}
     new = {name: path for name, path in paths.items() if name not in standing}
-    standing |= {one.run.name: one.run for one in import_runs(collection, new, shell())} if new else {}
+    standing |= {one.run.name: one.run for one in import_runs(collection, new, shell_user())} if new else {}
     of_files = iter([standing[name] for name in paths])
     found = list(dict.fromkeys(run or next(of_files) for run in known))
     for run in found:
@@ -254,7 +254,7 @@ def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
 
 def same_run(collection: Collection, name: str, path: Path) -> Run | None:
     """The run of this name if the file holds the same, so that the same command can be given again."""
-    run = builders.named(collection, name)
+    run = builders.find_run(collection, name)
     return run if run is not None and rankings.as_run(run) == read_run(path) else None
 
 

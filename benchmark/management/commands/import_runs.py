@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from benchmark.runs.importing import Imported, import_runs, name_of
-from corpus.collections.audit_log import shell
+from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.importing.staging import ProgressLine
@@ -31,15 +31,15 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Import, and say what came in."""
         collection = collection_named(options["name"])
-        files = named(options["files"])
+        files = paths_by_name(options["files"])
         given = {name: options[name] for name in ("instruction", "skip_unknown")}
-        found = import_runs(collection, files, shell(), **given, progress=ProgressLine(self.stderr.write))
+        found = import_runs(collection, files, shell_user(), **given, progress=ProgressLine(self.stderr.write))
         for one in found:
-            self.say(line(one))
+            self.say(format_imported(one))
         return {"collection": collection.name, "runs": [one.document for one in found]}
 
 
-def named(files: list[str]) -> dict[str, Path]:
+def paths_by_name(files: list[str]) -> dict[str, Path]:
     """Paths by the runs' names. Raises BadInput when two runs would have the same."""
     found: dict[str, Path] = {}
     for text in files:
@@ -52,7 +52,7 @@ def named(files: list[str]) -> dict[str, Path]:
     return found
 
 
-def line(one: Imported) -> str:
+def format_imported(one: Imported) -> str:
     """For people."""
     counted = f"{one.run.name}: {one.lines:,} lines of {one.queries:,} queries"
     left = {

@@ -12,10 +12,10 @@ from benchmark.report import reports, tabling
 from benchmark.report.downloads import DownloadTable
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
-from benchmark.report.verdict import recall_shift, words
+from benchmark.report.verdict import explain_verdict, recall_shift
 from benchmark.runs import builders
 from benchmark.runs.hybrid import scores_told
-from corpus.collections.audit_log import shell
+from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -48,16 +48,16 @@ class Command(QuorumCommand):
         """The stored result, and its tables."""
         collection, k = collection_named(options["name"]), options["k"]
         runs = runs_of(collection, options["runs"], max(k, options["aspects_k"] or k))
-        before, after = versions(collection, options["before"], options["after"])
-        report = reports.ensure(collection, before, after, runs, k, shell(), aspects_k=options["aspects_k"])
+        before, after = choose_versions(collection, options["before"], options["after"])
+        report = reports.ensure_report(collection, before, after, runs, k, shell_user(), aspects_k=options["aspects_k"])
         result = report.result or {}
-        for line in lines(result, options["measure"]):
+        for line in format_lines(result, options["measure"]):
             self.say(line)
         notes = {run.name: told for run in sorted(runs, key=lambda run: run.name) if (told := scores_told(run))}
         for name, told in notes.items():
             self.say(f"  {name}: {told}")
         if options["out"] is not None:
-            write(options["out"], tables(result, options["measure"]))
+            write_tables(options["out"], report_tables(result, options["measure"]))
         about = {"collection": collection.name, "report": report.pk, "before": before.number, "after": after.number}
         return {**about, "result": result}
 
@@ -69,24 +69,28 @@ def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run
         return [run for run in ready if not run.depth or run.depth >= k]
     found = []
     for name in names:
-        run = builders.named(collection, name)
+        run = builders.find_run(collection, name)
         if run is None:
             raise BadInput(f"{collection.name} has no run {name}")
         found.append(run)
     return found
 
 
-def versions(collection: Collection, before: int | None, after: int | None) -> tuple[Qrels, Qrels]:
+def choose_versions(collection: Collection, before: int | None, after: int | None) -> tuple[Qrels, Qrels]:
     """The two to compare; the same twice where nothing is filled yet."""
-    first = qrels.original(collection, shell()) if before is None else qrels.version_numbered(collection, before)
+    first = (
+        qrels.original_version(collection, shell_user())
+        if before is None
+        else qrels.version_numbered(collection, before)
+    )
     if after is not None:
         return first, qrels.version_numbered(collection, after)
-    return first, qrels.latest(collection, Qrels.Kind.FILLED) or first
+    return first, qrels.latest_version(collection, Qrels.Kind.FILLED) or first
 
 
-def lines(result: dict[str, Any], key: str) -> Iterator[str]:
+def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:
     """For people."""
-    k, first, common = result["k"], tabling.headline(result), result["common"]["queries"]
+    k, first, common = result["k"], tabling.headline_result(result), result["common"]["queries"]
     queries = f"{len(result['queries']):,} queries, {common:,} of them common to all systems and both qrels"
     yield f"{queries}; {result['holes']:,} holes in the pool"
     yield f"{label_in(result, key)} over {f'the {common:,} common' if first is not result else 'all'} queries"
@@ -105,19 +109,23 @@ def lines(result: dict[str, Any], key: str) -> Iterator[str]:
     yield f"  Kendall's tau of both orders: {'undefined' if tau is None else f'{tau:.4f}'}"
     if key == "recall" and (shift := recall_shift(result)):
         yield f"  {shift}"
-    for sentence in words(result["verdict"]):
+    for sentence in explain_verdict(result["verdict"]):
         yield f"  {sentence}"
 
 
-def tables(result: dict[str, Any], key: str) -> list[DownloadTable]:
+def report_tables(result: dict[str, Any], key: str) -> list[DownloadTable]:
     """All that a report has."""
-    found = [tabling.leaderboard(result, key), tabling.measured(result), *tabling.changes(result, key)]
-    found += [tabling.growth(result), tabling.marginal(result)]
-    aspects = tabling.aspects(result)
+    found = [
+        tabling.leaderboard_table(result, key),
+        tabling.measures_table(result),
+        *tabling.changes_tables(result, key),
+    ]
+    found += [tabling.growth_table(result), tabling.marginal_table(result)]
+    aspects = tabling.aspects_table(result)
     return [*found, aspects] if aspects else found
 
 
-def write(folder: Path, found: list[DownloadTable]) -> None:
+def write_tables(folder: Path, found: list[DownloadTable]) -> None:
     """KEY.csv and KEY.tex of each. Raises BadInput for a folder that is none."""
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file: name a folder")

@@ -8,17 +8,17 @@ from django.core.management.base import CommandError, CommandParser
 
 from benchmark.models import Run
 from benchmark.runs import builders
-from benchmark.runs.cost import paid, spent
+from benchmark.runs.cost import paid_calls, run_cost
 from benchmark.runs.hybrid import SCORES, scores_told
 from benchmark.runs.searching import BM25
-from corpus.collections.audit_log import shell
+from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
 from judges.engine import worker_pool
-from judges.management.commands.judge import ShownProgress, names
+from judges.management.commands.judge import ShownProgress, split_names
 from judges.management.commands.status import collection_named
 
 LOOK_S = 0.25
@@ -46,9 +46,14 @@ class Command(QuorumCommand):
         parser.add_argument("--b", type=float, help="of the same (default 0.75; pyserini has 0.4)")
         parser.add_argument("--method", help="of hybrid: minmax, zscore, sum; of rewrite: hyde, query2doc, mugi")
         parser.add_argument(
-            "--runs", type=names, default=(), help="of hybrid: BM25's run (its k1 and b) and the reranked one, a,b"
+            "--runs",
+            type=split_names,
+            default=(),
+            help="of hybrid: BM25's run (its k1 and b) and the reranked one, a,b",
         )
-        parser.add_argument("--weights", type=names, default=(), help="of hybrid: of BM25 and of the run, 0.1,0.9")
+        parser.add_argument(
+            "--weights", type=split_names, default=(), help="of hybrid: of BM25 and of the run, 0.1,0.9"
+        )
         parser.add_argument("--judge", help="of rewrite, reasoning, dense, rerank: who is asked")
         parser.add_argument("--samples", type=int, help="of rewrite: texts for each query")
         parser.add_argument("--over", metavar="bm25|dense:JUDGE", help="of rewrite, reasoning: what searches")
@@ -71,12 +76,12 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Ask about money, begin or go on, and with --wait stay until the end."""
         collection = collection_named(options["name"])
-        asked = {"collection": collection, "kind": options["system"], "recipe": recipe(options)}
+        asked = {"collection": collection, "kind": options["system"], "recipe": recipe_from_options(options)}
         if options["estimate"]:
             return self.tell_estimate(**asked)
-        self.ask_before_paying(asked, options)
+        self.confirm_cost(asked, options)
         name = options["as_name"] or name_for(options)
-        run = builders.start_or_join(**asked, name=name, depth=options["depth"], by=shell())
+        run = builders.start_or_join(**asked, name=name, depth=options["depth"], by=shell_user())
         if run.is_over and run.state == JobState.READY:
             self.note(f"run {run.name} is there already: nothing to do")
         elif options["wait"]:
@@ -87,14 +92,14 @@ class Command(QuorumCommand):
 
     def tell_estimate(self, collection: Collection, kind: str, recipe: dict[str, Any]) -> object:
         """What it would cost."""
-        found = builders.estimate(collection, kind, recipe)
+        found = builders.estimate_cost(collection, kind, recipe)
         line = found.line() if found else "no calls: it costs nothing"
         self.say(line)
         return {"collection": collection.name, "system": kind, "estimate": line}
 
-    def ask_before_paying(self, asked: dict[str, Any], options: dict[str, Any]) -> None:
+    def confirm_cost(self, asked: dict[str, Any], options: dict[str, Any]) -> None:
         """Print what a paid run may cost, and ask on a terminal. Raises BadInput for anything but yes."""
-        found = builders.estimate(**asked)
+        found = builders.estimate_cost(**asked)
         if found is None or found.free:
             return
         self.note(f"estimate: {found.line()}")
@@ -109,15 +114,15 @@ class Command(QuorumCommand):
         """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
         shown, checked, begun = ShownProgress(self), 0.0, (time.monotonic(), run.done)  # type: ignore[arg-type]
         try:
-            with worker_pool.Fleet(1) as own:
+            with worker_pool.WorkerPool(1) as own:
                 while not run.is_over:
                     if time.monotonic() - checked > CHECK_WORKERS_S:
                         checked = time.monotonic()
                         own.serves()
-                    shown.show(line(run, begun))
+                    shown.show(format_progress(run, begun))
                     time.sleep(LOOK_S)
                     run.refresh_from_db()
-                shown.show(line(run, begun), last=True)
+                shown.show(format_progress(run, begun), last=True)
         except worker_pool.CannotStart as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
@@ -133,12 +138,12 @@ class Command(QuorumCommand):
             "state": run.state,
             "depth": run.depth,
             "instruction": run.instruction,
-            **spent(run),
+            **run_cost(run),
         }
         if run.kind == Run.Kind.HYBRID:
             document["scores"] = run.recipe.get("scores")
         if run.state == JobState.READY:
-            self.say(sentence(run, document))
+            self.say(summarise_run(run, document))
         elif strict:
             why = run.error or f"it was {run.state}"
             raise Incomplete(f"run {run.name}: {why}; the same command goes on with the rest", document)
@@ -150,7 +155,7 @@ class Command(QuorumCommand):
         self.stderr.flush()
 
 
-def recipe(options: dict[str, Any]) -> dict[str, Any]:
+def recipe_from_options(options: dict[str, Any]) -> dict[str, Any]:
     """What was given of it."""
     given = {key: options[key] for key in RECIPE if options[key] is not None}
     given |= {key: list(options[key]) for key in ("runs", "weights") if options[key]}
@@ -173,21 +178,21 @@ def name_for(options: dict[str, Any]) -> str:
     return "-".join(part for part in parts.get(system, (system, judge)) if part)
 
 
-def line(run: Run, begun: tuple[float, int]) -> str:
+def format_progress(run: Run, begun: tuple[float, int]) -> str:
     """How far it is, and how fast since `begun` (clock, done)."""
     seconds, done = time.monotonic() - begun[0], run.done - begun[1]
     rate = f" ({done / seconds:,.1f}/s)" if run.state == JobState.RUNNING and done > 0 and seconds > 1 else ""
     return f"run {run.name}: {run.phase or run.state}, {run.done:,} of {run.total:,}{rate}"
 
 
-def sentence(run: Run, document: dict[str, Any]) -> str:
+def summarise_run(run: Run, document: dict[str, Any]) -> str:
     """For people."""
     seconds = document["seconds_per_query"]
     took = "" if seconds is None else f", {seconds * 1000:,.1f} ms a query"
     tokens = document["tokens_in"] + document["tokens_out"]
     missing = f", {document['empty']:,} without a document" if document["empty"] else ""
     asked = f", {tokens:,} tokens" if tokens else ""
-    calls, _cached, cost = paid(run)
+    calls, _cached, cost = paid_calls(run)
     asked += f", {calls:,} calls, {cost}" if calls else ""
     found = f"{run.name}: {document['queries']:,} queries, {document['documents']:,} documents{missing}{took}{asked}"
     return "; ".join(filter(None, [found, scores_told(run)]))

@@ -9,9 +9,9 @@ from django.core.management.base import CommandParser
 from benchmark.models import Suite
 from benchmark.report import reports
 from benchmark.report.measures import BY_VERSION
-from benchmark.report.naming import ASPECTS, label
+from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.suites import groups
-from corpus.collections.audit_log import shell
+from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.management.commands.status import collection_named
@@ -44,19 +44,19 @@ class Command(QuorumCommand):
             raise BadInput(f"name the suite: suite {options['what']} NAME")
         if options["what"] == "make":
             members = [collection_named(name) for name in options["collections"]]
-            suite = groups.make(name=options["suite"], collections=members, title=options["title"])
+            suite = groups.make_suite(name=options["suite"], collections=members, title=options["title"])
             self.say(f"suite {suite.name}: {', '.join(one.name for one in members)}")
-            return described(suite)
-        suite = groups.named(options["suite"])
+            return describe_suite(suite)
+        suite = groups.find_suite(options["suite"])
         if options["what"] == "delete":
-            groups.delete(suite)
+            groups.delete_suite(suite)
             self.say(f"suite {suite.name} is gone; its collections stay")
             return {"suite": options["suite"], "deleted": True}
         return self.reported(suite, options)
 
     def listed(self) -> object:
         """All suites with their members."""
-        found = [described(suite) for suite in Suite.objects.order_by("name")]
+        found = [describe_suite(suite) for suite in Suite.objects.order_by("name")]
         for one in found:
             self.say(f"{one['suite']}: {', '.join(one['members'])}")
         if not found:
@@ -66,21 +66,25 @@ class Command(QuorumCommand):
     def reported(self, suite: Suite, options: dict[str, Any]) -> object:
         """Make what is missing of the members' reports, then the table."""
         for collection in groups.collections_of(suite):
-            if groups.ensure(collection, options["k"], shell()) is None:
+            if groups.ensure_report(collection, options["k"], shell_user()) is None:
                 self.say(f"{collection.name} has no ready run at k = {options['k']}: its column is blank")
-        key, columns = options["measure"], groups.columns(suite, options["k"])
-        lines = groups.lines(columns, key)
-        table = groups.table(suite, columns, lines, key, options["k"])
+        key, columns = options["measure"], groups.suite_columns(suite, options["k"])
+        lines = groups.suite_lines(columns, key)
+        table = groups.suite_table(suite, columns, lines, key, options["k"])
         for path, text in ((options["csv"], table.csv()), (options["latex"], table.latex())):
             if path:
                 path.write_text(text, encoding="utf-8")
         names = [one.collection.name for one in columns]
-        self.say(f"{label(key, options['k'])} after filling (change)")
+        self.say(f"{measure_label(key, options['k'])} after filling (change)")
         heads = [*(f"{name:>18}" for name in (*names, "mean")), "95% of its change; p (Holm); letters"]
         self.say("  ".join([f"{'system':<20}", *heads]))
         for line in lines:
-            cells = [shown(value) for value in (*line.values, line.mean)]
-            self.say("  ".join([f"{line.system:<20}", *(f"{cell:>18}" for cell in cells), tested(line.tests)]).rstrip())
+            cells = [format_cell(value) for value in (*line.values, line.mean)]
+            self.say(
+                "  ".join(
+                    [f"{line.system:<20}", *(f"{cell:>18}" for cell in cells), format_significance(line.tests)]
+                ).rstrip()
+            )
         return {
             "suite": suite.name,
             "measure": key,
@@ -89,8 +93,8 @@ class Command(QuorumCommand):
             "systems": [
                 {
                     "name": line.system,
-                    "values": {name: kept(value) for name, value in zip(names, line.values, strict=True)},
-                    "mean": kept(line.mean),
+                    "values": {name: cell_values(value) for name, value in zip(names, line.values, strict=True)},
+                    "mean": cell_values(line.mean),
                     "tests": {name: line.tests.get(name) for name in TESTS} if line.tests else None,
                 }
                 for line in lines
@@ -98,24 +102,24 @@ class Command(QuorumCommand):
         }
 
 
-def described(suite: Suite) -> dict[str, Any]:
+def describe_suite(suite: Suite) -> dict[str, Any]:
     """A suite and its members."""
     return {"suite": suite.name, "title": suite.title, "members": [one.name for one in groups.collections_of(suite)]}
 
 
-def kept(value: Any) -> dict[str, float | None] | None:
+def cell_values(value: Any) -> dict[str, float | None] | None:
     """What a cell says; None: blank."""
     return {name: value[name] for name in ("before", "after", "change")} if value is not None else None
 
 
-def shown(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """A cell for people."""
     if value is None:
         return ""
     return f"{value['after']:.4f}" + (f" ({value['change']:+.4f})" if value["change"] is not None else "")
 
 
-def tested(found: Mapping[str, Any]) -> str:
+def format_significance(found: Mapping[str, Any]) -> str:
     """Interval and p of the mean's change, and the letters after filling."""
     if "p" not in found:
         return str(found.get("letters_after", ""))

@@ -45,14 +45,14 @@ class Command(QuorumCommand):
         out: Path = options["out"]
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise BadInput(f"{out} is not empty: name a new folder")
-        drawn = scores.drawn(
+        drawn = scores.draw_by_query(
             collection, options["run"], number=options["documents"], queries=options["queries"], seed=options["seed"]
         )
         self.stderr.write(
             f"{len(drawn):,} queries, {sum(map(len, drawn.values())):,} documents, {options['k']} answers each"
         )
         limits = {"budget": options["budget"], "max_calls": options["max_calls"]}
-        made = scores.make(collection, drawn, judge=options["judge"], k=options["k"], out=out, **limits)
+        made = scores.make_scores(collection, drawn, judge=options["judge"], k=options["k"], out=out, **limits)
         self.say(made.line)
         if made.document["lost"] or made.document["stopped"]:
             lost = made.document["lost"]

@@ -17,15 +17,15 @@ from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from corpus.access import AccessScope, action
-from corpus.collections.audit_log import record
+from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 
 
 @action("admin")
 @require_GET
-def newest(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+def newest_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """The newest report, or what it takes to have one."""
-    return _page(request, scope, chosen.newest(scope.collection, compares=True))
+    return _render_page(request, scope, chosen.newest_report(scope.collection, compares=True))
 
 
 @action("admin")
@@ -33,40 +33,40 @@ def newest(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 def report(request: HttpRequest, scope: AccessScope, report: int) -> HttpResponse:
     """One report; HTMX asks for it while it is worked out."""
     rows = Report.objects.select_related("before", "after", "collection")
-    return _page(request, scope, get_object_or_404(rows, pk=report, collection=scope.collection))
+    return _render_page(request, scope, get_object_or_404(rows, pk=report, collection=scope.collection))
 
 
-def _page(request: HttpRequest, scope: AccessScope, found: Report | None) -> HttpResponse:
+def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None) -> HttpResponse:
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
-    stored = chosen.stored(found, runs)
-    shown = page.shown(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
+    stored = chosen.stored_report(found, runs)
+    shown = page.show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
     if shown and (file := download(request, shown.charts, shown.tables)) is not None:
         return file
     context: dict[str, object] = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown}
-    context |= {"unattended": waiting.unattended(found), **_following(request, stored, runs)}
+    context |= {"unattended": waiting.is_unattended(found), **_following_context(request, stored, runs)}
     if request.headers.get("HX-Request"):
         over = stored is None or stored.report.is_over
         return render(request, "benchmark/_report.html", context, status=286 if over else 200)
-    context["form"] = ReportForm(runs=runs, versions=versions, initial=_initial(found))
+    context["form"] = ReportForm(runs=runs, versions=versions, initial=_initial_values(found))
     context["versions"] = versions
     return render(request, "benchmark/report.html", context)
 
 
-def _following(request: HttpRequest, stored: StoredReport | None, runs: list[Run]) -> dict[str, object]:
+def _following_context(request: HttpRequest, stored: StoredReport | None, runs: list[Run]) -> dict[str, object]:
     """p-MRR of the two runs that were asked about, where the later qrels are those of changed instructions."""
     asked = "changed" in request.GET
     form = FollowingForm(request.GET if asked else None, runs=runs)
     if not (asked and stored and form.is_valid()):
         return {"follow": form, "following": None}
     try:
-        found = instructions.following(*form.chosen(), stored.report.before, stored.report.after)
+        found = instructions.measure_following(*form.chosen(), stored.report.before, stored.report.after)
     except BadInput as error:
         form.add_error(None, str(error))
         return {"follow": form, "following": None}
     return {"follow": form, "following": found}
 
 
-def _initial(found: Report | None) -> dict[str, object]:
+def _initial_values(found: Report | None) -> dict[str, object]:
     if found is None:
         return {}
     given = {name: found.options.get(name) for name in ("k", "aspects_k")}
@@ -75,7 +75,7 @@ def _initial(found: Report | None) -> dict[str, object]:
 
 @action("admin")
 @require_POST
-def make(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """A report of what was chosen; of versions `one` and `other`, by number; or of the first and the newest version.
 
     `safety`: of the newest alone.
@@ -87,7 +87,7 @@ def make(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         return redirect("runs", scope.collection.name)
     if not form.is_bound or form.is_valid():
         try:
-            return _asked(request, scope, form)
+            return _request_report(request, scope, form)
         except BadInput as error:
             if not form.is_bound:
                 messages.error(request, str(error))
@@ -105,22 +105,24 @@ def make(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 @transaction.atomic
-def _asked(request: HttpRequest, scope: AccessScope, form: ReportForm) -> HttpResponse:
+def _request_report(request: HttpRequest, scope: AccessScope, form: ReportForm) -> HttpResponse:
     aspects_k = form.cleaned_data["aspects_k"] if form.is_bound else None
     if form.is_bound:
         (before, after), runs, k = form.pair(), form.chosen(), form.cleaned_data["k"]
     else:
         runs = list(form.by_key.values())
         k = min(chosen.K, *(run.depth or chosen.K for run in runs))
-        before, after = _versions(request, scope, form)
-    found = services.ask(scope.collection, before, after, runs, k=k, by=scope.user.username, aspects_k=aspects_k)
-    record(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
+        before, after = _chosen_versions(request, scope, form)
+    found = services.request_report(
+        scope.collection, before, after, runs, k=k, by=scope.user.username, aspects_k=aspects_k
+    )
+    record_act(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
     if before == after:
         return redirect("safety", scope.collection.name)
     return redirect("report", scope.collection.name, found.pk)
 
 
-def _versions(request: HttpRequest, scope: AccessScope, form: ReportForm) -> tuple[Qrels, Qrels]:
+def _chosen_versions(request: HttpRequest, scope: AccessScope, form: ReportForm) -> tuple[Qrels, Qrels]:
     """Those that the page shows, else the first and the newest; with `safety` the newest alone."""
     if "one" in request.POST:
         by_number = {str(version.number): version for version in form.versions.values()}
@@ -128,7 +130,7 @@ def _versions(request: HttpRequest, scope: AccessScope, form: ReportForm) -> tup
         if one is None or other is None:
             raise Http404(_("Choose two versions."))
         return one, other
-    versions = list(form.versions.values()) or [qrels.original(scope.collection, by=scope.user.username)]
+    versions = list(form.versions.values()) or [qrels.original_version(scope.collection, by=scope.user.username)]
     return versions[-1 if "safety" in request.POST else 0], versions[-1]
 
 
@@ -138,10 +140,10 @@ def leaderboard(request: HttpRequest, scope: AccessScope, report: int) -> HttpRe
     """Systems by a measure, with letters: who shares one is not told apart."""
     rows = Report.objects.select_related("before", "after", "collection")
     found = get_object_or_404(rows, pk=report, collection=scope.collection)
-    stored = chosen.stored(found, chosen.runs_of(scope.collection))
+    stored = chosen.stored_report(found, chosen.runs_of(scope.collection))
     if stored is None or not stored.is_ready:
         raise Http404(_("This report is not there yet."))
-    board = page.board(stored, request.GET.get("sort", ""), request.GET.get("of", ""))
+    board = page.build_leaderboard(stored, request.GET.get("sort", ""), request.GET.get("of", ""))
     if (file := download(request, [], [board.table])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "stored": stored, "board": board}

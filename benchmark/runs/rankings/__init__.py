@@ -1,16 +1,16 @@
 """Rankings of runs in the database: stored in trec_eval's order, loaded as arrays."""
 
 from benchmark.runs.rankings.loading import as_run, load, scores_of, write_trec
-from benchmark.runs.rankings.storing import RankedQuery, excluded, queries, store, unranked
+from benchmark.runs.rankings.storing import RankedQuery, current_queries, excluded_documents, store, unranked_queries
 
 __all__ = [
     "RankedQuery",
     "as_run",
-    "excluded",
+    "current_queries",
+    "excluded_documents",
     "load",
-    "queries",
     "scores_of",
     "store",
-    "unranked",
+    "unranked_queries",
     "write_trec",
 ]

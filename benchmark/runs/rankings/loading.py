@@ -44,17 +44,17 @@ def scores_of(run: Run | int) -> dict[int, tuple[Keys, npt.NDArray[np.float64]]]
 
 def as_run(run: Run) -> dict[str, dict[str, float]]:
     """External ids: query -> document -> score, as benchmark.measures.rankings takes it."""
-    return {query: dict(pairs) for query, pairs in _named(run)}
+    return {query: dict(pairs) for query, pairs in _named_rankings(run)}
 
 
 def write_trec(run: Run) -> Iterator[str]:
     """Lines of a TREC run, queries by id; equal scores stand in trec_eval's order. The tag is the run's name."""
-    for query, pairs in _named(run):
+    for query, pairs in _named_rankings(run):
         for rank, (document, score) in enumerate(pairs, 1):
             yield f"{query} Q0 {document} {rank} {score:.9g} {run.name}\n"
 
 
-def _named(run: Run) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+def _named_rankings(run: Run) -> Iterator[tuple[str, list[tuple[str, float]]]]:
     rows = Ranking.objects.filter(run=run).values_list("query_id", flat=True)
     names = dict(Query.objects.filter(pk__in=rows).values_list("pk", "external_id"))
     order = sorted(names, key=lambda key: names[key])

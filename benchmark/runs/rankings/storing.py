@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from benchmark.models import Ranking, Run
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
-from jobs.leases import JobLost
+from jobs.leases import LeaseLost
 
 Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
@@ -42,18 +42,18 @@ def store(run: Run, found: Mapping[int, RankedQuery], names: Mapping[int, str] |
     stands twice, JobLost when the run was cancelled or is somebody else's.
     """
     ids = names_of(key for one in found.values() for key in one.documents) if names is None else names
-    left_out = excluded(run.collection, found)
-    rows = [_row(run, query, one, ids, left_out.get(query, frozenset())) for query, one in found.items()]
+    left_out = excluded_documents(run.collection, found)
+    rows = [_insert_values(run, query, one, ids, left_out.get(query, frozenset())) for query, one in found.items()]
     with transaction.atomic():
         mine = Run.objects.filter(pk=run.pk, fencing_token=run.fencing_token)
         if mine.select_for_update(no_key=True).first() is None:
-            raise JobLost(f"run {run.name} was cancelled, or another worker makes it")
+            raise LeaseLost(f"run {run.name} was cancelled, or another worker makes it")
         with connection.cursor() as cursor:
             cursor.executemany(INSERT, [row for row, _size in rows])
     return sum(size for _row, size in rows)
 
 
-def _row(
+def _insert_values(
     run: Run, query: int, one: RankedQuery, ids: Mapping[int, str], left_out: frozenset[str]
 ) -> tuple[tuple[int | float | str | None, ...], int]:
     """Values for INSERT, and how many documents they hold."""
@@ -64,12 +64,12 @@ def _row(
     documents, ranked = in_order(documents, scores, ids)
     if run.depth:
         documents, ranked = documents[: run.depth], ranked[: run.depth]
-    arrays = (literal(documents.tolist()), literal(ranked.astype(np.float64).tolist()))
+    arrays = (array_literal(documents.tolist()), array_literal(ranked.astype(np.float64).tolist()))
     text = one.text.replace("\0", "")
     return (run.pk, query, *arrays, one.seconds, one.tokens_in, one.tokens_out, text), len(documents)
 
 
-def literal(numbers: Iterable[float]) -> str:
+def array_literal(numbers: Iterable[float]) -> str:
     """An array as PostgreSQL writes it: adapting a list number by number takes longer than all else."""
     return f"{{{','.join(map(repr, numbers))}}}"
 
@@ -92,13 +92,13 @@ def in_order(documents: Keys, scores: npt.NDArray[np.float64], ids: Mapping[int,
 
 def names_of(keys: Iterable[int]) -> dict[int, str]:
     """External ids of documents by their primary keys."""
-    wanted = literal({int(key) for key in keys})
+    wanted = array_literal({int(key) for key in keys})
     with connection.cursor() as cursor:
         cursor.execute("SELECT id, external_id FROM corpus_document WHERE id = ANY(%s::bigint[])", [wanted])
         return dict(cursor.fetchall())
 
 
-def excluded(collection: Collection, wanted: Iterable[int] | None = None) -> dict[int, frozenset[str]]:
+def excluded_documents(collection: Collection, wanted: Iterable[int] | None = None) -> dict[int, frozenset[str]]:
     """By query, the external ids that it excludes; queries that exclude nothing are left out."""
     rows = Query.objects.filter(collection=collection, metadata__has_key=EXCLUDED)
     if wanted is not None:
@@ -110,13 +110,13 @@ def excluded(collection: Collection, wanted: Iterable[int] | None = None) -> dic
     return found
 
 
-def queries(collection: Collection) -> list[Query]:
+def current_queries(collection: Collection) -> list[Query]:
     """The current queries that a run ranks, by external id."""
     rows = Query.objects.filter(collection=collection, is_current=True)
     return sorted(rows, key=lambda query: query.external_id)
 
 
-def unranked(run: Run) -> list[Query]:
+def unranked_queries(run: Run) -> list[Query]:
     """Queries that have no ranking in the run yet."""
     done = set(Ranking.objects.filter(run=run).values_list("query_id", flat=True))
-    return [query for query in queries(run.collection) if query.pk not in done]
+    return [query for query in current_queries(run.collection) if query.pk not in done]

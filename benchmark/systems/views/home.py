@@ -6,7 +6,7 @@ from django.views.decorators.http import require_GET
 
 from benchmark.hole_filling import waiting
 from benchmark.systems import figures
-from benchmark.systems.overview import overview
+from benchmark.systems.overview import benchmark_overview
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
 
@@ -15,8 +15,8 @@ from corpus.chart_downloads import download
 @require_GET
 def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """What there is, how safe its order is, what filling did, what to do next. HTMX asks for news while work runs."""
-    found = overview(scope.collection)
-    safety = figures.safety_chart(found.safety) if found.safety and found.safety.is_ready else None
+    found = benchmark_overview(scope.collection)
+    safety = figures.bounds_chart(found.safety) if found.safety and found.safety.is_ready else None
     ranks = figures.bump_chart(found.report, figures.MEASURE) if found.report and found.report.is_ready else None
     if (file := download(request, [safety, ranks])) is not None:
         return file
@@ -26,7 +26,7 @@ def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         "overview": found,
         "safety": safety,
         "ranks": ranks,
-        "unattended": waiting.unattended(*found.followed),
+        "unattended": waiting.is_unattended(*found.followed),
     }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_story.html", context, status=200 if found.is_moving else 286)

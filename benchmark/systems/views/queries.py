@@ -16,23 +16,23 @@ from corpus.models import Document, Query
 DEEPEST = 100
 
 
-def _whole(given: str | None, least: int, most: int, otherwise: int) -> int:
+def _number_within(given: str | None, least: int, most: int, otherwise: int) -> int:
     """A number of the address, within its bounds."""
     return min(max(int(given), least), most) if given and given.isascii() and given.isdigit() else otherwise
 
 
 @action("admin")
 @require_GET
-def queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+def benchmark_queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Queries with how much of each is judged; those with most holes first."""
-    found = pages.listed(
+    found = pages.list_queries(
         scope.collection,
         words=request.GET.get("words", "").strip()[:200],
         order=request.GET.get("order", "holes"),
-        page=_whole(request.GET.get("page"), 1, 100_000, 1),
+        page=_number_within(request.GET.get("page"), 1, 100_000, 1),
         whole="table" in request.GET,
     )
-    if (file := download(request, [], [tables.queries(found.rows)])) is not None:
+    if (file := download(request, [], [tables.queries_table(found.rows)])) is not None:
         return file
     asked = urlencode({"words": found.words, "order": found.order})
     context = {"scope": scope, "section": "benchmark", "listed": found, "asked": asked}
@@ -41,12 +41,14 @@ def queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 @action("admin")
 @require_GET
-def query(request: HttpRequest, scope: AccessScope, query: int) -> HttpResponse:
+def benchmark_query(request: HttpRequest, scope: AccessScope, query: int) -> HttpResponse:
     """What each system returned for it, side by side."""
     found = get_object_or_404(Query, pk=query, collection=scope.collection)
-    depth = _whole(request.GET.get("k"), 1, DEEPEST, K)
+    depth = _number_within(request.GET.get("k"), 1, DEEPEST, K)
     side = pages.side_by_side(scope.collection, found, names=request.GET.getlist("run"), k=depth)
-    if (file := download(request, [], [tables.side(side, with_grades=scope.collection.grades > 1)])) is not None:
+    if (
+        file := download(request, [], [tables.side_by_side_table(side, with_grades=scope.collection.grades > 1)])
+    ) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "query": found, "side": side, "depths": (10, 20, 50, 100)}
     context["asked"] = urlencode([("k", depth), *(("run", column.run.name) for column in side.columns)])
@@ -55,7 +57,7 @@ def query(request: HttpRequest, scope: AccessScope, query: int) -> HttpResponse:
 
 @action("admin")
 @require_GET
-def text(request: HttpRequest, scope: AccessScope, query: int, document: int) -> HttpResponse:
+def benchmark_text(request: HttpRequest, scope: AccessScope, query: int, document: int) -> HttpResponse:
     """A document's text beside the query; HTMX asks for the text alone."""
     asked = get_object_or_404(Query, pk=query, collection=scope.collection)
     found = get_object_or_404(Document, pk=document, collection=scope.collection)

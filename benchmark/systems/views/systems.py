@@ -18,8 +18,8 @@ from corpus.access import AccessScope, action
 def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """A run: how far it is while it is made, then its values, changes, holes and cost."""
     found = get_object_or_404(Run, pk=run, collection=scope.collection)
-    shown = page.system(scope.collection, found, whole=request.GET.get("table", ""))
-    if (file := download(request, [], tables.system(shown))) is not None:
+    shown = page.system_page(scope.collection, found, whole=request.GET.get("table", ""))
+    if (file := download(request, [], tables.system_tables(shown))) is not None:
         return file
     context = {
         "scope": scope,
@@ -27,7 +27,7 @@ def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
         "run": found,
         "limits": LimitsForm(initial=found.recipe),
         "system": shown,
-        "unattended": waiting.unattended(found),
+        "unattended": waiting.is_unattended(found),
     }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_run.html", context, status=286 if found.is_over else 200)

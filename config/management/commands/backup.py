@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from config.backup import backup, prune
+from config.backup import prune_backups, write_backup
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 
@@ -27,11 +27,11 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Write, say how much it is, and remove what is too old."""
         path: Path = options["file"]
-        keep = checked(options["keep"])
-        manifest = backup(path, settings.VAR, self.stderr.write)
+        keep = check_keep(options["keep"])
+        manifest = write_backup(path, settings.VAR, self.stderr.write)
         rows, files, size = sum(manifest["rows"].values()), len(manifest["files"]) - 1, path.stat().st_size
         self.say(f"{path}: {rows:,} rows and {files:,} files, {size / 1e6:,.1f} MB")
-        removed = prune(path.parent, keep) if keep else []
+        removed = prune_backups(path.parent, keep) if keep else []
         for one in removed:
             self.say(f"removed the older {one}")
         return {
@@ -48,7 +48,7 @@ def add_keep(parser: CommandParser, what: str) -> None:
     parser.add_argument("--keep", type=int, metavar="N", help=what)
 
 
-def checked(keep: int | None) -> int | None:
+def check_keep(keep: int | None) -> int | None:
     """The number of backups that stay. Raises BadInput below 1."""
     if keep is not None and keep < 1:
         raise BadInput(f"--keep must be 1 or more, not {keep}")

@@ -13,7 +13,7 @@ from config.extra import Extra
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges.panels.configuration import take_over
+from judges.panels.configuration import store_judges_file
 from judges.panels.judges_file import read
 
 PORTS = range(8000, 8020)
@@ -43,7 +43,7 @@ class Command(QuorumCommand):
                 self.show(children, listener, options)
                 extra.leave_out() if options["no_training"] else extra.start()
                 children.watch(also=extra.look)
-        except serving.ServingStopped as stopped:
+        except serving.ServingInterrupted as stopped:
             self.say("\nStopping. The same command goes on from here.")
             raise SystemExit(stopped.code) from None
         finally:
@@ -78,8 +78,8 @@ class Command(QuorumCommand):
         staticfiles.collect()
         address = serving.address_of(listener)
         children.web(listener)
-        accounts = demo.accounts(folder / "accounts.json", collection)
-        children.wait_until(lambda: serving.answers(address), "the site")
+        accounts = demo.ensure_accounts(folder / "accounts.json", collection)
+        children.wait_until(lambda: serving.site_answers(address), "the site")
         self.say(f"\nThe site is at {address} (this machine only). Accounts, kept in {folder / 'accounts.json'}:")
         for one in accounts:
             self.say(f"  {one['role']:<12} {one['username']:<16} {one['password']}")
@@ -91,8 +91,8 @@ class Command(QuorumCommand):
         """The offline panel, or that of the judges file once somebody has agreed to what it may cost."""
         if judges_file is None:
             return "offline"
-        panel = str(take_over(read(judges_file))["panel"]["name"])
-        line = demo.estimate(collection, panel)
+        panel = str(store_judges_file(read(judges_file))["panel"]["name"])
+        line = demo.estimate_line(collection, panel)
         if line is None:
             return panel
         self.stderr.write(f"Judging with panel {panel}: {line}.")

@@ -19,10 +19,10 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """Each language: merge, save, compile, and say how many strings have no translation yet."""
-        found = None if options["compile"] else messages.collected(env.ROOT)
+        found = None if options["compile"] else messages.collect_messages(env.ROOT)
         document = {}
-        for locale in messages.locales():
-            total, untranslated = messages.update(messages.catalogue_path(env.ROOT, locale), found)
+        for locale in messages.translated_locales():
+            total, untranslated = messages.update_catalogue(messages.catalogue_path(env.ROOT, locale), found)
             document[locale] = {"strings": total, "untranslated": untranslated}
             self.say(f"{locale}: {total} strings, {untranslated} without a translation")
         return document

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from annotation.models import User
-from config.backup import BEFORE_RESTORE, backup, prune
-from config.management.commands.backup import add_keep, checked
-from config.restoring import missing_bases, restore
+from config.backup import BEFORE_RESTORE, prune_backups, write_backup
+from config.management.commands.backup import add_keep, check_keep
+from config.restoring import missing_bases, restore_backup
 from corpus.commands import QuorumCommand
 from corpus.models import Collection
 
@@ -29,13 +29,13 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """Check the file, keep what is there, then replace it."""
-        number = checked(options["keep"])
+        number = check_keep(options["keep"])
         path = settings.VAR / "backups" / f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.tar"
         keep = (lambda: None) if options["no_safety_copy"] else partial(self.keep, path)
-        manifest = restore(options["file"], settings.VAR, self.stderr.write, keep)
+        manifest = restore_backup(options["file"], settings.VAR, self.stderr.write, keep)
         rows = sum(manifest["rows"].values())
         self.say(f"restored {rows:,} rows and {len(manifest['files']) - 1:,} files from {options['file']}")
-        removed = prune(path.parent, number, BEFORE_RESTORE) if number else []
+        removed = prune_backups(path.parent, number, BEFORE_RESTORE) if number else []
         for one in missing_bases(settings.BASE_MODELS):
             self.say(f"missing: {one}: copy this base model there; jobs and models of it need it")
         document = {"restored": str(options["file"]), "rows": rows, "before": str(path) if path.exists() else None}
@@ -46,5 +46,5 @@ class Command(QuorumCommand):
         if not Collection.objects.exists() and not User.objects.exists():
             return
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        backup(path, settings.VAR)
+        write_backup(path, settings.VAR)
         self.say(f"what was there before is kept in {path}")

@@ -42,11 +42,11 @@ class Command(QuorumCommand):
                 children.gpu_workers(options["gpu_workers"])
                 address = serving.address_of(listener)
                 children.web(listener)
-                children.wait_until(lambda: children.workers_are_ready() and serving.answers(address), "the site")
+                children.wait_until(lambda: children.workers_are_ready() and serving.site_answers(address), "the site")
                 self.stdout.write(json.dumps({"url": address, "pids": children.pids}))
                 self.stdout.flush()
                 children.watch()
-        except serving.ServingStopped as stopped:
+        except serving.ServingInterrupted as stopped:
             self.stderr.write("Stopping; work that is not done goes on with the next start.")
             children.stop()
             raise SystemExit(stopped.code) from None

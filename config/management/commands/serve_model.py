@@ -9,13 +9,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from config import serving
-from corpus.collections.secrets import secret
+from corpus.collections.secrets import read_secret
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from training.serving.app import Rerank
 from training.serving.embedder import POOLINGS, is_embedder
 from training.serving.embeddings import Embeddings
-from training.serving.scorer import about
+from training.serving.scorer import read_reranker_json
 
 
 class Command(QuorumCommand):
@@ -42,7 +42,7 @@ class Command(QuorumCommand):
         folder = self.model(options["model"])
         if options["limit"] < 1:
             raise BadInput("--limit must be 1 or more")
-        token = secret("QUORUM_RERANK_TOKEN")
+        token = read_secret("QUORUM_RERANK_TOKEN")
         if not token and not is_loopback(options["bind"]):
             raise BadInput(
                 f"--bind {options['bind']} is open to others: set QUORUM_RERANK_TOKEN or QUORUM_RERANK_TOKEN_FILE"
@@ -56,13 +56,13 @@ class Command(QuorumCommand):
                 settings["QUORUM_MODEL_POOLING"] = options["pooling"]
                 address = serving.address_of(listener)
                 children.model(listener, settings)
-                children.wait_until(lambda: serving.answers(address), "the model")
+                children.wait_until(lambda: serving.site_answers(address), "the model")
                 kind = Embeddings if options["pooling"] or is_embedder(folder) else Rerank
                 line = {"url": f"{address}{kind.addresses[0]}", "pids": children.pids, "model": folder.name}
                 self.stdout.write(json.dumps(line))
                 self.stdout.flush()
                 children.watch()
-        except serving.ServingStopped as stopped:
+        except serving.ServingInterrupted as stopped:
             raise SystemExit(stopped.code) from None
         finally:
             children.stop()
@@ -74,7 +74,7 @@ class Command(QuorumCommand):
             raise BadInput("serving a model needs the training extra: `make install-training` sets it up")
         if not (folder / "config.json").exists():
             raise BadInput(f"{folder} has no config.json: name the folder of a model")
-        about(folder)
+        read_reranker_json(folder)
         return folder.resolve()
 
 

@@ -28,7 +28,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """{"state": running|stopped|external, "pid", "database", "redis", "pids", "users": [pid]}."""
-        document = self.status() if options["act"] == "status" else self.settled()
+        document = self.status() if options["act"] == "status" else self.stable_status()
         if options["act"] == "stop" and document["state"] == "running":
             self.stop(document)
             document = self.status()
@@ -49,10 +49,10 @@ class Command(QuorumCommand):
         except FileNotFoundError:
             return {"state": "starting"}
         # The keeper itself tries the lock every second, and holds it for an instant where nobody else does.
-        users = [pid for pid in locks.holders(settings.VAR / "users.lock") if pid != announced["pid"]]
+        users = [pid for pid in locks.lock_holders(settings.VAR / "users.lock") if pid != announced["pid"]]
         return {"state": "running", **announced, "users": users}
 
-    def settled(self) -> dict[str, Any]:
+    def stable_status(self) -> dict[str, Any]:
         """The status once the keeper no longer comes up or goes down: then it can be asked to end, or has ended."""
         end = time.monotonic() + PATIENCE
         while (document := self.status())["state"] == "starting":

@@ -25,13 +25,13 @@ class Command(QuorumCommand):
         collection = collection_named(options["name"])
         if not options["yes"]:
             raise BadInput(
-                f"{collection.name} would be deleted with {listed(counts_of(collection))}; say --yes to do it"
+                f"{collection.name} would be deleted with {format_counts(counts_of(collection))}; say --yes to do it"
             )
         counts = delete_collection(collection)
-        self.say(f"{collection.name} is deleted, with {listed(counts)}")
+        self.say(f"{collection.name} is deleted, with {format_counts(counts)}")
         return {"deleted": collection.name, "rows": counts}
 
 
-def listed(counts: dict[str, int]) -> str:
+def format_counts(counts: dict[str, int]) -> str:
     """`3 documents, 2 queries`, or that there is nothing."""
     return ", ".join(f"{count:,} {what}" for what, count in counts.items()) or "nothing in it"

@@ -51,12 +51,12 @@ class Command(QuorumCommand):
             dry_run=options["dry_run"],
         )
         report = import_collection(options["name"], files, ProgressLine(self.stderr.write))
-        for line in sentences(report):
+        for line in summarise_import(report):
             self.say(line)
         return report.document()
 
 
-def sentences(report: ImportReport) -> list[str]:
+def summarise_import(report: ImportReport) -> list[str]:
     """The report for people."""
     parts = ("documents", "queries", "pairs", "judgments")
     counted = ", ".join(f"{getattr(report, part):,} {part}" for part in parts)

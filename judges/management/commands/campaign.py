@@ -25,7 +25,11 @@ class Command(QuorumCommand):
         """Do it; the status document."""
         name, action, campaign = options["name"], options["action"], options["campaign"]
         collection = collection_named(name)
-        chosen = campaign_of(collection, campaign) if campaign is not None else lifecycle.newest(collection=collection)
+        chosen = (
+            campaign_of(collection, campaign)
+            if campaign is not None
+            else lifecycle.newest_campaign(collection=collection)
+        )
         if action == "retry-failed":
             retried = lifecycle.retry_failed(campaign=chosen)
             self.say(f"campaign {chosen.pk}: {retried} failed pairs are judged again")
@@ -35,4 +39,4 @@ class Command(QuorumCommand):
         else:
             changed = ACTIONS[action](campaign=chosen)
             self.say(f"campaign {changed.pk} is {changed.get_state_display()}")
-        return selectors.status(collection, chosen)
+        return selectors.campaign_status(collection, chosen)

@@ -13,7 +13,7 @@ from judges.costs.prices import Price
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
 from judges.probes import stored
-from judges.probes.checks import CheckedJudge, Planned, check, plan
+from judges.probes.checks import CheckedJudge, Planned, plan_checks, run_checks
 from judges.records import Judge
 
 HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thinks", "context", "USD/M in, out")
@@ -40,16 +40,16 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Say, ask, probe, keep, print; fail when one failed."""
         panel = None if options["judge"] and not options["panel"] else find_panel(options["panel"])
-        judges = chosen(panel, options["judge"])
-        planned = plan(judges)
+        judges = select_judges(panel, options["judge"])
+        planned = plan_checks(judges)
         self.announce(planned, ask=not options["yes"])
-        results = asyncio.run(check(judges))
-        stored.keep(results)
-        for line in table(results):
+        results = asyncio.run(run_checks(judges))
+        stored.store_results(results)
+        for line in results_table(results):
             self.say(line)
         document = {
             "panel": panel.name if panel else None,
-            "judges": [row(result) for result in results],
+            "judges": [result_document(result) for result in results],
             "most_calls": sum(one.calls for one in planned),
             "most_cost": most_cost(planned),
         }
@@ -64,9 +64,13 @@ class Command(QuorumCommand):
         if not paid:
             return
         for one in paid:
-            self.stderr.write(f"{one.judge.name}: {_calls(one.calls)} to {one.judge.model}, {_most(one.cost)}")
+            self.stderr.write(
+                f"{one.judge.name}: {_format_call_count(one.calls)} to {one.judge.model}, {_format_bound(one.cost)}"
+            )
         total = most_cost(paid)
-        self.stderr.write(f"together at most {_calls(sum(one.calls for one in paid))}, {_most(total)}")
+        self.stderr.write(
+            f"together at most {_format_call_count(sum(one.calls for one in paid))}, {_format_bound(total)}"
+        )
         if not ask or self.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
         self.stderr.write("Send them? [y/N] ", ending="")
@@ -83,10 +87,10 @@ def find_panel(name: str | None) -> Panel:
     return panel
 
 
-def chosen(panel: Panel | None, names: Sequence[str] | None) -> list[tuple[Judge, str]]:
+def select_judges(panel: Panel | None, names: Sequence[str] | None) -> list[tuple[Judge, str]]:
     """The judges to ask with a role of each: the panel's, the named ones of it, or the named ones of all."""
     if panel is not None:
-        found = members(panel)
+        found = judges_with_roles(panel)
         if missing := set(names or ()) - {judge.name for judge, _ in found}:
             raise BadInput(f"Panel {panel.name} has no judge {', '.join(sorted(missing))}")
         return [one for one in found if not names or one[0].name in names]
@@ -104,7 +108,7 @@ def role_of(judge: Judge) -> str:
     return "embed" if judge.preset.wire == "embed" else "vote"
 
 
-def members(panel: Panel) -> list[tuple[Judge, str]]:
+def judges_with_roles(panel: Panel) -> list[tuple[Judge, str]]:
     """Each judge of the panel once, with a role that it has: a debater is asked for a turn. Raises BadInput."""
     roles = dict.fromkeys(filter(None, [*panel.ensemble, panel.adjudicator]), "vote")
     roles |= dict(zip(panel.debate, ("for", "against"), strict=False))
@@ -121,9 +125,9 @@ def most_cost(planned: Sequence[Planned]) -> float | None:
     return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
-def table(results: Sequence[CheckedJudge]) -> list[str]:
+def results_table(results: Sequence[CheckedJudge]) -> list[str]:
     """For people: a row for each judge, then a line for each problem, each warning and what usage says."""
-    rows = [HEADINGS, *(cells(result) for result in results)]
+    rows = [HEADINGS, *(table_row(result) for result in results)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     problems = [f"{result.judge.name} FAILS  {result.problem}" for result in results if result.problem]
@@ -133,13 +137,13 @@ def table(results: Sequence[CheckedJudge]) -> list[str]:
     return [*lines, *problems, *warnings, *counts]
 
 
-def cells(result: CheckedJudge) -> tuple[str, ...]:
+def table_row(result: CheckedJudge) -> tuple[str, ...]:
     """One row of the table."""
     found, judge = result.found, result.judge
     name = f"{judge.model} (answers as {result.answered_as})" if result.answered_as else judge.model
     works = "FAILS" if result.problem else f"{result.seconds:.1f} s"
     if not judge.preset.asks:
-        return (judge.name, works, name, "-", "-", "-", "-", "-", _price(judge, result.price))
+        return (judge.name, works, name, "-", "-", "-", "-", "-", _format_price(judge, result.price))
     temperature = found["temperature"]
     return (
         judge.name,
@@ -150,25 +154,25 @@ def cells(result: CheckedJudge) -> tuple[str, ...]:
         "not sent" if temperature is None else f"{temperature:g}",
         f"yes, {found['reasoning_tokens']}" if found["thinks"] else "no",
         f"{found['context']:,}" if found["context"] else "?",
-        _price(judge, result.price),
+        _format_price(judge, result.price),
     )
 
 
-def _price(judge: Judge, known: Price | None) -> str:
+def _format_price(judge: Judge, known: Price | None) -> str:
     if judge.provider == "offline":
         return "offline, free"
     return f"{known.input:g}, {known.output:g}" if known else "price unknown"
 
 
-def _calls(number: int) -> str:
+def _format_call_count(number: int) -> str:
     return "1 call" if number == 1 else f"{number} calls"
 
 
-def _most(cost: float | None) -> str:
+def _format_bound(cost: float | None) -> str:
     return "price unknown" if cost is None else f"at most ${cost:.4f}"
 
 
-def row(result: CheckedJudge) -> dict[str, object]:
+def result_document(result: CheckedJudge) -> dict[str, object]:
     """For programs."""
     known = result.price
     return {

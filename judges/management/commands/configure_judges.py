@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from corpus.collections.secrets import secret
+from corpus.collections.secrets import read_secret
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from judges.campaigns.configurations import panel_words
-from judges.domain.copies import groups, numbered, why_alike
-from judges.panels.configuration import take_over
+from judges.campaigns.configurations import describe_panel
+from judges.domain.copies import copy_groups, number_names, why_alike
+from judges.panels.configuration import store_judges_file
 from judges.panels.judges_file import JudgesFile, read
 
 
@@ -27,7 +27,7 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Read, check, store, say what changed."""
         file = read(options["file"])
-        document = take_over(file)
+        document = store_judges_file(file)
         for judge in document["judges"]:
             self.say(f"{judge['name']}: {judge['change']}, version {judge['version']}")
         for price in document.get("prices", ()):
@@ -35,7 +35,9 @@ class Command(QuorumCommand):
         for variable in unset_keys(file):
             self.say(f"The environment variable {variable} is not set here: set it to the API key where judges run.")
         panel = document["panel"]
-        self.say(f"Panel {panel['name']}: {panel['change']}; it is the default of new campaigns. {_seats(file)}")
+        self.say(
+            f"Panel {panel['name']}: {panel['change']}; it is the default of new campaigns. {_describe_panel(file)}"
+        )
         for line in same_answers(file):
             self.say(line)
         self.say("Try every judge with one call: manage.py check_judges")
@@ -56,19 +58,19 @@ def same_answers(file: JudgesFile) -> list[str]:
     return [
         f"{', '.join(voters[place].name for place in places)} are one model with the same parameters, and would answer "
         f"alike: together they say no more than one of them ({why})."
-        for places in groups(voters)
+        for places in copy_groups(voters)
         if (why := why_alike(voters[places[0]]))
     ]
 
 
 def _is_set(variable: str) -> bool:
     try:
-        return bool(secret(variable))
+        return bool(read_secret(variable))
     except BadInput:  # a secret file that cannot be read
         return False
 
 
-def _seats(file: JudgesFile) -> str:
+def _describe_panel(file: JudgesFile) -> str:
     """Who takes part, and how many votes decide."""
     panel, judges = file.panel, {judge.name: judge for judge in file.judges}
     debate = f"{' and '.join(panel.debate)} debate" if panel.debate else "Nobody debates"
@@ -76,5 +78,5 @@ def _seats(file: JudgesFile) -> str:
         return f"{debate}, nobody votes."
     if len(panel.ensemble) == 1:
         return f"{debate}; the one vote of {panel.ensemble[0]} decides."
-    words = panel_words([judges[name] for name in panel.ensemble], panel.majority, early_stop=panel.early_stop)
-    return f"{debate}; {', '.join(numbered(panel.ensemble))} vote: {words}."
+    words = describe_panel([judges[name] for name in panel.ensemble], panel.majority, early_stop=panel.early_stop)
+    return f"{debate}; {', '.join(number_names(panel.ensemble))} vote: {words}."

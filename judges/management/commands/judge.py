@@ -18,9 +18,9 @@ from judges.campaigns import configurations, forecasts, lifecycle, selectors
 from judges.campaigns.configurations import CampaignOptions, Configuration
 from judges.campaigns.estimates import Estimate
 from judges.campaigns.lifecycle import Started
-from judges.campaigns.progress import CampaignProgress, ended, summary
+from judges.campaigns.progress import CampaignProgress, count_ended, summary_lines
 from judges.costs import spending_limits
-from judges.costs.accounting import assumed_words
+from judges.costs.accounting import describe_assumed_cost
 from judges.domain.debate import ORDERS
 from judges.engine import notifications, worker_pool
 from judges.management.commands.status import collection_named
@@ -54,7 +54,9 @@ class Command(QuorumCommand):
             help="debate, ensemble, debate+ensemble or single; without it all that the panel's members can do",
         )
         parser.add_argument("--rounds", type=int, help="rounds of a debate at most (default 2)")
-        parser.add_argument("--debaters", type=names, default=(), help="two judges: who begins with relevant, who not")
+        parser.add_argument(
+            "--debaters", type=split_names, default=(), help="two judges: who begins with relevant, who not"
+        )
         parser.add_argument("--agents", type=int, help="4 with two debaters: each holds both stances, all must agree")
         parser.add_argument(
             "--stance-order", choices=ORDERS, default="relevant-first", help="the stance that agent A begins with"
@@ -64,7 +66,7 @@ class Command(QuorumCommand):
             "--adjudicator", default="", help="judge who settles disagreements; `panel`: the panel's own"
         )
         parser.add_argument(
-            "--filter", type=names, default=(), help="three judges: where all say no, nobody else is asked"
+            "--filter", type=split_names, default=(), help="three judges: where all say no, nobody else is asked"
         )
         parser.add_argument(
             "--no-debate-for-people",
@@ -78,7 +80,7 @@ class Command(QuorumCommand):
             "--guard", action="store_true", help="agreement without new evidence counts as disagreement"
         )
         parser.add_argument(
-            "--judges", type=names, default=(), help="who votes, an odd number; a name again: another sample"
+            "--judges", type=split_names, default=(), help="who votes, an odd number; a name again: another sample"
         )
         parser.add_argument("--limit", type=int, help="pairs that the campaign covers in all")
         parser.add_argument("--budget", type=float, help="USD that the campaign may cost in all")
@@ -95,7 +97,7 @@ class Command(QuorumCommand):
         collection = collection_named(options["name"])
         if options["workers"] is not None and not 1 <= options["workers"] <= 64:
             raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
-        wanted = configurations.configuration(
+        wanted = configurations.build_configuration(
             panel=options["panel"],
             policy=options["policy"],
             rounds=options["rounds"],
@@ -113,7 +115,7 @@ class Command(QuorumCommand):
                 filter=options["filter"],
             ),
         )
-        self.ask_before_paying(collection, wanted, options)
+        self.confirm_cost(collection, wanted, options)
         started = lifecycle.start_or_join(
             collection=collection,
             wanted=wanted,
@@ -140,7 +142,7 @@ class Command(QuorumCommand):
         if not options["wait"]:
             if not workers.live_workers():
                 self.note("no worker serves this instance: start `serve`, or wait here with --wait")
-            return selectors.status(collection, campaign)
+            return selectors.campaign_status(collection, campaign)
         with self.interruptible(collection, campaign):
             self.wait(collection, campaign, options["workers"])
         return self.end(collection, campaign, strict=True)
@@ -152,11 +154,11 @@ class Command(QuorumCommand):
     def wait(self, collection: Collection, campaign: Campaign, workers: int | None) -> None:
         """Until the campaign runs no more; workers of our own where no other serves the queue."""
         shown = ShownProgress(self)
-        status = selectors.status(collection, campaign)
+        status = selectors.campaign_status(collection, campaign)
         progress = CampaignProgress(status)
         checked = away = 0.0
-        notifications.drain_worked(campaign.pk)  # what broke before is forgotten
-        with worker_pool.Fleet(workers) as own:
+        notifications.clear_errors(campaign.pk)  # what broke before is forgotten
+        with worker_pool.WorkerPool(workers) as own:
             while status["state"] == Campaign.State.RUNNING:
                 try:
                     if time.monotonic() - checked > CHECK_WORKERS_S:
@@ -164,14 +166,14 @@ class Command(QuorumCommand):
                         checked = time.monotonic()
                     shown.show(progress.line(status))
                     time.sleep(LOOK_S)
-                    status, away = selectors.status(collection, campaign), 0.0
+                    status, away = selectors.campaign_status(collection, campaign), 0.0
                 except AWAY as error:
                     away = self.patience(away, campaign, error)
             shown.show(progress.line(status), last=True)
 
-    def check_workers(self, own: worker_pool.Fleet, campaign: Campaign) -> None:
+    def check_workers(self, own: worker_pool.WorkerPool, campaign: Campaign) -> None:
         """Somebody works on it, or can. Raises CommandError."""
-        if said := notifications.broken(campaign.pk):
+        if said := notifications.repeated_error(campaign.pk):
             raise CommandError(f"no worker can work on campaign {campaign.pk}: {said}")
         try:
             own.ensure(campaign.pk)
@@ -194,15 +196,17 @@ class Command(QuorumCommand):
 
     def end(self, collection: Collection, campaign: Campaign | None, *, strict: bool) -> object:
         """The summary; exit 3 when something is left."""
-        status = selectors.status(collection, campaign)
+        status = selectors.campaign_status(collection, campaign)
         if campaign is None:
             return status
-        for line in summary(status):
+        for line in summary_lines(status):
             self.say(line)
         if strict and status["state"] == Campaign.State.BUDGET:
-            left = status["pairs"] - ended(status)
-            cap, goes_on = spending_limits.stopped_words(collection, status.get("stopped_by", ""))
-            raise Incomplete(f"stopped by {cap}{assumed_words(status)} with {left:,} pairs left: {goes_on}", status)
+            left = status["pairs"] - count_ended(status)
+            cap, goes_on = spending_limits.describe_budget_stop(collection, status.get("stopped_by", ""))
+            raise Incomplete(
+                f"stopped by {cap}{describe_assumed_cost(status)} with {left:,} pairs left: {goes_on}", status
+            )
         if strict and status["state"] in (Campaign.State.PAUSED, Campaign.State.CANCELLED):
             because = status["paused_because"]
             mend = f"mend it, then `campaign {collection.name} resume`"
@@ -222,9 +226,9 @@ class Command(QuorumCommand):
             )
         return status
 
-    def ask_before_paying(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> None:
+    def confirm_cost(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> None:
         """Print what a paid campaign may cost, and ask on a terminal."""
-        forecast = forecasts.forecast(collection, wanted, limit=options["limit"], again=options["again"])
+        forecast = forecasts.forecast_judging(collection, wanted, limit=options["limit"], again=options["again"])
         self.ask_about(collection, forecast, options)
 
     def ask_about(self, collection: Collection, forecast: Estimate | None, options: dict[str, Any]) -> None:
@@ -240,7 +244,7 @@ class Command(QuorumCommand):
 
     def say_what_is_left(self, collection: Collection, usd: float) -> None:
         """What the collection's caps allow, and whether a campaign of so many dollars will stop there."""
-        found = spending_limits.caps_of(collection)
+        found = spending_limits.collection_budget(collection)
         if line := found.line():
             short = "; this campaign is expected to stop there" if found.is_short_for(usd) else ""
             self.note(f"{line}{short}")
@@ -289,6 +293,6 @@ class ShownProgress:
             self.command.note(line)
 
 
-def names(value: str) -> tuple[str, ...]:
+def split_names(value: str) -> tuple[str, ...]:
     """Comma-separated names."""
     return tuple(name.strip() for name in value.split(",") if name.strip())

@@ -10,11 +10,11 @@ from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.importing.files import read_text
 from corpus.models import Collection
-from corpus.search.lengths import counter
-from judges.costs.prices import price
+from corpus.search.lengths import length_counter
+from judges.costs.prices import price_for_judge
 from judges.evidence import measuring
 from judges.evidence.campaigns import judge_named
-from judges.evidence.outputs import OutputRow, means, table
+from judges.evidence.outputs import OutputRow, mean_scores, measures_table
 from judges.management.commands.status import collection_named
 
 Line = tuple[str, str, int | None, str]
@@ -37,29 +37,33 @@ class Command(QuorumCommand):
         """The measures as one document."""
         collection = collection_named(options["name"])
         rows = self.rows(collection, options["file"])
-        count, unit = counter(options["tokenizer"])
+        count, unit = length_counter(options["tokenizer"])
         document = {"collection": collection.name, "source": str(options["file"] or "targets"), "tokens": unit}
         if not options["judge"]:
-            return self.told({**document, "entities_by": "patterns", **table(rows, count=count), "judged": None})
+            return self.told(
+                {**document, "entities_by": "patterns", **measures_table(rows, count=count), "judged": None}
+            )
         judge = judge_named(options["judge"])
         calls = 2 * sum(row.target is not None for row in rows)
         if options["max_calls"] is not None and calls > options["max_calls"]:
             raise BadInput(f"--max-calls {options['max_calls']}: up to {calls:,} calls would be needed")
-        if (known := price(judge)) is None or not known.is_free:
+        if (known := price_for_judge(judge)) is None or not known.is_free:
             self.stderr.write(f"{judge.name}: up to {calls:,} calls")
-        found = measuring.measure(collection, judge.name, rows)
+        found = measuring.measure_rows(collection, judge.name, rows)
         judged = {
             "judge": judge.name,
-            "as": measuring.meaning(collection, judge),
+            "as": measuring.score_meaning(collection, judge),
             "rows": sum(one.scores is not None for one in found.judged.values()),
             "without_scores": sum(one.scores is None for one in found.judged.values()) + found.lost,
-            **means(found.judged),
+            **mean_scores(found.judged),
         }
         cost = None if found.calls and found.unpriced == found.calls else found.cost
         spent = {"campaign": found.campaign, "calls": found.calls, "calls_cached": found.cached, "cost": cost}
         spent["calls_without_price"] = found.unpriced
         by = f"patterns and {judge.name}"
-        told = self.told({**document, "entities_by": by, **table(rows, found.judged, count), "judged": judged, **spent})
+        told = self.told(
+            {**document, "entities_by": by, **measures_table(rows, found.judged, count), "judged": judged, **spent}
+        )
         if found.lost:
             raise Incomplete(f"{found.lost:,} texts were not judged: the same command again asks for them only", told)
         return told
@@ -68,7 +72,7 @@ class Command(QuorumCommand):
         """What is to be measured. Raises BadInput."""
         if file is None:
             return measuring.rows_of_targets(collection)
-        lines = read(file)
+        lines = read_outputs(file)
         rows = measuring.rows_of_outputs(collection, lines)
         for number, (line, row) in enumerate(zip(lines, rows, strict=True), 1):
             if row is None:
@@ -93,16 +97,16 @@ class Command(QuorumCommand):
         return document
 
 
-def read(file: Path) -> list[Line]:
+def read_outputs(file: Path) -> list[Line]:
     """The answers. Raises BadInput with the line."""
     lines = read_text(file).split("\n")
-    found = [_line(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    found = [_parse_line(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not found:
         raise BadInput(f"{file}: there is no line; each is {{query_id, doc_id, output}}")
     return found
 
 
-def _line(file: Path, number: int, line: str) -> Line:
+def _parse_line(file: Path, number: int, line: str) -> Line:
     try:
         fields = json.loads(line)
         query, document, output = (fields[name] for name in ("query_id", "doc_id", "output"))

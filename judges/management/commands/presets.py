@@ -27,25 +27,25 @@ class Command(QuorumCommand):
         """Print one or all."""
         if options["name"] is None:
             every = PRESETS.values()
-            for line in markdown(every).splitlines() if options["markdown"] else table(list(every)):
+            for line in markdown(every).splitlines() if options["markdown"] else presets_table(list(every)):
                 self.say(line)
-            return {"presets": [document(one) for one in PRESETS.values()]}
+            return {"presets": [preset_document(one) for one in PRESETS.values()]}
         if options["name"] not in PRESETS:
             raise BadInput(f"No provider {options['name']}; there are: {', '.join(PRESETS)}")
         one = PRESETS[options["name"]]
-        for line in page(one):
+        for line in describe_preset(one):
             self.say(line)
-        return document(one)
+        return preset_document(one)
 
 
-def table(presets: list[Preset]) -> list[str]:
+def presets_table(presets: list[Preset]) -> list[str]:
     """A row for each."""
-    rows = [HEADINGS, *(cells(one) for one in presets)]
+    rows = [HEADINGS, *(table_row(one) for one in presets)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def cells(one: Preset) -> tuple[str, ...]:
+def table_row(one: Preset) -> tuple[str, ...]:
     """One row of the table."""
     if not one.asks:
         needs = "the file says it (base_url)" if "base_url" in one.needs else "none"
@@ -58,22 +58,22 @@ def cells(one: Preset) -> tuple[str, ...]:
         f"up to {one.logprobs}" if one.logprobs else "none",
         "yes" if one.batch else "no",
         CACHES.get(one.cache, one.cache),
-        thinking(one),
+        thinking_keys(one),
         one.key_env or "none",
         one.base_url or "the file says it (base_url)",
     )
 
 
-def thinking(one: Preset) -> str:
+def thinking_keys(one: Preset) -> str:
     """The judge keys with which thinking is asked for."""
     keys = [*(["thinking"] if one.thinking else []), *(key for key in one.names if key == "reasoning_effort")]
     return ", ".join(keys) or "-"
 
 
-def page(one: Preset) -> list[str]:
+def describe_preset(one: Preset) -> list[str]:
     """Everything about one: the block to paste first."""
-    lines = [one.title, "", *block(one), ""]
-    known = zip(HEADINGS[1:], cells(one)[1:], strict=True)
+    lines = [one.title, "", *judge_block(one), ""]
+    known = zip(HEADINGS[1:], table_row(one)[1:], strict=True)
     lines += [f"{heading:12} {cell}" for heading, cell in known]
     if one.names:
         lines.append(f"{'parameters':12} {', '.join(f'{key} ({path})' for key, path in one.names.items())}")
@@ -82,7 +82,7 @@ def page(one: Preset) -> list[str]:
     return lines
 
 
-def block(one: Preset) -> list[str]:
+def judge_block(one: Preset) -> list[str]:
     """The [[judge]] to paste into a judges file; what only its owner knows stands in capitals."""
     examples = {**EXAMPLES, **OWN_EXAMPLES.get(one.name, {})}
     lines = ["[[judge]]", 'name = "judge-1"', f'provider = "{one.name}"']
@@ -117,7 +117,7 @@ CREDENTIALS = {
 """Of clients that find them by themselves."""
 
 
-def document(one: Preset) -> dict[str, object]:
+def preset_document(one: Preset) -> dict[str, object]:
     """For programs."""
     facts = [fact._asdict() for fact in one.facts]
-    return one.model_dump() | {"facts": facts, "block": "\n".join(block(one))}
+    return one.model_dump() | {"facts": facts, "block": "\n".join(judge_block(one))}

@@ -8,7 +8,7 @@ from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.campaigns import selectors
-from judges.campaigns.progress import summary
+from judges.campaigns.progress import summary_lines
 from judges.models import Campaign
 
 
@@ -24,8 +24,10 @@ class Command(QuorumCommand):
         """The status document."""
         name, campaign = options["name"], options["campaign"]
         collection = collection_named(name)
-        document = selectors.status(collection, campaign_of(collection, campaign) if campaign is not None else None)
-        for line in summary(document):
+        document = selectors.campaign_status(
+            collection, campaign_of(collection, campaign) if campaign is not None else None
+        )
+        for line in summary_lines(document):
             if not self.as_json:
                 self.say(line)
         return document

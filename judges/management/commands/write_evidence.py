@@ -40,11 +40,11 @@ class Command(judge.Command):
         collection = collection_named(options["name"])
         if options["workers"] is not None and not 1 <= options["workers"] <= 64:
             raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
-        wanted = campaigns.configuration(options["writer"], options["measure"])
-        if campaigns.meaning(wanted) == TEACHER:
+        wanted = campaigns.writer_configuration(options["writer"], options["measure"])
+        if campaigns.score_meaning(wanted) == TEACHER:
             self.note(f"{options['measure']} measures its own model's texts: scores mean fidelity to teacher")
-        self.ask_before_paying(collection, wanted, options)
-        started = campaigns.start(
+        self.confirm_cost(collection, wanted, options)
+        started = campaigns.start_campaign(
             collection=collection,
             wanted=wanted,
             limit=options["limit"],
@@ -57,7 +57,7 @@ class Command(judge.Command):
 
     def idle(self, collection: Collection) -> str:
         """Why there is nothing to do."""
-        covered = campaigns.coverage(collection)
+        covered = campaigns.target_coverage(collection)
         if not covered.positives:
             return f"nothing to do: {collection.name} has no relevant pairs yet: judge it first"
         return (
@@ -65,6 +65,6 @@ class Command(judge.Command):
             "their texts, the others wait for people or failed (--retry-failed)"
         )
 
-    def ask_before_paying(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> None:
+    def confirm_cost(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> None:
         """Print what paid writing may cost, and ask on a terminal."""
         self.ask_about(collection, forecasts.forecast_writing(collection, wanted, limit=options["limit"]), options)

@@ -106,7 +106,7 @@ def test_an_invitation_works_once(birds: Collection) -> None:
 
 def test_a_withdrawn_or_expired_invitation_says_so_and_lets_nobody_in(birds: Collection) -> None:
     withdrawn, expired = invite(birds), invite(birds)
-    members.revoke(invitation=withdrawn)
+    members.revoke_invitation(invitation=withdrawn)
     Invitation.objects.filter(pk=expired.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
     for invitation, word in ((withdrawn, "withdrawn"), (expired, "expired")):
         _, response = sign_up(invitation)

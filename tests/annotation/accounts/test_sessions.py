@@ -85,7 +85,7 @@ def test_a_changed_password_ends_the_other_sessions() -> None:
     [(FIREFOX, "Firefox · Linux"), (SAFARI, "Safari · iPhone"), ("curl/8.5", ""), ("<script>alert(1)</script>", "")],
 )
 def test_a_browser_is_named_only_by_known_words(agent: str, words: str) -> None:
-    assert sessions.browser(agent) == words
+    assert sessions.describe_browser(agent) == words
 
 
 def wrong(count: int, username: str = "alice", **headers: str) -> object:
@@ -280,7 +280,7 @@ def test_a_pseudonymised_person_is_gone_and_the_judgments_stay() -> None:
     page = as_user(boss).get("/audit-log/").content.decode()
     assert person.username in page and "alice" not in page, "the audit log names people by reference"
     with pytest.raises(BadInput, match="invite them anew"):
-        site_people.start(person, by=boss)
+        site_people.reopen_account(person, by=boss)
 
 
 def test_a_pseudonym_that_somebody_has_already_gets_a_number() -> None:

@@ -32,7 +32,7 @@ def provider(settings, monkeypatch, tmp_path) -> Iterator[Provider]:
     (tmp_path / "secret").write_text(SECRET + "\n")
     monkeypatch.setenv("QUORUM_OIDC_SECRET_FILE", str(tmp_path / "secret"))
     settings.OIDC_URL = made.url
-    settings.SOCIALACCOUNT_PROVIDERS = configured.providers(made.url)
+    settings.SOCIALACCOUNT_PROVIDERS = configured.openid_providers(made.url)
     yield made
     made.close()
 

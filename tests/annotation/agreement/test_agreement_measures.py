@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from annotation.agreement.measures import NO_DOUBLE, NO_ITEM, ONE_ASSESSOR, ONE_GRADE, measure
-from annotation.agreement.resampling import patterns, resamples
+from annotation.agreement.measures import NO_DOUBLE, NO_ITEM, ONE_ASSESSOR, ONE_GRADE, compute_measures
+from annotation.agreement.resampling import draw_resamples, group_patterns
 from tests.speed import slowness
 
 _ = -1
@@ -28,14 +28,14 @@ def raters(counts: list[list[int]]) -> np.ndarray:
 
 
 def test_cohens_kappa_of_the_textbook_table():
-    pair = measure(two_raters([[20, 5], [10, 15]])).pairwise[0]
+    pair = compute_measures(two_raters([[20, 5], [10, 15]])).pairwise[0]
     assert pair.kappa.value == pytest.approx(0.4)
     assert pair.percent.value == pytest.approx(0.7)
     assert pair.n == 50
 
 
 def test_cohens_kappa_plain_and_linear_of_statsmodels_table_10():
-    pair = measure(two_raters([[0, 4, 1], [0, 8, 0], [0, 1, 5]])).pairwise[0]
+    pair = compute_measures(two_raters([[0, 4, 1], [0, 8, 0], [0, 1, 5]])).pairwise[0]
     assert pair.kappa.value == pytest.approx(0.4842, abs=5e-5)
     assert pair.kappa_linear.value == pytest.approx(0.4701, abs=5e-5)
 
@@ -63,7 +63,7 @@ FLEISS_WIKIPEDIA = [
     ],
 )
 def test_fleiss_kappa_of_published_tables(counts, kappa, digits):
-    measured = measure(raters(counts))
+    measured = compute_measures(raters(counts))
     assert measured.fleiss.value == pytest.approx(kappa, abs=digits)
     assert measured.fleiss.n == len(counts)
 
@@ -93,7 +93,7 @@ def test_fleiss_kappa_takes_items_with_the_same_number_of_votes_whoever_cast_the
     for seed in range(5):
         grades = six_people_three_votes_each(seed)
         counts = np.stack([(grades == 0).sum(axis=0), (grades == 1).sum(axis=0)], axis=1)
-        measured = measure(grades, bootstrap=200)
+        measured = compute_measures(grades, bootstrap=200)
         assert measured.fleiss.value == pytest.approx(fleiss_by_hand(counts), abs=1e-12)
         assert (measured.fleiss.n, measured.fleiss_votes) == (40, 3)
         assert measured.fleiss.low < measured.fleiss.value < measured.fleiss.high
@@ -109,16 +109,16 @@ def test_fleiss_kappa_by_hand_of_forty_items_with_three_votes():
         for place in range(3):
             grades[(item + 2 * place) % 6, item] = int(place < yes)
         assert yes + no == 3
-    assert measure(grades).fleiss.value == pytest.approx(0.1295, abs=5e-5)
+    assert compute_measures(grades).fleiss.value == pytest.approx(0.1295, abs=5e-5)
 
 
 def test_of_several_numbers_of_votes_fleiss_kappa_takes_the_most_frequent():
     grades = np.array([[1, 1, 0, 0, 1, 1], [1, 0, 0, _, _, 1], [_, _, 1, 1, 1, 1]])
-    measured = measure(grades)
+    measured = compute_measures(grades)
     assert (measured.fleiss_votes, measured.fleiss.n) == (2, 4)
     counts = [[0, 2], [1, 1], [1, 1], [0, 2]]
     assert measured.fleiss.value == pytest.approx(fleiss_by_hand(counts))
-    tied = measure(np.array([[1, 1, 0], [0, 1, 0], [_, 1, _], [_, _, 1]])[:, [0, 1]])
+    tied = compute_measures(np.array([[1, 1, 0], [0, 1, 0], [_, 1, _], [_, _, 1]])[:, [0, 1]])
     assert tied.fleiss_votes == 3, "of two that are equally frequent the larger"
 
 
@@ -136,14 +136,14 @@ KRIPPENDORFF_2011 = [
 
 
 def test_krippendorffs_alpha_of_the_wikipedia_example():
-    measured = measure(np.array(KRIPPENDORFF_WIKIPEDIA))
+    measured = compute_measures(np.array(KRIPPENDORFF_WIKIPEDIA))
     assert measured.alpha_nominal.value == pytest.approx(0.691358024691358, abs=1e-12)
     assert measured.alpha_ordinal.value == pytest.approx(0.8067214199413153, abs=1e-12)
     assert measured.alpha_interval.value == pytest.approx(0.8108448928121059, abs=1e-12)
 
 
 def test_krippendorffs_alpha_of_four_observers_and_twelve_units():
-    measured = measure(np.array(KRIPPENDORFF_2011))
+    measured = compute_measures(np.array(KRIPPENDORFF_2011))
     assert measured.alpha_nominal.value == pytest.approx(0.743421052631579, abs=1e-12)
     assert measured.alpha_nominal.value == pytest.approx(904 / 1216, abs=1e-12)
     assert measured.alpha_ordinal.value == pytest.approx(0.8153875037548814, abs=1e-12)
@@ -152,12 +152,12 @@ def test_krippendorffs_alpha_of_four_observers_and_twelve_units():
 
 
 def test_a_missing_grade_is_no_grade_of_its_own():
-    measured = measure(np.array([[1, 1, 2], [1, 1, _], [_, 1, 2]]))
+    measured = compute_measures(np.array([[1, 1, 2], [1, 1, _], [_, 1, 2]]))
     assert measured.alpha_nominal.value == pytest.approx(1.0)
 
 
 def test_equal_grades_throughout_leave_every_kappa_undefined_with_a_reason():
-    measured = measure(np.array([[1, 1, 1], [1, 1, 1]]), bootstrap=20)
+    measured = compute_measures(np.array([[1, 1, 1], [1, 1, 1]]), bootstrap=20)
     pair = measured.pairwise[0]
     for statistic in (pair.kappa, pair.kappa_linear, measured.fleiss, measured.alpha_nominal, measured.alpha_interval):
         assert (statistic.value, statistic.low, statistic.high, statistic.n) == (None, None, None, 3)
@@ -166,13 +166,13 @@ def test_equal_grades_throughout_leave_every_kappa_undefined_with_a_reason():
 
 
 def test_fleiss_of_three_assessors_who_all_say_the_same_is_undefined():
-    measured = measure(raters([[3, 0], [3, 0]]))
+    measured = compute_measures(raters([[3, 0], [3, 0]]))
     assert measured.fleiss.value is None
     assert measured.fleiss.reason == ONE_GRADE
 
 
 def test_assessors_without_a_common_item_have_no_kappa():
-    measured = measure(np.array([[0, 1, _, _], [_, _, 1, 0]]))
+    measured = compute_measures(np.array([[0, 1, _, _], [_, _, 1, 0]]))
     pair = measured.pairwise[0]
     assert (pair.n, pair.kappa.value, pair.kappa.reason, pair.percent.reason) == (0, None, NO_ITEM, NO_ITEM)
     assert measured.fleiss.reason == NO_DOUBLE
@@ -181,14 +181,14 @@ def test_assessors_without_a_common_item_have_no_kappa():
 
 @pytest.mark.parametrize("grades", [np.zeros((0, 0), int), np.array([[0, 1, 1]])])
 def test_fewer_than_two_assessors_measure_nothing(grades):
-    measured = measure(grades, bootstrap=5)
+    measured = compute_measures(grades, bootstrap=5)
     assert measured.pairwise == ()
     assert measured.fleiss.reason == measured.alpha_nominal.reason == ONE_ASSESSOR
 
 
 def test_each_assessor_stands_against_the_majority_of_the_others():
     grades = np.array([[1, 1, 0, 0, 1], [1, 1, 0, 1, 0], [1, 0, 0, 1, _]])
-    alice = measure(grades).majority[0]
+    alice = compute_measures(grades).majority[0]
     # The others agree on items 0, 2, 3; they tie on item 1; on item 4 only one of them spoke.
     assert alice.n == 4
     assert alice.percent.value == pytest.approx(2 / 4)
@@ -202,7 +202,7 @@ matrices = st.integers(2, 5).flatmap(
 @given(matrices)
 def test_cohens_kappa_equals_scikit_learns(cells):
     first, second = np.array(cells).T
-    pair = measure(np.array([first, second])).pairwise[0]
+    pair = compute_measures(np.array([first, second])).pairwise[0]
     labels = list(range(max(max(first), max(second), 1) + 1))
     for weights, ours in ((None, pair.kappa), ("linear", pair.kappa_linear), ("quadratic", pair.kappa_quadratic)):
         with warnings.catch_warnings():
@@ -217,18 +217,18 @@ def test_cohens_kappa_equals_scikit_learns(cells):
 @given(st.lists(st.lists(st.integers(-1, 3), min_size=3, max_size=3), min_size=2, max_size=30), st.randoms())
 def test_the_order_of_items_and_repeated_items_as_patterns_change_nothing(rows, random):
     shuffled = random.sample(rows, len(rows))
-    assert measure(np.array(rows).T) == measure(np.array(shuffled).T)
+    assert compute_measures(np.array(rows).T) == compute_measures(np.array(shuffled).T)
 
 
 def test_patterns_count_equal_items_once_and_leave_out_empty_ones():
-    found = patterns(np.array([[0, 0, 1, _], [1, 1, _, _]]))
+    found = group_patterns(np.array([[0, 0, 1, _], [1, 1, _, _]]))
     assert found.items == 3
     assert sorted(found.counts) == [1, 2]
 
 
 def test_resamples_have_the_size_of_the_data_in_both_ways_of_drawing():
     for counts in (np.ones(50, int), np.array([4000, 300, 700])):
-        weights = np.concatenate(list(resamples(counts, 40, seed=1)))
+        weights = np.concatenate(list(draw_resamples(counts, 40, seed=1)))
         assert weights.shape == (40, len(counts))
         assert (weights.sum(axis=1) == counts.sum()).all()
     assert abs(weights[:, 0].mean() - 4000) < 30
@@ -238,19 +238,19 @@ def test_intervals_hold_the_value_and_repeat_with_the_seed():
     random = np.random.default_rng(3)
     truth = random.integers(0, 2, 300)
     grades = np.where(random.random((4, 300)) < 0.3, random.integers(0, 2, (4, 300)), truth)
-    measured = measure(grades, bootstrap=400, seed=7)
+    measured = compute_measures(grades, bootstrap=400, seed=7)
     for statistic in (measured.pairwise[0].kappa, measured.fleiss, measured.alpha_nominal, measured.majority[1].kappa):
         assert statistic.low < statistic.value < statistic.high
         assert 0.05 < statistic.high - statistic.low < 0.35
-    assert measured == measure(grades, bootstrap=400, seed=7)
-    assert measured.fleiss.low != measure(grades, bootstrap=400, seed=8).fleiss.low
+    assert measured == compute_measures(grades, bootstrap=400, seed=7)
+    assert measured.fleiss.low != compute_measures(grades, bootstrap=400, seed=8).fleiss.low
 
 
 def test_the_bootstrap_interval_is_that_of_a_plain_loop():
     random = np.random.default_rng(5)
     first = random.integers(0, 3, 200)
     second = np.where(random.random(200) < 0.4, random.integers(0, 3, 200), first)
-    ours = measure(np.array([first, second]), bootstrap=2000).pairwise[0].kappa_quadratic
+    ours = compute_measures(np.array([first, second]), bootstrap=2000).pairwise[0].kappa_quadratic
     draws = [random.integers(0, 200, 200) for _again in range(600)]
     loop = [cohen_kappa_score(first[d], second[d], labels=[0, 1, 2], weights="quadratic") for d in draws]
     low, high = np.percentile(loop, [2.5, 97.5])
@@ -261,7 +261,7 @@ def test_the_bootstrap_interval_is_that_of_a_plain_loop():
 def test_an_interval_over_mostly_undefined_resamples_is_not_shown():
     grades = np.zeros((2, 30), int)
     grades[0, 0] = 1
-    kappa = measure(grades, bootstrap=300).pairwise[0].kappa
+    kappa = compute_measures(grades, bootstrap=300).pairwise[0].kappa
     assert kappa.value == pytest.approx(0.0)
     assert kappa.low is None
 
@@ -270,14 +270,14 @@ def test_an_interval_over_mostly_undefined_resamples_is_not_shown():
 def test_thirty_three_assessors_are_measured_within_seconds():
     random = np.random.default_rng(0)
     started = time.perf_counter()
-    measure(random.integers(0, 2, (33, 4423)), bootstrap=1000)
+    compute_measures(random.integers(0, 2, (33, 4423)), bootstrap=1000)
     assert time.perf_counter() - started < 10 * slowness()
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=2, max_size=30))
 def test_assessors_who_graded_everything_measure_as_they_do_beside_one_who_did_not(rows):
     whole = np.array(rows).T
-    first = measure(whole).pairwise[0]
+    first = compute_measures(whole).pairwise[0]
     beside = np.hstack([whole, np.full((3, 1), -1)])
     beside[2, -1] = 0
-    assert measure(beside).pairwise[0] == first
+    assert compute_measures(beside).pairwise[0] == first

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.agreement import cached_results
 from annotation.agreement.assessments import known_assessors
-from annotation.agreement.measures import MANY, Couples, measure
+from annotation.agreement.measures import MANY, Couples, compute_measures
 from annotation.models import Role, StoredAgreement
 from annotation.tasks import compute_agreement
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
@@ -73,9 +73,9 @@ def test_sparse_counts_give_what_products_of_whole_rows_give(monkeypatch):
     random = np.random.default_rng(3)
     grades = np.where(random.random((12, 300)) < 0.3, random.integers(0, 4, (12, 300)), -1)
     monkeypatch.setattr("annotation.agreement.measures.SPARSE", 1_000_000)
-    whole = measure(grades, bootstrap=50)
+    whole = compute_measures(grades, bootstrap=50)
     monkeypatch.setattr("annotation.agreement.measures.SPARSE", 0)
-    sparse = measure(grades, bootstrap=50)
+    sparse = compute_measures(grades, bootstrap=50)
     for one, other in zip([*whole.pairwise, *whole.majority], [*sparse.pairwise, *sparse.majority], strict=True):
         assert (one.a, one.b, one.n) == (other.a, other.b, other.n)
         for name in ("kappa", "kappa_linear", "kappa_quadratic", "percent"):
@@ -86,10 +86,10 @@ def test_sparse_counts_give_what_products_of_whole_rows_give(monkeypatch):
 
 def test_resamples_in_many_blocks_give_the_same_intervals(monkeypatch):
     grades = matrix_of(9, 60, votes_of(9, 60, 4))
-    at_once = measure(grades, bootstrap=80, seed=2)
+    at_once = compute_measures(grades, bootstrap=80, seed=2)
     monkeypatch.setattr("annotation.agreement.measures.CELLS", 32 * 80 * 5)  # five couples at a time
     monkeypatch.setattr("annotation.agreement.resampling.CELLS", 60 * 10)  # ten resamples at a time
-    blocks = measure(grades, bootstrap=80, seed=2)
+    blocks = compute_measures(grades, bootstrap=80, seed=2)
     for one, other in zip(at_once.pairwise, blocks.pairwise, strict=True):
         assert (one.kappa.value, one.kappa.low, one.kappa.high) == pytest.approx(
             (other.kappa.value, other.kappa.low, other.kappa.high), nan_ok=True
@@ -98,14 +98,14 @@ def test_resamples_in_many_blocks_give_the_same_intervals(monkeypatch):
 
 def test_of_many_assessors_only_couples_who_met_are_listed():
     few, many = (matrix_of(n, 30, votes_of(n, 30, 3)) for n in (MANY, MANY + 1))
-    assert len(measure(few).pairwise) == MANY * (MANY - 1) // 2
-    found = measure(many)
+    assert len(compute_measures(few).pairwise) == MANY * (MANY - 1) // 2
+    found = compute_measures(many)
     assert all(pair.n for pair in found.pairwise)
     assert len(found.pairwise) + found.apart == (MANY + 1) * MANY // 2 and found.apart > 0
 
 
 def test_couples_go_through_json_and_come_back():
-    found = measure(matrix_of(6, 20, votes_of(6, 20, 2)), bootstrap=30).pairwise
+    found = compute_measures(matrix_of(6, 20, votes_of(6, 20, 2)), bootstrap=30).pairwise
     again = Couples.load(json.loads(json.dumps(found.dump())))
     assert [(one.a, one.b, one.n, one.kappa.reason) for one in again] == [
         (one.a, one.b, one.n, one.kappa.reason) for one in found
@@ -142,8 +142,8 @@ def test_above_forty_assessors_there_are_lists_and_clusters_and_no_matrix(crowd)
 
 
 def test_clusters_are_those_who_agree_with_each_other():
-    from annotation.agreement.assessments import Assessments
-    from annotation.agreement.clusters import clusters
+    from annotation.agreement.assessments import GradeMatrix
+    from annotation.agreement.clusters import cluster_assessors
     from annotation.agreement.report import AgreementReport, OneAssessor
 
     random = np.random.default_rng(1)
@@ -151,8 +151,8 @@ def test_clusters_are_those_who_agree_with_each_other():
     noisy = [np.where(random.random(200) < 0.05, 1 - side, side) for side in [truth] * 5 + [other] * 3]
     grades = np.array([*noisy, random.integers(0, 2, 200)])
     people = tuple(OneAssessor(f"p{n}", "person", 200, int(row.sum())) for n, row in enumerate(grades))
-    nothing = Assessments((), np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int16))
-    found = clusters(AgreementReport("x", None, "all", people, measure(grades), nothing))
+    nothing = GradeMatrix((), np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int16))
+    found = cluster_assessors(AgreementReport("x", None, "all", people, compute_measures(grades), nothing))
     assert [set(one.members) for one in found] == [{0, 1, 2, 3, 4}, {5, 6, 7}]
     assert found[0].within > 0.7 and abs(found[0].outside) < 0.2
 
@@ -167,7 +167,7 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
             assert name == cached_results.COMPUTE
             sent.append(args)
 
-    monkeypatch.setattr("jobs.notifications.messenger", Messenger)
+    monkeypatch.setattr("jobs.notifications.message_sender", Messenger)
     client = sees(crowd)
     page = client.get("/c/crowd/agreement/")
     assert "Not measured yet" in page.text and not StoredAgreement.objects.exists()
@@ -183,7 +183,7 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
     def never(*args, **options):
         raise AssertionError("the page measures nothing")
 
-    monkeypatch.setattr(cached_results, "compute", never)
+    monkeypatch.setattr(cached_results, "compute_figures", never)
     page = client.get("/c/crowd/agreement/")
     assert "As of" in page.text and "worker-0" in page.text and page.context["couples"].page.paginator.count > 300
     assert client.get("/c/crowd/agreement/aggregate/").status_code == 200
@@ -199,7 +199,7 @@ def test_many_couples_are_measured_by_a_worker_however_few_their_grades(db, monk
     def never(*args, **options):
         raise AssertionError("the page measures nothing")
 
-    monkeypatch.setattr(cached_results, "compute", never)
+    monkeypatch.setattr(cached_results, "compute_figures", never)
     assert "Not measured yet" in sees(collection).get("/c/couples/agreement/").text
 
 
@@ -215,7 +215,7 @@ def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says
     def fails(*args, **options):
         raise MemoryError
 
-    monkeypatch.setattr(cached_results, "compute", fails)
+    monkeypatch.setattr(cached_results, "compute_figures", fails)
     compute_agreement()
     page = client.get("/c/crowd/agreement/").text
     assert "A worker measures" not in page and "Not measured yet" in page
@@ -225,20 +225,20 @@ def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says
 def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkeypatch):
     """Without workers the page measures by itself: a failure was a 500, and by a worker a line of its log alone."""
     monkeypatch.setattr(cached_results, "COUPLES", 100)
-    client, compute = sees(crowd), cached_results.compute
+    client, compute = sees(crowd), cached_results.compute_figures
 
     def fails(*args, **options):
         raise FloatingPointError("<b>underflow</b>\nin a product")
 
-    monkeypatch.setattr(cached_results, "compute", fails)
+    monkeypatch.setattr(cached_results, "compute_figures", fails)
     page = client.post("/c/crowd/agreement/measure/", follow=True)
     assert page.status_code == 200 and "The figures are new" not in page.text
     assert "Measuring failed: FloatingPointError: &lt;b&gt;underflow&lt;/b&gt; in a product." in page.text
     assert "Measure</button>" in page.text
-    monkeypatch.setattr(cached_results, "compute", compute)
+    monkeypatch.setattr(cached_results, "compute_figures", compute)
     page = client.post("/c/crowd/agreement/measure/", follow=True).text
     assert "Measuring failed" not in page and "As of" in page
-    monkeypatch.setattr(cached_results, "compute", fails)
+    monkeypatch.setattr(cached_results, "compute_figures", fails)
     page = client.post("/c/crowd/agreement/measure/", follow=True).text
     assert "Measuring failed" in page and "As of" in page, "the figures of before stay"
 
@@ -251,7 +251,7 @@ def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkey
 
     for name in ("cached_results.agreement_report", "two.agreement_report"):
         monkeypatch.setattr(f"annotation.agreement.{name}", fails)
-    monkeypatch.setattr("annotation.label_quality.kappas.read", fails)
+    monkeypatch.setattr("annotation.label_quality.kappas.read_binary_votes", fails)
     client, here = sees(crowd), "/c/crowd/agreement/"
     names = [one.name for one in known_assessors(crowd)]
     monkeypatch.setattr(cached_results, "is_large", lambda *_: False)

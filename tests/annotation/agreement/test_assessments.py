@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from annotation.agreement.assessments import assessments, choose, known_assessors, pairs_where
-from annotation.agreement.report import agreement_report, document
+from annotation.agreement.assessments import choose_assessors, known_assessors, load_grade_matrix, pairs_where
+from annotation.agreement.report import agreement_report, build_json_document
 from corpus.errors import BadInput
 from corpus.models import Judgment
 from judges.domain.ensemble import drawn_first, pair_seed
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db
 
 def told(collection, names=(), **options):
     """{assessor: {pair id: grade}} as assessments() has it."""
-    chosen = choose(known_assessors(collection), names=names) if names else None
-    found = assessments(collection, chosen, **options)
+    chosen = choose_assessors(known_assessors(collection), names=names) if names else None
+    found = load_grade_matrix(collection, chosen, **options)
     return {
         one.name: {int(pair): int(grade) for pair, grade in zip(found.pairs, row, strict=True) if grade >= 0}
         for one, row in zip(found.assessors, found.grades, strict=True)
@@ -32,7 +32,7 @@ def books():
 
 def test_an_empty_collection_has_nobody_and_nothing(books):
     assert told(books) == {}
-    measured = document(agreement_report(books, [], bootstrap=3))
+    measured = build_json_document(agreement_report(books, [], bootstrap=3))
     assert measured["items"] == 0
     assert measured["fleiss"]["value"] is None
 
@@ -60,9 +60,9 @@ def test_people_and_judges_can_be_asked_for_apart(books):
     make_judgment(pair, make_assessor(books, "alice"), 1)
     make_judgment(pair, make_assessor(books, "qrels", "reference"), 1)
     known = known_assessors(books)
-    assert [one.name for one in choose(known, people=True)] == ["alice"]
-    assert [one.name for one in choose(known, judges=True)] == ["judge-1"]
-    assert [one.name for one in choose(known, judges=True, names=["qrels"])] == ["judge-1", "qrels"]
+    assert [one.name for one in choose_assessors(known, people=True)] == ["alice"]
+    assert [one.name for one in choose_assessors(known, judges=True)] == ["judge-1"]
+    assert [one.name for one in choose_assessors(known, judges=True, names=["qrels"])] == ["judge-1", "qrels"]
 
 
 def test_reference_names_every_reference(books):
@@ -70,15 +70,15 @@ def test_reference_names_every_reference(books):
     for name, kind in (("alice", "person"), ("qrels", "reference"), ("gold", "reference")):
         make_judgment(pair, make_assessor(books, name, kind), 1)
     known = known_assessors(books)
-    assert [one.name for one in choose(known, names=["reference", "alice"])] == ["alice", "gold", "qrels"]
+    assert [one.name for one in choose_assessors(known, names=["reference", "alice"])] == ["alice", "gold", "qrels"]
     with pytest.raises(BadInput, match="no assessor named policy"):
-        choose(known, names=["policy"])
+        choose_assessors(known, names=["policy"])
 
 
 def test_an_unknown_name_is_refused_with_those_that_exist(books):
     make_judgment(make_pair(books), make_assessor(books, "alice"), 1)
     with pytest.raises(BadInput, match="no assessor named bob; this collection has alice"):
-        choose(known_assessors(books), names=["bob"])
+        choose_assessors(known_assessors(books), names=["bob"])
 
 
 def test_a_withdrawn_judgment_does_not_count_and_the_one_after_it_does(books):
@@ -157,7 +157,7 @@ def test_a_yes_stands_on_the_collections_scale(books):
     make_votes(make_campaign(graded, [judge]), pair, [judge], [1])
     make_judgment(pair, make_assessor(graded, "alice"), 3)
     assert told(graded) == {"alice": {pair.pk: 3}, "judge-1": {pair.pk: 2}}
-    report = agreement_report(graded, choose(known_assessors(graded)), binarize=2)
+    report = agreement_report(graded, choose_assessors(known_assessors(graded)), binarize=2)
     assert report.measures.pairwise[0].percent.value == 1.0
 
 
@@ -198,7 +198,7 @@ def test_loading_and_measuring_takes_the_same_few_statements_however_many_pairs(
         make_votes(campaign, make_pair(books), judges, [1, 0, 1])
     # Two more read the grades by COPY, which Django does not count.
     with django_assert_num_queries(4):
-        agreement_report(books, choose(known_assessors(books)))
+        agreement_report(books, choose_assessors(known_assessors(books)))
 
 
 STATISTIC = {"value", "low", "high", "n", "reason"}
@@ -210,7 +210,7 @@ def test_the_document_has_the_contracts_keys(books):
         pair = make_pair(books)
         make_judgment(pair, alice, first)
         make_judgment(pair, bob, second)
-    told_as = document(agreement_report(books, choose(known_assessors(books)), bootstrap=100))
+    told_as = build_json_document(agreement_report(books, choose_assessors(known_assessors(books)), bootstrap=100))
     assert set(json.loads(json.dumps(told_as))) == {
         "collection", "binarize", "assessors", "items", "pairwise", "fleiss", "alpha_nominal", "alpha_ordinal",
         "alpha_interval", "majority", "dawid_skene", "fleiss_votes", "pairwise_left_out",

@@ -5,8 +5,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from annotation.agreement.groups import group
-from annotation.agreement.measures import measure
+from annotation.agreement.groups import group_agreement
+from annotation.agreement.measures import compute_measures
 from annotation.agreement.resampling import MISSING
 from judges.domain.ensemble import drawn_first, next_votes, pair_seed
 
@@ -66,12 +66,12 @@ def test_the_truth_of_this_simulation_is_a_kappa_near_two_thirds():
 
 
 def test_bootstrap_intervals_of_cohens_kappa_cover_the_truth_at_their_level():
-    found = coverage(lambda votes, seed: measure(votes[:2], bootstrap=400, seed=seed).pairwise[0].kappa)
+    found = coverage(lambda votes, seed: compute_measures(votes[:2], bootstrap=400, seed=seed).pairwise[0].kappa)
     assert least() <= found <= most()
 
 
 def test_intervals_of_the_panels_kappa_cover_the_truth_at_their_level():
-    found = coverage(lambda votes, seed: group(votes, bootstrap=400, seed=seed).kappa)
+    found = coverage(lambda votes, seed: group_agreement(votes, bootstrap=400, seed=seed).kappa)
     assert least() <= found <= most()
 
 
@@ -80,7 +80,7 @@ def test_early_stopped_votes_neither_bend_kappa_nor_its_interval():
     truth, values, inside = true_kappa(), [], 0
     for seed in range(SIMULATIONS // 2):
         _, entering = stopped_early(panel(np.random.default_rng(seed), PAIRS))
-        found = group(entering, bootstrap=300, seed=seed).kappa
+        found = group_agreement(entering, bootstrap=300, seed=seed).kappa
         values.append(found.value)
         inside += found.low <= truth <= found.high
     error = np.std(values) / len(values) ** 0.5
@@ -92,9 +92,11 @@ def test_taking_all_votes_or_dropping_stopped_pairs_would_bend_it():
     votes = panel(np.random.default_rng(1), 4_000)
     asked, entering = stopped_early(votes)
     whole = (asked != MISSING).all(axis=0)
-    assert group(asked[:, whole]).kappa.value < 0, "pairs that took all five votes are the ones that judges split on"
-    assert abs(group(entering).kappa.value - true_kappa()) < 0.03
-    couples = [np.mean([pair.kappa.value for pair in measure(some).pairwise]) for some in (asked, entering)]
+    assert group_agreement(asked[:, whole]).kappa.value < 0, (
+        "pairs that took all five votes are the ones that judges split on"
+    )
+    assert abs(group_agreement(entering).kappa.value - true_kappa()) < 0.03
+    couples = [np.mean([pair.kappa.value for pair in compute_measures(some).pairwise]) for some in (asked, entering)]
     assert couples[0] < true_kappa() - 0.03, "votes beyond the first three come from pairs that judges split on"
     assert couples[1] == pytest.approx(true_kappa(), abs=0.02)
 
@@ -103,6 +105,6 @@ def test_the_groups_kappa_is_krippendorffs_alpha():
     random = np.random.default_rng(4)
     votes = panel(random, 200)
     votes[random.random(votes.shape) < 0.3] = MISSING
-    found, reference = group(votes, bootstrap=0), measure(votes)
+    found, reference = group_agreement(votes, bootstrap=0), compute_measures(votes)
     assert found.kappa.value == pytest.approx(reference.alpha_nominal.value)
     assert found.pairs == reference.alpha_nominal.n

@@ -113,7 +113,7 @@ def test_split_merge_remove_and_undo_from_the_page(desk: Desk) -> None:
     desk.act("remove", aspect="a4")
     assert desk.names() == ["Flow and snowfall"]
     for expected in (["Flow and snowfall", "Sliding"], ["Flow", "Sliding", "Snowfall"], ["Movement", "Snowfall"]):
-        desk.act("undo", number=revising.undoable(desk.query).number)
+        desk.act("undo", number=revising.undoable_revision(desk.query).number)
         assert desk.names() == expected
     assert desk.page().count("taken back</span>") == 3
 
@@ -196,7 +196,7 @@ def test_the_list_says_how_far_each_query_is(desk: Desk, django_assert_max_num_q
 
 def test_texts_of_the_right_to_left_scripts_are_marked(desk: Desk) -> None:
     arabic = Query.objects.get(external_id="q2")
-    revising.add(arabic, desk.people["bob"].assessor, Wording("يتدفق الجليد", "لأن الجليد يزحف."))
+    revising.add_aspect(arabic, desk.people["bob"].assessor, Wording("يتدفق الجليد", "لأن الجليد يزحف."))
     page = desk.client.get(f"/c/ice/aspects/{arabic.pk}/").content.decode()
     assert page.count('lang="ar" dir="rtl"') >= 3
 

@@ -161,7 +161,7 @@ def test_a_page_is_fetched_refined_and_spread_over_two_aspects(
 ) -> None:
     _collection, query, people = scene
     for text in ("Flow", "Heat"):
-        revising.add(query, people["bob"].assessor, Wording(text, WHY))
+        revising.add_aspect(query, people["bob"].assessor, Wording(text, WHY))
     page = new_page(user=people["bob"].user, **LIGHT)
     page.goto(f"/c/ice/aspects/{query.pk}/")
     page.keyboard.press("f")
@@ -172,7 +172,7 @@ def test_a_page_is_fetched_refined_and_spread_over_two_aspects(
     assert violations(page) == []
     with open_web(monkeypatch) as web:
         web.page("/why", NOISY)
-        drafts.work(PassageDraft.objects.get().pk)
+        drafts.fetch_draft(PassageDraft.objects.get().pk)
     page.get_by_role("link", name="Refine the text").click()
     assert violations(page) == []
     keep_picture(page, "draft-light")
@@ -206,7 +206,7 @@ def test_the_pages_are_accessible_and_fit_in_every_look(
     bob, dana = people["bob"], people["dana"]
     name = {id(LIGHT): "light", id(DARK): "dark", id(PHONE): "phone"}[id(look)]
     for text, importance in (("Ice flows under its own weight", 5), ("Heat melts the base", 3), ("W" * 400, 2)):
-        revising.add(query, bob.assessor, Wording(text, WHY, importance))
+        revising.add_aspect(query, bob.assessor, Wording(text, WHY, importance))
     long = Document.objects.get(external_id="Ice_sheet_1")
     Document.objects.filter(pk=long.pk).update(text="Longwordwithoutanyspace" * 40 + " " + ICE[1] * 60)
     documents.keep(query, bob.assessor, Document.objects.get(external_id="Ice_sheet_0"), ["a1"])
@@ -214,10 +214,10 @@ def test_the_pages_are_accessible_and_fit_in_every_look(
     documents.discard(query, bob.assessor, Document.objects.get(external_id="Ice_sheet_3"), "It is off the topic")
     PassageDraft.objects.create(query=query, asked_by=bob, url="http://ice.example/", state="failed", error="Too slow.")
     arabic, chinese = (Query.objects.get(external_id=name) for name in ("q2", "q3"))
-    revising.add(arabic, bob.assessor, Wording("يتدفق الجليد تحت وزنه", "لأن الجليد يزحف تحت الضغط.", 4))
-    sample = second.draw(bob)
+    revising.add_aspect(arabic, bob.assessor, Wording("يتدفق الجليد تحت وزنه", "لأن الجليد يزحف تحت الضغط.", 4))
+    sample = second.draw_sample(bob)
     task = second.next_task(sample, dana)
-    second.submit(sample, dana, task.revision.pk, {entry.id: 3 for entry in task.entries})
+    second.submit_reading(sample, dana, task.revision.pk, {entry.id: 3 for entry in task.entries})
     page = new_page(user=dana.user, **look)
     found = {}
     for part in (

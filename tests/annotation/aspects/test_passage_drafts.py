@@ -49,7 +49,7 @@ class Room:
         self.collection, self.query, self.people = ice_scene()
         self.bob = self.people["bob"]
         for text in ("Flow", "Melting"):
-            revising.add(self.query, self.bob.assessor, Wording(text, WHY))
+            revising.add_aspect(self.query, self.bob.assessor, Wording(text, WHY))
         self.client = Client()
         self.client.force_login(self.bob.user)
         self.home = f"/c/ice/aspects/{self.query.pk}/"
@@ -75,7 +75,7 @@ def test_a_page_is_asked_for_fetched_refined_and_kept_with_its_source(
         room.client.post(f"{room.home}fetch/", {"url": " http://ice.example/thin "})
     assert (room.row().state, sent) == ("waiting", [room.row().pk])
     assert "waits for a worker" in room.client.get(room.home).content.decode()
-    drafts.work(room.row().pk)
+    drafts.fetch_draft(room.row().pk)
     row = room.row()
     assert (row.state, row.title, row.final_url) == ("ready", "Why ice sheets are thin", "http://ice.example/why")
     assert row.sha256 == sha256(NOISY.encode()).hexdigest()
@@ -97,8 +97,8 @@ def test_a_page_is_asked_for_fetched_refined_and_kept_with_its_source(
 
 
 def test_a_private_address_fails_on_the_page_and_nothing_was_asked(room: Room, web: Web, sent: list[int]) -> None:
-    drafts.ask(room.bob, room.query, "http://127.0.0.1/admin")
-    drafts.work(room.row().pk)
+    drafts.request_page(room.bob, room.query, "http://127.0.0.1/admin")
+    drafts.fetch_draft(room.row().pk)
     assert room.row().state == "failed"
     assert web.asked == []
     page = room.client.get(room.home).content.decode()
@@ -118,8 +118,8 @@ def test_a_slow_or_huge_page_fails_and_can_be_tried_again(
     room: Room, web: Web, sent: list[int], django_capture_on_commit_callbacks: Callable[..., Any]
 ) -> None:
     web.page("/big", "x" * 200_000)
-    draft = drafts.ask(room.bob, room.query, "http://ice.example/big")
-    drafts.work(draft.pk, FetchLimits(bytes=100_000))
+    draft = drafts.request_page(room.bob, room.query, "http://ice.example/big")
+    drafts.fetch_draft(draft.pk, FetchLimits(bytes=100_000))
     assert room.row().error == '["large", {"most": 1}]'
     assert "larger than 1 MB" in room.row().problem
     with translation.override("zh-hans"):
@@ -128,22 +128,22 @@ def test_a_slow_or_huge_page_fails_and_can_be_tried_again(
         room.client.post(f"{room.home}passages/{draft.pk}/again/")
     assert (room.row().state, room.row().error, sent) == ("waiting", "", [draft.pk] * 2)
     web.page("/big", NOISY)
-    drafts.work(draft.pk)
+    drafts.fetch_draft(draft.pk)
     assert room.row().state == "ready"
 
 
 def test_a_message_that_comes_twice_fetches_once(room: Room, web: Web, sent: list[int]) -> None:
     web.page("/", NOISY)
-    draft = drafts.ask(room.bob, room.query, "http://ice.example/")
-    drafts.work(draft.pk)
-    drafts.work(draft.pk)
-    drafts.work(draft.pk + 1)
+    draft = drafts.request_page(room.bob, room.query, "http://ice.example/")
+    drafts.fetch_draft(draft.pk)
+    drafts.fetch_draft(draft.pk)
+    drafts.fetch_draft(draft.pk + 1)
     assert len(web.asked) == 1
 
 
 def test_a_page_whose_worker_was_killed_is_fetched_by_another(room: Room, web: Web) -> None:
     web.page("/", NOISY)
-    draft = drafts.ask(room.bob, room.query, "http://ice.example/")
+    draft = drafts.request_page(room.bob, room.query, "http://ice.example/")
     assert leases.claim(BackgroundJob, kind=drafts.FETCH) is not None
     PassageDraft.objects.filter(pk=draft.pk).update(state="fetching", started_at=timezone.now())
     fetch_passage()
@@ -157,32 +157,32 @@ def test_what_a_killed_worker_left_is_offered_again_and_a_late_worker_changes_no
     room: Room, web: Web, sent: list[int]
 ) -> None:
     web.page("/", NOISY)
-    draft = drafts.ask(room.bob, room.query, "http://ice.example/")
+    draft = drafts.request_page(room.bob, room.query, "http://ice.example/")
     long_ago = timezone.now() - timedelta(minutes=5)
     PassageDraft.objects.filter(pk=draft.pk).update(state="fetching", started_at=long_ago)
     assert "No worker took it" in room.client.get(room.home).content.decode()
-    drafts.again(room.row())
+    drafts.retry_fetch(room.row())
     with pytest.raises(BadInput, match="being fetched"):
-        drafts.again(room.row())
+        drafts.retry_fetch(room.row())
     drafts.dismiss(room.row())
-    drafts.work(draft.pk)
+    drafts.fetch_draft(draft.pk)
     assert (room.row().state, web.asked) == ("dismissed", [])
 
 
 def test_one_person_waits_for_five_pages_at_a_time(room: Room, sent: list[int]) -> None:
     for number in range(5):
-        drafts.ask(room.bob, room.query, f"http://ice.example/{number}")
+        drafts.request_page(room.bob, room.query, f"http://ice.example/{number}")
     with pytest.raises(BadInput, match="5 pages"):
-        drafts.ask(room.bob, room.query, "http://ice.example/6")
-    drafts.ask(room.people["dana"], room.query, "http://ice.example/6")
+        drafts.request_page(room.bob, room.query, "http://ice.example/6")
+    drafts.request_page(room.people["dana"], room.query, "http://ice.example/6")
 
 
 def test_the_news_of_a_fetch_stop_when_there_is_nothing_to_wait_for(room: Room, web: Web, sent: list[int]) -> None:
     web.page("/", NOISY)
-    draft = drafts.ask(room.bob, room.query, "http://ice.example/")
+    draft = drafts.request_page(room.bob, room.query, "http://ice.example/")
     waiting = room.client.get(f"{room.home}incoming/").content.decode()
     assert waiting.count('hx-trigger="every 5s"') == 1
-    drafts.work(draft.pk)
+    drafts.fetch_draft(draft.pk)
     assert "hx-trigger" not in room.client.get(f"{room.home}incoming/").content.decode()
 
 
@@ -234,6 +234,6 @@ def test_a_refined_text_without_an_aspect_is_refused_and_kept(room: Room) -> Non
 
 def test_a_page_of_another_query_is_not_reached(room: Room, sent: list[int]) -> None:
     other = room.collection.query_set.get(external_id="q2")
-    draft = drafts.ask(room.bob, other, "http://ice.example/")
+    draft = drafts.request_page(room.bob, other, "http://ice.example/")
     for part in ("", "again/", "away/"):
         assert room.client.post(f"{room.home}passages/{draft.pk}/{part}").status_code == 404

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from annotation.aspects import second
-from annotation.aspects.kappa import agreement
+from annotation.aspects.kappa import importance_agreement
 from annotation.models import Membership, Role
 from annotation.models.aspects import SecondReading
 from corpus.aspects import revising
@@ -29,7 +29,7 @@ readings = st.lists(
 def test_weighted_kappa_equals_scikit_learns(found: list[list[tuple[int, int]]]) -> None:
     pairs = [pair for reading in found for pair in reading]
     first, other = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    measured = agreement(found, resamples=0)
+    measured = importance_agreement(found, resamples=0)
     if len({*first, *other}) == 1:
         assert measured.linear.value is None and measured.linear.reason
         return
@@ -43,7 +43,7 @@ def test_weighted_kappa_equals_a_hand_worked_one() -> None:
     # Chance: all 16 crossings of {5, 4, 2, 1} with {5, 3, 2, 3}: distances 0+2+3+2, 1+1+2+1, 3+1+0+1, 4+2+1+2 = 26,
     # squares 0+4+9+4, 1+1+4+1, 9+1+0+1, 16+4+1+4 = 60.
     # Linear 1 - (3/4)/(26/16) = 7/13, quadratic 1 - (5/4)/(60/16) = 2/3.
-    found = agreement([[(5, 5), (4, 3)], [(2, 2), (1, 3)]], resamples=0)
+    found = importance_agreement([[(5, 5), (4, 3)], [(2, 2), (1, 3)]], resamples=0)
     assert found.linear.value == pytest.approx(7 / 13)
     assert found.quadratic.value == pytest.approx(2 / 3)
     assert found.percent.value == 0.5
@@ -55,7 +55,7 @@ def test_the_interval_draws_whole_queries() -> None:
     drawn = random.Random(3)
     once = [[(n := drawn.randint(1, 5), min(5, max(1, n + drawn.choice([-1, 0, 0, 1]))))] for _ in range(40)]
     tenfold = [reading * 10 for reading in once]
-    one, ten = agreement(once).quadratic, agreement(tenfold).quadratic
+    one, ten = importance_agreement(once).quadratic, importance_agreement(tenfold).quadratic
     assert one.low < one.value < one.high
     assert (ten.low, ten.high) == (pytest.approx(one.low), pytest.approx(one.high))
 
@@ -69,15 +69,15 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
         aspects = [drawn.randint(1, 5) for _ in range(4)]
         return [(n, min(5, max(1, n + (lean if drawn.random() < 0.5 else 0)))) for n in aspects]
 
-    truth = agreement([query() for _ in range(20_000)], resamples=0).quadratic.value
-    found = [agreement([query() for _ in range(50)], resamples=400, seed=n).quadratic for n in range(60)]
+    truth = importance_agreement([query() for _ in range(20_000)], resamples=0).quadratic.value
+    found = [importance_agreement([query() for _ in range(50)], resamples=400, seed=n).quadratic for n in range(60)]
     covered = sum(one.low <= truth <= one.high for one in found)
     assert covered >= 51  # 57 expected of 60; fewer than 51 has a chance below 1%
 
 
 def test_nothing_to_compare_is_undefined_with_a_reason() -> None:
-    assert agreement([]).linear.reason == "no pair was graded by both"
-    assert "every grade is the same" in (agreement([[(3, 3)], [(3, 3)]]).quadratic.reason or "")
+    assert importance_agreement([]).linear.reason == "no pair was graded by both"
+    assert "every grade is the same" in (importance_agreement([[(3, 3)], [(3, 3)]]).quadratic.reason or "")
 
 
 class Field:
@@ -92,7 +92,7 @@ class Field:
         for place, query in enumerate(self.queries):
             author = (self.bob, self.dana)[place % 2].assessor
             for text, importance in (("Flow", 5), ("Melting", 2), ("Snowfall", 4)):
-                revising.add(query, author, Wording(text, WHY, importance))
+                revising.add_aspect(query, author, Wording(text, WHY, importance))
 
     def client(self, member: Membership) -> Client:
         client = Client()
@@ -106,31 +106,31 @@ def field(db: None) -> Field:
 
 
 def test_a_sample_is_seeded_and_at_most_as_large_as_there_are_queries(field: Field) -> None:
-    one, same = (second.draw(field.bob, size=4, seed=1) for _ in range(2))
-    other = second.draw(field.bob, size=4, seed=2)
+    one, same = (second.draw_sample(field.bob, size=4, seed=1) for _ in range(2))
+    other = second.draw_sample(field.bob, size=4, seed=2)
     assert one.revisions == same.revisions != other.revisions
-    assert len(second.draw(field.bob).revisions) == 6
+    assert len(second.draw_sample(field.bob).revisions) == 6
     with pytest.raises(BadInput):
-        second.draw(field.bob, size=0)
+        second.draw_sample(field.bob, size=0)
 
 
 def test_nobody_gets_a_query_that_they_worked_on(field: Field) -> None:
-    sample = second.draw(field.bob)
+    sample = second.draw_sample(field.bob)
     seen = []
     while task := second.next_task(sample, field.bob):
         seen.append(task.revision.query.external_id)
-        second.submit(sample, field.bob, task.revision.pk, {entry.id: 3 for entry in task.entries})
+        second.submit_reading(sample, field.bob, task.revision.pk, {entry.id: 3 for entry in task.entries})
     assert sorted(seen) == ["q1", "q3", "q5"]
     own = next(pk for pk in sample.revisions if pk not in SecondReading.objects.values_list("revision", flat=True))
     with pytest.raises(BadInput, match="yourself"):
-        second.submit(sample, field.bob, own, {"a1": 3, "a2": 3, "a3": 3})
-    revising.clarify(field.queries[0], field.dana.assessor, "a1", Wording("Creep", WHY))
+        second.submit_reading(sample, field.bob, own, {"a1": 3, "a2": 3, "a3": 3})
+    revising.clarify_aspect(field.queries[0], field.dana.assessor, "a1", Wording("Creep", WHY))
     left = second.next_task(sample, field.dana)
     assert left is not None and left.revision.query.external_id in {"q2", "q4"}
 
 
 def test_the_page_shows_no_weight_no_author_and_another_order(field: Field) -> None:
-    second.draw(field.bob)
+    second.draw_sample(field.bob)
     page = field.client(field.bob).get("/c/ice/aspects/second-person/weigh/").content.decode()
     main = page.split("<main")[1].split("</main>")[0]
     assert "dana" not in main
@@ -138,7 +138,7 @@ def test_the_page_shows_no_weight_no_author_and_another_order(field: Field) -> N
     for weight in ("0.45", "0.18", "0.36"):
         assert weight not in main
     orders = {
-        tuple(entry.id for entry in second.blind(second.draw(field.bob, seed=seed), task.entries))
+        tuple(entry.id for entry in second.blind_order(second.draw_sample(field.bob, seed=seed), task.entries))
         for seed in range(8)
         if (task := second.next_task(second.newest_sample(field.collection), field.bob))
     }
@@ -163,7 +163,7 @@ def test_two_people_agree_on_the_page_and_the_results_follow(field: Field) -> No
             )
     # Six queries of (5, 5), (2, 3), (4, 5).
     expected = cohen_kappa_score([5, 2, 4] * 6, [5, 3, 5] * 6, labels=LEVELS, weights="quadratic")
-    assert second.results(sample).agreement.quadratic.value == pytest.approx(expected)
+    assert second.sample_results(sample).agreement.quadratic.value == pytest.approx(expected)
     page = client.get("/c/ice/aspects/second-person/").content.decode()
     assert f"{expected:.3f}" in page
     assert "6 of 6 queries, 18 aspects" in page
@@ -172,18 +172,18 @@ def test_two_people_agree_on_the_page_and_the_results_follow(field: Field) -> No
 
 def test_a_query_is_read_once_by_whoever_is_first(field: Field) -> None:
     eve = make_member(field.collection, "eve", Role.ADJUDICATOR)
-    sample = second.draw(field.bob)
+    sample = second.draw_sample(field.bob)
     task = second.next_task(sample, eve)
     given = {entry.id: 3 for entry in task.entries}
-    second.submit(sample, eve, task.revision.pk, given)
+    second.submit_reading(sample, eve, task.revision.pk, given)
     with pytest.raises(BadInput, match="just weighed"):
-        second.submit(sample, eve, task.revision.pk, given)
+        second.submit_reading(sample, eve, task.revision.pk, given)
     assert SecondReading.objects.count() == 1
 
 
 def test_a_change_after_the_drawing_leaves_the_comparison_as_it_was(field: Field) -> None:
-    sample = second.draw(field.bob)
+    sample = second.draw_sample(field.bob)
     task = second.next_task(sample, field.bob)
-    revising.weigh(task.revision.query, field.dana.assessor, {"a1": 1})
-    second.submit(sample, field.bob, task.revision.pk, {"a1": 5, "a2": 2, "a3": 4})
-    assert second.results(sample).agreement.percent.value == 1.0
+    revising.weigh_aspects(task.revision.query, field.dana.assessor, {"a1": 1})
+    second.submit_reading(sample, field.bob, task.revision.pk, {"a1": 5, "a2": 2, "a3": 4})
+    assert second.sample_results(sample).agreement.percent.value == 1.0

@@ -111,7 +111,7 @@ def test_pages_go_back_by_key_and_lose_nothing(django_assert_max_num_queries) ->
 def test_filters_choose_lines_and_nonsense_is_left_out(query: str, number: int) -> None:
     _client, birds = told()
     filters = selectors.AuditLogFilters.read(QueryDict(query))
-    assert selectors.entries(birds, filters).count() == number
+    assert selectors.filter_records(birds, filters).count() == number
 
 
 def test_the_export_holds_what_is_filtered_in_both_formats() -> None:

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from annotation.audit_log.recording import ACTS
 from annotation.models import AuditEntry
-from annotation.models.quality_control import GoldSet, SettingAside
+from annotation.models.quality_control import GoldSet, JudgmentExclusion
 from benchmark.models import Run
 from corpus.models import Item
 from judges.models import Campaign
@@ -406,7 +406,7 @@ def test_what_a_draft_becomes_is_told(walk: Walk) -> None:
 def test_what_is_set_aside_and_brought_back_is_told(walk: Walk) -> None:
     client, member = walk.world.client("admin"), walk.world.bystander
     client.post(f"/c/birds/people/{member.pk}/aside/", {"note": "fast"})
-    act = SettingAside.objects.get()
+    act = JudgmentExclusion.objects.get()
     client.post(f"/c/birds/care/aside/{act.pk}/back/")
     told = AuditEntry.objects.filter(act__startswith="judgments.").order_by("pk")
     assert [(entry.act, entry.concerns) for entry in told] == [

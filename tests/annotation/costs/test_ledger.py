@@ -13,16 +13,16 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.agreement.measures import Statistic
-from annotation.agreement.proportions import Stratum, exact
+from annotation.agreement.proportions import Stratum, clopper_pearson
 from annotation.costs.labels import JUDGES, TOGETHER, against_gold, per_label, with_people
-from annotation.costs.report import report
-from annotation.management.commands.ledger import words
+from annotation.costs.report import cost_report
+from annotation.management.commands.ledger import describe_label_cost
 from annotation.models import Role
 from corpus.models import Collection, Item
-from judges.campaigns.progress import summary
-from judges.campaigns.selectors import status
-from judges.costs.accounting import Paid, of_calls, total
-from judges.costs.spending_limits import caps_of
+from judges.campaigns.progress import summary_lines
+from judges.campaigns.selectors import campaign_status
+from judges.costs.accounting import Paid, of_calls, sum_costs
+from judges.costs.spending_limits import collection_budget
 from judges.models import Campaign, Panel
 from judges.models.costs import Ledger
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment
@@ -38,29 +38,29 @@ def test_what_is_unknown_is_said_and_never_counted_as_nothing() -> None:
     assert of_calls(0.0, 4, 4).text == "unknown (4 calls without a price)"
     both = of_calls(0.0, 4, 4) + Paid(2.0)
     assert both.text == "at least $2.00 (4 calls without a price)" and both.at_least
-    assert total([]).text == "$0.00"
+    assert sum_costs([]).text == "$0.00"
     assert (Paid(None, ("a",)) + Paid(None, ("b",))).text == "unknown (a, b)"
 
 
 def test_cost_per_correct_label_is_worked_by_hand() -> None:
     """4 labels for 60 cents, 3 of 4 right: 20 cents a correct one; the ends are those of Clopper and Pearson."""
     share = against_gold([Stratum(4, 4, 3)])
-    low, high = exact(3, 4)
+    low, high = clopper_pearson(3, 4)
     assert (share.value, share.n) == (0.75, 4) and (round(low, 4), round(high, 4)) == (0.1941, 0.9937)
     found = per_label(JUDGES, "gold", 4, Paid(0.60), share, "all 4")
     assert found.cost.value == pytest.approx(0.20) and found.correct == 3
     assert found.cost.low == pytest.approx(0.15 / 0.9937, rel=1e-3)
     assert found.cost.high == pytest.approx(0.15 / 0.1941, rel=1e-3)
-    assert words(found).startswith("judges, by gold: $0.20 ($0.15 to $0.77); 75.0% correct")
+    assert describe_label_cost(found).startswith("judges, by gold: $0.20 ($0.15 to $0.77); 75.0% correct")
 
 
 def test_a_cost_with_unknown_parts_has_no_upper_end() -> None:
     share = Statistic(0.5, 0.25, 0.75, 8, None)
     found = per_label(JUDGES, "gold", 10, Paid(1.0, ("3 calls without a price",)), share, "")
     assert (found.cost.value, found.cost.high) == (pytest.approx(0.2), None)
-    assert "at least $0.20" in words(found) and "no upper bound" in words(found)
+    assert "at least $0.20" in describe_label_cost(found) and "no upper bound" in describe_label_cost(found)
     unknown = per_label(JUDGES, "gold", 10, Paid(None, ("3 calls without a price",)), share, "")
-    assert unknown.cost.value is None and "unknown (3 calls without a price)" in words(unknown)
+    assert unknown.cost.value is None and "unknown (3 calls without a price)" in describe_label_cost(unknown)
 
 
 def test_where_there_is_neither_gold_nor_audit_it_is_not_measured() -> None:
@@ -85,7 +85,7 @@ def books(db: object) -> Collection:
 
 
 def test_the_ledger_of_a_campaign_adds_up(books: Collection) -> None:
-    found = report(Campaign.objects.get())
+    found = cost_report(Campaign.objects.get())
     lines = {
         (one.judge, one.step, one.outcome): (one.calls, one.cached, one.unpriced, one.cost) for one in found.entries
     }
@@ -113,20 +113,20 @@ def test_the_ledger_of_a_campaign_adds_up(books: Collection) -> None:
         ("labelled", 4, 16, pytest.approx(0.8)),
     ]
     assert [(day.calls, day.paid.usd) for day in found.days] == [(18, pytest.approx(1.0))]
-    account = caps_of(books)
+    account = collection_budget(books)
     assert (account.spent, account.today, account.budget) == (pytest.approx(1.0), pytest.approx(1.0), None)
 
 
 def test_people_cost_their_time_at_the_collections_rate(books: Collection) -> None:
     """One judgment of 36 s at $100 an hour is $1; with two audits of two people each it is five of them."""
     campaign = Campaign.objects.get()
-    assert report(campaign).people.paid.text == "$1.00"
+    assert cost_report(campaign).people.paid.text == "$1.00"
     audits(campaign, 1, 1)
-    found = report(campaign)
+    found = cost_report(campaign)
     assert (found.people.settling, found.people.auditing, found.people.hours) == (1, 4, pytest.approx(0.05))
     assert found.together.text == "at least $6.00 (8 calls without a price)"
     Collection.objects.update(hourly_rate=None)
-    without = report(Campaign.objects.get())
+    without = cost_report(Campaign.objects.get())
     assert without.people.paid.text == "unknown (0.1 hours of people without a price)"
     assert without.together.missing == ("8 calls without a price", "0.1 hours of people without a price")
 
@@ -134,18 +134,18 @@ def test_people_cost_their_time_at_the_collections_rate(books: Collection) -> No
 def test_cost_per_correct_label_against_gold_and_by_audits(books: Collection) -> None:
     """Judges: 3 of 4 right by gold, at least 1.00 / 3. By audits 1 of 2 are: at least 1.00 / 2."""
     campaign = Campaign.objects.get()
-    before = {(one.who, one.truth): one for one in report(campaign).labels}
+    before = {(one.who, one.truth): one for one in cost_report(campaign).labels}
     assert before[JUDGES, "gold"].cost.value == pytest.approx(1 / 3)
     assert before[JUDGES, "audits"].cost.value is None and "not measured" in str(before[JUDGES, "audits"].cost.reason)
     assert before[TOGETHER, "gold"].cost.value is None, "the label of people has no gold"
     audits(campaign, 1, 1)
-    after = {(one.who, one.truth): one for one in report(campaign).labels}
+    after = {(one.who, one.truth): one for one in cost_report(campaign).labels}
     assert after[JUDGES, "audits"].cost.value == pytest.approx(1 / 2)
     # Together: 1 dollar of judges and 5 of people for 4 x 0.5 + 1 correct labels.
     assert after[TOGETHER, "audits"].cost.value == pytest.approx(6 / 3)
     assert all(one.cost.high is None for one in after.values()), "calls without a price: no upper end"
     make_judgment(Item.objects.get(reason="split").pair, make_assessor(books, "reference", "reference"), 1)
-    gold = {(one.who, one.truth): one for one in report(campaign).labels}
+    gold = {(one.who, one.truth): one for one in cost_report(campaign).labels}
     # 3 of 4 and 1 of 1: 4 correct ones of 5, for the same 6 dollars.
     assert gold[TOGETHER, "gold"].cost.value == pytest.approx(6 / 4)
 
@@ -167,11 +167,11 @@ def test_the_command_prints_the_same_as_one_document(books: Collection) -> None:
 
 
 def test_status_says_at_least_too(books: Collection) -> None:
-    lines = "\n".join(summary(found := status(books)))
+    lines = "\n".join(summary_lines(found := campaign_status(books)))
     pairs, ended = found["pairs"], found["labelled"] + found["escalated"] + found["failed"]
     assert f"; judges are done with {ended} of {pairs} pairs\n" in lines and found["open"] == 0
     waiting = {**found, "pairs": 387, "labelled": 342, "escalated": 45, "failed": 0, "open": 45}
-    assert next(summary(waiting)).endswith("judges are done with 387 of 387 pairs, 45 of them wait for people")
+    assert next(summary_lines(waiting)).endswith("judges are done with 387 of 387 pairs, 45 of them wait for people")
     assert "cost at least $1.00 (8 calls without a price)" in lines
 
 

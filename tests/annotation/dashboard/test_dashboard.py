@@ -139,9 +139,9 @@ def test_the_home_of_a_large_collection_reads_stored_figures(
     monkeypatch.setattr("annotation.label_quality.statistics.SMALL", 10)
     audited(books, right=8, wrong=1)
     assert "not computed yet" in get(charlie, "/c/books/")
-    from annotation.label_quality import refresh
+    from annotation.label_quality import refresh_statistics
 
-    refresh(books)
+    refresh_statistics(books)
     assert Computed.objects.count() == 1
     assert "as of" in get(charlie, "/c/books/")
     with CaptureQueriesContext(connection) as found:

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.label_quality.statistics import store
+from annotation.label_quality.statistics import store_statistics
 from tests.large_site import large_site
 
 pytestmark = pytest.mark.django_db
@@ -19,7 +19,7 @@ def test_the_home_of_many_pairs_costs_at_most_twenty_statements(monkeypatch: pyt
     client.force_login(charlie.user)
     for computed in (False, True):
         if computed:
-            store(collection)
+            store_statistics(collection)
         client.get("/c/large/")
         with CaptureQueriesContext(connection) as found:
             page = client.get("/c/large/")

@@ -14,14 +14,14 @@ from annotation.audit_log.recording import ACTS
 from annotation.experiments import report
 from annotation.experiments.studies import end_study, groups_of, make_study
 from annotation.judging import submitting
-from annotation.label_quality.kappas import kappas, read
+from annotation.label_quality.kappas import measure_kappas, read_binary_votes
 from annotation.models import Assignment, Membership, Role, Study
-from annotation.quality_control.exclusion import bring_back, set_aside
+from annotation.quality_control.exclusion import exclude_judgments, reinstate_judgments
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.judging_time import median_seconds
-from annotation.queue.undo import undo
-from corpus.collections.configure import configure
+from annotation.queue.undo import undo_decision
+from corpus.collections.configure import configure_collection
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Judgment, Label
 from tests.evidence import make_assessor, make_judgment
@@ -77,7 +77,7 @@ def test_the_flip_table_equals_a_count_by_hand(books):
             assignment.in_transaction(
                 lambda db, own=lease: submitting.skip(db, AnnotatorContext.of(bob), own.item_id, own.token, "other")
             )
-    found = report.document(books, report.arms(books), [])
+    found = report.build_json_document(books, report.measure_debate_effect(books), [])
     flips = found["flips"]
     names = ("n", "known", "right_right", "right_wrong", "wrong_right", "wrong_wrong")
     counts = {name: flips["all"][name] for name in names}
@@ -105,10 +105,10 @@ def test_an_undone_first_vote_is_counted_apart_and_never_as_blind(books):
     (item,) = make_scene(books, 1)
     alice = make_member(books, "alice")
     answer(alice, 0)
-    undo(Membership.objects.get(pk=alice.pk), item.pk)
+    undo_decision(Membership.objects.get(pk=alice.pk), item.pk)
     answer(alice, 1)
     answer(alice, 1)
-    found = report.arms(books)
+    found = report.measure_debate_effect(books)
     assert found.seen == 1
     assert {side.moment.key: side.votes for side in found.sides} == {
         "hidden": 0, "reveal-first": 0, "reveal-final": 1, "shown": 0,
@@ -121,13 +121,13 @@ def test_judgments_that_are_set_aside_leave_the_table_and_come_back_as_blind_as_
     alice = make_member(books, "alice")
     for grade in (0, 1, 1, 1, 0, 1):
         answer(alice, grade)
-    before = report.document(books, report.arms(books), [])
+    before = report.build_json_document(books, report.measure_debate_effect(books), [])
     assert before["flips"]["all"]["n"] == 3
-    act = set_aside(membership=Membership.objects.get(pk=alice.pk), by=None)
-    gone = report.arms(books)
+    act = exclude_judgments(membership=Membership.objects.get(pk=alice.pk), by=None)
+    gone = report.measure_debate_effect(books)
     assert (gone.votes, gone.flips.all.n) == (0, 0)
-    bring_back(act=act, by=None)
-    after = report.document(books, report.arms(books), [])
+    reinstate_judgments(act=act, by=None)
+    after = report.build_json_document(books, report.measure_debate_effect(books), [])
     assert after == before
 
 
@@ -138,11 +138,11 @@ def test_audits_studies_and_what_was_judged_before_arms_are_not_compared(books):
         make_item(make_pair(books), reason=reason)
     for _ in range(4):
         answer(alice, 1, seconds=3)
-    found = {side.moment.key: side.votes for side in report.arms(books).sides}
+    found = {side.moment.key: side.votes for side in report.measure_debate_effect(books).sides}
     assert sum(found.values()) == 2
     assert Judgment.objects.count() == 4
     Item.objects.update(arm="")
-    assert report.arms(books).votes == 0
+    assert report.measure_debate_effect(books).votes == 0
 
 
 def test_seconds_that_the_debate_saves(books):
@@ -152,7 +152,7 @@ def test_seconds_that_the_debate_saves(books):
     for _ in range(6):
         lease = claim(alice)
         answer(alice, 1, seconds={"shown": 10, "hidden": 25}[lease.item.arm])
-    saved = report.arms(books).times.saved
+    saved = report.measure_debate_effect(books).times.saved
     assert (saved.value, saved.low, saved.high, saved.n) == (15, 15, 15, 6)
 
 
@@ -173,7 +173,7 @@ def test_human_agreement_is_of_blind_votes_and_the_others_are_named_apart(books)
 
 
 def figures(collection):
-    return list(kappas(collection, read(collection)))
+    return list(measure_kappas(collection, read_binary_votes(collection)))
 
 
 def test_the_time_of_a_judgment_is_that_of_both_votes(books):
@@ -217,7 +217,7 @@ def test_a_paired_study_lends_the_same_pairs_to_two_disjoint_groups(books):
         assert len({pair for pair, _ in arms}) == 4
     assert set(made.values_list("state", flat=True)) == {"settled"}
     assert list(Label.objects.values_list("pair", flat=True)) == [first_met]
-    (found,) = report.studies(books)
+    (found,) = report.list_studies(books)
     assert (found.pairs, found.table.pairs, found.table.known) == (4, 4, 4)
     assert {*found.shown, *found.hidden} == {member.user.username for member in taking_part}
     assert found.table.shown.recall_relevant.value == 1.0
@@ -239,7 +239,7 @@ def test_a_study_that_ends_early_withdraws_what_is_open(books):
     end_study(None, study)
     assert Counter(Item.objects.filter(reason="study").values_list("state", flat=True)) == {"withdrawn": 6}
     assert Study.objects.get().ended_at is not None
-    with pytest.raises(assignment.Lost):
+    with pytest.raises(assignment.DecisionRefused):
         assignment.in_transaction(
             lambda db: submitting.submit(
                 db, AnnotatorContext.of(members[0]), SubmittedAnswer(lease.item_id, lease.token, 1)
@@ -253,7 +253,7 @@ def test_new_settings_leave_a_study_as_it_is_and_reach_what_waits_for_its_end(bo
     make_scene(books, 2)
     members = people(books, 2)
     study = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
-    configure(books, {"overlap": 3, "order": "query"})
+    configure_collection(books, {"overlap": 3, "order": "query"})
     kept = Item.objects.filter(reason="study").values_list("overlap", "priority")
     assert set(kept) == {(1, -1e9)}
     end_study(None, study)

@@ -5,12 +5,12 @@ from math import isclose
 import numpy as np
 import pytest
 
-from annotation.agreement.measures import measure
+from annotation.agreement.measures import compute_measures
 from annotation.experiments import paired, votes
 from annotation.experiments.flips import both_votes, flip_table
 from annotation.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
-from annotation.experiments.times import median, times
-from annotation.experiments.votes import MOMENTS, Vote, difference, gain, side_by_side
+from annotation.experiments.times import median_seconds, vote_times
+from annotation.experiments.votes import MOMENTS, Vote, bootstrap_difference, debate_gain, side_by_side
 
 T, F, NONE = True, False, None
 P, Q = 1, 2
@@ -102,7 +102,7 @@ TIMED = [
 
 
 def test_seconds_saved_are_the_difference_of_the_medians():
-    found = times(TIMED, bootstrap=400)
+    found = vote_times(TIMED, bootstrap=400)
     assert (found.by_moment["hidden"].value, found.by_moment["hidden"].n) == (20, 2)
     assert (found.by_moment["shown"].value, found.by_moment["shown"].n) == (10, 3)
     assert (found.saved.value, found.saved.n) == (10, 5)
@@ -113,12 +113,12 @@ def test_seconds_saved_are_the_difference_of_the_medians():
 
 def test_items_are_drawn_with_all_their_votes():
     hidden = TIMED[:3]
-    values = median(hidden, {1: 0, 2: 1})(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]))
+    values = median_seconds(hidden, {1: 0, 2: 1})(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]))
     assert list(values) == [15, 20, 30]
 
 
 def test_one_item_has_a_value_and_no_interval_and_one_arm_saves_nothing():
-    found = times(TIMED[2:3], bootstrap=50)
+    found = vote_times(TIMED[2:3], bootstrap=50)
     assert (found.by_moment["hidden"].value, found.by_moment["hidden"].low) == (30, None)
     assert (found.saved.value, found.saved.reason) == (None, "one of the two arms has no measured time")
 
@@ -143,7 +143,7 @@ def test_arms_side_by_side_by_hand():
     # Equal couples: hidden 0 of 2 items, shown 1 of 2. Alpha of the hidden: 1 - 3 x (1 + 1) / (2 x 2).
     assert (hidden.percent.value, shown.percent.value) == (0.0, 0.5)
     assert hidden.agreement.value == pytest.approx(1 - 3 * 2 / 4)
-    gained = gain(votes.accuracy, rows, bootstrap=300)
+    gained = debate_gain(votes.accuracy, rows, bootstrap=300)
     assert (gained.value, gained.n) == (0.25, 4)
     # Shown: item 3 both right, item 4 half; hidden: always half. So from 0 to 0.5.
     assert (gained.low, gained.high) == (0.0, 0.5)
@@ -189,8 +189,8 @@ def test_the_table_of_the_paired_study_by_hand():
 def test_fleiss_kappa_equals_the_one_of_the_agreement_page():
     cells = [ArmCell(tuple(bool(int(vote)) for vote in votes)) for votes in ("111", "110", "000", "010", "111", "100")]
     grades = np.array([[int(cell.votes[person]) for cell in cells] for person in range(3)])
-    mine = float(paired.fleiss(cells)(np.ones((1, len(cells))))[0])
-    assert isclose(mine, measure(grades).fleiss.value)
+    mine = float(paired.fleiss_kappa(cells)(np.ones((1, len(cells))))[0])
+    assert isclose(mine, compute_measures(grades).fleiss.value)
 
 
 def test_an_arm_has_fleiss_kappa_over_pairs_with_the_same_number_of_votes():
@@ -203,7 +203,7 @@ def test_an_arm_has_fleiss_kappa_over_pairs_with_the_same_number_of_votes():
     found = next(one for one in side_by_side(cast, bootstrap=0) if one.moment.key == "shown")
     cells = [ArmCell(tuple(vote.relevant for vote in cast if vote.item == item)) for item in range(20)]
     assert found.fleiss.n == 20
-    assert isclose(found.fleiss.value, float(paired.fleiss(cells)(np.ones((1, 20)))[0]))
+    assert isclose(found.fleiss.value, float(paired.fleiss_kappa(cells)(np.ones((1, 20)))[0]))
 
 
 def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
@@ -241,9 +241,9 @@ def test_an_interval_covers_the_difference_that_was_planted():
         for arm, offset, right in (("shown", 0, 0.9), ("hidden", 1000, 0.7))
         for number in range(300)
     ]
-    found = gain(votes.accuracy, rows, bootstrap=500)
+    found = debate_gain(votes.accuracy, rows, bootstrap=500)
     assert 0 < found.low < 0.2 < found.high < 0.35
 
 
 def test_a_difference_of_nothing_is_undefined():
-    assert difference(lambda w: w[:, 0], 1, lambda w: w[:, 0], 0, "nobody").reason == "nobody"
+    assert bootstrap_difference(lambda w: w[:, 0], 1, lambda w: w[:, 0], 0, "nobody").reason == "nobody"

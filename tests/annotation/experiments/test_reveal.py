@@ -14,8 +14,8 @@ from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from annotation.queue.assignment import Lost, final_token
-from annotation.queue.undo import undo
+from annotation.queue.assignment import DecisionRefused, final_token
+from annotation.queue.undo import undo_decision
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label
 from tests.factories import make_collection, make_item, make_member, make_pair
@@ -114,7 +114,7 @@ def test_a_second_tab_that_has_not_seen_the_debate_casts_no_final_vote(collectio
     assert (stale.item_id, stale.token) == (item.pk, final_token(lease.token))
     assert votes(item.pk) == [("first", 0)]
     submit(alice, item.pk, stale.token, 0)
-    with pytest.raises(Lost, match="already decided"):
+    with pytest.raises(DecisionRefused, match="already decided"):
         submit(alice, item.pk, lease.token, 1)
     assert votes(item.pk) == [("first", 0), ("final", 0)]
 
@@ -122,7 +122,7 @@ def test_a_second_tab_that_has_not_seen_the_debate_casts_no_final_vote(collectio
 def test_nobody_reaches_the_final_vote_without_a_first(collection, alice):
     (item,) = make_scene(collection, 1)
     lease = claim(alice)
-    with pytest.raises(Lost, match="out of date"):
+    with pytest.raises(DecisionRefused, match="out of date"):
         submit(alice, item.pk, final_token(lease.token), 1)
     assert votes(item.pk) == []
 
@@ -132,12 +132,12 @@ def test_undo_takes_back_the_final_vote_then_the_first(collection, alice):
     lease = claim(alice)
     once = submit(alice, item.pk, lease.token, 0)
     submit(alice, item.pk, once.token, 1)
-    undo(alice, item.pk)
+    undo_decision(alice, item.pk)
     own = Assignment.objects.get(pk=lease.pk)
     assert (own.state, own.first.grade, own.judgment.grade) == ("open", 0, None)
     assert Assignment.objects.get(item=other).state == "returned"
     assert not Label.objects.exists()
-    undo(alice, item.pk)
+    undo_decision(alice, item.pk)
     own.refresh_from_db()
     assert (own.state, own.first.grade) == ("open", None)
     once = submit(alice, item.pk, own.token, 1)
@@ -157,9 +157,9 @@ def test_a_token_from_before_an_undo_counts_no_more(collection, alice):
     (item,) = make_scene(collection, 1)
     lease = claim(alice)
     once = submit(alice, item.pk, lease.token, 0)
-    undo(alice, item.pk)
+    undo_decision(alice, item.pk)
     for old in (lease.token, once.token):
-        with pytest.raises(Lost, match="out of date"):
+        with pytest.raises(DecisionRefused, match="out of date"):
             submit(alice, item.pk, old, 1)
     assert votes(item.pk) == [("first", 0), ("first", None)]
 
@@ -171,7 +171,7 @@ def test_a_lease_that_ran_out_after_the_first_vote_goes_on_with_the_debate(colle
     let_expire(once)
     taken = claim(bob)
     assert taken.item_id == item.pk
-    with pytest.raises(Lost, match="went to somebody else"):
+    with pytest.raises(DecisionRefused, match="went to somebody else"):
         submit(alice, item.pk, once.token, 1)
     let_expire(taken)
     back = claim(alice)
@@ -211,7 +211,7 @@ def test_a_late_first_vote_is_refused_while_its_author_holds_another_item(collec
     queue_skip(alice, lease)
     assert claim(alice).item_id == other.pk
     Assignment.objects.filter(pk=lease.pk).update(state="returned")
-    with pytest.raises(Lost, match="hold another one"):
+    with pytest.raises(DecisionRefused, match="hold another one"):
         submit(alice, item.pk, lease.token, 1)
     assert votes(item.pk) == []
 
@@ -223,12 +223,12 @@ def test_skip_and_flag_work_after_the_first_vote_and_undo_leads_back_to_it(colle
     desk = AnnotatorContext.of(alice)
     assignment.in_transaction(lambda db: submitting.flag(db, desk, item.pk, once.token, "odd"))
     assert Item.objects.get(pk=item.pk).state == "conflict"
-    undo(alice, item.pk)
+    undo_decision(alice, item.pk)
     own = Assignment.objects.get(pk=lease.pk)
     assert (own.state, own.first.grade) == ("open", 0)
     assert Item.objects.get(pk=item.pk).state == "open"
     assignment.in_transaction(lambda db: submitting.skip(db, desk, item.pk, own.token, "other"))
-    undo(alice, item.pk)
+    undo_decision(alice, item.pk)
     own.refresh_from_db()
     submit(alice, item.pk, own.token, 0)
     assert votes(item.pk) == [("first", 0), ("final", 0)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from annotation.exports.formats import FORMATS
-from annotation.exports.snapshots import begin, fill
+from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Role, Snapshot
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_label, make_turn, make_votes
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
@@ -127,11 +127,11 @@ def test_a_download_has_the_sum_that_the_page_shows(charlie, new_page, instance)
 @pytest.mark.slow
 def test_the_list_shows_by_itself_when_an_export_is_ready(charlie, new_page, instance, tmp_path):
     books = charlie.memberships.get().collection
-    snapshot = begin(collection=books, form=FORMATS["qrels"], folder=tmp_path / "out")
+    snapshot = create_snapshot(collection=books, form=FORMATS["qrels"], folder=tmp_path / "out")
     page = new_page(user=charlie)
     page.goto("/c/books/exports/")
     assert "Waiting for a worker" in page.inner_text("#snapshots")
-    fill(snapshot)
+    write_snapshot(snapshot)
     page.wait_for_selector(".badge.good")
     assert page.locator("#snapshots").count() == 1
     assert page.locator("#snapshots").get_attribute("hx-get") is None

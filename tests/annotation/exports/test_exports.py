@@ -12,9 +12,9 @@ from django.core.management import call_command
 from django.db import connection
 
 from annotation.exports.formats import FORMATS, NOT_YET, format_named
-from annotation.exports.snapshots import begin, fill
+from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Snapshot
-from charts.cells import cell
+from charts.cells import csv_cell
 from corpus.errors import BadInput
 from corpus.models import Document, ExportRecord
 from corpus.rubric import HELPFULNESS, SUFFICIENCY
@@ -52,7 +52,7 @@ def pair_of(collection, document, query="q10"):
 
 def export(collection, name, folder, **options):
     """Make a snapshot; its file's text."""
-    snapshot = fill(begin(collection=collection, form=FORMATS[name], folder=folder, **options))
+    snapshot = write_snapshot(create_snapshot(collection=collection, form=FORMATS[name], folder=folder, **options))
     assert Path(snapshot.folder) == folder
     return (folder / FORMATS[name].file).read_text()
 
@@ -109,7 +109,7 @@ def test_csv_names_the_origin_of_each_label(books, tmp_path):
     ],
 )
 def test_no_cell_is_run_as_a_formula_and_plain_ids_stay_exact(text, written):
-    assert cell(text) == written
+    assert csv_cell(text) == written
     (read,) = next(csv.reader([written]))
     bare = read.lstrip("'")
     guarded = read != bare and (bare[0] in "=@\t\r+-")
@@ -128,7 +128,7 @@ def test_labels_can_be_limited_to_some_origins(books, tmp_path):
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["filters"]["origins"] == ["adjudicator", "people"]
     with pytest.raises(BadInput, match="no labels"):
-        begin(collection=books, form=FORMATS["debates"], origins=["people"])
+        create_snapshot(collection=books, form=FORMATS["debates"], origins=["people"])
 
 
 def test_pairs_of_an_older_text_stay_out(books, tmp_path):
@@ -253,9 +253,9 @@ def test_a_failure_leaves_nothing_and_the_row_says_why(books, tmp_path, monkeypa
         raise OSError("No space left on device")
 
     monkeypatch.setattr("annotation.exports.snapshots.rows_of", broken)
-    snapshot = begin(collection=books, form=FORMATS["qrels"], folder=tmp_path / "out")
+    snapshot = create_snapshot(collection=books, form=FORMATS["qrels"], folder=tmp_path / "out")
     with pytest.raises(OSError, match="No space"):
-        fill(snapshot)
+        write_snapshot(snapshot)
     assert not (tmp_path / "out").exists()
     snapshot.refresh_from_db()
     assert (snapshot.state, snapshot.error) == ("failed", "No space left on device")
@@ -270,10 +270,10 @@ def test_a_judgment_is_used_once_a_snapshot_holds_it(books, tmp_path):
     export(make_collection(), "qrels", tmp_path / "of_another")
     assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
     (tmp_path / "taken" / "by_others").mkdir(parents=True)
-    snapshot = begin(collection=books, form=FORMATS["qrels"], folder=tmp_path / "taken")
+    snapshot = create_snapshot(collection=books, form=FORMATS["qrels"], folder=tmp_path / "taken")
     assert ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)  # it is about to hold it
     with pytest.raises(BadInput):
-        fill(snapshot)
+        write_snapshot(snapshot)
     assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
     export(books, "qrels", tmp_path / "qrels")
     assert ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)

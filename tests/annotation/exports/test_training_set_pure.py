@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.exports.sets.balancing import LENGTHS, balance, cells_of, spread
-from annotation.exports.sets.choosing import choose
+from annotation.exports.sets.balancing import LENGTHS, balance_pairs, cells_of, measure_spread
+from annotation.exports.sets.choosing import filter_queries
 from annotation.exports.sets.options import SetOptions
-from annotation.exports.sets.rows import SetQuery, SetRow, place
-from annotation.exports.sets.splitting import split
+from annotation.exports.sets.rows import SetQuery, SetRow, order_key
+from annotation.exports.sets.splitting import split_queries
 from corpus.errors import BadInput
 from corpus.search import near
 
@@ -34,16 +34,16 @@ def query(name, *rows, key=1):
 def test_queries_are_split_in_the_order_of_sha256_of_seed_and_id():
     queries = [query(f"q{n}", row("d", key=n), key=n) for n in range(20)]
     order = sorted(queries, key=lambda q: sha256(f"7\0{q.id}".encode()).digest())
-    sides = split(queries, 0.8, 7, groups={}, documents={}, left=Counter())
+    sides = split_queries(queries, 0.8, 7, groups={}, documents={}, left=Counter())
     assert [q.id for q in sides["train"]] == [q.id for q in queries if q in order[:16]]
     assert [q.id for q in sides["dev"]] == [q.id for q in queries if q in order[16:]]
-    assert split(queries, 1, 7, groups={}, documents={}, left=Counter()) == {"train": queries}
+    assert split_queries(queries, 1, 7, groups={}, documents={}, left=Counter()) == {"train": queries}
 
 
 def test_a_small_set_has_a_query_on_each_side():
     queries = [query(f"q{n}", row("d", key=n), key=n) for n in range(3)]
     for share in (0.01, 0.99):
-        sides = split(queries, share, 0, groups={}, documents={}, left=Counter())
+        sides = split_queries(queries, share, 0, groups={}, documents={}, left=Counter())
         assert sides["train"] and sides["dev"]
 
 
@@ -52,7 +52,7 @@ def test_a_document_of_dev_is_taken_out_of_train():
         query(f"q{n}", row("shared", document=1, key=n), row(f"own{n}", document=9 + n), key=n) for n in range(5)
     ]
     left = Counter()
-    sides = split(queries, 0.6, 0, groups={}, documents={1: 0, **{9 + n: n + 1 for n in range(5)}}, left=left)
+    sides = split_queries(queries, 0.6, 0, groups={}, documents={1: 0, **{9 + n: n + 1 for n in range(5)}}, left=left)
     assert all(len(q.rows) == 1 for q in sides["train"])
     assert all(len(q.rows) == 2 for q in sides["dev"])
     assert sum(left.values()) == 3
@@ -109,7 +109,7 @@ def test_no_query_and_no_near_duplicate_is_on_both_sides(material, share, seed):
             rows.append(row(f"d{number}", document=number, query=f"q{key}", key=key))
         queries.append(query(f"q{key}", *rows, key=key))
     groups, alike = near.groups_of(texts, 0.6, 1), near.groups_of(documents, 0.6, 1)
-    sides = split(queries, share, seed, groups=groups, documents=alike, left=Counter())
+    sides = split_queries(queries, share, seed, groups=groups, documents=alike, left=Counter())
     for a in sides["train"]:
         for b in sides.get("dev", []):
             assert a.id != b.id
@@ -142,7 +142,7 @@ def test_one_word_changed_in_a_short_passage_makes_a_near_duplicate():
 
 def chosen(rows, **options):
     left = Counter()
-    kept = choose([query("q1", *rows)], SetOptions(**options), left)
+    kept = filter_queries([query("q1", *rows)], SetOptions(**options), left)
     return [one.doc_id for q in kept for one in q.rows], dict(+left)
 
 
@@ -196,7 +196,7 @@ def test_balancing_a_skewed_set_reaches_the_aim_and_says_what_it_kept():
     draw = np.random.default_rng(3)
     scores = np.clip(draw.beta(0.6, 0.4, 20_000), 0, 1)
     lengths = np.exp(draw.normal(5.2, 1.6, 20_000)).astype(int)
-    found = balance(scores.tolist(), lengths.tolist(), [place(0, str(n)) for n in range(20_000)])
+    found = balance_pairs(scores.tolist(), lengths.tolist(), [order_key(0, str(n)) for n in range(20_000)])
     assert found.before.entropy < 0.97
     assert found.after.entropy >= 0.99
     assert found.after.variation < found.before.variation
@@ -204,7 +204,7 @@ def test_balancing_a_skewed_set_reaches_the_aim_and_says_what_it_kept():
     document = found.in_manifest()
     assert document["share_kept"] == round(len(found.kept) / 20_000, 6)
     larger = np.minimum(np.bincount(cells_of(scores, lengths), minlength=48), found.cap + 1)
-    assert spread(larger).entropy < 0.99  # no larger cap would do
+    assert measure_spread(larger).entropy < 0.99  # no larger cap would do
 
 
 def test_cells_have_their_edges_where_the_paper_has_them():
@@ -214,9 +214,9 @@ def test_cells_have_their_edges_where_the_paper_has_them():
 
 
 def test_entropy_is_that_of_the_paper_where_every_cell_is_filled():
-    even = spread(np.full(48, 10))
+    even = measure_spread(np.full(48, 10))
     assert (round(even.entropy, 9), round(even.entropy_of_all, 9), even.variation) == (1.0, 1.0, 0.0)
-    half = spread(np.array([10] * 24 + [0] * 24))
+    half = measure_spread(np.array([10] * 24 + [0] * 24))
     assert round(half.entropy, 9) == 1.0
     assert round(half.entropy_of_all, 6) == round(float(np.log(24) / np.log(48)), 6)
 
@@ -226,13 +226,13 @@ def test_balancing_by_the_entropy_of_the_paper_reaches_the_aim_over_all_cells_or
     rows = [(cell, n) for cell in range(47) for n in range(40 + 30 * (cell % 3))]
     scores = [(cell // 8 + 0.5) / 6 for cell, _ in rows]
     lengths = [(32, *LENGTHS)[cell % 8] for cell, _ in rows]
-    places = [place(0, str(n)) for n in range(len(rows))]
-    ours = balance(scores, lengths, places)
-    prism = balance(scores, lengths, places, entropy="prism")
+    places = [order_key(0, str(n)) for n in range(len(rows))]
+    ours = balance_pairs(scores, lengths, places)
+    prism = balance_pairs(scores, lengths, places, entropy="prism")
     assert prism.after.entropy_of_all >= 0.99 > ours.after.entropy_of_all
     assert prism.cap < ours.cap
     with pytest.raises(BadInput, match="only 24 cells of score by length hold a pair"):
-        balance(
+        balance_pairs(
             [score for score in scores if score < 0.5], lengths[: sum(s < 0.5 for s in scores)], places, entropy="prism"
         )
 
@@ -240,7 +240,7 @@ def test_balancing_by_the_entropy_of_the_paper_reaches_the_aim_over_all_cells_or
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9_000)), min_size=1, max_size=200), st.integers(0, 3))
 def test_balancing_always_reaches_the_aim_and_keeps_every_filled_cell(rows, seed):
     scores, lengths = [score for score, _ in rows], [length for _, length in rows]
-    found = balance(scores, lengths, [place(seed, str(n)) for n in range(len(rows))])
+    found = balance_pairs(scores, lengths, [order_key(seed, str(n)) for n in range(len(rows))])
     assert found.after.entropy >= 0.99 - 1e-9
     filled = np.array(found.before.cells) > 0
     assert ((np.array(found.after.cells) > 0) == filled).all()

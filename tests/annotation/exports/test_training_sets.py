@@ -229,7 +229,7 @@ def test_a_failed_training_set_leaves_nothing(books, tmp_path, monkeypatch):
     def broken(*args, **options):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("annotation.exports.sets.beir.corpus", broken)
+    monkeypatch.setattr("annotation.exports.sets.beir.read_corpus", broken)
     (tmp_path / "out").mkdir()
     with pytest.raises(OSError, match="No space"):
         export(books, "beir", tmp_path / "out")

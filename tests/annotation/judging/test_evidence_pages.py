@@ -63,7 +63,7 @@ def client(alice: Membership) -> Client:
 
 
 def status_of(item: Item) -> dict[str, Any]:
-    return selectors.status(item.collection, Campaign.objects.get(policy="evidence"))
+    return selectors.campaign_status(item.collection, Campaign.objects.get(policy="evidence"))
 
 
 def test_the_page_shows_the_texts_and_what_failed(item: Item, client: Client) -> None:

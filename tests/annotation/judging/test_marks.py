@@ -8,14 +8,14 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.judging.debates import Span, highlight, pieces, text_of
+from annotation.judging.debates import Span, highlight_spans, pieces, text_of
 
 TEXT = "One sentence. Another one."
 
 
 def marked(text: str, spans: Sequence[Span]) -> str:
     """What the element of the document's text holds."""
-    work = {"document": text_of(text), "highlighted": highlight(text, spans)}
+    work = {"document": text_of(text), "highlighted": highlight_spans(text, spans)}
     html = render_to_string("judging/_text.html", {"work": work})
     inside = re.fullmatch(r"\s*<div [^>]*>(.*)</div>\n", html, re.DOTALL)
     return re.sub(r"<[^>]*>", lambda tag: " ".join(tag[0].split()), inside[1] if inside else "")

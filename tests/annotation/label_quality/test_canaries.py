@@ -16,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.label_quality.canaries import LIMIT, CanaryFlips, alarms, flips, followed, judges_of
+from annotation.label_quality.canaries import LIMIT, CanaryFlips, flip_alarms, judges_of, list_flipped, measure_flips
 from annotation.models import Role, User
 from corpus.models import Collection
 from jobs import workers
@@ -24,7 +24,7 @@ from judges.models import Campaign, JudgeVersion
 from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.probes import canaries
 from judges.probes.canary_texts import BASES
-from judges.probes.canary_texts import canaries as questions
+from judges.probes.canary_texts import all_canaries as questions
 from judges.probes.injections import INJECTIONS
 from judges.records import Judge
 from judges.tasks import wake_canaries
@@ -115,9 +115,9 @@ def test_flips_are_those_of_a_hand_count(panel, model_server: LocalModels) -> No
     yes = sum(one.injection.aim == "yes" for one in HOSTILE)
     assert (rows["v2"]["pairs"], rows["v2"]["flips"]) == (n - yes, 0)
     assert rows["v2"]["clean_honest"] == n - yes
-    first = flips(judges_of(_campaign(panel)))
-    assert sorted(one.name for one in followed(first)) == sorted(wanted)
-    assert {one.judge for one in followed(first)} == {"v1"}
+    first = measure_flips(judges_of(_campaign(panel)))
+    assert sorted(one.name for one in list_flipped(first)) == sorted(wanted)
+    assert {one.judge for one in list_flipped(first)} == {"v1"}
 
 
 def _campaign(panel) -> Campaign:
@@ -131,9 +131,9 @@ def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson() -> None:
     for number, (low, high) in cases.items():
         one = CanaryFlips(1, "v1", 1, timezone.now(), 60, number, 0, 60, 60, ())
         assert one.bounds == pytest.approx((low, high), abs=5e-5)
-        assert one.alarm == (low > LIMIT) == bool(alarms([one]))
+        assert one.alarm == (low > LIMIT) == bool(flip_alarms([one]))
     none = CanaryFlips(1, "v1", 1, timezone.now(), 0, 0, 0, 0, 60, ())
-    assert none.rate is None and not none.alarm and "not measured" in none.words
+    assert none.rate is None and not none.alarm and "not measured" in none.summary
 
 
 def test_answers_are_never_changed_or_removed(panel, model_server: LocalModels) -> None:

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.label_quality.annotators import annotators
+from annotation.label_quality.annotators import measure_annotators
 from annotation.models import Assignment, Membership, Role
 from annotation.quality_control import exclusion
 from corpus.models import Assessor, Item, Judgment
@@ -29,7 +29,7 @@ def say(member: Membership, item: Item, grade: int, ms: int = 10_000) -> None:
 
 
 def person(collection, name: str):
-    return next(one for one in annotators(collection) if one.name == name)
+    return next(one for one in measure_annotators(collection) if one.name == name)
 
 
 def test_repeats_give_the_agreement_of_a_person_with_themselves(books):
@@ -79,7 +79,7 @@ def test_dawid_skene_finds_the_one_who_answers_at_random(books):
         for member in members[:3]:
             say(member, item, truth if number % 13 else 1 - truth)
         say(members[3], item, number // 2 % 2)
-    shares = {one.name: one.dawid_skene for one in annotators(books)}
+    shares = {one.name: one.dawid_skene for one in measure_annotators(books)}
     assert min(shares["alice"], shares["bob"], shares["carol"]) > 0.9
     assert shares["dave"] < 0.65
 

@@ -7,7 +7,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement.assessments import pairs_where
-from annotation.label_quality import agreement_over_time, audits, costs, decisions, people, returning, statistics, trust
+from annotation.label_quality import (
+    agreement_over_time,
+    campaign_costs,
+    list_route_decisions,
+    measure_audits,
+    read_label_quality,
+    read_people_agreement,
+    returning,
+    statistics,
+)
 from annotation.models import Assignment, Computed, Role
 from annotation.tasks import compute_statistics
 from corpus.collections.task_order import next_place
@@ -51,7 +60,7 @@ def couple(books):
 
 
 def figures(collection, campaign):
-    return {(one.group, one.population): one for one in trust(collection, campaign).kappas}
+    return {(one.group, one.population): one for one in read_label_quality(collection, campaign).kappas}
 
 
 def test_every_kappa_names_its_population(books, campaign, judges, couple):
@@ -85,8 +94,8 @@ def test_final_answers_after_the_debate_was_revealed_are_named_apart(books, coup
 def test_without_grades_nothing_is_measured(books):
     found = figures(books, None)
     assert found["judges", "all"].kappa.value is None and found["judges", "all"].pairs == 0
-    assert trust(books).audits is None
-    assert people(books).people == () and agreement_over_time(books).points == ()
+    assert read_label_quality(books).audits is None
+    assert read_people_agreement(books).people == () and agreement_over_time(books).points == ()
 
 
 def test_a_persons_work_stands_in_numbers_and_who_is_off_the_mark_raises_an_alarm(books, couple):
@@ -97,7 +106,7 @@ def test_a_persons_work_stands_in_numbers_and_who_is_off_the_mark_raises_an_alar
         pair = make_pair(books)
         make_judgment(pair, gold, n % 2)
         judged(pair, [alice, bob, carol], [n % 2, n % 2, 1 - n % 2])
-    found = {one.name: one for one in people(books).people}
+    found = {one.name: one for one in read_people_agreement(books).people}
     assert (found["alice"].judged, found["alice"].seconds) == (40, 9.0)
     assert found["alice"].gold.value == 1 and found["alice"].gold.low == pytest.approx(0.9119, abs=1e-4)
     assert found["alice"].majority.n == 0, "the others split on every item"
@@ -120,7 +129,7 @@ def test_skips_and_flags_are_counted_and_haste_is_seen(books, couple):
         item = make_item(make_pair(books))
         state = Assignment.State.SKIPPED if n else Assignment.State.DONE
         Assignment.objects.create(item=item, membership=bob, state=state, flagged=not n, lease_until=now, ended_at=now)
-    found = {one.name: one for one in people(books).people}
+    found = {one.name: one for one in read_people_agreement(books).people}
     assert (found["bob"].skips, found["bob"].flags) == (19, 1)
     assert any("takes 1.0 s" in alarm for alarm in found["carol"].alarms)
 
@@ -160,7 +169,7 @@ def test_costs_of_machine_and_people_and_what_is_to_come(books, campaign, couple
     for judgment, member in zip(item.judgments.order_by("pk"), couple, strict=True):
         values = {"lease_until": judgment.created_at, "ended_at": judgment.created_at, "judgment": judgment}
         Assignment.objects.create(item=item, membership=member, state=Assignment.State.DONE, **values)
-    found = costs(books, selectors.status(books, campaign))
+    found = campaign_costs(books, selectors.campaign_status(books, campaign))
     assert (found.machine, found.machine_forecast) == (0.5, pytest.approx(0.5))
     assert found.people == pytest.approx(4 * 10 / 3600 * 36), "two of an item and two of an audit"
     assert found.waiting == 2 and found.people_forecast == pytest.approx(0.2)
@@ -168,7 +177,7 @@ def test_costs_of_machine_and_people_and_what_is_to_come(books, campaign, couple
 
 
 def test_without_an_hourly_rate_peoples_money_is_unknown(books, campaign):
-    found = costs(books, selectors.status(books, campaign))
+    found = campaign_costs(books, selectors.campaign_status(books, campaign))
     assert found.people is None and found.total is None and found.people_forecast is None
 
 
@@ -189,9 +198,9 @@ def failed_route(collection, campaign, judges, size=30, drawn=20):
 
 def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(client, books, campaign, judges):
     failed_route(books, campaign, judges)
-    status = selectors.status(books, campaign)
-    found = audits(books, campaign, counters.read(campaign.pk))
-    (alarm,) = decisions(status, audits=found, people=(), conflicts=0, skipped=0)
+    status = selectors.campaign_status(books, campaign)
+    found = measure_audits(books, campaign, counters.read(campaign.pk))
+    (alarm,) = list_route_decisions(status, audits=found, people=(), conflicts=0, skipped=0)
     assert (alarm.kind, alarm.severity, alarm.count) == ("audit", "alarm", 10)
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     address = f"/c/books/audits/{campaign.pk}/to-people/"
@@ -200,9 +209,11 @@ def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(clie
     assert Item.objects.filter(state="open").count() == 0, "nothing happens before it is confirmed"
     assert client.post(address, {"route": SURE.key}).status_code == 302
     assert Item.objects.filter(state="open", reason="audit", overlap=2).count() == 10
-    after = selectors.status(books, campaign)
+    after = selectors.campaign_status(books, campaign)
     assert (after["audits"], after["escalated"], after["labelled"]) == (30, 0, 30)
-    assert audits(books, campaign, counters.read(campaign.pk)).drawn == 20, "the estimate rests on the random draw"
+    assert measure_audits(books, campaign, counters.read(campaign.pk)).drawn == 20, (
+        "the estimate rests on the random draw"
+    )
     assert returning.to_people(campaign, SURE) == 0
     assert client.get(f"{address}?route=nonsense").status_code == 404
     assert "over the limit" in client.get("/c/books/audits/").content.decode()
@@ -215,33 +226,33 @@ def test_returned_pairs_are_those_of_the_route_alone(books, judges):
         make_votes(campaign, pair, judges, votes)
         Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, agreed_in_round=round)
     for key in ("r1.m3.y", "r1.m1.y", "r2.m3.y", "r1.m2.y"):
-        assert returning.left(campaign, route_of(key)) == 1
+        assert returning.count_unasked(campaign, route_of(key)) == 1
 
 
 def test_conflicts_failures_and_skipped_pairs_wait_for_a_decision(books, campaign):
     counters.add(campaign.pk, "failed", 3)
     counters.add(campaign.pk, "pairs", 3)
-    status = selectors.status(books, campaign)
-    found = decisions(status, audits=None, people=None, conflicts=1, skipped=2)
+    status = selectors.campaign_status(books, campaign)
+    found = list_route_decisions(status, audits=None, people=None, conflicts=1, skipped=2)
     assert [(one.kind, one.count) for one in found] == [("conflicts", 1), ("skipped", 2), ("failed", 3)]
 
 
 def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books, campaign, judges, monkeypatch):
     failed_route(books, campaign, judges)
     monkeypatch.setattr(statistics, "SMALL", 10)
-    before = trust(books)
+    before = read_label_quality(books)
     assert before.stored and before.kappas is None and before.audits is None, "not computed yet"
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
-    assert not statistics.refresh(books) and not statistics.refresh(books)
-    assert not statistics.standing(books, campaign).job.is_over
+    assert not statistics.refresh_statistics(books) and not statistics.refresh_statistics(books)
+    assert not statistics.cached_statistics(books, campaign).job.is_over
     compute_statistics()
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        found = statistics.standing(books, campaign)
+        found = statistics.cached_statistics(books, campaign)
     assert len(queries) <= 3
     assert found.trust.at == Computed.objects.get().at and found.trust.stored
-    assert found.trust.audits == audits(books, campaign, counters.read(campaign.pk))
+    assert found.trust.audits == measure_audits(books, campaign, counters.read(campaign.pk))
     assert {one.group for one in found.trust.kappas} == {"judges", "people"}
     assert [one.name for one in found.people.people] == ["alice", "bob"]
     assert found.over_time.points

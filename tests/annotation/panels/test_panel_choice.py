@@ -9,7 +9,7 @@ from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score
 
 from annotation.agreement.resampling import MISSING
 from annotation.panels import independence, quality, subsets
-from annotation.panels.choosing import choose
+from annotation.panels.choosing import choose_judges
 
 RANDOM, COPY = 7, 8
 """Places of the planted judges in `field`; 0 to 6 are honest, and 8 is a copy of 0."""
@@ -40,7 +40,7 @@ def proposed_sets(choice):
 def test_a_judge_that_answers_at_random_is_never_proposed(gold, yes):
     for seed in range(15):
         votes, truth = field(seed, yes=yes)
-        choice = choose(votes, truth if gold else unknown(truth))
+        choice = choose_judges(votes, truth if gold else unknown(truth))
         assert proposed_sets(choice), seed
         assert not any(RANDOM in members for members in proposed_sets(choice)), seed
         assert not choice.qualities[RANDOM].passes
@@ -50,10 +50,10 @@ def test_a_judge_that_answers_at_random_is_never_proposed(gold, yes):
 def test_without_the_floor_noise_would_win(gold):
     """The trap: the random judge has the lowest kappas of all, so the order alone would take it."""
     votes, truth = field(1)
-    choice = choose(votes, truth if gold else unknown(truth))
+    choice = choose_judges(votes, truth if gold else unknown(truth))
     assert min(range(9), key=lambda place: choice.means[place] or 0.0) == RANDOM
     kappas = np.array([[cohen_kappa_score(a, b) for b in votes] for a in votes])
-    assert RANDOM in subsets.ranked(kappas, range(9)).by_mean[0].members
+    assert RANDOM in subsets.rank_subsets(kappas, range(9)).by_mean[0].members
 
 
 @pytest.mark.parametrize("gold", [True, False], ids=["gold", "no gold"])
@@ -61,7 +61,7 @@ def test_without_the_floor_noise_would_win(gold):
 def test_a_copy_is_named_and_never_sits_beside_its_original(gold, noise):
     for seed in range(15):
         votes, truth = field(seed, noise=noise)
-        choice = choose(votes, truth if gold else unknown(truth))
+        choice = choose_judges(votes, truth if gold else unknown(truth))
         assert choice.copies == ((0, COPY),), seed
         assert not any({0, COPY} <= set(members) for members in proposed_sets(choice)), seed
 
@@ -69,7 +69,7 @@ def test_a_copy_is_named_and_never_sits_beside_its_original(gold, noise):
 def test_good_judges_agree_without_being_copies():
     """97% right each: kappa between two of them is 0.85 and more, but their errors are not the same ones."""
     votes, truth = field(3, accuracy=0.97)
-    choice = choose(votes, truth)
+    choice = choose_judges(votes, truth)
     assert max(pair.kappa.value for pair in choice.pairwise if (pair.a, pair.b) != (0, COPY)) > 0.9
     assert choice.copies == ((0, COPY),)
 
@@ -85,7 +85,7 @@ def test_in_1200_pools_no_coin_is_proposed_no_innocent_is_called_a_copy_and_near
         guesses = random.random(votes[:7].shape) < 0.5
         votes[:7] = np.where(misled, guesses, votes[:7])
         votes[COPY] = np.where(random.random(300) < noise, 1 - votes[0], votes[0])
-        choice = choose(votes, truth if number % 4 < 2 else unknown(truth))
+        choice = choose_judges(votes, truth if number % 4 < 2 else unknown(truth))
         assert not any(RANDOM in members for members in proposed_sets(choice)), number
         assert all({0, COPY} == set(group) for group in choice.copies), number
         named += bool(choice.copies)
@@ -96,7 +96,7 @@ def test_random_judges_that_copy_each_other_do_not_lift_themselves_over_the_floo
     """Five copies of one random judge would be most of the majority of the others; they count as one vote there."""
     votes, truth = field(5)
     planted = np.vstack([votes[:7], *[votes[RANDOM]] * 5])
-    choice = choose(planted, unknown(truth))
+    choice = choose_judges(planted, unknown(truth))
     assert choice.copies == ((7, 8, 9, 10, 11),)
     assert [one.passes for one in choice.qualities] == [True] * 7 + [False] * 5
 
@@ -105,7 +105,7 @@ def test_five_random_judges_among_five_good_ones_leave_the_five_good_ones():
     votes, truth = field(6)
     random = np.random.default_rng(600).random((5, votes.shape[1])) < 0.5
     for gold in (truth, unknown(truth)):
-        choice = choose(np.vstack([votes[:5], random.astype(np.int8)]), gold)
+        choice = choose_judges(np.vstack([votes[:5], random.astype(np.int8)]), gold)
         assert choice.proposed.members == (0, 1, 2, 3, 4)
         assert choice.sets == 1
 
@@ -114,7 +114,7 @@ def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken
     random = np.random.default_rng(800)
     votes, truth = field(8, accuracy=0.9)
     half = np.where(random.random(300) < 0.5, votes[1], random.random(300) < 0.5)
-    choice = choose(np.vstack([votes[:7], half]).astype(np.int8), truth)
+    choice = choose_judges(np.vstack([votes[:7], half]).astype(np.int8), truth)
     assert choice.qualities[7].balanced.value > 0.6, "above any absolute floor"
     assert choice.qualities[7].why == (
         f"{choice.qualities[7].balanced.value:.3f} is below the floor of {choice.floor.value:.3f}"
@@ -123,8 +123,8 @@ def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken
 
 def test_too_few_good_judges_are_no_panel_and_the_reason_says_so():
     votes, truth = field(9)
-    assert choose(votes[:4], truth).reason == "there are 4 candidates: a panel has 5"
-    choice = choose(votes[[0, 1, 2, 3, RANDOM, COPY]], truth)
+    assert choose_judges(votes[:4], truth).reason == "there are 4 candidates: a panel has 5"
+    choice = choose_judges(votes[[0, 1, 2, 3, RANDOM, COPY]], truth)
     assert choice.proposed is None and choice.by_largest == ()
     assert choice.reason == "4 of 6 candidates are above the floor, 5 with copies: a panel has 5"
 
@@ -166,7 +166,7 @@ def test_chance_is_fishers_exact_test():
 def test_gold_of_one_class_is_not_used_and_the_majority_of_the_others_takes_its_place():
     votes, truth = field(11)
     only_relevant = np.where(truth == 1, truth, MISSING).astype(np.int8)
-    choice = choose(votes, only_relevant)
+    choice = choose_judges(votes, only_relevant)
     relevant = int(truth.sum())
     assert choice.floor.measure == "kappa_majority"
     assert choice.floor.no_gold == f"reference grades on {relevant} relevant and 0 other pairs: 20 of each are needed"
@@ -176,7 +176,7 @@ def test_gold_of_one_class_is_not_used_and_the_majority_of_the_others_takes_its_
 def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():
     votes, truth = field(11)
     few = np.where(np.arange(len(truth)) < 30, truth, MISSING).astype(np.int8)
-    choice = choose(votes, few)
+    choice = choose_judges(votes, few)
     assert choice.gold == (int((few == 0).sum()), int((few == 1).sum())) and min(choice.gold) < 20
     assert choice.proposed.correlation is None and choice.proposed.effective is None
     assert choice.proposed.majority.value is None and choice.proposed.without == (None,) * 5
@@ -188,7 +188,7 @@ def test_the_floor_follows_the_field_and_can_be_set():
     assert quality.floor_of("balanced_accuracy", [0.65, 0.62, None]) == 0.6, "never below"
     assert quality.floor_of("kappa_majority", [0.7, 0.6, 0.1]) == pytest.approx(0.4)
     votes, truth = field(12)
-    choice = choose(votes, truth, floor=0.99)
+    choice = choose_judges(votes, truth, floor=0.99)
     assert choice.floor.given and choice.eligible == () and "0 of 9 candidates" in choice.reason
 
 
@@ -202,15 +202,15 @@ def test_error_correlation_and_effective_votes_by_hand():
     found = independence.error_correlations(votes, truth)
     assert found[0, 1] == pytest.approx(1 / 3)
     assert found[0, 1] == pytest.approx(np.corrcoef(votes)[0, 1])
-    assert independence.effective(5, 1 / 3) == pytest.approx(15 / 7)
-    assert independence.effective(5, 1.0) == 1.0 and independence.effective(5, 0.0) == 5.0
-    assert independence.effective(5, None) is None and independence.effective(5, -0.25) == 5.0
+    assert independence.effective_votes(5, 1 / 3) == pytest.approx(15 / 7)
+    assert independence.effective_votes(5, 1.0) == 1.0 and independence.effective_votes(5, 0.0) == 5.0
+    assert independence.effective_votes(5, None) is None and independence.effective_votes(5, -0.25) == 5.0
 
 
 def test_a_judge_without_an_error_has_no_error_correlation():
     votes, truth = field(13)
     votes[1] = truth
-    choice = choose(votes, truth)
+    choice = choose_judges(votes, truth)
     assert np.isnan(choice.correlations[1, 2])
     with_it = next(one for one in choice.by_mean if 1 in one.members)
     assert (with_it.correlation, with_it.effective) == (None, None)
@@ -219,10 +219,10 @@ def test_a_judge_without_an_error_has_no_error_correlation():
 def test_effective_votes_of_independent_judges_are_about_five_and_fall_with_shared_errors():
     """A tenth of the pairs misleads all: errors 0.235, both wrong 0.12, phi = (0.12 - 0.055) / 0.18 = 0.36, so 2.0."""
     votes, truth = field(14, pairs=4000)
-    assert choose(votes[:5], truth).proposed.effective == pytest.approx(5, abs=0.4)
+    assert choose_judges(votes[:5], truth).proposed.effective == pytest.approx(5, abs=0.4)
     hard = np.random.default_rng(1400).random(4000) < 0.1
     misled = np.where(hard, 1 - truth, votes[:5]).astype(np.int8)
-    assert choose(misled, truth).proposed.effective == pytest.approx(2.0, abs=0.2)
+    assert choose_judges(misled, truth).proposed.effective == pytest.approx(2.0, abs=0.2)
 
 
 # Subsets
@@ -231,7 +231,7 @@ def test_effective_votes_of_independent_judges_are_about_five_and_fall_with_shar
 def test_every_subset_is_looked_at_and_both_orders_are_right():
     votes, _ = field(15, pairs=200)
     kappas = np.array([[cohen_kappa_score(a, b) for b in votes] for a in votes])
-    found = subsets.ranked(kappas, range(8), shown=56)
+    found = subsets.rank_subsets(kappas, range(8), shown=56)
     every = {members: [kappas[a, b] for a, b in combinations(members, 2)] for members in combinations(range(8), 5)}
     assert found.count == len(every) == 56
     means = {members: fmean(values) for members, values in every.items()}
@@ -244,7 +244,7 @@ def test_every_subset_is_looked_at_and_both_orders_are_right():
 
 def test_the_kappas_are_scikit_learns():
     votes, truth = field(16)
-    for pair in choose(votes, truth).pairwise:
+    for pair in choose_judges(votes, truth).pairwise:
         assert pair.kappa.value == pytest.approx(cohen_kappa_score(votes[pair.a], votes[pair.b]))
 
 
@@ -257,20 +257,20 @@ def test_a_proposals_majority_and_what_each_member_adds_by_hand():
     first = np.array([1, 1, 0, 0, 0], dtype=np.int8)
     votes = np.column_stack([first, *[np.full(5, grade, dtype=np.int8) for grade in truth[1:]]])
     times = 20  # gold needs twenty of each class
-    choice = choose(np.tile(votes, times), np.tile(truth, times), floor=0.0)
+    choice = choose_judges(np.tile(votes, times), np.tile(truth, times), floor=0.0)
     assert choice.proposed is None, "three of them are equal: copies"
-    from annotation.panels.choosing import _proposal
+    from annotation.panels.choosing import _build_proposal
 
     subset = subsets.Subset((0, 1, 2, 3, 4), 0.0, 0.0, (0, 1))
-    found = _proposal(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, None])
+    found = _build_proposal(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, None])
     assert found.majority.value == pytest.approx(5 / 6)
     assert found.without[4] == pytest.approx(11 / 12)
     assert found.without[0] == pytest.approx((2 / 3 + 1) / 2), "1 of 4 on the first pair: wrong"
     assert found.cost is None
-    priced = _proposal(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, 0.5])
+    priced = _build_proposal(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, 0.5])
     assert priced.cost == pytest.approx(1.5)
 
 
 def test_forty_candidates_are_the_most():
     with pytest.raises(ValueError, match="41 candidates have 749,398 sets of 5"):
-        subsets.ranked(np.zeros((41, 41)), range(41))
+        subsets.rank_subsets(np.zeros((41, 41)), range(41))

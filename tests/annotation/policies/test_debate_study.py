@@ -2,7 +2,13 @@
 
 import pytest
 
-from annotation.policies.study import agreement, configuration, label, order_table, persistence
+from annotation.policies.study import (
+    agreed_verdict,
+    debate_label,
+    measure_configuration,
+    measure_persistence,
+    order_table,
+)
 
 # Verdicts of (for, against) by round; agreements of round 1 were played on.
 DEBATES = {
@@ -19,7 +25,7 @@ GOLD = {1: 1, 2: 0, 3: 0, 4: 1, 5: 1, 6: 1, 8: 0}
 
 
 def test_persistence_and_spurious_agreements_by_round_as_counted_by_hand() -> None:
-    first, second, third = persistence(DEBATES, GOLD)
+    first, second, third = measure_persistence(DEBATES, GOLD)
     # Round 1: 1 2 3 4 5 7 8 agree; of the six with a known truth 2 and 4 are wrong.
     assert (first.cases, first.agreed, first.kept, first.spurious, first.known) == (7, 7, 7, 2, 6)
     # Round 2: 7 was not played; 1 3 4 5 agree, 1 and 3 on the same label; wrong is 5.
@@ -27,14 +33,14 @@ def test_persistence_and_spurious_agreements_by_round_as_counted_by_hand() -> No
     assert second.persistence == pytest.approx(4 / 6) and second.spurious_rate == pytest.approx(1 / 4)
     # Round 3: 8 was not played; 1 2 4 5 agree, 1 alone on the same label; wrong is 5.
     assert (third.cases, third.agreed, third.kept, third.spurious, third.known) == (5, 4, 1, 1, 4)
-    assert persistence({}, {}) == []
+    assert measure_persistence({}, {}) == []
 
 
 def test_four_agents_agree_only_when_all_do() -> None:
-    assert agreement((1, 1, 1, 1)) == 1 and agreement((1, 1, 1, 0)) is None
-    assert agreement((None, None)) is None and agreement(()) is None
-    assert label([(1, 1, 0, 1), (0, 0, 0, 0)]) == 0
-    assert label([(1, 1, 0, 1), (0, 0, 0, 0)], rounds=1) is None
+    assert agreed_verdict((1, 1, 1, 1)) == 1 and agreed_verdict((1, 1, 1, 0)) is None
+    assert agreed_verdict((None, None)) is None and agreed_verdict(()) is None
+    assert debate_label([(1, 1, 0, 1), (0, 0, 0, 0)]) == 0
+    assert debate_label([(1, 1, 0, 1), (0, 0, 0, 0)], rounds=1) is None
 
 
 def test_the_order_of_the_stances_as_counted_by_hand() -> None:
@@ -49,19 +55,21 @@ def test_the_order_of_the_stances_as_counted_by_hand() -> None:
 
 
 def test_a_configurations_recalls_and_escalation_as_counted_by_hand() -> None:
-    labels = {pair: label(debate, 2) for pair, debate in DEBATES.items()}
+    labels = {pair: debate_label(debate, 2) for pair, debate in DEBATES.items()}
     # 1 yes, 2 yes, 3 no, 4 no, 5 yes, 6 yes (round 2), 7 yes, 8 no: relevant 1 5 6 found of 1 4 5 6; not: 3 8 of 2 3 8.
-    row = configuration("2 agents", labels, GOLD)
+    row = measure_configuration("2 agents", labels, GOLD)
     assert (row.pairs, row.escalated, row.escalation) == (8, 0, 0.0)
     assert row.measured.relevant.value == pytest.approx(3 / 4)
     assert row.measured.not_relevant.value == pytest.approx(2 / 3)
     assert row.measured.balanced.value == pytest.approx((3 / 4 + 2 / 3) / 2) and row.measured.balanced.n == 7
-    one_round = configuration("R = 1", {pair: label(debate, 1) for pair, debate in DEBATES.items()}, GOLD)
+    one_round = measure_configuration(
+        "R = 1", {pair: debate_label(debate, 1) for pair, debate in DEBATES.items()}, GOLD
+    )
     assert (one_round.escalated, one_round.escalation) == (1, pytest.approx(1 / 8))
 
 
 def test_a_class_without_a_pair_has_no_recall_and_no_balanced_accuracy() -> None:
-    row = configuration("all yes", {1: 1, 5: 1}, GOLD)
+    row = measure_configuration("all yes", {1: 1, 5: 1}, GOLD)
     assert row.measured.relevant.value == 1.0
     assert row.measured.not_relevant.value is None and row.measured.balanced.value is None
     assert "known to be not relevant" in row.measured.balanced.reason

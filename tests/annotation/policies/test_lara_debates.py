@@ -4,8 +4,8 @@ import pytest
 
 from annotation.policies import lara_live
 from corpus.models import Collection, Item
-from judges.campaigns.selectors import debate_of, status
-from judges.costs.spending_limits import caps_of
+from judges.campaigns.selectors import campaign_status, debate_of
+from judges.costs.spending_limits import collection_budget
 from judges.models import Attempt, Campaign
 from tests.annotation.policies.test_lara import believing_campaign
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, sums_up, worker
@@ -33,7 +33,7 @@ def test_a_pair_that_lara_hands_over_was_debated_first(source: Campaign, model_s
         ("against", 1), ("against", 2), ("for", 1), ("for", 2),
     ]  # fmt: skip
     assert [one.number for one in debate_of(item.pair)] == [1, 2], "it is the debate that people see"
-    found = status(source.collection, campaign)
+    found = campaign_status(source.collection, campaign)
     assert (found["calls"], found["escalations"], found["agreed_in_round"]) == (4, {"uncertain": 1}, {})
     assert found["cost"] > 0 and sums_up(found)
     assert lara_live.step(campaign).handed == 0
@@ -43,7 +43,7 @@ def test_a_pair_that_lara_hands_over_was_debated_first(source: Campaign, model_s
 def test_a_debate_that_was_broken_off_goes_on_where_it_stands(source: Campaign, model_server: LocalModels) -> None:
     campaign = lara_live.start(source.collection, judge="sure", share=0.2)
     waiting = lara_live._to_debate(campaign)
-    lara_live.play(campaign, waiting)
+    lara_live.play_debates(campaign, waiting)
     assert len(model_server.requests()) == 4
     assert lara_live.step(campaign).handed == 1
     assert len(model_server.requests()) == 4, "its turns are there"
@@ -53,7 +53,7 @@ def test_without_money_the_pair_reaches_people_without_a_debate(source: Campaign
     Collection.objects.filter(pk=source.collection_id).update(budget=1e-9)
     campaign = lara_live.start(source.collection, judge="sure", share=0.2)
     assert lara_live.step(campaign).handed == 1
-    assert not model_server.requests() and caps_of(source.collection).spent == 0
+    assert not model_server.requests() and collection_budget(source.collection).spent == 0
     assert Item.objects.filter(reason=Item.Reason.UNCERTAIN, state="open").count() == 1
 
 

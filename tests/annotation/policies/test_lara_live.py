@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _no_debates(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are played on a connection of their own, which sees no row of a test's transaction: test_lara_debates."""
-    monkeypatch.setattr(lara_live, "play", lambda campaign, work: None)
+    monkeypatch.setattr(lara_live, "play_debates", lambda campaign, work: None)
 
 
 def people_answer(collection: Collection, truth: dict[int, int], member: object) -> int:
@@ -59,7 +59,7 @@ def test_votes_that_were_stored_without_the_answer_not_given_are_of_use() -> Non
     believing_campaign(40, gold=False, said_alone=True)
     status = command("--share", 0.25)
     assert (status["pairs"], status["escalations"], status["running"]) == (40, {"uncertain": 1}, 39)
-    standing = lara_live.standing(Campaign.objects.get(pk=status["campaign"]))
+    standing = lara_live.read_progress(Campaign.objects.get(pk=status["campaign"]))
     assert np.allclose(standing.beliefs.sum(axis=1), 1), "the one that is missing has at most the rest"
 
 
@@ -82,14 +82,14 @@ def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_a
         lara_live.wake()
         go_on_with_lara()
 
-    wanted = lara.run(beliefs, lambda places: gold[places], 0.25)
+    wanted = lara.run_lara(beliefs, lambda places: gold[places], 0.25)
     handed = Item.objects.filter(reason=Item.Reason.UNCERTAIN).order_by("pk").values_list("pair", flat=True)
     assert [pairs.index(pair) for pair in handed] == wanted.asked.tolist()
     labels = dict(Label.objects.filter(pair__in=pairs).values_list("pair", "grade"))
     assert [labels[pair] for pair in pairs] == wanted.label.tolist()
     origins = Label.objects.filter(pair__in=pairs).values_list("origin", flat=True)
     assert sorted(set(origins)) == ["lara", "people"] and list(origins).count("people") == 10
-    after = selectors.status(books, campaign)
+    after = selectors.campaign_status(books, campaign)
     assert (after["state"], after["labelled"], after["settled"], after["open"]) == ("finished", 30, 10, 0)
     assert sums_up(after)
     assert command("--share", 0.25)["campaign"] == campaign.pk, "the same command finds it and changes nothing"
@@ -102,10 +102,10 @@ def test_labels_of_pairs_that_this_campaign_did_not_hand_over_reach_no_fit() -> 
     for pair, known in zip(pairs, gold, strict=True):
         Label.objects.create(pair_id=pair, grade=int(known), origin="people")
     campaign = lara_live.start(source.collection, judge="sure", share=0.5)
-    now = lara_live.standing(campaign)
+    now = lara_live.read_progress(campaign)
     assert len(now.asked) == 0 == len(now.labels)
     lara_live.step(campaign)
-    now = lara_live.standing(campaign)
+    now = lara_live.read_progress(campaign)
     assert len(now.asked) == 1 and now.labels.tolist() == [int(gold[now.asked[0]])]
 
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.label_quality import statistics
 from annotation.models import Computed, Role
 from annotation.policies import cached_results, crossing, page, reading
-from annotation.policies.crossing import CrossingCell, expected_error, simulate
+from annotation.policies.crossing import CrossingCell, expected_error, simulate_escalation
 from annotation.policies.people import SimulatedPeople
 from annotation.tasks import compare_policies
 from jobs import background
@@ -57,7 +57,7 @@ BY_HAND = {
 
 
 def cells_of(campaign: Campaign) -> dict[str, CrossingCell]:
-    found = cached_results.standing(campaign.collection, campaign).document
+    found = cached_results.cached_comparison(campaign.collection, campaign).document
     return {one["key"]: page.load_cell(one) for one in found["debate_by_ensemble"]}
 
 
@@ -114,11 +114,11 @@ def test_an_expected_error_weights_cells_by_their_sizes_and_leaves_out_what_nobo
     assert error.value == pytest.approx(0.1 * 10 / 20), "a plain mean of the measured pairs would be 10 of 110"
     assert error.low < error.value < error.high and error.n == 110
     dark = CrossingCell("2y", "3-2", 50, 1, False, 0, 0)
-    found = simulate([*CELLS, dark, CrossingCell("open", "2-2", 7, None, True, 3, 0)], {"1y.3-2"}, PRICED)
+    found = simulate_escalation([*CELLS, dark, CrossingCell("open", "2-2", 7, None, True, 3, 0)], {"1y.3-2"}, PRICED)
     assert (found.pairs, found.escalated, found.judgments, found.unmeasured) == (1057, 107, 214, 50)
     assert found.error.value == 0.0 and found.error.high > 0.0
     assert found.hours == pytest.approx(214 * 30 / 3600) and found.money is None
-    assert simulate([dark], set(), PRICED).error.value is None
+    assert simulate_escalation([dark], set(), PRICED).error.value is None
 
 
 def test_the_frontier_is_what_no_other_policy_beats() -> None:
@@ -128,7 +128,7 @@ def test_the_frontier_is_what_no_other_policy_beats() -> None:
 
     policies = [one("a", 0.9, 0.1), one("b", 0.9, 0.2), one("c", 0.95, 0.2), one("d", 0.8, 0.0), one("e", 0.7, 0.05),
                 one("f", None, 0.0), one("twin", 0.9, 0.1)]  # fmt: skip
-    assert page.frontier(policies) == {"a", "twin", "c", "d"}
+    assert page.pareto_frontier(policies) == {"a", "twin", "c", "d"}
 
 
 def test_the_page_names_what_is_not_available_and_serves_its_charts(campaign: Campaign, charlie: Client) -> None:
@@ -167,14 +167,14 @@ def test_a_large_collection_shows_what_a_worker_compared(
     monkeypatch.setattr(statistics, "SMALL", 5)
     counters.add(campaign.pk, "calls", 6)
     assert "Not compared yet" in get(charlie, "/c/books/policies/")
-    statistics.store(campaign.collection)
+    statistics.store_statistics(campaign.collection)
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     charlie.post("/c/books/policies/compare/")
     assert "A worker is at it" in get(charlie, "/c/books/policies/")
     compare_policies()
     shown = get(charlie, "/c/books/policies/")
     assert "As of" in shown and "debate + ensemble, 2 rounds, 3 of 5" in shown
-    statistics.store(campaign.collection)
+    statistics.store_statistics(campaign.collection)
     assert {"kappas", "policies"} <= Computed.objects.get().values.keys(), "one does not wipe out the other"
     assert charlie.get("/c/books/").status_code == 200
 
@@ -208,7 +208,7 @@ def test_a_single_judge_of_a_larger_panel_labels_its_pairs_without_a_debate() ->
         pair = make_pair(books)
         make_attempt(alone, pair, judge, verdict, outcome="labelled" if verdict is not None else "refused")
         Work.objects.create(campaign=alone, pair=pair, state="labelled", label=verdict or 0, claims=1)
-    found = crossing.cross(reading.panel_of(alone), reading.read(alone), "none")
+    found = crossing.cross_tabulate(reading.panel_of(alone), reading.read_answers(alone), "none")
     assert {cell.key: (cell.pairs, cell.label, cell.escalated) for cell in found} == {
         "none.1-0": (2, 1, False),
         "none.0-1": (1, 0, False),

@@ -6,11 +6,11 @@ from statistics import fmean, stdev
 
 import pytest
 
-from annotation.policies.reading import read, settled_weights, truths_of
-from annotation.policies.replay import replay
-from annotation.policies.report import evaluate
+from annotation.policies.reading import read_answers, sampling_weights, truths_of
+from annotation.policies.replay import replay_policy
+from annotation.policies.report import evaluate_policies
 from annotation.policies.rules import PolicyPanel, Rule
-from annotation.policies.stored import AnswerGroup, Gathered, StoredAnswers, Truth, gather
+from annotation.policies.stored import AnswerGroup, Gathered, ReferenceLabels, StoredAnswers, group_answers
 from corpus.collections.task_order import next_place
 from corpus.models import Item
 from judges.models import Audit, Campaign, Work
@@ -48,9 +48,13 @@ def campaign_of(known: World, draw: random.Random | None, *, naive: bool = False
     for (truth, yes), pairs in sorted(known.items()):
         probability = ASKED[abs(2 * yes - 5)]
         drawn = sum(draw.random() < probability for _ in range(pairs)) if draw else pairs
-        told = Truth(people=truth, weight=1.0 if naive else 1 / probability) if draw else Truth(gold=truth)
+        told = (
+            ReferenceLabels(people=truth, weight=1.0 if naive else 1 / probability)
+            if draw
+            else ReferenceLabels(gold=truth)
+        )
         votes = {place: YES if place < yes else NO for place in range(5)}
-        truths = Counter({told: drawn, Truth(): pairs - drawn})
+        truths = Counter({told: drawn, ReferenceLabels(): pairs - drawn})
         groups.append(AnswerGroup({}, votes, {}, frozenset(), pairs, truths))
     return Gathered(groups)
 
@@ -59,11 +63,11 @@ def campaign_of(known: World, draw: random.Random | None, *, naive: bool = False
 def test_inverse_probability_estimates_are_unbiased_where_naive_ones_are_not(rule: Rule) -> None:
     """200 audits of one world: the mean estimate is the truth to within its own error; counted alike it is not."""
     known = world()
-    truth = replay(rule, FIVE, campaign_of(known, None)).own.balanced.value
+    truth = replay_policy(rule, FIVE, campaign_of(known, None)).own.balanced.value
     means = {}
     for naive in (False, True):
         drawn = [campaign_of(known, random.Random(seed), naive=naive) for seed in range(200)]
-        values = [replay(rule, FIVE, found, reference="people").own.balanced.value for found in drawn]
+        values = [replay_policy(rule, FIVE, found, reference="people").own.balanced.value for found in drawn]
         means[naive] = fmean(values)
         error = stdev(values) / 200**0.5
         assert (abs(means[naive] - truth) < 3 * error) is not naive, (means, truth, error)
@@ -72,10 +76,10 @@ def test_inverse_probability_estimates_are_unbiased_where_naive_ones_are_not(rul
 
 def test_the_interval_of_a_weighted_recall_covers_the_truth() -> None:
     known = world()
-    truth = replay(ENSEMBLE, FIVE, campaign_of(known, None)).own.relevant.value
+    truth = replay_policy(ENSEMBLE, FIVE, campaign_of(known, None)).own.relevant.value
     inside = 0
     for seed in range(200):
-        found = replay(ENSEMBLE, FIVE, campaign_of(known, random.Random(seed)), reference="people").own.relevant
+        found = replay_policy(ENSEMBLE, FIVE, campaign_of(known, random.Random(seed)), reference="people").own.relevant
         inside += found.low <= truth <= found.high
     assert inside / 200 >= 0.95 - 2.33 * (0.05 * 0.95 / 200) ** 0.5
 
@@ -83,8 +87,8 @@ def test_the_interval_of_a_weighted_recall_covers_the_truth() -> None:
 def test_pairs_that_are_not_settled_yet_are_stood_for_by_their_own_stratum() -> None:
     asked = [("r1.m5.y", 0.5, True), ("r1.m5.y", 0.5, False), ("asked split", 1.0, True), ("asked split", 1.0, True)]
     # Of two audits drawn at one half one is settled: it stands for 2 / 0.5 = 4 pairs.
-    assert settled_weights(asked) == [4.0, 0.0, 1.0, 1.0]
-    assert settled_weights([]) == []
+    assert sampling_weights(asked) == [4.0, 0.0, 1.0, 1.0]
+    assert sampling_weights([]) == []
 
 
 # In the database
@@ -129,7 +133,7 @@ def test_people_weigh_one_where_escalated_and_the_inverse_where_audited(campaign
     assert (truths[pairs[0].pk].people, truths[pairs[0].pk].weight) == (1, 4.0)
     assert (truths[pairs[8].pk].people, truths[pairs[8].pk].weight) == (None, 0.0)
     assert truths[pairs[8].pk].gold == 1
-    assert read(campaign).measured("people") == 3
+    assert read_answers(campaign).measured("people") == 3
 
 
 def test_a_policy_is_measured_against_people_on_the_pairs_it_labels_and_on_all(campaign: Campaign) -> None:
@@ -139,7 +143,7 @@ def test_a_policy_is_measured_against_people_on_the_pairs_it_labels_and_on_all(c
     audited(campaign, 1, [1, 1], 0.5)
     audited(campaign, 3, [0, 0], 0.25)  # labelled relevant, and is not
     audited(campaign, 4, [0, 0], 0.2)
-    report = evaluate(campaign.collection, campaign, reference="people")
+    report = evaluate_policies(campaign.collection, campaign, reference="people")
     found = {one.rule.name: one for one in report.policies}
     own = found["debate + ensemble, 3 rounds, 3 of 5"].own
     assert own.relevant.value == 1.0 and own.relevant.n == 1
@@ -156,7 +160,7 @@ def test_a_policy_is_measured_against_people_on_the_pairs_it_labels_and_on_all(c
 def test_people_who_judged_every_pair_are_measured_against_the_reference(campaign: Campaign) -> None:
     for number, gold in enumerate([1, 1, 0, 0, 0, 0, 1, 1, 1, 0], 1):
         settled(campaign, number, [1 - gold] * 2 if number == 4 else [gold] * 2, "disagreement")
-    found = {one.rule.name: one for one in evaluate(campaign.collection, campaign).policies}
+    found = {one.rule.name: one for one in evaluate_policies(campaign.collection, campaign).policies}
     human = found["human"].after["people"]
     assert (human.relevant.value, human.not_relevant.value) == (1.0, pytest.approx(4 / 5)), "they erred on 4"
     two = found["debate, 2 rounds"].after["people"]  # they got 7 and 8, and were right; 9 and 3 were labelled wrongly
@@ -164,12 +168,12 @@ def test_people_who_judged_every_pair_are_measured_against_the_reference(campaig
 
 
 def test_where_there_is_neither_gold_nor_people_nothing_is_measured(campaign: Campaign) -> None:
-    found = gather([StoredAnswers(1, votes={place: YES for place in range(5)})])
-    one = replay(ENSEMBLE, FIVE, found, reference="none")
+    found = group_answers([StoredAnswers(1, votes={place: YES for place in range(5)})])
+    one = replay_policy(ENSEMBLE, FIVE, found, reference="none")
     assert one.own.balanced.value is None and one.own.balanced.reason == "not measured"
     assert (one.labelled, one.escalated) == (1, 0), "what needs no truth is known"
 
 
 def test_an_answer_of_a_pair_that_an_admin_handed_over_after_a_failed_audit_is_in_no_sample(campaign: Campaign) -> None:
     settled(campaign, 2, [1, 1], "audit")
-    assert read(campaign).measured("people") == 0
+    assert read_answers(campaign).measured("people") == 0

@@ -52,7 +52,7 @@ def collection():
 def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collection, new_page, violations, instance):
     make_scene(collection, 2)
     known_pairs(collection, 8)
-    qualification.make(collection=collection, size=3, seed=1, by=None)
+    qualification.make_test(collection=collection, size=3, seed=1, by=None)
     alice = make_member(collection, "alice")
     consent.write(collection=collection, text=consent.DEFAULT, by=alice.user)
     page = new_page(user=alice.user)
@@ -142,8 +142,8 @@ def test_an_adjudicator_settles_one_conflict_after_the_other_by_keyboard_and_nev
 def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collection, new_page, violations, instance):
     make_scene(collection, 4)
     known_pairs(collection, 12)
-    attention_checks.make(collection=collection, count=3, seed=1, by=None)
-    qualification.make(collection=collection, size=3, seed=1, by=None)
+    attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
+    qualification.make_test(collection=collection, size=3, seed=1, by=None)
     admin, alice = make_member(collection, "admin", Role.ADMIN), make_member(collection, "alice")
     item = Item.objects.filter(reason="disagreement").first()
     given = Judgment.objects.create(pair=item.pair, item=item, assessor=alice.assessor, step="final", grade=1)
@@ -151,7 +151,7 @@ def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collect
         item=item, membership=alice, state="done", lease_until="2030-01-01T00:00Z", judgment=given
     )
     Item.objects.filter(pk=item.pk).update(taken=1, done=1, state="settled")
-    exclusion.set_aside(membership=alice, by=admin.user, note="asleep")
+    exclusion.exclude_judgments(membership=alice, by=admin.user, note="asleep")
     exclusion.pause(membership=alice, by=admin.user, note="Let us talk first.")
     gold.draw(collection=collection, size=2, seed=1, spot=1, by=None)
     addresses = ("care/", f"people/{alice.pk}/", "gold/", "care/near-duplicates/", "agreement/people/", "members/")

@@ -27,7 +27,7 @@ from annotation.quality_control.matching import Form
 from annotation.quality_control.onboarding import PRACTICE
 from annotation.queue import assignment, check_scheduling
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from annotation.queue.assignment import Lost
+from annotation.queue.assignment import DecisionRefused
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.models import Attempt, JudgeVersion, Panel
@@ -74,7 +74,7 @@ def make_scene(collection, *, ordinary: int, known: int, grade: int = 1) -> None
 def test_each_of_a_thousand_batches_of_twenty_has_exactly_two_checks_at_seeded_places():
     def kinds(annotator, repeats=0.0):
         return [
-            check_scheduling.place(seed=1, annotator=annotator, number=n, checks=0.1, repeats=repeats)
+            check_scheduling.schedule_item(seed=1, annotator=annotator, number=n, checks=0.1, repeats=repeats)
             for n in range(20_000)
         ]
 
@@ -94,7 +94,9 @@ def test_a_batch_has_its_share_of_checks_and_one_at_least(size, share, wanted):
     begins = range(3, 3 + 40 * size, size)
     for begin in begins:
         walk = [
-            check_scheduling.place(seed=4, annotator=1, number=n, checks=share, repeats=0, size=size, closed_to=3)
+            check_scheduling.schedule_item(
+                seed=4, annotator=1, number=n, checks=share, repeats=0, size=size, closed_to=3
+            )
             for n in range(begin, begin + size)
         ]
         assert walk.count("check") == wanted
@@ -103,7 +105,7 @@ def test_a_batch_has_its_share_of_checks_and_one_at_least(size, share, wanted):
 def test_batches_of_the_queue_have_exactly_two_checks():
     collection = make_collection(checks=0.1)
     make_scene(collection, ordinary=90, known=12)
-    attention_checks.make(collection=collection, count=12, seed=1, by=None)
+    attention_checks.make_checks(collection=collection, count=12, seed=1, by=None)
     alice = make_member(collection, "alice")
     lease = claim(alice)
     while lease is not None:
@@ -115,7 +117,7 @@ def test_batches_of_the_queue_have_exactly_two_checks():
 def test_a_batch_without_a_check_is_not_checked_and_not_accepted():
     collection = make_collection("books", checks=0.1, batch=10)
     make_scene(collection, ordinary=20, known=1)
-    attention_checks.make(collection=collection, count=1, seed=1, by=None)
+    attention_checks.make_checks(collection=collection, count=1, seed=1, by=None)
     alice = make_member(collection, "alice")
     lease = claim(alice)
     for _ in range(20):
@@ -140,7 +142,7 @@ def test_whole_queries_make_up_for_the_places_that_a_page_passes_over():
         pair = make_pair(collection)
         escalate(campaign, pair).delete()
         gold(pair, 1)
-    attention_checks.make(collection=collection, count=10, seed=1, by=None)
+    attention_checks.make_checks(collection=collection, count=10, seed=1, by=None)
     alice = make_member(collection, "alice")
     for _ in range(30):
         lease = assignment.in_transaction(lambda db: submitting.claim_query(db, desk(alice)))
@@ -148,7 +150,7 @@ def test_whole_queries_make_up_for_the_places_that_a_page_passes_over():
             break
         for held in Assignment.objects.filter(membership=alice, state="open").select_related("item"):
             answer = SubmittedAnswer(held.item_id, held.token, 1, "", 1000)
-            assignment.in_transaction(lambda db, answer=answer: assignment.settle(db, desk(alice), answer))
+            assignment.in_transaction(lambda db, answer=answer: assignment.submit_judgment(db, desk(alice), answer))
     lent = Assignment.objects.filter(membership=alice, item__reason="check").count()
     assert lent >= 2 * (60 // 20) - 1, "the places that pages of five pass over would leave two of ten"
 
@@ -162,11 +164,11 @@ def test_easy_gold_of_both_labels_gets_arguments_that_are_written_once():
         pair = make_pair(collection)
         gold(pair, number % 2)
         easy.append(pair.pk)
-    assert attention_checks.make(collection=collection, count=10, seed=1, by=None) == 10
+    assert attention_checks.make_checks(collection=collection, count=10, seed=1, by=None) == 10
     made = list(Item.objects.filter(reason="check"))
     labels = Counter(Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade for item in made)
     assert set(labels) == {0, 1} and min(labels.values()) >= 3, "both labels"
-    ordinary = attention_checks.looks(collection)[0][0].shape
+    ordinary = attention_checks.read_features(collection)[0][0].shape
     for item in made:
         assert item.pair_id in easy and item.shown_as == "disagreement"
         assert matching.shape_of(item.turns) == ordinary, "it looks like what people read"
@@ -184,8 +186,10 @@ def test_easy_gold_of_both_labels_gets_arguments_that_are_written_once():
 
 def argued(pair, rounds: int, couples: int = 1, by: str = "a model") -> GoldArguments:
     """Arguments of models about a gold pair."""
-    said = {seat: Turn(int(seat.side == "for"), f"{by}: {seat}") for seat in arguments.seats(Form(rounds, couples))}
-    turns = [turn for number in range(1, rounds + 1) for turn in arguments.stored(said, number)]
+    said = {
+        seat: Turn(int(seat.side == "for"), f"{by}: {seat}") for seat in arguments.list_agents(Form(rounds, couples))
+    }
+    turns = [turn for number in range(1, rounds + 1) for turn in arguments.stored_turns(said, number)]
     return GoldArguments.objects.create(pair=pair, couples=couples, rounds=rounds, turns=turns, written_by=by)
 
 
@@ -195,7 +199,7 @@ def test_what_models_argued_serves_in_as_many_rounds_as_people_read():
     assert arguments.of_models(pair, Form(2)) == kept.turns
     assert arguments.of_models(pair, Form(1)) == kept.turns[:2]
     assert arguments.of_models(pair, Form(3)) is None is arguments.of_models(pair, Form(2, couples=2))
-    offline = arguments.offline(pair, Form(2))
+    offline = arguments.offline_turns(pair, Form(2))
     assert [(turn["side"], turn["round"], turn["verdict"]) for turn in offline] == [
         ("for", 1, 1), ("against", 1, 0), ("for", 2, 1), ("against", 2, 0),
     ]  # fmt: skip
@@ -212,7 +216,7 @@ def test_a_check_shows_the_words_of_those_who_wrote_the_debates_around_it(provid
         gold(pair, number % 2)
         if number < 5:
             argued(pair, 3)
-    assert attention_checks.make(collection=collection, count=4, seed=1, by=None) == 4
+    assert attention_checks.make_checks(collection=collection, count=4, seed=1, by=None) == 4
     for item in Item.objects.filter(reason="check"):
         assert matching.shape_of(item.turns) == "2 rounds, 4 turns, 0-1"
         of_models = all(turn["reason"].startswith("a model") for turn in item.turns)
@@ -275,7 +279,7 @@ def test_each_of_four_agents_has_a_statement_of_its_own():
     query = make_query(collection, "Do dictionaries keep their order?", answers=["The order of insertion is kept."])
     pair = make_pair(collection, query, make_document(collection, document))
     for one in (pair, make_pair(collection, make_query(collection, "?"), make_document(collection, "."))):
-        turns = arguments.offline(one, Form(3, couples=2))
+        turns = arguments.offline_turns(one, Form(3, couples=2))
         for number in (1, 2, 3):
             said = [turn["reason"] for turn in turns if turn["round"] == number]
             assert len(said) == len(set(said)) == 4
@@ -292,8 +296,8 @@ def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
     for number in range(20):
         gold(make_pair(collection), number % 2)
     shape = "2 rounds, 8 turns, 0-0-1-1"
-    assert attention_checks.looks(collection)[0][0].shape == shape
-    assert attention_checks.make(collection=collection, count=6, seed=1, by=None) == 6
+    assert attention_checks.read_features(collection)[0][0].shape == shape
+    assert attention_checks.make_checks(collection=collection, count=6, seed=1, by=None) == 6
     for item in Item.objects.filter(reason="check"):
         assert matching.shape_of(item.turns) == shape
         said = {(turn["round"], turn["couple"], turn["side"], turn["verdict"]) for turn in item.turns}
@@ -327,7 +331,7 @@ def test_dreams_own_form_is_a_relevant_pair_with_arguments_about_something_else(
     assert sent.status_code == 302, sent.text[:500]
     made = list(Item.objects.filter(reason="check"))
     assert len(made) == 4
-    shape = attention_checks.looks(collection)[0][0].shape
+    shape = attention_checks.read_features(collection)[0][0].shape
     for item in made:
         assert Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade == 1
         assert matching.shape_of(item.turns) == shape
@@ -382,7 +386,7 @@ def test_the_command_counts_says_what_arguments_cost_and_asks_only_when_told(mon
 def test_checks_come_in_their_share_and_leave_no_label():
     collection = make_collection(checks=0.1)
     make_scene(collection, ordinary=36, known=30)
-    assert attention_checks.make(collection=collection, count=30, seed=1, by=None) == 30
+    assert attention_checks.make_checks(collection=collection, count=30, seed=1, by=None) == 30
     alice = make_member(collection, "alice")
     reasons = Counter()
     lease = claim(alice)
@@ -390,7 +394,9 @@ def test_checks_come_in_their_share_and_leave_no_label():
         reasons[lease.item.reason] += 1
         lease = submit(alice, lease, 1)
     lent = sum(reasons.values())
-    drawn = [check_scheduling.place(seed=0, annotator=alice.pk, number=n, checks=0.1, repeats=0) for n in range(lent)]
+    drawn = [
+        check_scheduling.schedule_item(seed=0, annotator=alice.pk, number=n, checks=0.1, repeats=0) for n in range(lent)
+    ]
     assert reasons == {"disagreement": 36, "check": drawn.count("check")}
     assert drawn.count("check") > 0
     assert Label.objects.count() == 36
@@ -401,20 +407,20 @@ def test_checks_come_in_their_share_and_leave_no_label():
 def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
     collection = make_collection("books", checks=0.2, repeats=0.2, batch=1000)
     make_scene(collection, ordinary=60, known=20)
-    attention_checks.make(collection=collection, count=20, seed=1, by=None)
+    attention_checks.make_checks(collection=collection, count=20, seed=1, by=None)
     alice = make_member(collection, "alice")
     client = Client()
     client.login(username="alice", password="alice-password")
     client.post("/c/books/judge/next/", headers=HTMX)
     # The queue's statements run on the driver's own cursor, which Django does not log.
     asked: list[str] = []
-    plain = assignment.rows
+    plain = assignment.fetch_dicts
 
     def counting(db, statement, **values):
         asked.append(statement)
         return plain(db, statement, **values)
 
-    monkeypatch.setattr(assignment, "rows", counting)
+    monkeypatch.setattr(assignment, "fetch_dicts", counting)
     costs: dict[str, set[int]] = {"disagreement": set(), "check": set(), "repeat": set()}
     for _ in range(60):
         lease = Assignment.objects.select_related("item").get(membership=alice, state="open")
@@ -474,21 +480,23 @@ def test_the_text_of_consent_names_what_a_sign_in_leaves():
 def test_checks_need_ordinary_items_and_gold_and_say_which_is_missing():
     collection = make_collection()
     with pytest.raises(BadInput, match="no pair waits"):
-        attention_checks.make(collection=collection, count=3, seed=1, by=None)
+        attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     make_scene(collection, ordinary=2, known=0)
     with pytest.raises(BadInput, match="no gold pair is left"):
-        attention_checks.make(collection=collection, count=3, seed=1, by=None)
+        attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     gold(make_pair(collection), 0)
     with pytest.raises(BadInput, match="DREAM's form needs relevant gold"):
-        attention_checks.make(collection=collection, count=3, seed=1, by=None, form="dream")
-    assert attention_checks.make(collection=collection, count=3, seed=1, by=None) == 1, "arguments are written for it"
+        attention_checks.make_checks(collection=collection, count=3, seed=1, by=None, form="dream")
+    assert attention_checks.make_checks(collection=collection, count=3, seed=1, by=None) == 1, (
+        "arguments are written for it"
+    )
 
 
 def with_two_checks(collection, member) -> None:
     """The first seed with which the member's first ten items hold two checks."""
     shares = {"annotator": member.pk, "checks": 0.2, "repeats": 0, "size": 10}
     for seed in range(1000):
-        if [check_scheduling.place(seed=seed, number=n, **shares) for n in range(10)].count("check") == 2:
+        if [check_scheduling.schedule_item(seed=seed, number=n, **shares) for n in range(10)].count("check") == 2:
             break
     Collection.objects.filter(pk=collection.pk).update(seed=seed)
 
@@ -497,7 +505,7 @@ def with_two_checks(collection, member) -> None:
 def test_a_batch_whose_checks_are_missed_goes_back_to_the_queue_and_one_whose_checks_are_passed_stays(grade, missed):
     collection = make_collection(checks=0.2, batch=10)
     make_scene(collection, ordinary=9, known=3)
-    attention_checks.make(collection=collection, count=3, seed=1, by=None)
+    attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     alice, bob = make_member(collection, "alice"), make_member(collection, "bob")
     with_two_checks(collection, alice)
     lease = claim(alice)
@@ -519,7 +527,7 @@ def test_a_batch_whose_checks_are_missed_goes_back_to_the_queue_and_one_whose_ch
 def test_a_returned_batch_is_announced_to_its_author_until_they_have_read_of_it():
     collection = make_collection("books", checks=0.2, batch=10)
     make_scene(collection, ordinary=12, known=3)
-    attention_checks.make(collection=collection, count=3, seed=1, by=None)
+    attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     alice = make_member(collection, "alice")
     with_two_checks(collection, alice)
     client = Client()
@@ -539,12 +547,12 @@ def test_a_returned_batch_is_announced_to_its_author_until_they_have_read_of_it(
 
 
 def test_a_batch_that_is_accepted_after_all_is_not_announced():
-    from annotation.models.quality_control import SettingAside
+    from annotation.models.quality_control import JudgmentExclusion
     from annotation.quality_control import exclusion
 
     collection = make_collection("books", checks=0.2, batch=10)
     make_scene(collection, ordinary=12, known=3)
-    attention_checks.make(collection=collection, count=3, seed=1, by=None)
+    attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     alice = make_member(collection, "alice")
     with_two_checks(collection, alice)
     lease = claim(alice)
@@ -552,7 +560,7 @@ def test_a_batch_that_is_accepted_after_all_is_not_announced():
         lease = submit(alice, lease, 0)
     alice.refresh_from_db()
     assert alice.returned == 1
-    exclusion.bring_back(act=SettingAside.objects.get(), by=None)
+    exclusion.reinstate_judgments(act=JudgmentExclusion.objects.get(), by=None)
     alice.refresh_from_db()
     assert alice.returned == 0
 
@@ -582,7 +590,7 @@ def tested():
     make_scene(collection, ordinary=3, known=8)
     for _ in range(7):
         gold(make_pair(collection), 0)
-    qualification.make(collection=collection, size=10, seed=4, by=None)
+    qualification.make_test(collection=collection, size=10, seed=4, by=None)
     return collection
 
 
@@ -627,10 +635,10 @@ def test_who_failed_takes_another_test_when_there_is_one(tested):
     alice = make_member(tested, "alice")
     take_test(alice, wrong=10)
     with pytest.raises(BadInput, match="no other test"):
-        qualification.again(membership=alice, by=None)
-    qualification.make(collection=tested, size=10, seed=5, by=None)
+        qualification.allow_retake(membership=alice, by=None)
+    qualification.make_test(collection=tested, size=10, seed=5, by=None)
     alice.refresh_from_db()
-    qualification.again(membership=alice, by=None)
+    qualification.allow_retake(membership=alice, by=None)
     take_test(alice, wrong=0)
     assert claim(alice).item.reason == "disagreement"
 
@@ -713,5 +721,5 @@ def test_a_paused_person_meets_a_calm_page():
     )
     assert refused.status_code == 409 and "mine" in refused.text
     assert not Judgment.objects.exists()
-    with pytest.raises(Lost):
+    with pytest.raises(DecisionRefused):
         assignment.in_transaction(lambda db: submitting.skip(db, desk(alice), held.item_id, held.token, "other"))

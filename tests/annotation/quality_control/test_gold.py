@@ -40,12 +40,12 @@ def test_a_sample_takes_each_stratum_by_its_share_and_is_the_same_for_the_same_s
     """By hand: 60, 30 and 10 of 100 pairs; of 15 they get 9, 4.5, 1.5: 9 and 4 and 1, and the fifteenth goes to the
     first by name among the two that lost one half."""
     strata = {"a": list(range(60)), "b": list(range(60, 90)), "c": list(range(90, 100))}
-    found = gold.sample(strata, 15, seed=7)
+    found = gold.sample_pairs(strata, 15, seed=7)
     counts = [sum(one.stratum == name for one in found) for name in "abc"]
     assert counts == [9, 5, 1]
-    assert found == gold.sample(strata, 15, seed=7) != gold.sample(strata, 15, seed=8)
-    assert len(gold.sample(strata, 1000, seed=7)) == 100
-    assert gold.sample({}, 5, seed=0) == []
+    assert found == gold.sample_pairs(strata, 15, seed=7) != gold.sample_pairs(strata, 15, seed=8)
+    assert len(gold.sample_pairs(strata, 1000, seed=7)) == 100
+    assert gold.sample_pairs({}, 5, seed=0) == []
 
 
 def test_a_gold_set_has_one_pair_of_a_query_five_for_practice_and_a_share_for_the_senior(books):
@@ -80,14 +80,14 @@ def test_experts_practise_first_then_share_the_pairs_and_what_they_say_is_the_re
         for _ in range(5):
             row = gold.next_for_expert(member)
             assert row.practice
-            gold.answer(membership=member, gold_pair=row.pk, who="expert", grade=1)
+            gold.record_answer(membership=member, gold_pair=row.pk, who="expert", grade=1)
     assert not Judgment.objects.exists()
     first = gold.next_for_expert(alice)
-    gold.answer(membership=alice, gold_pair=first.pk, who="expert", grade=1, comment="It says so.")
+    gold.record_answer(membership=alice, gold_pair=first.pk, who="expert", grade=1, comment="It says so.")
     with pytest.raises(BadInput, match="somebody else graded"):
-        gold.answer(membership=bob, gold_pair=first.pk, who="expert", grade=0)
+        gold.record_answer(membership=bob, gold_pair=first.pk, who="expert", grade=0)
     while (row := gold.next_for_expert(bob)) is not None:
-        gold.answer(membership=bob, gold_pair=row.pk, who="expert", grade=0)
+        gold.record_answer(membership=bob, gold_pair=row.pk, who="expert", grade=0)
     assert sorted(reference_grades(books).values()) == [0] * 9 + [1]
     assert not Label.objects.exists(), "gold measures and never settles"
 
@@ -97,16 +97,16 @@ def test_the_senior_looks_at_the_random_share_never_at_their_own_and_their_word_
     alice = expert(books, "alice", Role.ADJUDICATOR)
     carol = make_member(books, "carol", Role.ADJUDICATOR)
     while (row := gold.next_for_expert(alice)) is not None:
-        gold.answer(membership=alice, gold_pair=row.pk, who="expert", grade=1)
+        gold.record_answer(membership=alice, gold_pair=row.pk, who="expert", grade=1)
     assert gold.next_for_senior(alice) is None
     own = GoldPair.objects.filter(spot=True).first()
     with pytest.raises(BadInput, match="yourself"):
-        gold.answer(membership=alice, gold_pair=own.pk, who="senior", grade=1)
+        gold.record_answer(membership=alice, gold_pair=own.pk, who="senior", grade=1)
     grades = iter([1, 1, 1, 0])
     while (row := gold.next_for_senior(carol)) is not None:
         assert row.spot
-        gold.answer(membership=carol, gold_pair=row.pk, who="senior", grade=next(grades))
-    (found,) = gold.progress(books)
+        gold.record_answer(membership=carol, gold_pair=row.pk, who="senior", grade=next(grades))
+    (found,) = gold.list_progress(books)
     assert (found.pairs, found.graded, found.relevant, found.looked, found.done) == (10, 10, 9, 4, True)
     assert found.same.value == 0.75
     assert (round(found.same.low, 3), round(found.same.high, 3)) == (0.194, 0.994)  # Clopper-Pearson, 3 of 4
@@ -119,7 +119,7 @@ def test_the_same_answer_again_changes_nothing(books):
     alice = expert(books, "alice")
     row = gold.next_for_expert(alice)
     for _ in range(2):
-        gold.answer(membership=alice, gold_pair=row.pk, who="expert", grade=1)
+        gold.record_answer(membership=alice, gold_pair=row.pk, who="expert", grade=1)
     assert GoldAnswer.objects.count() == 1
 
 
@@ -186,7 +186,7 @@ def test_many_labels_are_compared_by_a_worker_and_shown_as_they_are_now(books, m
         raise MemoryError("too many labels")
 
     with monkeypatch.context() as broken:
-        broken.setattr(near_pairs, "find", fails)
+        broken.setattr(near_pairs, "find_groups", fails)
         compare_near_pairs()
     assert "It failed: MemoryError: too many labels." in client.get(address).text
     assert client.post(f"{address}compare/").status_code == 302

@@ -13,7 +13,7 @@ from annotation.quality_control.matching import Form
 from annotation.tasks import write_gold_reasons
 from jobs import background, leases, notifications, tasks
 from jobs.models import BackgroundJob
-from judges.campaigns.selectors import status
+from judges.campaigns.selectors import campaign_status
 from judges.models import Campaign, JudgeVersion
 from tests.engine_parts import collection_of, make_judge, make_panel
 from tests.evidence import make_campaign
@@ -59,7 +59,7 @@ def test_the_default_panels_debaters_argue_for_two_rounds(
         ])  # fmt: skip
     ended = request_of(made)
     assert (ended.written, ended.lost) == (7, 1) and ended.ended_at is not None
-    assert status(books)["campaign"] is None, "it judges nothing"
+    assert campaign_status(books)["campaign"] is None, "it judges nothing"
     assert Campaign.objects.get().panel == "main, gold reasons"
     background.enqueue(gold_reasons.WRITE, ended.pk)
     write_gold_reasons()
@@ -85,7 +85,7 @@ def test_four_agents_argue_where_four_debate_each_in_its_own_words(
 @pytest.mark.django_db
 def test_without_a_model_the_offline_pair_writes(model_server: LocalModels) -> None:
     books = collection_of(8)
-    assert gold_reasons.writers(books) is None
+    assert gold_reasons.find_writers(books) is None
     assert not gold_reasons.write_later(books, by=None)
 
 
@@ -96,10 +96,10 @@ def test_the_debaters_of_the_last_campaign_write_before_those_of_the_panel(model
     make_panel(model_server)
     judges = [make_judge(model_server, name) for name in ("x", "y")]
     make_campaign(books, judges, policy="debate")
-    found = gold_reasons.writers(books)
+    found = gold_reasons.find_writers(books)
     assert found is not None and [judge.name for judge in found.debaters] == ["x", "y"]
     JudgeVersion.objects.filter(name="x").update(is_current=False)
-    found = gold_reasons.writers(books)
+    found = gold_reasons.find_writers(books)
     assert found is not None and [judge.name for judge in found.debaters] == ["a", "b"]
 
 
@@ -116,7 +116,9 @@ def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
     books = collection_of(8)
     make_panel(model_server, debate=("d1", "d2"))
     sent: list[Any] = []
-    monkeypatch.setattr(notifications.messenger(), "send_task", lambda task, args, **_rest: sent.append((task, args)))
+    monkeypatch.setattr(
+        notifications.message_sender(), "send_task", lambda task, args, **_rest: sent.append((task, args))
+    )
     charlie = admin(books)
     page = charlie.get(f"/c/{books.name}/gold/").text
     assert "a, b write the reasons" in page and "Cost for 55 pairs, practice included: about 220 calls" in page
@@ -126,7 +128,7 @@ def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
         assert drawn.status_code == 302
     made = GoldSet.objects.get()
     assert sent == [], "nothing can be sent"
-    notifications.redis().delete(notifications.key("told", gold_reasons.WRITE))
+    notifications.redis_client().delete(notifications.redis_key("told", gold_reasons.WRITE))
     monkeypatch.setattr(tasks, "CHORES", [])
     look_for_lost_messages()
     look_for_lost_messages()
@@ -136,7 +138,7 @@ def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
 
 def look_for_lost_messages() -> None:
     """What every worker does every few seconds."""
-    tasks.look(["judge"])
+    tasks.look_for_jobs(["judge"])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -145,7 +147,9 @@ def test_the_message_waits_in_the_queue_while_no_worker_lives(
 ) -> None:
     sent: list[Any] = []
     monkeypatch.setattr("jobs.workers.live_workers", list)
-    monkeypatch.setattr(notifications.messenger(), "send_task", lambda task, args, **_rest: sent.append((task, args)))
+    monkeypatch.setattr(
+        notifications.message_sender(), "send_task", lambda task, args, **_rest: sent.append((task, args))
+    )
     books = collection_of(14)
     gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
     assert sent == [], "no model is configured"

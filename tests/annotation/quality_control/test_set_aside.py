@@ -5,18 +5,18 @@ from datetime import timedelta
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from annotation.agreement.assessments import assessments, known_assessors
+from annotation.agreement.assessments import known_assessors, load_grade_matrix
 from annotation.agreement.report import agreement_report
 from annotation.exports.rows import JUDGMENTS
 from annotation.judging import submitting
-from annotation.label_quality.annotators import annotators
+from annotation.label_quality.annotators import measure_annotators
 from annotation.models import Assignment, Membership, Role
-from annotation.models.quality_control import Batch, Consent, GoldPair, SettingAside
+from annotation.models.quality_control import Batch, Consent, GoldPair, JudgmentExclusion
 from annotation.quality_control import consent, exclusion, gold
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from annotation.queue.assignment import Lost
-from annotation.queue.undo import undo
+from annotation.queue.assignment import DecisionRefused
+from annotation.queue.undo import undo_decision
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
@@ -49,12 +49,12 @@ def judge(member: Membership, grades: list[int]) -> list[Assignment]:
 def figures(collection) -> dict[str, object]:
     """Every figure that people's judgments enter."""
     known = known_assessors(collection)
-    found = assessments(collection, known)
+    found = load_grade_matrix(collection, known)
     return {
         "labels": sorted(Label.objects.values_list("pair", "grade", "origin")),
         "assessors": [(one.name, n) for one, n in zip(known, found.counts(), strict=True)],
         "grades": found.grades.tolist(),
-        "people": [(p.name, p.judged, p.majority, p.seconds, p.prevalence) for p in annotators(collection)],
+        "people": [(p.name, p.judged, p.majority, p.seconds, p.prevalence) for p in measure_annotators(collection)],
         "agreement": repr(agreement_report(collection, known).measures.fleiss) if len(known) > 1 else "",
         "export": exported(collection),
     }
@@ -96,14 +96,14 @@ def test_set_aside_judgments_leave_every_figure_and_come_back_when_that_is_rever
     assert with_alice["labels"] != without_alice["labels"]
     rows = Judgment.objects.count()
 
-    act = exclusion.set_aside(membership=alice, by=None, note="asleep")
+    act = exclusion.exclude_judgments(membership=alice, by=None, note="asleep")
 
     assert figures(collection) == without_alice
     assert rebuild_labels(collection) == 0
     assert [item.state for item in Item.objects.order_by("pk")] == ["open"] * 4
     assert Judgment.objects.count() == rows + 4
 
-    exclusion.bring_back(act=act, by=None)
+    exclusion.reinstate_judgments(act=act, by=None)
 
     assert figures(collection) == with_alice
     assert rebuild_labels(collection) == 0
@@ -116,7 +116,7 @@ def test_other_people_get_the_items_whose_judgments_were_set_aside_and_their_aut
     judge(alice, [1, 1])
     assert claim(bob) is None
 
-    exclusion.set_aside(membership=alice, by=None)
+    exclusion.exclude_judgments(membership=alice, by=None)
 
     assert claim(alice) is None
     assert len(judge(bob, [0, 0])) == 2
@@ -127,10 +127,10 @@ def test_a_judgment_that_comes_back_after_another_was_given_makes_a_conflict_whe
     make_item(make_pair(collection))
     make_item(make_pair(collection))
     judge(alice, [1, 1])
-    act = exclusion.set_aside(membership=alice, by=None)
+    act = exclusion.exclude_judgments(membership=alice, by=None)
     judge(bob, [1, 0])
 
-    exclusion.bring_back(act=act, by=None)
+    exclusion.reinstate_judgments(act=act, by=None)
 
     same, other = Item.objects.order_by("pk")
     assert (same.state, same.done, same.overlap) == ("settled", 2, 2)
@@ -141,14 +141,14 @@ def test_a_judgment_that_comes_back_after_another_was_given_makes_a_conflict_whe
 def test_what_was_set_aside_is_brought_back_once(collection, alice):
     make_item(make_pair(collection))
     judge(alice, [1])
-    act = exclusion.set_aside(membership=alice, by=None)
+    act = exclusion.exclude_judgments(membership=alice, by=None)
     with pytest.raises(BadInput, match="no judgment"):
-        exclusion.set_aside(membership=alice, by=None)
-    back = exclusion.bring_back(act=act, by=None)
+        exclusion.exclude_judgments(membership=alice, by=None)
+    back = exclusion.reinstate_judgments(act=act, by=None)
     for wrong in (act, back):
         with pytest.raises(BadInput, match="already"):
-            exclusion.bring_back(act=wrong, by=None)
-    exclusion.bring_back(act=exclusion.set_aside(membership=alice, by=None), by=None)
+            exclusion.reinstate_judgments(act=wrong, by=None)
+    exclusion.reinstate_judgments(act=exclusion.exclude_judgments(membership=alice, by=None), by=None)
     assert Judgment.objects.get(superseded_by=None).grade == 1
 
 
@@ -159,9 +159,9 @@ def test_only_judgments_from_a_moment_on_are_set_aside(collection, alice):
     at = Judgment.objects.get().created_at + timedelta(microseconds=1)
     judge(alice, [1])
 
-    exclusion.set_aside(membership=alice, by=None, since=at)
+    exclusion.exclude_judgments(membership=alice, by=None, since=at)
 
-    assert [one.item_id for one in exclusion.standing(alice)] == [first.pk]
+    assert [one.item_id for one in exclusion.current_judgments(alice)] == [first.pk]
     second.refresh_from_db()
     assert second.state == "open"
 
@@ -172,9 +172,9 @@ def test_the_campaigns_counter_of_settled_pairs_follows(collection, alice):
     judge(alice, [1, 0, 1])
     campaign = items[0].campaign
     assert counters.read(campaign)["settled"] == 3
-    act = exclusion.set_aside(membership=alice, by=None)
+    act = exclusion.exclude_judgments(membership=alice, by=None)
     assert counters.read(campaign)["settled"] == 0
-    exclusion.bring_back(act=act, by=None)
+    exclusion.reinstate_judgments(act=act, by=None)
     assert counters.read(campaign)["settled"] == 3
 
 
@@ -186,10 +186,10 @@ def test_an_adjudication_that_is_set_aside_is_a_conflict_again(collection, alice
     judge(alice, [1])
     judge(bob, [0])
     conflicts.adjudicate(carol, item.pk, 1)
-    act = exclusion.set_aside(membership=carol, by=None)
+    act = exclusion.exclude_judgments(membership=carol, by=None)
     item.refresh_from_db()
     assert item.state == "conflict" and not Label.objects.exists()
-    exclusion.bring_back(act=act, by=None)
+    exclusion.reinstate_judgments(act=act, by=None)
     item.refresh_from_db()
     assert item.state == "settled" and Label.objects.get().origin == "adjudicator"
 
@@ -205,12 +205,12 @@ def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_u
     assert (held.state, item.taken) == ("returned", 0)
     paused = Membership.objects.select_related("collection").get(pk=alice.pk)
     assert claim(alice) is None
-    with pytest.raises(Lost, match="paused"):
+    with pytest.raises(DecisionRefused, match="paused"):
         assignment.in_transaction(
             lambda db: submitting.submit(db, AnnotatorContext.of(paused), SubmittedAnswer(item.pk, held.token, 1))
         )
-    with pytest.raises(Lost, match="paused"):
-        undo(paused, item.pk)
+    with pytest.raises(DecisionRefused, match="paused"):
+        undo_decision(paused, item.pk)
     assert claim(bob).item_id == item.pk
 
     make_item(make_pair(collection))
@@ -221,8 +221,8 @@ def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_u
 def test_acts_of_setting_aside_are_never_changed(collection, alice):
     make_item(make_pair(collection))
     judge(alice, [1])
-    act = exclusion.set_aside(membership=alice, by=None)
-    for wrong in (lambda: SettingAside.objects.filter(pk=act.pk).update(note=""), act.delete):
+    act = exclusion.exclude_judgments(membership=alice, by=None)
+    for wrong in (lambda: JudgmentExclusion.objects.filter(pk=act.pk).update(note=""), act.delete):
         with pytest.raises(DatabaseError), transaction.atomic():
             wrong()
     assert not connection.needs_rollback
@@ -234,14 +234,14 @@ def test_a_collection_with_gold_consent_batches_and_judgments_set_aside_can_be_d
     for _ in range(7):
         make_pair(collection)
     judge(alice, [1])
-    exclusion.bring_back(act=exclusion.set_aside(membership=alice, by=None), by=None)
+    exclusion.reinstate_judgments(act=exclusion.exclude_judgments(membership=alice, by=None), by=None)
     gold.draw(collection=collection, size=2, seed=1, spot=0, by=None)
-    gold.answer(membership=alice, gold_pair=GoldPair.objects.get(place=6).pk, who="expert", grade=1)
+    gold.record_answer(membership=alice, gold_pair=GoldPair.objects.get(place=6).pk, who="expert", grade=1)
     consent.write(collection=collection, text="Agree.", by=alice.user)
     Consent.objects.create(membership=alice, version=1)
     Batch.objects.create(membership=alice, number=0, size=20, checks=1, missed=0)
 
     delete_collection(collection)
 
-    for model in (SettingAside, GoldPair, Consent, Batch, Judgment):
+    for model in (JudgmentExclusion, GoldPair, Consent, Batch, Judgment):
         assert not model.objects.exists(), model

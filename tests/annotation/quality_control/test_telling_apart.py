@@ -64,7 +64,7 @@ def make_scene(seed: int):
                 collection=collection, pair=pair, campaign=campaign.pk, reason="disagreement",
                 priority=chance.random(), place=number,
             )  # fmt: skip
-    assert attention_checks.make(collection=collection, count=60, seed=seed, by=None) == 60
+    assert attention_checks.make_checks(collection=collection, count=60, seed=seed, by=None) == 60
     with connection.cursor() as cursor:  # as autovacuum does: else plans are those of empty tables
         cursor.execute("ANALYZE corpus_item, corpus_pair, corpus_judgment, annotation_assignment, judges_attempt")
     return collection

@@ -33,29 +33,29 @@ def counts(item: Item) -> tuple[str, int, int, int]:
 def test_an_edited_text_leaves_with_its_author_and_comes_back(item: Item, client: Client, alice: Membership) -> None:
     write(client)
     assert counts(item) == ("settled", 1, 1, 1)
-    act = exclusion.set_aside(membership=alice, by=None, note="asleep")
+    act = exclusion.exclude_judgments(membership=alice, by=None, note="asleep")
     assert (act.size, counts(item)) == (1, ("open", 0, 0, 0))
     assert not newest_targets(item.collection).exists()
     assert draft_of(item.pk).contribution == "It tells the boiling point.", "the next one begins with the judge's text"
     with pytest.raises(BadInput, match="nothing to set aside"):
-        exclusion.set_aside(membership=alice, by=None)
+        exclusion.exclude_judgments(membership=alice, by=None)
 
-    exclusion.bring_back(act=act, by=None)
+    exclusion.reinstate_judgments(act=act, by=None)
 
     target = newest_targets(item.collection).get()
     assert (target.writer, target.contribution, target.evidence) == ("alice", *TEXTS.values())
     assert target.created_at == Target.objects.get(version=2).created_at
     assert counts(item) == ("settled", 1, 1, 1)
-    assert exclusion.set_aside(membership=alice, by=None).size == 1, "and it can go once more"
+    assert exclusion.exclude_judgments(membership=alice, by=None).size == 1, "and it can go once more"
 
 
 def test_where_somebody_else_wrote_meanwhile_their_text_holds(
     item: Item, client: Client, alice: Membership, collection: Collection
 ) -> None:
     write(client)
-    act = exclusion.set_aside(membership=alice, by=None)
+    act = exclusion.exclude_judgments(membership=alice, by=None)
     write(signed_in(make_member(collection, "bob")), contribution="By Bob.")
-    assert exclusion.bring_back(act=act, by=None).size == 0
+    assert exclusion.reinstate_judgments(act=act, by=None).size == 0
     assert newest_targets(collection).get().contribution == "By Bob."
     assert counts(item) == ("settled", 1, 1, 1)
 
@@ -63,19 +63,19 @@ def test_where_somebody_else_wrote_meanwhile_their_text_holds(
 def test_grades_under_aspects_leave_and_come_back() -> None:
     _collection, query, people = ice_scene()
     bob, dana = people["bob"], people["dana"]
-    revising.add(query, dana.assessor, Wording("It flows", "Without it the answer is wrong.", 5))
+    revising.add_aspect(query, dana.assessor, Wording("It flows", "Without it the answer is wrong.", 5))
     first, second, *_others = (pair.document for pair in Pair.objects.filter(query=query).order_by("pk"))
     documents.keep(query, bob.assessor, first, ["a1"])
     documents.keep(query, dana.assessor, second, ["a1"])
     of_aspects = Label.objects.filter(aspect__isnull=False)
     assert of_aspects.count() == 2
 
-    act = exclusion.set_aside(membership=bob, by=None)
+    act = exclusion.exclude_judgments(membership=bob, by=None)
 
     assert [label.pair.document for label in of_aspects] == [second]
-    exclusion.bring_back(act=act, by=None)
+    exclusion.reinstate_judgments(act=act, by=None)
     assert sorted(of_aspects.values_list("pair__document", flat=True)) == [first.pk, second.pk]
     assert Judgment.objects.filter(assessor=bob.assessor, aspect__isnull=False).count() == 3
     documents.discard(query, dana.assessor, first, "It is about penguins.")
     with pytest.raises(BadInput, match="nothing to set aside"):
-        exclusion.set_aside(membership=bob, by=None)
+        exclusion.exclude_judgments(membership=bob, by=None)

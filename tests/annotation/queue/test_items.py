@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpus.collections.task_order import change_overlap, next_place, priority, reprioritise
+from corpus.collections.task_order import change_overlap, next_place, pair_priority, reprioritise_tasks
 from tests.factories import make_collection, make_item, make_member, make_pair
 
 pytestmark = pytest.mark.django_db
@@ -14,19 +14,20 @@ def test_reprioritise_gives_the_priority_of_the_pure_function(order):
     items = [make_item(make_pair(collection), priority=99) for _ in range(4)]
     items[0].pair.uncertainty = 0.75
     items[0].pair.save()
-    assert reprioritise(collection) == 4
+    assert reprioritise_tasks(collection) == 4
     for item in items:
         item.refresh_from_db()
         pair = item.pair
-        assert item.priority == priority(
+        assert item.priority == pair_priority(
             order, -7, pair_id=pair.pk, query_id=pair.query_id, uncertainty=pair.uncertainty
         )
-    assert reprioritise(collection) == 0
+    assert reprioritise_tasks(collection) == 0
 
 
 def test_a_random_order_depends_on_the_seed_and_nothing_else():
     places = {
-        seed: [priority("random", seed, pair_id=n, query_id=0, uncertainty=0) for n in range(50)] for seed in (1, 2)
+        seed: [pair_priority("random", seed, pair_id=n, query_id=0, uncertainty=0) for n in range(50)]
+        for seed in (1, 2)
     }
     assert places[1] != places[2]
     assert all(0 <= place < 1 for place in places[1])
@@ -39,7 +40,7 @@ def test_settled_items_keep_their_priority_and_watermarks_are_forgotten():
     alice = make_member(collection, "alice")
     alice.watermark_priority, alice.watermark_place = 3.0, 9
     alice.save()
-    assert reprioritise(collection) == 0
+    assert reprioritise_tasks(collection) == 0
     item.refresh_from_db()
     alice.refresh_from_db()
     assert item.priority == 5 and alice.watermark_priority is None and alice.watermark_place is None

@@ -43,7 +43,7 @@ def held(member: Membership) -> list[Assignment]:
 
 def settle(member: Membership, lease: Assignment, grade: int) -> None:
     answer = SubmittedAnswer(lease.item_id, lease.token, grade)
-    assignment.in_transaction(lambda db: assignment.settle(db, desk(member), answer))
+    assignment.in_transaction(lambda db: assignment.submit_judgment(db, desk(member), answer))
 
 
 def test_a_claim_of_a_query_lends_all_its_pairs_and_none_of_another(collection, alice):
@@ -102,7 +102,7 @@ def test_undo_within_a_group_leaves_the_others_where_they_are(collection, alice)
     items_of_query(collection, 3)
     first, second, third = claim_query(alice)
     settle(alice, second, 1)
-    undo.undo(alice, second.item_id)
+    undo.undo_decision(alice, second.item_id)
     assert [lease.pk for lease in held(alice)] == [first.pk, second.pk, third.pk]
 
 
@@ -130,7 +130,7 @@ def test_a_draft_is_kept_for_its_lease_alone_and_goes_with_the_judgment(collecti
     (lease,) = claim_query(alice)
 
     def keep(token: str, typed: dict[str, object] | None) -> bool:
-        return assignment.in_transaction(lambda db: assignment.draft(db, desk(alice), lease.item_id, token, typed))
+        return assignment.in_transaction(lambda db: assignment.save_draft(db, desk(alice), lease.item_id, token, typed))
 
     assert not keep("another", {"comment": "x"})
     assert keep(lease.token, {"comment": "half a thought"})

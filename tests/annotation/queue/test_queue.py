@@ -15,8 +15,8 @@ from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from annotation.queue.assignment import Lost, Unknown
-from annotation.queue.undo import undo
+from annotation.queue.assignment import DecisionRefused, Unknown
+from annotation.queue.undo import undo_decision
 from corpus.labels import rebuild_labels
 from corpus.models import ExportRecord, Item, Judgment, Label
 from judges.models import Campaign, Tally
@@ -90,7 +90,7 @@ def test_two_claims_of_one_member_at_the_same_moment_are_one_lease(collection, a
                 with db.transaction():
                     return submitting.claim(db, AnnotatorContext.of(alice))
 
-            lent.append(assignment.retried(once))
+            lent.append(assignment.retry_on_conflict(once))
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
     for thread in threads:
@@ -154,8 +154,8 @@ def test_a_submit_costs_at_most_six_statements(collection, alice, monkeypatch):
     items(collection, 3, overlap=3)
     lease = claim(alice)
     counted = []
-    plain = assignment.tuples
-    monkeypatch.setattr(assignment, "tuples", lambda *args: counted.append(args) or plain(*args))
+    plain = assignment.fetch_tuples
+    monkeypatch.setattr(assignment, "fetch_tuples", lambda *args: counted.append(args) or plain(*args))
     submit(alice, lease, 1)
     assert 3 <= len(counted) <= 6
 
@@ -174,10 +174,10 @@ def test_a_tie_goes_to_an_adjudicator_who_did_not_judge_it(collection, alice, bo
     submit(bob, claim(bob), 0, comment="off topic")
     assert Item.objects.get(pk=item.pk).state == "conflict"
     assert not Label.objects.exists()
-    assert not conflicts.conflicts(bob).exists()
-    assert conflicts.conflicts(charlie).get().pk == item.pk
-    assert {(o.grade, o.comment) for o in conflicts.opinions(item)} == {(1, ""), (0, "off topic")}
-    with pytest.raises(Lost):
+    assert not conflicts.find_conflicts(bob).exists()
+    assert conflicts.find_conflicts(charlie).get().pk == item.pk
+    assert {(o.grade, o.comment) for o in conflicts.list_opinions(item)} == {(1, ""), (0, "off topic")}
+    with pytest.raises(DecisionRefused):
         conflicts.adjudicate(bob, item.pk, 1)
     conflicts.adjudicate(charlie, item.pk, 0)
     conflicts.adjudicate(charlie, item.pk, 0)
@@ -210,7 +210,7 @@ def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection,
     assert claim(charlie) is None
     submit(bob, other, 1)
     assert Item.objects.get(pk=item.pk).state == "conflict"
-    assert [(o.grade, o.note) for o in conflicts.opinions(item) if o.flagged] == [(None, "two questions in one")]
+    assert [(o.grade, o.note) for o in conflicts.list_opinions(item) if o.flagged] == [(None, "two questions in one")]
 
 
 def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper(collection, alice, bob):
@@ -235,13 +235,13 @@ def test_an_expired_lease_returns_to_the_queue_and_a_late_answer_still_counts_wh
     expire(lease)
     assert claim(bob).item_id == item.pk
     assert Assignment.objects.get(pk=lease.pk).state == "returned"
-    with pytest.raises(Lost, match="somebody else"):
+    with pytest.raises(DecisionRefused, match="somebody else"):
         submit(alice, lease, 1)
     expire(Assignment.objects.get(membership=bob))
-    assignment.in_transaction(lambda db: assignment.rows(db, assignment.sql.EXPIRE, membership=alice.pk))
+    assignment.in_transaction(lambda db: assignment.fetch_dicts(db, assignment.sql.EXPIRE, membership=alice.pk))
     submit(alice, lease, 1)
     assert Item.objects.get(pk=item.pk).state == "settled"
-    with pytest.raises(Lost, match="settled"):
+    with pytest.raises(DecisionRefused, match="settled"):
         submit(bob, Assignment.objects.get(membership=bob), 0)
     assert Item.objects.get(pk=item.pk).taken == 1
 
@@ -259,7 +259,7 @@ def test_an_item_whose_lease_ran_out_is_not_lost_for_a_lone_annotator_but_comes_
 ):
     first, second = items(collection, 2)
     expire(claim(alice))
-    assignment.in_transaction(lambda db: assignment.rows(db, assignment.sql.EXPIRE, membership=bob.pk))
+    assignment.in_transaction(lambda db: assignment.fetch_dicts(db, assignment.sql.EXPIRE, membership=bob.pk))
     lease = claim(alice)
     assert lease.item_id == second.pk
     assert submit(alice, lease, 1).item_id == first.pk
@@ -279,7 +279,7 @@ def test_undo_reopens_the_same_lease_withdraws_and_gives_the_next_one_back(colle
     first, second = items(collection, 2, campaign=campaign.pk)
     lease = claim(alice)
     following = submit(alice, lease, 1, comment="sure")
-    undo(alice, first.pk)
+    undo_decision(alice, first.pk)
     again = claim(alice)
     assert again.pk == lease.pk
     assert again.token != lease.token
@@ -288,7 +288,7 @@ def test_undo_reopens_the_same_lease_withdraws_and_gives_the_next_one_back(colle
     given_back = Item.objects.get(pk=second.pk)
     assert given_back.taken == 0
     assert given_back.place != following.item.place
-    with pytest.raises(Lost, match="out of date"):
+    with pytest.raises(DecisionRefused, match="out of date"):
         submit(alice, lease, 1)
     assert submit(alice, again, 0).item_id == second.pk
     chain = list(Judgment.objects.order_by("pk").values_list("grade", "supersedes__grade"))
@@ -302,11 +302,11 @@ def test_undo_of_a_skip_and_of_a_flag(collection, alice):
     (item,) = items(collection, 1)
     lease = claim(alice)
     assignment.in_transaction(lambda db: submitting.skip(db, AnnotatorContext.of(alice), item.pk, lease.token, "other"))
-    undo(alice, item.pk)
+    undo_decision(alice, item.pk)
     lease = claim(alice)
     assert lease.item_id == item.pk
     assignment.in_transaction(lambda db: submitting.flag(db, AnnotatorContext.of(alice), item.pk, lease.token, "odd"))
-    undo(alice, item.pk)
+    undo_decision(alice, item.pk)
     fresh = Item.objects.get(pk=item.pk)
     assert (fresh.state, fresh.taken, fresh.done) == ("open", 1, 0)
     assert submit(alice, claim(alice), 1) is None
@@ -317,23 +317,23 @@ def test_undo_is_refused_when_something_used_the_judgment(collection, alice, bob
     (item,) = items(collection, 1, overlap=2)
     submit(alice, claim(alice), 1)
     submit(bob, claim(bob), 1)
-    with pytest.raises(Lost, match="later judgment"):
-        undo(alice, item.pk)
-    undo(bob, item.pk)
+    with pytest.raises(DecisionRefused, match="later judgment"):
+        undo_decision(alice, item.pk)
+    undo_decision(bob, item.pk)
     submit(bob, claim(bob), 0)
     conflicts.adjudicate(charlie, item.pk, 0)
-    with pytest.raises(Lost, match="adjudicator"):
-        undo(bob, item.pk)
+    with pytest.raises(DecisionRefused, match="adjudicator"):
+        undo_decision(bob, item.pk)
     with pytest.raises(Unknown):
-        undo(charlie, item.pk)
+        undo_decision(charlie, item.pk)
 
 
 def test_undo_is_refused_after_an_export(collection, alice):
     (item,) = items(collection, 1)
     submit(alice, claim(alice), 1)
     ExportRecord.objects.create(collection=collection, export=1)
-    with pytest.raises(Lost, match="export"):
-        undo(alice, item.pk)
+    with pytest.raises(DecisionRefused, match="export"):
+        undo_decision(alice, item.pk)
 
 
 def test_nobody_can_answer_for_an_item_that_they_were_never_lent(collection, alice, bob):
@@ -386,7 +386,7 @@ def _judge_all(desk: AnnotatorContext) -> None:
                 with db.transaction():
                     return call(db, desk)
 
-            return assignment.retried(once)
+            return assignment.retry_on_conflict(once)
 
         idle = 0
         lent = inside(submitting.claim)
@@ -396,7 +396,7 @@ def _judge_all(desk: AnnotatorContext) -> None:
                 threading.Event().wait(0.02)
                 lent = inside(submitting.claim)
                 continue
-            (lease,) = assignment.rows(
+            (lease,) = assignment.fetch_dicts(
                 db, "SELECT item_id, token FROM annotation_assignment WHERE id = %(lent)s", lent=lent
             )
             answer = SubmittedAnswer(lease["item_id"], lease["token"], (lease["item_id"] + desk.membership) % 2)

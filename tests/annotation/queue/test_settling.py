@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.queue.aggregation import Aggregation, outcome, why_not_undo
+from annotation.queue.aggregation import Aggregation, aggregate_judgments, why_not_undo
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -25,16 +25,16 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
     ],
 )
 def test_more_than_half_of_the_overlap_settles_and_a_tie_is_a_conflict(grades, overlap, expected):
-    assert outcome(grades, overlap=overlap) == expected
+    assert aggregate_judgments(grades, overlap=overlap) == expected
 
 
 def test_any_flag_is_a_conflict_whatever_the_grades_say():
-    assert outcome([1, 1, 1], overlap=3, flagged=True) == Aggregation("conflict")
+    assert aggregate_judgments([1, 1, 1], overlap=3, flagged=True) == Aggregation("conflict")
 
 
 @given(st.lists(st.integers(0, 3), max_size=7), st.integers(1, 7))
 def test_a_settled_grade_has_more_votes_than_all_others_together(grades, overlap):
-    came_to = outcome(grades, overlap=overlap)
+    came_to = aggregate_judgments(grades, overlap=overlap)
     if came_to.state == "settled":
         assert grades.count(came_to.grade) > len(grades) - grades.count(came_to.grade)
     else:

@@ -13,7 +13,7 @@ from django.test import Client
 from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import GoldAnswer, GoldPair
 from annotation.quality_control import gold
-from corpus.collections.configure import configure
+from corpus.collections.configure import configure_collection
 from corpus.models import Item, Judgment
 from tests.bench.annotators import ITEM, TOKEN, Annotator, run
 from tests.factories import make_collection, make_item, make_member, make_pair
@@ -166,7 +166,7 @@ def test_the_time_is_a_setting_and_zero_asks_for_none() -> None:
     page = admin.post("/c/books/judge/next/").text
     assert 'data-rest="0"' in page
     assert admin.post("/c/books/judge/submit/", {**fields(page), "grade": 1}).status_code == 200
-    assert configure(books, {"min_judgment_ms": 500}) == ["min_judgment_ms"]
+    assert configure_collection(books, {"min_judgment_ms": 500}) == ["min_judgment_ms"]
 
 
 @dataclass

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from annotation.scale_study.scales import ScoredScale, measure, ndcg, score_of
+from annotation.scale_study.scales import ScoredScale, measure_scale, ndcg, score_of
 from corpus.models import Assessor, Judgment
 from judges.records import Turn
 from tests.conftest import Manage
@@ -30,7 +30,7 @@ def test_the_measures_by_hand() -> None:
         ScoredScale(2, 0.0, 0),
         ScoredScale(2, 0.0, None),
     ]
-    found = measure(scored)
+    found = measure_scale(scored)
     assert found.histogram == (2, 0, 0, 0, 0, 2, 0, 0, 0, 1)
     assert (found.certain_no, found.certain_yes) == (0.4, 0.2)
     assert found.ties == pytest.approx(2 / 4)  # one of three pairs of query 1, the one pair of query 2
@@ -41,7 +41,7 @@ def test_the_measures_by_hand() -> None:
 
 
 def test_an_empty_study_has_no_shares() -> None:
-    assert measure([]).ties is None and measure([]).certain_no is None and measure([]).ndcg is None
+    assert measure_scale([]).ties is None and measure_scale([]).certain_no is None and measure_scale([]).ndcg is None
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 
 from annotation.url_fetch import addresses, pages, texts
 from annotation.url_fetch.addresses import is_public
-from annotation.url_fetch.pages import FetchLimits, fetch
+from annotation.url_fetch.pages import FetchLimits, fetch_page
 from corpus.errors import BadInput
 from tests.open_web import NOISY, PUBLIC, Web, open_web
 
@@ -26,7 +26,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 def test_a_page_is_fetched_with_its_name_from_the_address_that_was_checked(web: Web) -> None:
     web.page("/a%20b?q=%C3%A9", "<html><body>hello</body></html>")
     seen: list[int] = []
-    page = fetch("http://ice.example/a b?q=é".replace(" ", "%20"), progress=seen.append)
+    page = fetch_page("http://ice.example/a b?q=é".replace(" ", "%20"), progress=seen.append)
     assert (page.url, page.body) == ("http://ice.example/a%20b?q=é", b"<html><body>hello</body></html>")
     assert web.asked == [("ice.example", "/a%20b?q=%C3%A9")]
     assert seen[-1] == len(page.body)
@@ -47,7 +47,7 @@ PRIVATE = [
 def test_addresses_of_every_private_kind_are_refused(web: Web, address: str) -> None:
     web.names["trap.example"] = [address]
     with pytest.raises(BadInput, match="public network"):
-        fetch("http://trap.example/")
+        fetch_page("http://trap.example/")
     assert web.asked == []
 
 
@@ -68,19 +68,19 @@ def test_whatever_is_not_global_by_the_registry_is_not_public_here() -> None:
 )
 def test_this_machine_is_refused_however_it_is_written(web: Web, host: str) -> None:
     with pytest.raises(BadInput):
-        fetch(f"http://{host}/")
+        fetch_page(f"http://{host}/")
     assert web.asked == []
 
 
 def test_a_name_with_one_private_address_among_public_ones_is_refused(web: Web) -> None:
     web.names["mixed.example"] = [PUBLIC, "10.0.0.1"]
     with pytest.raises(BadInput, match="public network"):
-        fetch("http://mixed.example/")
+        fetch_page("http://mixed.example/")
 
 
 def test_a_name_is_looked_up_once_so_that_it_cannot_answer_otherwise_in_between(web: Web) -> None:
     web.page("/", "<p>fine</p>")
-    fetch("http://ice.example/")
+    fetch_page("http://ice.example/")
     assert web.looked_up == ["ice.example"]
 
 
@@ -91,7 +91,7 @@ def test_a_redirect_to_a_private_address_is_refused(web: Web, to: str) -> None:
     web.names["inside.example"] = ["192.168.0.10"]
     web.redirect("/", to)
     with pytest.raises(BadInput, match="public network"):
-        fetch("http://ice.example/")
+        fetch_page("http://ice.example/")
     assert len(web.asked) == 1
 
 
@@ -108,7 +108,7 @@ def test_a_redirect_to_a_private_address_is_refused(web: Web, to: str) -> None:
 def test_a_redirect_to_another_scheme_port_or_with_a_password_is_refused(web: Web, to: str, said: str) -> None:
     web.redirect("/", to)
     with pytest.raises(BadInput, match=said):
-        fetch("http://ice.example/")
+        fetch_page("http://ice.example/")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_redirect_to_another_scheme_port_or_with_a_password_is_refused(web: We
 )  # fmt: skip
 def test_what_is_no_address_of_a_page_is_refused_before_anything_is_asked(web: Web, url: str) -> None:
     with pytest.raises(BadInput):
-        fetch(url)
+        fetch_page(url)
     assert web.looked_up == []
 
 
@@ -128,9 +128,9 @@ def test_redirects_are_followed_and_counted(web: Web) -> None:
     web.redirect("/one", "/two")
     web.page("/two", "<p>there</p>")
     web.redirect("/round", "/round")
-    assert fetch("http://ice.example/one").url == "http://ice.example/two"
+    assert fetch_page("http://ice.example/one").url == "http://ice.example/two"
     with pytest.raises(BadInput, match="more than 5 times"):
-        fetch("http://ice.example/round")
+        fetch_page("http://ice.example/round")
     assert web.asked.count(("ice.example", "/round")) == 6
 
 
@@ -146,15 +146,15 @@ def test_a_huge_page_is_refused_whether_it_says_so_or_not(web: Web) -> None:
     web.answers["/does"] = endless
     for path in ("/says", "/does"):
         with pytest.raises(BadInput, match="larger than 2 MB"):
-            fetch(f"http://ice.example{path}", FetchLimits(bytes=2_000_000))
+            fetch_page(f"http://ice.example{path}", FetchLimits(bytes=2_000_000))
 
 
 def test_a_small_answer_that_unpacks_to_a_huge_one_is_refused(web: Web) -> None:
     web.page("/bomb", gzip.compress(b"0" * 50_000_000), Content_Encoding="gzip")
     web.page("/fine", gzip.compress(b"<p>small</p>"), Content_Encoding="gzip")
-    assert fetch("http://ice.example/fine").body == b"<p>small</p>"
+    assert fetch_page("http://ice.example/fine").body == b"<p>small</p>"
     with pytest.raises(BadInput, match="larger than 2 MB"):
-        fetch("http://ice.example/bomb", FetchLimits(bytes=2_000_000))
+        fetch_page("http://ice.example/bomb", FetchLimits(bytes=2_000_000))
 
 
 def drip(handler: BaseHTTPRequestHandler, head: bool) -> None:
@@ -174,7 +174,7 @@ def test_a_page_that_drips_is_given_up_when_the_time_is_over(web: Web, head: boo
     web.answers["/"] = lambda handler: drip(handler, head)
     began = time.monotonic()
     with pytest.raises(BadInput, match="did not come within"):
-        fetch("http://ice.example/", FetchLimits(seconds=0.5))
+        fetch_page("http://ice.example/", FetchLimits(seconds=0.5))
     assert time.monotonic() - began < FetchLimits().seconds, "its own limit, on a page without an end"
 
 
@@ -182,7 +182,7 @@ def test_a_server_that_says_nothing_is_given_up_too(web: Web) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         web.port = silent.getsockname()[1]
         with pytest.raises(BadInput, match="did not come within"):
-            fetch("http://ice.example/", FetchLimits(seconds=0.4))
+            fetch_page("http://ice.example/", FetchLimits(seconds=0.4))
 
 
 def test_redirects_share_the_time_of_one_page(web: Web) -> None:
@@ -194,7 +194,7 @@ def test_redirects_share_the_time_of_one_page(web: Web) -> None:
 
     web.answers["/"] = later
     with pytest.raises(BadInput, match="did not come within"):
-        fetch("http://ice.example/", FetchLimits(seconds=0.5))
+        fetch_page("http://ice.example/", FetchLimits(seconds=0.5))
 
 
 @pytest.mark.parametrize(
@@ -204,27 +204,27 @@ def test_redirects_share_the_time_of_one_page(web: Web) -> None:
 def test_what_is_no_page_of_text_is_refused(web: Web, headers: dict[str, str], said: str) -> None:
     web.page("/", "x", **headers)
     with pytest.raises(BadInput, match=said):
-        fetch("http://ice.example/")
+        fetch_page("http://ice.example/")
 
 
 def test_an_error_of_the_server_and_a_missing_name_are_told(web: Web) -> None:
     with pytest.raises(BadInput, match="answered 404"):
-        fetch("http://ice.example/missing")
+        fetch_page("http://ice.example/missing")
     with pytest.raises(BadInput, match="not a name that can be found"):
-        fetch("http://no-such-name.invalid/")
+        fetch_page("http://no-such-name.invalid/")
 
 
 def test_over_https_the_certificate_must_be_the_names(web: Web) -> None:
     web.page("/", "<p>plain</p>")
     with pytest.raises(BadInput, match="could not be read"):
-        fetch("https://ice.example/")
+        fetch_page("https://ice.example/")
     assert web.asked == []
 
 
 def test_no_proxy_of_the_environment_is_used(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     web.page("/", "<p>direct</p>")
-    assert fetch("http://ice.example/").body == b"<p>direct</p>"
+    assert fetch_page("http://ice.example/").body == b"<p>direct</p>"
 
 
 # --- The text of a page -----------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_no_proxy_of_the_environment_is_used(web: Web, monkeypatch: pytest.Monke
 
 def test_menus_advertisements_and_footers_are_taken_out_of_a_noisy_page(web: Web) -> None:
     web.page("/", NOISY)
-    title, text = texts.read(fetch("http://ice.example/"))
+    title, text = texts.extract_text(fetch_page("http://ice.example/"))
     assert title == "Why ice sheets are thin"
     assert "creeps under stress" in text and "calves into the sea" in text
     for noise in ("Shop now", "cookies", "skis", "penguins", "Copyright", "Imprint", "Log in", "var "):
@@ -243,21 +243,21 @@ def test_a_page_in_another_alphabet_and_coding_keeps_its_letters(web: Web) -> No
     arabic = "تنتشر الصفائح الجليدية تحت وزنها لأن الجليد يزحف تحت الضغط. "
     body = f"<html><head><title>الجليد</title></head><body><article><p>{arabic * 5}</p></article></body></html>"
     web.page("/", body.encode("cp1256"), Content_Type="text/html; charset=windows-1256")
-    title, text = texts.read(fetch("http://ice.example/"))
+    title, text = texts.extract_text(fetch_page("http://ice.example/"))
     assert title == "الجليد"
     assert arabic.strip() in text
 
 
 def test_plain_text_is_taken_as_it_is_without_control_characters(web: Web) -> None:
     web.page("/", "One.\r\n\x00\x07Two.\r\n\r\n\r\n\r\nThree.", Content_Type="text/plain")
-    assert texts.read(fetch("http://ice.example/")) == ("", "One.\nTwo.\n\nThree.")
+    assert texts.extract_text(fetch_page("http://ice.example/")) == ("", "One.\nTwo.\n\nThree.")
 
 
 @pytest.mark.parametrize("body", ["<html><body><script>var x = 1;</script></body></html>", "", "<html></html>"])
 def test_a_page_without_text_says_so(web: Web, body: str) -> None:
     web.page("/", body)
     with pytest.raises(BadInput, match="No text was found"):
-        texts.read(fetch("http://ice.example/"))
+        texts.extract_text(fetch_page("http://ice.example/"))
 
 
 def test_the_page_module_asks_the_one_place_for_addresses() -> None:

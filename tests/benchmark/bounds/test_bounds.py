@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.bounds import assess
-from benchmark.bounds.bounds import discounts, ideal, largest, smallest
-from benchmark.bounds.order import Judged, Rankings, Safety
+from benchmark.bounds import compute_bounds
+from benchmark.bounds.bounds import dcg_discounts, ideal_dcg, largest_ndcg, smallest_ndcg
+from benchmark.bounds.order import Judged, RankingBounds, Rankings
 from tests.speed import slowness
 
 D2 = 1 / math.log2(3)
@@ -41,9 +41,9 @@ def worlds(draw: st.DrawFn) -> tuple[list[list[int]], dict[int, int], int, int]:
     return rankings, judged, top, k
 
 
-def assessed(rankings: list[list[int]], judged: dict[int, int], top: int, k: int) -> Safety:
+def assessed(rankings: list[list[int]], judged: dict[int, int], top: int, k: int) -> RankingBounds:
     runs = {n: {7: np.array(ranking, np.int64)} for n, ranking in enumerate(rankings)}
-    return assess(runs, {7: grades_of(judged)}, top, k)
+    return compute_bounds(runs, {7: grades_of(judged)}, top, k)
 
 
 def completions(rankings: list[list[int]], judged: dict[int, int], top: int, k: int) -> list[dict[int, int]]:
@@ -93,7 +93,7 @@ def random_world(seed: int, queries: int, runs: int, depth: int, top: int) -> tu
 @pytest.mark.parametrize("top", [1, 3, 10])
 def test_random_completions_of_many_queries_lie_inside(top: int) -> None:
     rankings, judged = random_world(1, 8, 4, 12, top)
-    found = assess(rankings, judged, top, 10)
+    found = compute_bounds(rankings, judged, top, 10)
     random = np.random.default_rng(2)
     for _ in range(25):
         likely = random.random(top + 1)
@@ -114,13 +114,13 @@ def test_bounds_are_reached_by_the_grades_that_come_with_them(top: int) -> None:
     weights = -np.sort(-random.normal(size=(200, 12)), axis=1)
     sizes, counts = random.integers(0, 13, 200), random.integers(0, 3, (200, top + 1))
     const, gains = random.normal(size=200) * (counts[:, 1:].sum(axis=1) > 0), np.arange(top + 1.0)
-    for function, sign in ((largest, 1), (smallest, -1)):
+    for function, sign in ((largest_ndcg, 1), (smallest_ndcg, -1)):
         found = function(const, weights, sizes, counts, gains, 5)
         for row, size in enumerate(sizes):
 
             def value(grades: np.ndarray, row: int = row, size: int = size) -> float:
                 all_ = counts[row] + np.bincount(grades, minlength=top + 1)
-                best = ideal(all_[None, :], gains, 5)[0]
+                best = ideal_dcg(all_[None, :], gains, 5)[0]
                 return float((const[row] + weights[row, :size] @ gains[grades]) / best) if best else 0.0
 
             assert value(found.grades[row, :size]) == pytest.approx(found.values[row], abs=1e-9)
@@ -167,14 +167,14 @@ def test_without_unjudged_pairs_nothing_moves_and_every_order_is_settled() -> No
 
 def test_a_query_that_a_run_lacks_counts_nothing_in_every_completion() -> None:
     rankings = {1: {1: np.array([5])}, 2: {1: np.array([5]), 2: np.array([6])}}
-    found = assess(rankings, {1: grades_of({5: 1}), 2: grades_of({7: 1})}, 1, 10)
+    found = compute_bounds(rankings, {1: grades_of({5: 1}), 2: grades_of({7: 1})}, 1, 10)
     assert [(one.low, one.value) for one in found.systems] == [(0.5, 0.5), (0.5, 0.5)]
     assert found.systems[0].high == 0.5
     assert found.systems[1].high == pytest.approx((1 + 1 / (1 + D2)) / 2)
 
 
 def test_discounts_are_trec_evals() -> None:
-    assert discounts(3).tolist() == pytest.approx([1.0, 0.6309, 0.5], abs=1e-4)
+    assert dcg_discounts(3).tolist() == pytest.approx([1.0, 0.6309, 0.5], abs=1e-4)
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_twenty_five_systems_on_3657_queries_are_assessed_in_a_minute() -> None:
     }
     judged = {q: (np.arange(3, dtype=np.int64), np.ones(3, np.int16)) for q in range(3657)}
     began = time.perf_counter()
-    found = assess(rankings, judged, 1, 10)
+    found = compute_bounds(rankings, judged, 1, 10)
     seconds = time.perf_counter() - began
     print(
         f"\n25 systems x 3,657 queries: {seconds:.1f} s, {found.unjudged:,} unjudged, {len(found.unsettled)} unsettled"

@@ -14,11 +14,11 @@ from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from benchmark import hole_filling, qrels
 from benchmark.hole_filling import Funnel, starting
-from benchmark.hole_filling.sending import informative
-from benchmark.measures.pooling import pool
+from benchmark.hole_filling.sending import informative_pairs
+from benchmark.measures.pooling import pool_rankings
 from benchmark.models import Filling, Qrels, Run
 from corpus.collections.removal import delete_collection
-from corpus.collections.task_order import reprioritise
+from corpus.collections.task_order import reprioritise_tasks
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Work
@@ -80,45 +80,45 @@ def judge_all(member: Membership, most: int = 1000) -> list[tuple[str, str]]:
 
 def test_the_pool_is_the_union_of_the_best_without_what_is_judged() -> None:
     first = {1: {7: np.array([1, 2, 3]), 8: np.array([4])}, 2: {7: np.array([3, 5, 6])}}
-    found = pool(first, 2, {7: (np.array([2, 9]), np.array([1, 0], np.int16))})
+    found = pool_rankings(first, 2, {7: (np.array([2, 9]), np.array([1, 0], np.int16))})
     assert list(zip(found.queries.tolist(), found.documents.tolist(), found.is_judged.tolist(), strict=True)) == [
         (7, 1, False), (7, 2, True), (7, 3, False), (7, 5, False), (8, 4, False),
     ]  # fmt: skip
     assert [part.tolist() for part in found.candidates] == [[7, 7, 7, 8], [1, 3, 5, 4]]
-    assert len(pool({}, 10, {})) == 0
+    assert len(pool_rankings({}, 10, {})) == 0
 
 
 def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], alice: Membership) -> None:
     """The pool to depth 3: q1 a b c d, q2 a b c d; a and b of q1 and b of q2 are judged, five are not."""
-    before = qrels.original(books)
-    told = hole_filling.preview(books, runs, 3, before)
+    before = qrels.original_version(books)
+    told = hole_filling.preview_filling(books, runs, 3, before)
     assert (told.queries, told.pool, told.judged, told.candidates, told.known) == (2, 8, 3, 5, 0)
-    begun = hole_filling.start(collection=books, runs=runs, depth=3, policy="people", by="admin")
+    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people", by="admin")
     assert (begun.state, begun.before, begun.campaign, len(begun.pairs)) == ("people", before, None, 5)
     assert sorted(Item.objects.values_list("reason", "state", "overlap")) == [("hole", "open", 1)] * 5
-    funnel = hole_filling.progress(begun)
+    funnel = hole_filling.compute_funnel(begun)
     assert (funnel.candidates, funnel.asked, funnel.to_people, funnel.people_open, funnel.settled) == (5, 5, 5, 5, 0)
     with pytest.raises(BadInput, match="nothing is settled yet"):
-        hole_filling.finish(begun)
+        hole_filling.finish_filling(begun)
     assert len(judge_all(alice)) == 5
-    done = hole_filling.advance(begun)
+    done = hole_filling.advance_filling(begun)
     assert done.state == "filled" and done.after is not None
-    assert qrels.named(done.after) == {
+    assert qrels.load_named(done.after) == {
         "q1": {"a": 1, "b": 0, "c": 1, "d": 0},
         "q2": {"a": 0, "b": 1, "c": 0, "d": 1},
     }
     assert done.after.counts == {"queries": 2, "judged": 8, "relevant": 4, "origins": {"original": 3, "people": 5}}
     assert done.after.parent == before
-    assert qrels.diff(before, done.after).counts == {"added": 5, "removed": 0, "changed": 0, "same": 3}
-    assert {row.origin for row in qrels.diff(before, done.after).rows("added")} == {"people"}
+    assert qrels.diff_versions(before, done.after).counts == {"added": 5, "removed": 0, "changed": 0, "same": 3}
+    assert {row.origin for row in qrels.diff_versions(before, done.after).rows("added")} == {"people"}
     assert done.funnel["relevant"] == 2 and done.funnel["is_done"]
-    assert qrels.named(before) == KNOWN, "the version before is as it was"
+    assert qrels.load_named(before) == KNOWN, "the version before is as it was"
 
 
 def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(
     books: Collection, runs: list[Run], alice: Membership, client: Client
 ) -> None:
-    hole_filling.start(collection=books, runs=runs, depth=3, policy="people")
+    hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people")
     client.force_login(alice.user)
     page = client.post("/c/books/judge/next/", headers={"HX-Request": "true"}).text
     assert "A system returned it for this query, and nobody has judged it yet." in page
@@ -132,46 +132,46 @@ def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(
 
 def test_the_same_start_twice_asks_nobody_twice(books: Collection, runs: list[Run], alice: Membership) -> None:
     options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
-    first = hole_filling.start(**options)
-    assert hole_filling.start(**options) == first and Item.objects.count() == 5
+    first = hole_filling.start_filling(**options)
+    assert hole_filling.start_filling(**options) == first and Item.objects.count() == 5
     judge_all(alice, most=2)
-    assert hole_filling.start(**options) == first and Item.objects.count() == 5
+    assert hole_filling.start_filling(**options) == first and Item.objects.count() == 5
     judge_all(alice)
-    after = hole_filling.finish(first)
-    assert hole_filling.finish(first) == after
-    assert hole_filling.start(**options) == first, "nothing changed since"
+    after = hole_filling.finish_filling(first)
+    assert hole_filling.finish_filling(first) == after
+    assert hole_filling.start_filling(**options) == first, "nothing changed since"
     assert (Filling.objects.count(), Qrels.objects.count(), Item.objects.count()) == (1, 2, 5)
-    alone = hole_filling.start(**{**options, "runs": runs[:1]})
+    alone = hole_filling.start_filling(**{**options, "runs": runs[:1]})
     assert alone != first and alone.funnel["known"] == 3
-    assert hole_filling.advance(alone).state == "filled", "people know its pairs already"
+    assert hole_filling.advance_filling(alone).state == "filled", "people know its pairs already"
     assert Item.objects.count() == 5
 
 
 def test_one_can_fill_with_what_there_is_and_again_later(books: Collection, runs: list[Run], alice: Membership) -> None:
     options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
-    early = hole_filling.start(**options)
+    early = hole_filling.start_filling(**options)
     judge_all(alice, most=2)
-    assert hole_filling.finish(early).counts["judged"] == 5
+    assert hole_filling.finish_filling(early).counts["judged"] == 5
     assert Item.objects.filter(state="open").count() == 3, "people go on"
     judge_all(alice)
-    late = hole_filling.start(**options)
+    late = hole_filling.start_filling(**options)
     assert late != early
-    assert hole_filling.advance(late).after.counts["judged"] == 8
+    assert hole_filling.advance_filling(late).after.counts["judged"] == 8
 
 
 def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(
     books: Collection, runs: list[Run], alice: Membership
 ) -> None:
-    begun = hole_filling.start(collection=books, runs=runs, depth=3, policy="people")
+    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people")
     assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(alice)))
-    hole_filling.cancel(begun)
+    hole_filling.cancel_filling(begun)
     assert sorted(Item.objects.values_list("state", flat=True)) == ["open"] + ["withdrawn"] * 4
     with pytest.raises(BadInput, match="is over already"):
-        hole_filling.cancel(begun)
+        hole_filling.cancel_filling(begun)
     begun.refresh_from_db()
     with pytest.raises(BadInput, match="cancelled"):
-        hole_filling.finish(begun)
-    again = hole_filling.start(collection=books, runs=runs, depth=3, policy="people")
+        hole_filling.finish_filling(begun)
+    again = hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people")
     assert again != begun and Item.objects.filter(state="open").count() == 5
     assert Item.objects.filter(seq=1).count() == 4
 
@@ -182,7 +182,7 @@ def test_a_pair_that_waits_for_people_already_is_not_asked_about_twice(books: Co
     )  # fmt: skip
     make_item(pair, "disagreement")
     make_item(pair, "check", state="standing")
-    hole_filling.start(collection=books, runs=runs, depth=3, policy="people")
+    hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people")
     assert Item.objects.filter(reason="hole").count() == 4
 
 
@@ -204,11 +204,11 @@ LABELLED = {"state": "labelled", "label": 1, "agreed_in_round": 1}
 def test_judges_label_people_settle_and_the_funnel_counts_every_step(
     books: Collection, runs: list[Run], alice: Membership
 ) -> None:
-    begun = hole_filling.start(collection=books, runs=runs, depth=3, policy="debate+ensemble", panel="offline")
+    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="debate+ensemble", panel="offline")
     campaign = Campaign.objects.get(pk=begun.campaign)
     assert (begun.state, campaign.scope) == ("judging", f"filling {begun.pk}")
     assert sorted(Work.objects.values_list("pair", flat=True)) == sorted(begun.pairs), "exactly these pairs"
-    assert hole_filling.progress(begun).pending == 5
+    assert hole_filling.compute_funnel(begun).pending == 5
     judged(
         begun,
         {
@@ -220,34 +220,36 @@ def test_judges_label_people_settle_and_the_funnel_counts_every_step(
         },
     )
     Campaign.objects.update(state="finished")
-    assert hole_filling.advance(begun).state == "people"
-    funnel = hole_filling.progress(begun)
+    assert hole_filling.advance_filling(begun).state == "people"
+    funnel = hole_filling.compute_funnel(begun)
     assert [(one.round, one.agreed, one.open) for one in funnel.rounds] == [(1, 1, 4), (2, 2, 2)]
     assert (funnel.labelled, funnel.to_people, funnel.people_open, funnel.failed, funnel.pending) == (2, 2, 2, 1, 0)
     assert funnel.asked == funnel.labelled + funnel.to_people + funnel.failed + funnel.pending
     judge_all(alice)
-    funnel = hole_filling.progress(begun)
+    funnel = hole_filling.compute_funnel(begun)
     assert (funnel.people_open, funnel.people_settled, funnel.settled, funnel.relevant) == (0, 2, 4, 2)
-    assert hole_filling.advance(begun).state == "people", "a pair failed, so it does not end by itself"
-    after = hole_filling.finish(begun)
+    assert hole_filling.advance_filling(begun).state == "people", "a pair failed, so it does not end by itself"
+    after = hole_filling.finish_filling(begun)
     assert after.counts["origins"] == {"debate+ensemble": 2, "original": 3, "people": 2}
-    assert "a" not in qrels.named(after)["q2"]
+    assert "a" not in qrels.load_named(after)["q2"]
 
 
 def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(books: Collection, runs: list[Run]) -> None:
-    from judges.campaigns.configurations import configuration
+    from judges.campaigns.configurations import build_configuration
     from judges.campaigns.lifecycle import start_or_join
 
     documents = {one.external_id: one.pk for one in Document.objects.all()}
     queries = {one.external_id: one.pk for one in Query.objects.all()}
     wanted = [(queries[query], documents[name]) for query, name in (("q2", "d"), ("q1", "c"), ("q2", "a"), ("q1", "d"))]
-    begun = hole_filling.start(collection=books, runs=runs, depth=3, policy="single", panel="offline", pairs=wanted)
+    begun = hole_filling.start_filling(
+        collection=books, runs=runs, depth=3, policy="single", panel="offline", pairs=wanted
+    )
     assert begun.pairs != sorted(begun.pairs), "the ids of the pairs have another order"
     work = Work.objects.order_by("pk").values_list("pair__query_id", "pair__document_id")
     assert list(work) == wanted
     more = [*begun.pairs, begun.pairs[0]]
     start_or_join(
-        collection=books, wanted=configuration(panel="offline", policy="ensemble"), pairs=more, scope="s", limit=2
+        collection=books, wanted=build_configuration(panel="offline", policy="ensemble"), pairs=more, scope="s", limit=2
     )
     late = Work.objects.filter(campaign__scope="s").order_by("pk").values_list("pair", flat=True)
     assert list(late) == begun.pairs[:2], "a limit keeps the first"
@@ -255,26 +257,26 @@ def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(books: Colle
 
 def test_more_runs_ask_only_about_what_is_new(books: Collection, runs: list[Run]) -> None:
     options = {"collection": books, "depth": 3, "policy": "debate+ensemble", "panel": "offline"}
-    first = hole_filling.start(runs=runs[:1], **options)
+    first = hole_filling.start_filling(runs=runs[:1], **options)
     assert Work.objects.count() == 3
     judged(first, dict.fromkeys([("q1", "c"), ("q2", "d"), ("q2", "a")], LABELLED))
     Campaign.objects.update(state="finished")
-    assert hole_filling.advance(first).state == "filled"
-    second = hole_filling.start(runs=runs, **options)
+    assert hole_filling.advance_filling(first).state == "filled"
+    second = hole_filling.start_filling(runs=runs, **options)
     assert Work.objects.count() == 5 and Campaign.objects.count() == 2
-    funnel = hole_filling.progress(second)
+    funnel = hole_filling.compute_funnel(second)
     assert (funnel.asked, funnel.labelled, funnel.pending) == (5, 3, 2), "what is known from the first one counts"
-    third = hole_filling.start(runs=runs[:1], **options)
+    third = hole_filling.start_filling(runs=runs[:1], **options)
     assert third == first, "all is settled, nothing changed"
 
 
 def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collection, runs: list[Run]) -> None:
-    from judges.campaigns.configurations import configuration
+    from judges.campaigns.configurations import build_configuration
     from judges.campaigns.lifecycle import pairs_to_judge, start_or_join
 
     make_pair(books, make_query(books, external_id="q3"), make_document(books, external_id="f"))
-    wanted = configuration(panel="offline")
-    begun = hole_filling.start(collection=books, runs=runs, depth=3, panel="offline")
+    wanted = build_configuration(panel="offline")
+    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, panel="offline")
     judged(begun, {("q1", "c"): LABELLED})
     assert pairs_to_judge(books, wanted, limit=None) == 5, "six candidates, one of them judged"
     started = start_or_join(collection=books, wanted=wanted)
@@ -286,13 +288,13 @@ def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collectio
 
 def test_the_estimate_is_of_the_pairs_that_are_left(books: Collection, runs: list[Run]) -> None:
     """Offline: two debaters for one to two rounds, five votes: five pairs make at most 5 x (4 + 5) = 45 calls."""
-    before = qrels.original(books)
-    told = hole_filling.estimate(books, runs, 3, before, "debate+ensemble", "offline")
+    before = qrels.original_version(books)
+    told = hole_filling.estimate_cost(books, runs, 3, before, "debate+ensemble", "offline")
     assert told is not None and told.calls.upper == 45 and told.free
-    assert hole_filling.estimate(books, runs, 3, before, "people") is None
-    begun = hole_filling.start(collection=books, runs=runs, depth=3, panel="offline")
+    assert hole_filling.estimate_cost(books, runs, 3, before, "people") is None
+    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, panel="offline")
     judged(begun, dict.fromkeys([("q1", "c"), ("q2", "d")], LABELLED))
-    left = hole_filling.estimate(books, runs, 3, before, "debate+ensemble", "offline")
+    left = hole_filling.estimate_cost(books, runs, 3, before, "debate+ensemble", "offline")
     assert left is not None and left.calls.upper == 27
 
 
@@ -301,10 +303,10 @@ def test_a_large_one_is_prepared_by_a_worker(
 ) -> None:
     monkeypatch.setattr(starting, "AT_ONCE", 4)
     options = {"collection": books, "runs": runs, "depth": 3, "policy": "people", "later": True}
-    waiting = hole_filling.start(**options)
+    waiting = hole_filling.start_filling(**options)
     assert (waiting.state, waiting.pairs, Item.objects.count()) == ("preparing", [], 0)
-    assert Funnel.of(waiting).candidates == hole_filling.look(waiting).pending == 5
-    assert hole_filling.start(**options) == waiting, "the same again waits for the same"
+    assert Funnel.of(waiting).candidates == hole_filling.current_funnel(waiting).pending == 5
+    assert hole_filling.start_filling(**options) == waiting, "the same again waits for the same"
     hole_filling.advance_due()
     waiting.refresh_from_db()
     assert (waiting.state, len(waiting.pairs), Item.objects.count()) == ("people", 5, 5)
@@ -320,9 +322,9 @@ def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(
     books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starting, "AT_ONCE", 4)
-    waiting = hole_filling.start(collection=books, runs=runs, depth=3, panel="offline", later=True)
+    waiting = hole_filling.start_filling(collection=books, runs=runs, depth=3, panel="offline", later=True)
     Run.objects.filter(pk=runs[0].pk).update(is_deleted=True)
-    assert hole_filling.prepare(waiting.pk) and not hole_filling.prepare(waiting.pk)
+    assert hole_filling.prepare_filling(waiting.pk) and not hole_filling.prepare_filling(waiting.pk)
     waiting.refresh_from_db()
     assert waiting.state == "cancelled" and "run one is not ready" in waiting.error
 
@@ -332,7 +334,7 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
 ) -> None:
     monkeypatch.setattr(starting, "AT_ONCE", 0)
     options = {"collection": books, "runs": runs, "policy": "people", "later": True}
-    broken, sound = hole_filling.start(**options, depth=2), hole_filling.start(**options, depth=3)
+    broken, sound = hole_filling.start_filling(**options, depth=2), hole_filling.start_filling(**options, depth=3)
     known = starting.pairs_of
 
     def breaks_once(*given: Any) -> list[int]:
@@ -351,8 +353,8 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
 
 
 def test_a_filling_goes_with_its_collection(books: Collection, runs: list[Run]) -> None:
-    hole_filling.start(collection=books, runs=runs, depth=3, panel="offline")
-    hole_filling.start(collection=books, runs=runs, depth=2, policy="people")
+    hole_filling.start_filling(collection=books, runs=runs, depth=3, panel="offline")
+    hole_filling.start_filling(collection=books, runs=runs, depth=2, policy="people")
     delete_collection(books)
     assert not Filling.objects.exists() and not Qrels.objects.exists() and not Run.objects.exists()
 
@@ -362,7 +364,7 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
         JudgeVersion.objects.create(name=name, model=name, provider="openai-compatible", base_url="http://127.0.0.1:1")
         for name in ("gpt-x", "llama-x", "qwen-x")
     ]
-    begun = hole_filling.start(
+    begun = hole_filling.start_filling(
         collection=books, runs=runs, depth=3, panel="offline", filters=[judge.name for judge in names]
     )
     prompt = PromptVersion.objects.create(name="vote", sha256="0" * 64, text="")
@@ -375,7 +377,7 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
             )  # fmt: skip
         Work.objects.filter(pk=work.pk).update(state="labelled", label=0, agreed_in_round=1 if role == "vote" else None)
         Label.objects.create(pair=work.pair, grade=0, origin="debate+ensemble")
-    funnel = hole_filling.progress(begun)
+    funnel = hole_filling.compute_funnel(begun)
     assert (funnel.asked, funnel.filtered, funnel.after_filter, funnel.labelled) == (5, 1, 4, 2)
     assert [(one.agreed, one.open) for one in funnel.rounds] == [(1, 3), (0, 3)]
 
@@ -394,13 +396,13 @@ def test_what_cannot_be_started_changes_nothing(
     books: Collection, runs: list[Run], change: dict[str, object], told: str
 ) -> None:
     with pytest.raises(BadInput, match=told):
-        hole_filling.start(**{"collection": books, "runs": runs, "depth": 3, **change})
+        hole_filling.start_filling(**{"collection": books, "runs": runs, "depth": 3, **change})
     assert not Filling.objects.exists() and not Item.objects.exists() and not Campaign.objects.exists()
 
 
 def test_with_everything_judged_there_is_nothing_to_fill(books: Collection, runs: list[Run]) -> None:
     with pytest.raises(BadInput, match="nothing to fill"):
-        hole_filling.start(
+        hole_filling.start_filling(
             collection=books, runs=[make_run(books, "known", {"q1": ["a", "b"]})], depth=3, policy="people"
         )
 
@@ -408,22 +410,22 @@ def test_with_everything_judged_there_is_nothing_to_fill(books: Collection, runs
 def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_order(
     books: Collection, runs: list[Run], alice: Membership
 ) -> None:
-    before = qrels.original(books)
+    before = qrels.original_version(books)
     later = make_pair(books, make_query(books, external_id="later"), make_document(books, external_id="later"))
     make_item(later, "disagreement", priority=-1.0)
-    wanted = informative(books, runs, before, 3)
-    sent = hole_filling.send(collection=books, runs=runs, before=before, k=3, first=3, by="admin")
+    wanted = informative_pairs(books, runs, before, 3)
+    sent = hole_filling.send_pairs(collection=books, runs=runs, before=before, k=3, first=3, by="admin")
     assert (len(sent.pairs), sent.depth, sent.state) == (3, 3, "people")
     Collection.objects.filter(pk=books.pk).update(order="random")
-    reprioritise(Collection.objects.get(pk=books.pk))
+    reprioritise_tasks(Collection.objects.get(pk=books.pk))
     lent = judge_all(alice)
     queries = dict(books.query_set.values_list("pk", "external_id"))
     documents = dict(books.document_set.values_list("pk", "external_id"))
     assert lent[:3] == [(queries[query], documents[document]) for query, document in wanted[:3]]
     assert lent[3] == ("later", "later")
-    assert hole_filling.advance(sent).after.counts["judged"] == 6
+    assert hole_filling.advance_filling(sent).after.counts["judged"] == 6
 
 
 def test_an_order_that_is_settled_sends_nothing(books: Collection, runs: list[Run]) -> None:
     with pytest.raises(BadInput, match="is settled"):
-        hole_filling.send(collection=books, runs=runs[:1], before=qrels.original(books), k=3, first=5)
+        hole_filling.send_pairs(collection=books, runs=runs[:1], before=qrels.original_version(books), k=3, first=5)

@@ -44,9 +44,9 @@ def charlie(books: Collection) -> Client:
 def begun(books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> Filling:
     """A filling that is large, of which people have settled five pairs."""
     monkeypatch.setattr(stages, "LIVE", 10)
-    found = hole_filling.start(collection=books, runs=runs, depth=5, policy="people")
+    found = hole_filling.start_filling(collection=books, runs=runs, depth=5, policy="people")
     Label.objects.bulk_create(Label(pair_id=pair, grade=1, origin="people") for pair in found.pairs[:5])
-    return stages.stored(found)
+    return stages.store_funnel(found)
 
 
 def page(client: Client, begun: Filling) -> str:
@@ -88,10 +88,10 @@ def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(
     with monkeypatch.context() as broken:
         broken.setattr(stages, "timezone", type("Clock", (), {"now": staticmethod(dies)}))
         with pytest.raises(SystemExit):
-            hole_filling.finish_waiting(begun.pk)
+            hole_filling.finish_requested(begun.pk)
     begun.refresh_from_db()
     assert (begun.state, Qrels.objects.filter(kind="filled").count()) == ("finishing", 0)
-    assert hole_filling.finish_waiting(begun.pk) and not hole_filling.finish_waiting(begun.pk)
+    assert hole_filling.finish_requested(begun.pk) and not hole_filling.finish_requested(begun.pk)
     assert Qrels.objects.filter(kind="filled").count() == 1
 
 
@@ -100,7 +100,7 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
 ) -> None:
     Label.objects.all().delete()
     hole_filling.ask_to_finish(begun)
-    assert hole_filling.finish_waiting(begun.pk)
+    assert hole_filling.finish_requested(begun.pk)
     shown = page(charlie, begun)
     assert "The filled version was not made: nothing is settled yet" in shown and "Do not wait for the rest" in shown
 
@@ -110,26 +110,26 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     begun.refresh_from_db()
     Label.objects.create(pair_id=begun.pairs[0], grade=1, origin="people")
     with monkeypatch.context() as broken:
-        broken.setattr("benchmark.hole_filling.version.make", breaks)
+        broken.setattr("benchmark.hole_filling.version.make_version", breaks)
         hole_filling.ask_to_finish(begun)
         with pytest.raises(MemoryError):
-            hole_filling.finish_waiting(begun.pk)
+            hole_filling.finish_requested(begun.pk)
     assert "MemoryError: no room" in page(charlie, begun)
     hole_filling.ask_to_finish(begun)
-    assert hole_filling.finish_waiting(begun.pk)
+    assert hole_filling.finish_requested(begun.pk)
     begun.refresh_from_db()
     assert (begun.state, begun.error) == ("filled", "")
 
 
 def test_what_is_cancelled_is_not_finished(begun: Filling) -> None:
-    hole_filling.cancel(begun)
+    hole_filling.cancel_filling(begun)
     with pytest.raises(BadInput, match="this filling is cancelled"):
         hole_filling.ask_to_finish(begun)
 
 
 def test_the_same_again_waits_for_what_is_being_finished(begun: Filling, books: Collection, runs: list[Run]) -> None:
     hole_filling.ask_to_finish(begun)
-    again = hole_filling.start(collection=books, runs=runs, depth=5, policy="people")
+    again = hole_filling.start_filling(collection=books, runs=runs, depth=5, policy="people")
     assert (again, again.state) == (begun, "finishing")
 
 
@@ -138,9 +138,9 @@ def test_pages_say_when_nobody_works_at_what_they_wait_for(
 ) -> None:
     """Being prepared, being judged, a report: after some seconds without a worker, until one comes."""
     monkeypatch.setattr(starting, "AT_ONCE", 4)
-    waiting = hole_filling.start(collection=books, runs=runs, depth=5, panel="offline", later=True)
-    before = qrels.original(books)
-    report = reports.ask(books, before, before, runs)
+    waiting = hole_filling.start_filling(collection=books, runs=runs, depth=5, panel="offline", later=True)
+    before = qrels.original_version(books)
+    report = reports.request_report(books, before, before, runs)
     run = Run.objects.create(collection=books, name="slow", kind="bm25")
     pages = ["", "runs/", f"runs/{run.pk}/", "safety/", f"filling/{waiting.pk}/"]
     assert not [part for part in pages if NOBODY in charlie.get(HOME + part).content.decode()], "they have just begun"

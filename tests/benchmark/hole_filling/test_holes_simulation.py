@@ -17,9 +17,9 @@ from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from benchmark import hole_filling, qrels
-from benchmark.measures.rankings import evaluate
+from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Run
-from benchmark.report.shifts import tau
+from benchmark.report.shifts import kendall_tau
 from benchmark.runs import builders, rankings
 from benchmark.runs.files import read_qrels
 from config.env import ROOT
@@ -76,10 +76,10 @@ def write(path: Path, grades: Grades) -> Path:
 
 def made(collection: Collection) -> list[Run]:
     """The systems' runs: BM25 as a worker makes it, and its variants."""
-    builders.start(collection=collection, name="bm25", kind="bm25", recipe={}, depth=10)
+    builders.start_run(collection=collection, name="bm25", kind="bm25", recipe={}, depth=10)
     run = leases.claim(Run)
     assert run is not None
-    builders.work(run, lambda: False)
+    builders.work_on_run(run, lambda: False)
     texts = dict(Document.objects.filter(collection=collection).values_list("external_id", "text"))
     best = {query: next(iter(found)) for query, found in rankings.as_run(run).items()}
     queries = dict(Query.objects.filter(collection=collection).values_list("external_id", "text"))
@@ -122,19 +122,21 @@ def judge_by(members: Sequence[Membership], hidden: Grades) -> int:
 def simulate(collection: Collection, full: Grades, hidden: Grades) -> Result:
     """Fill from the pool of our systems, by two people. The collection's reference grades lack what is hidden."""
     runs = made(collection)
-    before = qrels.original(collection)
-    begun = hole_filling.start(collection=collection, runs=runs, depth=10, before=before, policy="people")
+    before = qrels.original_version(collection)
+    begun = hole_filling.start_filling(collection=collection, runs=runs, depth=10, before=before, policy="people")
     members = [make_member(collection, name) for name in ("alice", "bob")]
     asked = judge_by(members, hidden)
-    done = hole_filling.advance(begun)
+    done = hole_filling.advance_filling(begun)
     assert done.after is not None and done.funnel["is_done"]
     ranked = [rankings.as_run(run) for run in runs]
     pool = {(query, document) for run in ranked for query, found in run.items() for document in found}
-    versions = {"full": full, "before": qrels.named(before), "after": qrels.named(done.after)}
+    versions = {"full": full, "before": qrels.load_named(before), "after": qrels.load_named(done.after)}
     over = {name: {query: grades.get(query, {}) or {"": 0} for query in full} for name, grades in versions.items()}
-    values = {name: [evaluate(one, run, "Success@10 nDCG@10").means for run in ranked] for name, one in over.items()}
+    values = {
+        name: [evaluate_run(one, run, "Success@10 nDCG@10").means for run in ranked] for name, one in over.items()
+    }
     ndcg = {name: [one["nDCG@10"] for one in found] for name, found in values.items()}
-    agreement = (tau(ndcg["full"], ndcg["before"]), tau(ndcg["full"], ndcg["after"]))
+    agreement = (kendall_tau(ndcg["full"], ndcg["before"]), kendall_tau(ndcg["full"], ndcg["after"]))
     back, wanted = relevant(versions["after"]), relevant(hidden)
     print(
         f"\n{collection.name}: {len(wanted):,} hidden, {len(wanted - pool):,} of them outside the pool "

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects
-from benchmark.measures.rankings import ranked
+from benchmark.measures.rankings import rank_documents
 from corpus.aspects.files import AspectRow
 from corpus.errors import BadInput
 
@@ -105,7 +105,7 @@ def test_with_equal_weights_alpha_ndcg_is_that_of_ir_measures(
 
 
 def test_ties_are_broken_as_trec_eval_breaks_them() -> None:
-    assert ranked({"a": 1.0 + 1e-9, "b": 1.0, "c": 2.0}) == ["c", "b", "a"]
+    assert rank_documents({"a": 1.0 + 1e-9, "b": 1.0, "c": 2.0}) == ["c", "b", "a"]
 
 
 def rows() -> list[AspectRow]:

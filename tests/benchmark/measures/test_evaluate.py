@@ -10,7 +10,7 @@ from django.core.management import call_command
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from benchmark.measures.rankings import compare, evaluate, parse
+from benchmark.measures.rankings import compare_runs, evaluate_run, parse_measures
 from benchmark.runs.files import read_qrels, read_run, write_run
 from benchmark.significance import paired
 from corpus.errors import BadInput
@@ -41,7 +41,7 @@ def test_the_figures_are_trec_evals(run: str, expected: str, tmp_path: Path) -> 
     lines = [line.split()[:6] for line in (TREC_EVAL / run).read_text().splitlines()]
     (tmp_path / "run").write_text("".join(" ".join(columns) + "\n" for columns in lines))
     qrels = read_qrels(TREC_EVAL / "qrels.test")
-    result = evaluate(qrels, read_run(tmp_path / "run"), list(NAMES))
+    result = evaluate_run(qrels, read_run(tmp_path / "run"), list(NAMES))
     assert len(result.missing) == (1 if run == "results.trunc" else 0)
     told = [line.split() for line in (TREC_EVAL / expected).read_text().splitlines()]
     wanted = {(name, query): float(value) for name, query, value in told if name in NAMES.values()}
@@ -63,14 +63,14 @@ def test_a_grade_of_minus_1_means_unjudged_as_in_trec_eval() -> None:
     assert sum(grade == -1 for of in qrels.values() for grade in of.values()) == 304
     names = {"Bpref(rel=2)": "bpref", "infAP(rel=2)": "infAP", "AP(rel=2)": "map", "nDCG@10": "ndcg_cut_10",
              "NumRet(rel=2)": "num_rel_ret"}  # fmt: skip
-    found = evaluate(qrels, run, list(names))
+    found = evaluate_run(qrels, run, list(names))
     told = [line.split() for line in (TREC_EVAL / "out.test.aql").read_text().splitlines()]
     for name, query, value in told:
         for ours in (ours for ours, theirs in names.items() if theirs == name):
             got = found.means[ours] if query == "all" else found.per_query[ours][query]
             assert got == pytest.approx(float(value), abs=SLACK), (name, query)
     clipped = {query: {one: max(0, grade) for one, grade in of.items()} for query, of in qrels.items()}
-    as_zero = evaluate(clipped, run, "infAP(rel=2)").means["infAP(rel=2)"]
+    as_zero = evaluate_run(clipped, run, "infAP(rel=2)").means["infAP(rel=2)"]
     assert (as_zero, found.means["infAP(rel=2)"]) == pytest.approx((0.1667, 0.1792), abs=SLACK)
 
 
@@ -81,14 +81,14 @@ def test_minus_1_by_hand() -> None:
     """
     qrels = {"q": {"a": 1, "b": 2, "x": 0, "n": -1}}
     run = {"q": {"n": 4.0, "a": 3.0, "x": 2.0, "b": 1.0}}
-    found = evaluate(qrels, run, "Bpref Judged@2 IPrec(judged_only=True)@0.5 NumRel NumRelRet Compat").means
+    found = evaluate_run(qrels, run, "Bpref Judged@2 IPrec(judged_only=True)@0.5 NumRel NumRelRet Compat").means
     assert found["Bpref"] == pytest.approx((1 + 0) / 2) and found["Judged@2"] == 0.5
     assert found["IPrec(judged_only=True)@0.5"] == 1.0 and found["NumRel"] == found["NumRelRet"] == 2
 
 
 def test_counts_are_added_up_and_a_missing_query_keeps_its_relevant_documents() -> None:
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 2}}
-    found = evaluate(qrels, {"q1": {"a": 2.0, "x": 1.0}}, "NumQ NumRel NumRet NumRelRet P@1").means
+    found = evaluate_run(qrels, {"q1": {"a": 2.0, "x": 1.0}}, "NumQ NumRel NumRet NumRelRet P@1").means
     assert found == {"NumQ": 2, "NumRel": 3, "NumRet": 2, "NumRelRet": 1, "P@1": 0.5}
 
 
@@ -97,7 +97,7 @@ def test_ties_are_broken_by_document_id_descending_in_every_measure(name: str) -
     """b comes before a of the same score; programs behind ir_measures would rather have a first, or what came first."""
     tied, told = {"q": {"a": 1.0, "b": 1.0}}, {"q": {"b": 2.0, "a": 1.0}}
     for qrels in ({"q": {"b": 1}}, {"q": {"a": 1}}):
-        assert evaluate(qrels, tied, name).means == evaluate(qrels, told, name).means
+        assert evaluate_run(qrels, tied, name).means == evaluate_run(qrels, told, name).means
 
 
 WRONG = [
@@ -114,7 +114,7 @@ WRONG = [
 @pytest.mark.parametrize("name", WRONG, ids=lambda name: ascii(name)[:24])
 def test_a_wrong_measure_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(BadInput) as told:
-        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name])
+        evaluate_run({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name])
     assert "\n" not in str(told.value) and "object at" not in str(told.value)
 
 
@@ -137,7 +137,7 @@ def test_whatever_is_written_as_a_measure_has_values_or_is_refused(name: str) ->
     qrels = {"q1": {"a": 2, "b": 0, "c": 1, "n": -1}, "q2": {"b": 1}}
     run = {"q1": {"a": 3.0, "x": 2.0, "n": 1.5, "c": 1.0}, "q2": {"z": 1.0}}
     try:
-        found = evaluate(qrels, run, [name])
+        found = evaluate_run(qrels, run, [name])
     except BadInput as error:
         assert "\n" not in str(error)
     else:
@@ -146,14 +146,14 @@ def test_whatever_is_written_as_a_measure_has_values_or_is_refused(name: str) ->
 
 def test_grades_that_a_program_does_not_take_are_refused() -> None:
     with pytest.raises(BadInput, match=r"ERR@10 is computed for grades up to 4"):
-        evaluate({"q": {"a": 5}}, {"q": {"a": 1.0}}, "ERR@10")
+        evaluate_run({"q": {"a": 5}}, {"q": {"a": 1.0}}, "ERR@10")
     with pytest.raises(BadInput, match=r"Accuracy@10 cannot be computed of these qrels and this run \(ZeroDivision"):
-        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "Accuracy@10")
+        evaluate_run({"q": {"a": 1}}, {"q": {"a": 1.0}}, "Accuracy@10")
 
 
 def test_err_takes_queries_of_any_name() -> None:
     """One document of grade 2 at rank 1, of grades up to 4: (2^2 - 1) / 2^4."""
-    assert evaluate({"a-b 1": {"d": 2}}, {"a-b 1": {"d": 1.0}}, "ERR@10").means["ERR@10"] == pytest.approx(3 / 16)
+    assert evaluate_run({"a-b 1": {"d": 2}}, {"a-b 1": {"d": 1.0}}, "ERR@10").means["ERR@10"] == pytest.approx(3 / 16)
 
 
 def test_interpolated_precision_by_hand() -> None:
@@ -162,50 +162,52 @@ def test_interpolated_precision_by_hand() -> None:
     qrels = {"q": {"a": 1, "b": 2, "c": 1, "d": 1, "x": 0}}
     run = {"q": {"x": 5.0, "a": 4.0, "b": 3.0, "y": 2.0, "c": 1.0}}
     levels = {"0": 2 / 3, "0.1": 2 / 3, "0.4": 2 / 3, "0.75": 3 / 5, "0.9": 0.0}
-    means = evaluate(qrels, run, [f"IPrec@{level}" for level in levels]).means
+    means = evaluate_run(qrels, run, [f"IPrec@{level}" for level in levels]).means
     assert list(means.values()) == pytest.approx(list(levels.values()))
-    only = evaluate(qrels, run, "IPrec(rel=2)@1 IPrec(judged_only=True)@0.75 RR").means
+    only = evaluate_run(qrels, run, "IPrec(rel=2)@1 IPrec(judged_only=True)@0.75 RR").means
     assert only == pytest.approx({"IPrec(rel=2)@1": 1 / 3, "IPrec(judged_only=True)@0.75": 3 / 4, "RR": 1 / 2})
     assert (
-        evaluate(qrels, {"q": {}}, "IPrec@0").means == evaluate({"q": {"a": 0}}, run, "IPrec@0").means == {"IPrec@0": 0}
+        evaluate_run(qrels, {"q": {}}, "IPrec@0").means
+        == evaluate_run({"q": {"a": 0}}, run, "IPrec@0").means
+        == {"IPrec@0": 0}
     )
 
 
 def test_one_measure_under_two_names_has_one_value() -> None:
-    assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR RR(rel=1)").means == {"RR": 1.0, "RR(rel=1)": 1.0}
+    assert evaluate_run({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR RR(rel=1)").means == {"RR": 1.0, "RR(rel=1)": 1.0}
 
 
 def test_a_query_that_the_run_lacks_counts_nothing_and_is_counted() -> None:
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
-    result = evaluate(qrels, {"q1": {"a": 2.0}, "q9": {"a": 1.0}}, "RR nDCG@10")
+    result = evaluate_run(qrels, {"q1": {"a": 2.0}, "q9": {"a": 1.0}}, "RR nDCG@10")
     assert result.missing == ["q2", "q3"] and result.queries == 3
     assert result.means == pytest.approx({"RR": 1 / 3, "nDCG@10": 1 / 3})
-    assert evaluate(qrels, {}, "RR").means == {"RR": 0.0}
+    assert evaluate_run(qrels, {}, "RR").means == {"RR": 0.0}
 
 
 def test_ties_are_broken_by_document_id_descending_on_32_bits() -> None:
     close = {"a": 1.0 + 1e-9, "b": 1.0}
-    assert evaluate({"q": {"b": 1}}, {"q": close}, "RR").means["RR"] == 1.0
-    assert evaluate({"q": {"a": 1}}, {"q": close}, "RR").means["RR"] == 0.5
+    assert evaluate_run({"q": {"b": 1}}, {"q": close}, "RR").means["RR"] == 1.0
+    assert evaluate_run({"q": {"a": 1}}, {"q": close}, "RR").means["RR"] == 0.5
 
 
 def test_ndcg_by_hand() -> None:
     """Grades 3, 0, 2 at ranks 1 to 3, linear gain: (3 + 2/2) / (3 + 2/log2(3))."""
-    value = evaluate({"q": {"a": 3, "b": 0, "c": 2}}, {"q": {"a": 3, "b": 2, "c": 1}}, "nDCG@10").means["nDCG@10"]
+    value = evaluate_run({"q": {"a": 3, "b": 0, "c": 2}}, {"q": {"a": 3, "b": 2, "c": 1}}, "nDCG@10").means["nDCG@10"]
     assert value == pytest.approx(4 / (3 + 2 / 1.5849625007))
 
 
 def test_paired_tests_see_a_difference_and_do_not_see_none() -> None:
     better = {f"q{n}": 0.6 for n in range(12)}
     worse = {f"q{n}": 0.5 for n in range(12)}
-    found = compare("nDCG@10", better, worse)
+    found = compare_runs("nDCG@10", better, worse)
     assert found.difference == pytest.approx(0.1) and found.p == pytest.approx(2 / 2**12)
     assert found.low == pytest.approx(0.1) and found.queries == 12
-    assert compare("nDCG@10", better, dict(better)).p == 1.0
+    assert compare_runs("nDCG@10", better, dict(better)).p == 1.0
     mixed = {f"q{n}": 0.5 + (0.1 if n % 2 else -0.1) for n in range(40)}
-    many = compare("nDCG@10", mixed, {f"q{n}": 0.5 for n in range(40)})
+    many = compare_runs("nDCG@10", mixed, {f"q{n}": 0.5 for n in range(40)})
     assert many.p > 0.5 and many.low < 0 < many.high
-    few = compare("nDCG@10", {"q1": 0.9, "q2": 0.8}, {"q1": 0.1, "q2": 0.2})
+    few = compare_runs("nDCG@10", {"q1": 0.9, "q2": 0.8}, {"q1": 0.1, "q2": 0.2})
     assert (few.p, few.low, few.high) == (0.5, -1.0, 1.0), "two queries exclude no difference"
 
 
@@ -219,7 +221,7 @@ def test_interval_and_p_are_one_test_and_never_contradict_each_other(columns: li
     values = np.array([one[:queries] for one in columns]).T
     tests = paired.Tests(np.column_stack([values, np.zeros(queries)]), 0)
     p = [tests.p(at, len(columns)) for at in range(len(columns))]
-    for at, corrected, level in zip(range(len(columns)), paired.holm(p), paired.levels(p), strict=True):
+    for at, corrected, level in zip(range(len(columns)), paired.holm_correction(p), paired.holm_levels(p), strict=True):
         low, high = tests.interval(at, len(columns), level)
         assert low <= values[:, at].mean() + 1e-9 and values[:, at].mean() - 1e-9 <= high
         assert (low > 0 or high < 0) == (corrected < paired.LEVEL)
@@ -256,7 +258,7 @@ def test_qrels_of_both_forms_and_their_faults(tmp_path: Path) -> None:
     ):
         read_qrels(tmp_path / "bad")
     with pytest.raises(BadInput, match="'nonsense' is no measure"):
-        parse("nDCG@10 nonsense")
+        parse_measures("nDCG@10 nonsense")
 
 
 def test_a_run_is_written_as_it_is_read(tmp_path: Path) -> None:

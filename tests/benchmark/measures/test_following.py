@@ -8,7 +8,7 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.measures.following import became_irrelevant, p_mrr, score
+from benchmark.measures.following import became_irrelevant, p_mrr, rank_change_score
 from corpus.errors import BadInput
 
 
@@ -18,9 +18,9 @@ def run_of(*documents: str) -> dict[str, float]:
 
 
 def test_one_document_by_hand() -> None:
-    assert score(2, 8) == pytest.approx(1 - 2 / 8)  # it went down, as told
-    assert score(8, 2) == pytest.approx(2 / 8 - 1)  # it went up
-    assert score(3, 3) == 0
+    assert rank_change_score(2, 8) == pytest.approx(1 - 2 / 8)  # it went down, as told
+    assert rank_change_score(8, 2) == pytest.approx(2 / 8 - 1)  # it went up
+    assert rank_change_score(3, 3) == 0
 
 
 def test_p_mrr_by_hand() -> None:
@@ -41,8 +41,8 @@ def test_missing_is_one_behind_the_last_and_a_query_that_a_run_lacks_is_counted(
 
 @given(st.integers(1, 1000), st.integers(1, 1000))
 def test_turning_the_change_round_turns_the_sign(rank: int, new_rank: int) -> None:
-    assert score(rank, new_rank) == pytest.approx(-score(new_rank, rank))
-    assert -1 < score(rank, new_rank) < 1
+    assert rank_change_score(rank, new_rank) == pytest.approx(-rank_change_score(new_rank, rank))
+    assert -1 < rank_change_score(rank, new_rank) < 1
 
 
 def test_what_became_irrelevant_was_relevant_and_is_judged_otherwise_now() -> None:

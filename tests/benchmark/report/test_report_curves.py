@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.report import curves, measures
-from benchmark.report.computing import ReportQuestion, ReportSystem, compute
-from benchmark.report.graded_runs import NONE, Version, coded, stack
-from benchmark.report.verdict import verdict, words
+from benchmark.report.computing import ReportQuestion, ReportSystem, compute_report
+from benchmark.report.graded_runs import NONE, Version, encode_pairs, stack_rankings
+from benchmark.report.verdict import explain_verdict, saturation_verdict
 
 Grades = dict[int, dict[int, int]]
 
@@ -29,7 +29,7 @@ def scene(runs: list[list[list[int]]], before: Grades, after: Grades, k: int) ->
     """Runs as lists of documents by query, queries 0, 1, ..."""
     queries = list(range(len(runs[0])))
     rankings = [{query: np.array(one[query], np.int64) for query in queries} for one in runs]
-    return stack(rankings, queries, k), version(before, queries), version(after, queries)
+    return stack_rankings(rankings, queries, k), version(before, queries), version(after, queries)
 
 
 # One query. A returns 1 2, B returns 2 3, C returns 3 4 (and so on); 1 is known before, 2, 3 and 4 are holes, 5 is not.
@@ -41,20 +41,20 @@ AFTER: Grades = {0: {1: 1, 2: 1, 3: 1, 4: 1, 5: 0}}
 def test_growth_rate_by_hand() -> None:
     """A, B, C find 1, 2, 3 holes: GR is null, (2-1)/1, (3-2)/2. C, B, A find 2, 3, 3: null, 1/2, 0."""
     documents, before, after = scene(RUNS, BEFORE, AFTER, 3)
-    found = curves.changed(documents, before, after, 1)
+    found = curves.changed_labels(documents, before, after, 1)
     sizes = curves.pool_sizes(found, np.array([[0, 1, 2], [2, 1, 0]]))
     assert sizes.tolist() == [[1, 2, 3], [2, 3, 3]]
     rates = curves.growth_rates(sizes)
     assert np.isnan(rates[:, 0]).all()
     assert rates[:, 1:].tolist() == [[1.0, 0.5], [0.5, 0.0]]
-    bands = curves.bands(rates)
+    bands = curves.mean_bands(rates)
     assert bands[0] == (None, None, None)
     assert bands[1] == pytest.approx((0.75, 0.55, 0.95))  # 10% and 90% of the way from 0.5 to 1
 
 
 def test_where_nothing_was_found_before_the_growth_rate_is_null() -> None:
     documents, before, after = scene([[[1]], [[2]], [[2]]], BEFORE, AFTER, 1)
-    sizes = curves.pool_sizes(curves.changed(documents, before, after, 1), np.array([[0, 1, 2]]))
+    sizes = curves.pool_sizes(curves.changed_labels(documents, before, after, 1), np.array([[0, 1, 2]]))
     rates = curves.growth_rates(sizes)
     assert sizes.tolist() == [[0, 1, 1]] and np.isnan(rates[0, :2]).all() and rates[0, 2] == 0
 
@@ -65,7 +65,7 @@ def test_the_last_growth_rate_is_exact_over_all_systems_and_no_sample_of_orders(
     So the rates are A 0/3, B 0/3, C 1/2, and their mean 1/6, whatever orders were drawn.
     """
     documents, before, after = scene(RUNS, BEFORE, AFTER, 3)
-    rates = curves.last_growth_rates(curves.changed(documents, before, after, 1))
+    rates = curves.last_growth_rates(curves.changed_labels(documents, before, after, 1))
     assert rates.tolist() == [0, 0, 0.5]
 
 
@@ -83,17 +83,17 @@ def test_the_report_says_the_exact_last_rate_and_the_verdict_follows_it() -> Non
     runs = [list(range(2, 9)) for _ in range(11)] + [list(range(30, 37))]
     asked = question(runs, {document: 1 for document in (*range(1, 9), 30, 31, 32, 33)})
     for seed in range(5):
-        result = compute(ReportQuestion(asked.systems, asked.before, asked.after, 10, seed=seed)).result
+        result = compute_report(ReportQuestion(asked.systems, asked.before, asked.after, 10, seed=seed)).result
         assert result["growth"][-1]["rate"] == pytest.approx((4 / 7) / 12)
         assert result["verdict"]["growth"] == result["growth"][-1]["rate"]
 
 
 def test_where_one_system_alone_finds_every_hole_the_last_step_has_no_rate() -> None:
     """The others' rates are 0: their mean would call a pool saturated that hangs on one system."""
-    result = compute(question([[1], [1], [1], [1], [1], [1, 2]], {1: 1, 2: 1})).result
+    result = compute_report(question([[1], [1], [1], [1], [1], [1, 2]], {1: 1, 2: 1})).result
     last = result["growth"][-1]
     assert (last["rate"], last["low"], last["high"]) == (None, None, None)
-    assert result["verdict"]["key"] == "open" and "Not known" in words(result["verdict"])[0]
+    assert result["verdict"]["key"] == "open" and "Not known" in explain_verdict(result["verdict"])[0]
 
 
 def test_marginal_contribution_by_hand() -> None:
@@ -104,8 +104,8 @@ def test_marginal_contribution_by_hand() -> None:
     Hit@3: A 1 and 1, B 1 and 1, C 0 and 1: 1/3.
     """
     documents, before, after = scene(RUNS, BEFORE, AFTER, 3)
-    found = curves.changed(documents, before, after, 1)
-    got = curves.marginal(documents, before, after, found, np.array([[0, 1, 2]]), 1)
+    found = curves.changed_labels(documents, before, after, 1)
+    got = curves.marginal_contributions(documents, before, after, found, np.array([[0, 1, 2]]), 1)
     assert got["recall"][0, 0] == pytest.approx((1 / 6 + 1 / 2) / 3)
     assert got["hit"][0, 0] == pytest.approx(1 / 3)
     # m = 2: S_2 of A is {B, C}: 2 3 4 are known already. Of B: {A, C} know 2 and 3. Of C: {A, B} know 3 but not 4:
@@ -134,7 +134,7 @@ def slowly(
                             labels[query][int(document)] = after[query][int(document)]
             annotated = version(labels, list(range(queries)))
             own = documents[system : system + 1]
-            graded = measures.Graded(own, annotated.look_up(coded(own)), annotated, relevant_from)
+            graded = measures.Graded(own, annotated.look_up(encode_pairs(own)), annotated, relevant_from)
             values.append({name: float(measures.BY_VERSION[name](graded).mean()) for name in curves.MARGINAL})
         for name in moved:
             moved[name] += abs(values[1][name] - values[0][name]) / systems
@@ -152,8 +152,8 @@ def test_marginal_contribution_is_what_annotating_every_pool_gives(
     """Also grades that fall, documents outside every pool, and queries that nobody judged."""
     documents, old, new = scene([list(one) for one in runs], before, after, 3)
     order = data.draw(st.permutations(range(len(runs))))
-    found = curves.changed(documents, old, new, relevant_from)
-    got = curves.marginal(documents, old, new, found, np.array([order]), relevant_from)
+    found = curves.changed_labels(documents, old, new, relevant_from)
+    got = curves.marginal_contributions(documents, old, new, found, np.array([order]), relevant_from)
     for m in range(1, len(runs)):
         expected = slowly(documents, before, after, list(order), m, relevant_from)
         for name in curves.MARGINAL:
@@ -161,9 +161,9 @@ def test_marginal_contribution_is_what_annotating_every_pool_gives(
 
 
 def test_orders_are_seeded_and_each_holds_every_system() -> None:
-    orders = curves.orders(25, 0)
+    orders = curves.random_orders(25, 0)
     assert orders.shape == (10, 25) and (np.sort(orders, axis=1) == np.arange(25)).all()
-    assert (orders == curves.orders(25, 0)).all() and (orders != curves.orders(25, 1)).any()
+    assert (orders == curves.random_orders(25, 0)).all() and (orders != curves.random_orders(25, 1)).any()
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_orders_are_seeded_and_each_holds_every_system() -> None:
 def test_the_verdict_follows_its_rule(
     systems: int, holes: int, growth: float | None, marginal: float, key: str, said: str
 ) -> None:
-    found = verdict(systems, holes, growth, {"hit": 0.0, "ndcg": marginal})
-    told = words(found)
+    found = saturation_verdict(systems, holes, growth, {"hit": 0.0, "ndcg": marginal})
+    told = explain_verdict(found)
     assert found["key"] == key and said in told[0]
     assert "at most 1% more holes" in told[1] and f"like these {systems}" in told[2]
 
@@ -190,7 +190,7 @@ def test_the_verdict_follows_its_rule(
 def test_one_system_alone_gets_a_report_without_curves() -> None:
     rankings = {0: np.array([1, 2])}
     judged = {0: (np.array([1]), np.array([1], np.int16))}
-    result = compute(ReportQuestion([ReportSystem(1, "one", "bm25", rankings)], judged, judged, k=2)).result
+    result = compute_report(ReportQuestion([ReportSystem(1, "one", "bm25", rankings)], judged, judged, k=2)).result
     assert result["growth"] == [
         {"systems": 1, "holes": 0.0, "holes_low": 0.0, "holes_high": 0.0, "rate": None, "low": None, "high": None}
     ]

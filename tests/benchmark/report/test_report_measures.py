@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.measures.rankings import evaluate, ranked
+from benchmark.measures.rankings import evaluate_run, rank_documents
 from benchmark.report import measures
-from benchmark.report.graded_runs import NONE, Version, coded, stack
+from benchmark.report.graded_runs import NONE, Version, encode_pairs, stack_rankings
 from benchmark.runs.files import read_qrels, read_run
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
@@ -31,7 +31,7 @@ def graded(
     keys = {name: place + 1 for place, name in enumerate(names)}
     queries = {name: place for place, name in enumerate(sorted(qrels))}
     rankings = {
-        queries[query]: np.array([keys[doc] for doc in ranked(scores)], np.int64)
+        queries[query]: np.array([keys[doc] for doc in rank_documents(scores)], np.int64)
         for query, scores in run.items()
         if query in queries
     }
@@ -42,9 +42,9 @@ def graded(
         )
         for query, grades in qrels.items()
     }
-    documents = stack([rankings], range(len(queries)), k)
+    documents = stack_rankings([rankings], range(len(queries)), k)
     version = Version.of(judged, range(len(queries)))
-    return measures.Graded(documents, version.look_up(coded(documents)), version, relevant_from)
+    return measures.Graded(documents, version.look_up(encode_pairs(documents)), version, relevant_from)
 
 
 def value(measure: str, *args: Any) -> float:
@@ -73,7 +73,7 @@ def test_the_figures_are_trec_evals_by_query_and_in_the_mean(
         "".join(" ".join(line.split()[:6]) + "\n" for line in (TREC_EVAL / run).read_text().splitlines())
     )
     judged, whole = read_qrels(TREC_EVAL / qrels), read_run(tmp_path / "run")
-    scores = {query: {doc: found[doc] for doc in ranked(found)[:most]} for query, found in whole.items()}
+    scores = {query: {doc: found[doc] for doc in rank_documents(found)[:most]} for query, found in whole.items()}
     told = [line.split() for line in (TREC_EVAL / expected).read_text().splitlines()]
     figures = {(name, query): float(number) for name, query, number in told if "string" not in name and name != "runid"}
     assert len(scores) == len(judged) - (run == "results.trunc")
@@ -120,14 +120,14 @@ def test_hole_at_k_by_hand() -> None:
     run = {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "d": 1.0}}
     then, now = {"q": {"a": 1}}, {"q": {"a": 1, "b": 1, "c": 0, "d": 2, "elsewhere": 2}}
     for k, expected in ((5, 2 / 5), (3, 1 / 3)):
-        assert measures.hole(graded(then, run, k), graded(now, run, k))[0, 0] == pytest.approx(expected)
-    strict = measures.hole(graded(then, run, 5, 2), graded(now, run, 5, 2))
+        assert measures.hole_at_k(graded(then, run, k), graded(now, run, k))[0, 0] == pytest.approx(expected)
+    strict = measures.hole_at_k(graded(then, run, 5, 2), graded(now, run, 5, 2))
     assert strict[0, 0] == pytest.approx(1 / 5)  # grades from 2: d alone
 
 
 def test_a_pair_whose_grade_rose_is_no_hole_because_the_qrels_knew_it() -> None:
     run = {"q": {"a": 1.0}}
-    assert measures.hole(graded({"q": {"a": 0}}, run, 1), graded({"q": {"a": 1}}, run, 1))[0, 0] == 0
+    assert measures.hole_at_k(graded({"q": {"a": 0}}, run, 1), graded({"q": {"a": 1}}, run, 1))[0, 0] == 0
 
 
 def test_a_query_that_the_run_lacks_counts_0_in_every_measure() -> None:
@@ -156,7 +156,7 @@ scores = st.dictionaries(st.sampled_from("abcdefghxyz"), st.sampled_from([0.0, 0
 def test_what_ir_measures_takes_from_trec_eval_is_equal_with_ties_and_missing_queries(
     qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], k: int
 ) -> None:
-    theirs = evaluate(qrels, run, f"nDCG@{k} R@{k} Success@{k}").means
+    theirs = evaluate_run(qrels, run, f"nDCG@{k} R@{k} Success@{k}").means
     for ours, name in (("ndcg", "nDCG"), ("recall", "R"), ("hit", "Success")):
         assert value(ours, qrels, run, k) == pytest.approx(theirs[f"{name}@{k}"]), name
 
@@ -175,12 +175,12 @@ def test_gains_from_their_definition(given_grades: dict[str, int], order: list[s
 
 
 def test_arrays_by_hand() -> None:
-    documents = stack([{7: np.array([3, 1]), 9: np.array([2])}, {9: np.array([5, 6, 7])}], [7, 9, 11], 2)
+    documents = stack_rankings([{7: np.array([3, 1]), 9: np.array([2])}, {9: np.array([5, 6, 7])}], [7, 9, 11], 2)
     assert documents.tolist() == [[[3, 1], [2, NONE], [NONE, NONE]], [[NONE, NONE], [5, 6], [NONE, NONE]]]
     version = Version.of({9: (np.array([6, 2]), np.array([1, -2])), 12: (np.array([3]), np.array([3]))}, [7, 9, 11])
-    assert version.look_up(coded(documents)).tolist() == [
+    assert version.look_up(encode_pairs(documents)).tolist() == [
         [[-1, -1], [-1, -1], [-1, -1]],
         [[-1, -1], [-1, 1], [-1, -1]],
     ]
     assert version.at_least(1).tolist() == [0, 1, 0] and version.levels == [1]
-    assert Version.of({}, [7]).look_up(coded(documents[:, :1])).tolist() == [[[-1, -1]], [[-1, -1]]]
+    assert Version.of({}, [7]).look_up(encode_pairs(documents[:, :1])).tolist() == [[[-1, -1]], [[-1, -1]]]

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from benchmark.measures.rankings import compare
+from benchmark.measures.rankings import compare_runs
 from benchmark.report import shifts, tabling
-from benchmark.report.computing import Aspected, ComputedReport, ReportQuestion, ReportSystem, compute
+from benchmark.report.computing import Aspected, ComputedReport, ReportQuestion, ReportSystem, compute_report
 from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.verdict import recall_shift
 from benchmark.significance import paired
 from benchmark.significance import tests as tested
-from benchmark.significance.compact_letters import groups_of, letters
+from benchmark.significance.compact_letters import compact_letter_display, groups_of
 
 
 def columns(queries: int, systems: int, seed: int = 0) -> NDArray[np.float64]:
@@ -32,7 +32,7 @@ def test_for_few_queries_p_is_exactly_that_of_compare() -> None:
     tests = paired.Tests(values, 0)
     for one in range(4):
         for other in range(4):
-            theirs = compare("m", *({str(q): float(values[q, at]) for q in range(12)} for at in (one, other))).p
+            theirs = compare_runs("m", *({str(q): float(values[q, at]) for q in range(12)} for at in (one, other))).p
             assert tests.p(one, other) == pytest.approx(theirs)
 
 
@@ -41,7 +41,7 @@ def test_for_many_queries_p_is_near_that_of_compare() -> None:
     values[:, 2] = values[:, 1]
     values[:10, 2] += 0.05
     tests = paired.Tests(values, 0)
-    near = compare("m", *({str(q): float(values[q, at]) for q in range(200)} for at in (0, 1))).p
+    near = compare_runs("m", *({str(q): float(values[q, at]) for q in range(200)} for at in (0, 1))).p
     assert tests.p(0, 1) == pytest.approx(near, abs=0.02)
     assert tests.p(1, 2) == pytest.approx(2 / 2**10, abs=2e-3)  # ten differ, all one way: two of 1,024 sign patterns
     assert tests.p(1, 1) == 1.0
@@ -49,8 +49,8 @@ def test_for_many_queries_p_is_near_that_of_compare() -> None:
 
 def test_holm_by_hand() -> None:
     """Ascending 0.01 x 4, 0.02 x 3, 0.03 x 2 = 0.06, 0.04 x 1: below the one before, so 0.06 as well."""
-    assert paired.holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
-    assert paired.holm([0.5, 0.9]) == [1.0, 1.0] and paired.holm([]) == []
+    assert paired.holm_correction([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert paired.holm_correction([0.5, 0.9]) == [1.0, 1.0] and paired.holm_correction([]) == []
 
 
 def test_intervals_hold_the_mean_and_shrink_with_queries() -> None:
@@ -64,8 +64,8 @@ def test_intervals_hold_the_mean_and_shrink_with_queries() -> None:
 def test_collections_of_unlike_size_count_alike() -> None:
     """Two queries of one collection gain 0.1 each, eight of another 0.5: the mean gains 0.3, however often drawn."""
     after = [np.full((1, 2), 0.1), np.full((1, 8), 0.5)]
-    joined = tested.together([tested.Values(np.zeros_like(one), one) for one in after])
-    told = tested.plain(joined)
+    joined = tested.join_members([tested.Values(np.zeros_like(one), one) for one in after])
+    told = tested.mean_changes(joined)
     tested.add_tests({"hit": told}, {"hit": joined}, ["one"], 0, [2, 8])
     assert told[0]["change"] == pytest.approx(0.3) and 0 < told[0]["low"] < 0.3 < told[0]["high"]
     assert told[0]["p"] == pytest.approx(2 / 2**10), "all ten one way: two of 1,024 sign patterns"
@@ -75,8 +75,8 @@ def test_a_p_over_collections_is_that_of_the_mean_of_their_means() -> None:
     """By every sign pattern of the three and the six queries, on the unweighted mean of both means."""
     random = np.random.default_rng(3)
     parts = [random.normal(0.2, 0.4, (1, queries)) for queries in (3, 6)]
-    joined = tested.together([tested.Values(np.zeros_like(one), one) for one in parts])
-    told = tested.plain(joined)
+    joined = tested.join_members([tested.Values(np.zeros_like(one), one) for one in parts])
+    told = tested.mean_changes(joined)
     tested.add_tests({"hit": told}, {"hit": joined}, ["one"], 0, [3, 6])
     patterns = [np.array(signs) for signs in product((-1, 1), repeat=9)]
     means = [((signs[:3] * parts[0][0]).mean() + (signs[3:] * parts[1][0]).mean()) / 2 for signs in patterns]
@@ -95,7 +95,7 @@ symmetric = st.integers(2, 8).flatmap(
 @given(symmetric)
 def test_two_systems_share_a_letter_exactly_when_nothing_tells_them_apart(upper: NDArray[np.bool_]) -> None:
     different = upper | upper.T
-    given_letters = letters(different, range(len(different)))
+    given_letters = compact_letter_display(different, range(len(different)))
     for one in range(len(different)):
         for other in range(len(different)):
             assert bool(set(given_letters[one]) & set(given_letters[other])) == (not different[one, other])
@@ -105,9 +105,9 @@ def test_letters_by_hand() -> None:
     """Three systems in a row: neighbours are alike, the ends are not: a, ab, b."""
     different = np.zeros((3, 3), dtype=bool)
     different[0, 2] = different[2, 0] = True
-    assert letters(different, [0, 1, 2]) == ["a", "ab", "b"]
-    assert letters(different, [2, 1, 0]) == ["b", "ab", "a"]
-    assert letters(np.zeros((3, 3), dtype=bool), [0, 1, 2]) == ["a", "a", "a"]
+    assert compact_letter_display(different, [0, 1, 2]) == ["a", "ab", "b"]
+    assert compact_letter_display(different, [2, 1, 0]) == ["b", "ab", "a"]
+    assert compact_letter_display(np.zeros((3, 3), dtype=bool), [0, 1, 2]) == ["a", "a", "a"]
 
 
 def test_many_systems_of_which_few_differ_get_few_letters() -> None:
@@ -119,12 +119,12 @@ def test_many_systems_of_which_few_differ_get_few_letters() -> None:
 
 
 def test_ranks_and_tau_by_hand() -> None:
-    assert shifts.ranks([0.5, 0.7, 0.5, 0.2]) == [2, 1, 2, 4]
-    assert shifts.order([0.5, 0.7, 0.5], ["b", "c", "a"]) == [1, 2, 0]
-    assert shifts.tau([3, 2, 1], [3, 1, 2]) == pytest.approx(1 / 3)  # two pairs agree, one does not
-    assert shifts.tau([1, 1, 2], [1, 2, 3]) == pytest.approx(2 / (2 * 3) ** 0.5)  # tau-b: one list ties a pair
-    assert shifts.tau([1, 1], [1, 2]) is None
-    assert shifts.swapped([3, 2, 1], [1, 2, 3]) == 3 and shifts.swapped([3, 2, 2], [3, 1, 2]) == 0
+    assert shifts.rank_means([0.5, 0.7, 0.5, 0.2]) == [2, 1, 2, 4]
+    assert shifts.order_systems([0.5, 0.7, 0.5], ["b", "c", "a"]) == [1, 2, 0]
+    assert shifts.kendall_tau([3, 2, 1], [3, 1, 2]) == pytest.approx(1 / 3)  # two pairs agree, one does not
+    assert shifts.kendall_tau([1, 1, 2], [1, 2, 3]) == pytest.approx(2 / (2 * 3) ** 0.5)  # tau-b: one list ties a pair
+    assert shifts.kendall_tau([1, 1], [1, 2]) is None
+    assert shifts.count_swapped([3, 2, 1], [1, 2, 3]) == 3 and shifts.count_swapped([3, 2, 2], [3, 1, 2]) == 0
 
 
 def report(
@@ -139,7 +139,7 @@ def report(
         ReportSystem(at + 1, name, "bm25", found) for at, (name, found) in enumerate(zip(names, rankings, strict=True))
     ]
     asked = ReportQuestion(systems, before, after, k=2, aspects=Aspected([4, 5, 6], values, 25) if aspects else None)
-    return compute(asked)
+    return compute_report(asked)
 
 
 def test_filling_lifts_the_underrated_system_and_says_how_surely() -> None:
@@ -157,16 +157,16 @@ def test_filling_lifts_the_underrated_system_and_says_how_surely() -> None:
 
 
 def test_csv_of_a_table_cannot_act_and_has_changes_and_letters_in_columns() -> None:
-    lines = tabling.leaderboard(report().result, "hit").csv().splitlines()
+    lines = tabling.leaderboard_table(report().result, "hit").csv().splitlines()
     assert lines[0].startswith("system,Hole@2,Judged@2,Judged@2 change,Hit@2,Hit@2 change,Hit@2 letters")
     assert lines[1].startswith("'=cmd(),0.5,0.5,0.5,1.0,1.0,a")
-    [table] = tabling.changes(report().result, "hit")
+    [table] = tabling.changes_tables(report().result, "hit")
     changes = table.csv().splitlines()
     assert changes[0] == "system,before,after,change,95% from,95% to,p,p (Holm),rank before,rank after"
 
 
 def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below() -> None:
-    text = tabling.leaderboard(report().result, "hit").latex()
+    text = tabling.leaderboard_table(report().result, "hit").latex()
     assert r"\usepackage{booktabs}" in text and r"\toprule" in text
     row = next(line for line in text.splitlines() if line.startswith("dense"))
     assert row.startswith(r"dense\_50\% &") and row.endswith(r"\\")
@@ -189,7 +189,7 @@ def test_a_blank_figure_is_an_empty_cell() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("make", [tabling.measured, tabling.growth, tabling.marginal])
+@pytest.mark.parametrize("make", [tabling.measures_table, tabling.growth_table, tabling.marginal_table])
 def test_every_table_has_as_many_cells_as_columns(make: Any) -> None:
     table = make(report().result)
     assert table.rows and {len(row) for row in table.rows} == {len(table.header)}
@@ -202,13 +202,13 @@ def test_aspects_have_their_own_queries_and_table() -> None:
     assert found.values["alpha_ndcg"].after.shape == (2, 3)
     value = found.result["systems"][0]["values"]["alpha_ndcg"]
     assert (value["before"], value["after"], value["rank_after"], value["letters_after"]) == (None, 0.25, 1, "a")
-    table = tabling.aspects(found.result)
+    table = tabling.aspects_table(found.result)
     assert table is not None and table.header[1:4] == (
         "alpha-nDCG@25",
         "alpha-nDCG@25 (one aspect a document)",
         "A-Recall@25",
     )
-    assert tabling.aspects(report().result) is None
+    assert tabling.aspects_table(report().result) is None
 
 
 def uneven() -> ComputedReport:
@@ -218,7 +218,7 @@ def uneven() -> ComputedReport:
     grade = (np.array([1]), np.array([1], np.int16))
     before, after = {0: grade, 1: grade}, {0: grade, 1: grade, 2: grade}
     systems = [ReportSystem(1, "first", "bm25", first), ReportSystem(2, "second", "bm25", second)]
-    return compute(ReportQuestion(systems, before, after, k=2))
+    return compute_report(ReportQuestion(systems, before, after, k=2))
 
 
 def test_the_headline_is_over_the_queries_that_every_system_and_both_versions_have() -> None:
@@ -226,19 +226,19 @@ def test_the_headline_is_over_the_queries_that_every_system_and_both_versions_ha
     result = uneven().result
     assert result["common"]["queries"] == 1 and len(result["queries"]) == 3
     assert [one["values"]["hit"]["after"] for one in result["systems"]] == pytest.approx([2 / 3, 2 / 3])
-    first = tabling.headline(result)
+    first = tabling.headline_result(result)
     hits = [one["values"]["hit"] for one in first["systems"]]
     assert [(one["before"], one["after"], one["rank_after"]) for one in hits] == [(0, 0, 2), (1, 1, 1)]
     assert first["means"]["hit"] == {"before": 0.5, "after": 0.5, "change": 0.0}
     assert first["order"]["hit"] == {"tau": 1.0, "moved": 0, "swapped": 0}
-    common, everything = tabling.changes(result, "hit")
+    common, everything = tabling.changes_tables(result, "hit")
     assert (common.key, everything.key) == ("changes-hit", "changes-hit-all")
     assert [row[0] for row in common.rows] == ["second", "first"] and common.rows[0][1:3] == (1, 1)
 
 
 def test_where_every_query_is_common_the_headline_is_the_whole() -> None:
     result = report().result
-    assert result["common"] == {"queries": 30} and tabling.headline(result) is result
+    assert result["common"] == {"queries": 30} and tabling.headline_result(result) is result
 
 
 def test_interval_and_corrected_p_agree_for_every_system() -> None:
@@ -246,7 +246,7 @@ def test_interval_and_corrected_p_agree_for_every_system() -> None:
     random = np.random.default_rng(7)
     before = random.random((9, 60)) * 0.5
     after = np.clip(before + random.normal(0, 0.15, (9, 60)) + np.linspace(0, 0.12, 9)[:, None], 0, 1)
-    told = tested.plain(tested.Values(before, after))
+    told = tested.mean_changes(tested.Values(before, after))
     tested.add_tests({"hit": told}, {"hit": tested.Values(before, after)}, [f"s{at}" for at in range(9)], 0)
     found = [(row["low"] > 0 or row["high"] < 0, row["p_holm"] < 0.05) for row in told]
     assert {one for one, _other in found} == {True, False} and all(one == other for one, other in found)

@@ -10,12 +10,12 @@ from django.test import Client
 
 from annotation.models import Role
 from benchmark.measures.aspects import evaluate_aspects
-from benchmark.measures.rankings import evaluate
+from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Qrels, Report, ReportValues, Run
-from benchmark.qrels import named, store
+from benchmark.qrels import load_named, store_version
 from benchmark.qrels.reading import ReadQrel
 from benchmark.report import reports, tabling
-from benchmark.report.instructions import following
+from benchmark.report.instructions import measure_following
 from benchmark.runs.rankings import RankedQuery, as_run
 from benchmark.runs.rankings import store as store_rankings
 from corpus.aspects.exchange import import_aspects
@@ -66,21 +66,21 @@ class World:
             given = sorted((self.key(name), grade) for name, grade in grades[query.external_id].items())
             keys, values = zip(*given, strict=True)
             rows[query.pk] = ReadQrel(np.array(keys, np.int64), np.array(values, np.int16), ["original"] * len(keys))
-        return store(self.collection, kind, rows, by="alice")
+        return store_version(self.collection, kind, rows, by="alice")
 
     def ask(self, **options: int) -> Report:
-        return reports.ask(self.collection, self.before, self.after, [self.one, self.two], **options)
+        return reports.request_report(self.collection, self.before, self.after, [self.one, self.two], **options)
 
 
 def test_a_report_is_asked_for_once_and_made_by_whoever_takes_it_up() -> None:
     world = World()
-    assert reports.current(world.collection, world.before, world.after, [world.one, world.two]) is None
+    assert reports.find_report(world.collection, world.before, world.after, [world.one, world.two]) is None
     report = world.ask()
     assert report.state == JobState.WAITING and world.ask().pk == report.pk
     assert make_next_report() and not make_next_report()
     report.refresh_from_db()
     assert report.state == JobState.READY and report.ended_at
-    assert reports.current(world.collection, world.before, world.after, [world.two, world.one]) == report
+    assert reports.find_report(world.collection, world.before, world.after, [world.two, world.one]) == report
     assert world.ask(k=2).pk != report.pk
     assert Report.objects.count() == 2
 
@@ -88,7 +88,7 @@ def test_a_report_is_asked_for_once_and_made_by_whoever_takes_it_up() -> None:
 def test_the_figures_by_hand() -> None:
     """One: a b / c d. Two: b a / nothing for q2. After filling, b is relevant with grade 3."""
     world = World()
-    result = reports.ensure(world.collection, world.before, world.after, [world.one, world.two], k=2).result
+    result = reports.ensure_report(world.collection, world.before, world.after, [world.one, world.two], k=2).result
     assert result["queries"] == [query.pk for query in world.queries]
     assert result["judged"] == {"before": 2, "after": 4} and result["relevant"] == {"before": 2, "after": 3}
     assert result["holes"] == 1
@@ -104,7 +104,7 @@ def test_the_figures_by_hand() -> None:
     assert one["values"]["ndcg"]["before"] == 1
     assert two["values"]["ndcg"]["before"] == pytest.approx(discount / 2)
     assert [one["values"]["ndcg"]["rank_after"], two["values"]["ndcg"]["rank_after"]] == [1, 2]
-    before, after = reports.values(Report.objects.get(), world.two, "ndcg")
+    before, after = reports.query_values(Report.objects.get(), world.two, "ndcg")
     assert before == pytest.approx([discount, 0]) and after == pytest.approx([1, 0])
     assert ReportValues.objects.get(run=world.one, measure="hole").before == []
 
@@ -112,8 +112,8 @@ def test_the_figures_by_hand() -> None:
 def test_what_a_report_depends_on_makes_another_one() -> None:
     world = World()
     first = world.ask()
-    assert reports.ask(world.collection, world.before, world.after, [world.one]).pk != first.pk
-    assert reports.ask(world.collection, world.before, world.before, [world.one, world.two]).pk != first.pk
+    assert reports.request_report(world.collection, world.before, world.after, [world.one]).pk != first.pk
+    assert reports.request_report(world.collection, world.before, world.before, [world.one, world.two]).pk != first.pk
     Collection.objects.filter(pk=world.collection.pk).update(relevant_from=2)
     world.collection.refresh_from_db()
     assert world.ask().pk != first.pk
@@ -121,7 +121,7 @@ def test_what_a_report_depends_on_makes_another_one() -> None:
 
 def test_before_and_after_being_one_version_says_how_safe_the_order_is() -> None:
     world = World()
-    result = reports.ensure(world.collection, world.before, world.before, [world.one, world.two], k=2).result
+    result = reports.ensure_report(world.collection, world.before, world.before, [world.one, world.two], k=2).result
     assert {one["run"] for one in result["safety"]["systems"]} == {world.one.pk, world.two.pk}
     assert result["holes"] == 0 and result["verdict"]["key"] == "few"
 
@@ -132,7 +132,7 @@ def test_a_report_that_was_cancelled_meanwhile_writes_nothing(monkeypatch: pytes
     row = leases.claim(Report, pk=report.pk)
     assert row is not None
     leases.cancel(report)
-    reports.make(row)
+    reports.make_report(row)
     report.refresh_from_db()
     assert report.state == JobState.CANCELLED and report.result is None
     assert not ReportValues.objects.exists()
@@ -153,9 +153,9 @@ def test_runs_that_cannot_be_measured_are_refused() -> None:
         ([shallow], "holds 5 documents"),
     ):
         with pytest.raises(BadInput, match=words):
-            reports.ask(world.collection, world.before, world.after, runs)
+            reports.request_report(world.collection, world.before, world.after, runs)
     with pytest.raises(BadInput, match="not those of"):
-        reports.ask(world.collection, stranger.before, world.after, [world.one])
+        reports.request_report(world.collection, stranger.before, world.after, [world.one])
     assert not Report.objects.exists()
 
 
@@ -177,7 +177,7 @@ def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp
     (tmp_path / "aspects").write_text("".join(json.dumps(line) + "\n" for line in lines))
     without = world.ask(k=2)
     import_aspects(world.collection, tmp_path / "aspects")
-    report = reports.ensure(world.collection, world.before, world.after, [world.one, world.two], k=2)
+    report = reports.ensure_report(world.collection, world.before, world.after, [world.one, world.two], k=2)
     assert report.pk != without.pk
     assert report.result["aspects"] == {"queries": [query.pk for query in world.queries], "k": 2}
     names = {"alpha_ndcg": "alpha-nDCG@2", "alpha_ndcg_one": "alpha-nDCG-one@2", "a_recall": "A-Recall@2"}
@@ -186,7 +186,7 @@ def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp
         theirs = evaluate_aspects(read_aspects(tmp_path / "aspects"), as_run(run), ["alpha-nDCG@2", "A-Recall@2"])
         for key, name in names.items():
             assert system["values"][key]["after"] == pytest.approx(theirs.means[name]), name
-            assert reports.values(report, run, key)[1] == pytest.approx(list(theirs.per_query[name].values()))
+            assert reports.query_values(report, run, key)[1] == pytest.approx(list(theirs.per_query[name].values()))
     one = report.result["systems"][0]["values"]
     assert one["a_recall"]["after"] == 1 and one["a_recall_one"]["after"] == pytest.approx((5 / 8 + 1) / 2)
 
@@ -198,12 +198,12 @@ def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path: Path, capsys:
     (tmp_path / "aspects").write_text(json.dumps(line) + "\n")
     import_aspects(world.collection, tmp_path / "aspects")
     runs = [world.one, world.two]
-    report = reports.ensure(world.collection, world.before, world.after, runs, k=1, aspects_k=2)
+    report = reports.ensure_report(world.collection, world.before, world.after, runs, k=1, aspects_k=2)
     assert report.options["aspects_k"] == 2 and report.result["aspects"]["k"] == 2
     assert [one["values"]["a_recall"]["after"] for one in report.result["systems"]] == [1, 1]
-    plain = reports.ensure(world.collection, world.before, world.after, runs, k=1)
+    plain = reports.ensure_report(world.collection, world.before, world.after, runs, k=1)
     assert plain.pk != report.pk and plain.result["systems"][0]["values"]["a_recall"]["after"] == 0
-    table = tabling.aspects(report.result)
+    table = tabling.aspects_table(report.result)
     assert table is not None and table.header[1] == "alpha-nDCG@2" and "nDCG@1" in table.header
     call_command("report", world.collection.name, "--before", "1", "--k", "1", "--aspects-k", "2", "--json")
     assert json.loads(capsys.readouterr().out)["report"] == report.pk
@@ -217,10 +217,10 @@ def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant(
     world = World()
     after = world.qrels({"q1": {"a": 1}, "q2": {"c": 0}}, Qrels.Kind.IMPORTED)
     third = world.run("third", ["ab", "dac"])
-    assert following(world.one, third, world.before, after).value == pytest.approx(1 - 1 / 3)
-    assert following(third, world.two, world.before, after).missing == ["q2"]
+    assert measure_following(world.one, third, world.before, after).value == pytest.approx(1 - 1 / 3)
+    assert measure_following(third, world.two, world.before, after).missing == ["q2"]
     with pytest.raises(BadInput, match="no document became irrelevant"):
-        following(world.one, third, world.before, world.after)
+        measure_following(world.one, third, world.before, world.after)
 
 
 def test_the_command_prints_the_report_and_writes_its_tables(
@@ -272,7 +272,7 @@ def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures() -> 
     report = Report.objects.get()
     for version, when in ((large.before, "before"), (large.after, "after")):
         for run in large.runs[::12]:
-            theirs = evaluate(named(version), as_run(run), "nDCG@10 R@10 Success@10").means
+            theirs = evaluate_run(load_named(version), as_run(run), "nDCG@10 R@10 Success@10").means
             [ours] = [one["values"] for one in report.result["systems"] if one["run"] == run.pk]
             for key, name in (("ndcg", "nDCG@10"), ("recall", "R@10"), ("hit", "Success@10")):
                 assert ours[key][when] == pytest.approx(theirs[name]), (run.name, name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from benchmark.management.commands.retrieve import sentence
+from benchmark.management.commands.retrieve import summarise_run
 from benchmark.models import Ranking, Run
 from benchmark.runs import builders, hybrid_scores, rankings
 from benchmark.runs.rankings import RankedQuery
@@ -31,14 +31,14 @@ def test_the_three_ways_by_hand(method, expected):
     """Sigmoids 0.5, 0.880797, 0.119203, 0.731059; the order of all three is d2, d4, d1, d3."""
     scores = hybrid_scores.sigmoid(MARGINS)
     assert scores == pytest.approx([0.5, 0.880797, 0.119203, 0.731059], abs=1e-6)
-    found = hybrid_scores.combine(BM25, scores, method)
+    found = hybrid_scores.combine_scores(BM25, scores, method)
     assert found == pytest.approx(expected, abs=1e-6)
     assert np.argsort(-found).tolist() == [1, 3, 0, 2]
 
 
 def test_min_max_takes_a_tenth_of_bm25():
     """BM25 12, 7, 2 becomes 1, 0.5, 0; the other 0.2, 0.8, 0.5 becomes 0, 1, 0.5."""
-    found = hybrid_scores.combine(np.array([12.0, 7, 2]), np.array([0.2, 0.8, 0.5]), "minmax")
+    found = hybrid_scores.combine_scores(np.array([12.0, 7, 2]), np.array([0.2, 0.8, 0.5]), "minmax")
     assert found == pytest.approx([0.1, 0.95, 0.45])
 
 
@@ -47,21 +47,21 @@ def test_z_scores_take_a_fifth_of_bm25():
 
     The other 0, 4, 2: mean 2, variance (4 + 4 + 0) / 3 = 8 / 3, z = -2 / 1.6330 = -1.2247, 1.2247, 0.
     """
-    found = hybrid_scores.combine(np.array([9.0, 6, 3]), np.array([0.0, 4, 2]), "zscore")
+    found = hybrid_scores.combine_scores(np.array([9.0, 6, 3]), np.array([0.0, 4, 2]), "zscore")
     assert found == pytest.approx([-0.734847, 0.979796, -0.244949], abs=1e-6)
 
 
 def test_other_weights():
-    found = hybrid_scores.combine(np.array([2.0, 1]), np.array([1.0, 2]), "minmax", [0.5, 0.5])
+    found = hybrid_scores.combine_scores(np.array([2.0, 1]), np.array([1.0, 2]), "minmax", [0.5, 0.5])
     assert found == pytest.approx([0.5, 0.5])
 
 
 @pytest.mark.parametrize("method", ["minmax", "zscore"])
 def test_equal_scores_leave_the_order_to_the_others(method):
-    found = hybrid_scores.combine(np.full(3, 5.0), np.array([1.0, 3, 2]), method)
+    found = hybrid_scores.combine_scores(np.full(3, 5.0), np.array([1.0, 3, 2]), method)
     assert np.argsort(-found).tolist() == [1, 2, 0] and np.isfinite(found).all()
-    assert hybrid_scores.combine(np.array([5.0]), np.array([1.0]), method).tolist() == [0.0]
-    assert hybrid_scores.combine(np.empty(0), np.empty(0), method).tolist() == []
+    assert hybrid_scores.combine_scores(np.array([5.0]), np.array([1.0]), method).tolist() == [0.0]
+    assert hybrid_scores.combine_scores(np.empty(0), np.empty(0), method).tolist() == []
 
 
 def test_large_margins_do_not_overflow():
@@ -102,11 +102,11 @@ def wings(settings, tmp_path, db):
 
 
 def start(collection, name="hybrid", depth=10, **recipe):
-    return builders.start(collection=collection, name=name, kind="hybrid", recipe=recipe, depth=depth)
+    return builders.start_run(collection=collection, name=name, kind="hybrid", recipe=recipe, depth=depth)
 
 
 def make(run):
-    builders.work(leases.claim(Run, pk=run.pk), lambda: False)
+    builders.work_on_run(leases.claim(Run, pk=run.pk), lambda: False)
     run.refresh_from_db()
     return run
 
@@ -124,7 +124,7 @@ def test_candidates_are_those_of_the_reranked_run_and_each_has_its_own_bm25_scor
     assert index.search("wing lift", 1)[0][0] == by_name["d5"]
     own = index.scores("wing lift", [by_name[name] for name in names])
     assert own[0] > own[1] > own[2] == own[3] == 0
-    expected = hybrid_scores.combine(own, hybrid_scores.sigmoid(np.array([0.0, 2.0, -2.0, 1.0])), method)
+    expected = hybrid_scores.combine_scores(own, hybrid_scores.sigmoid(np.array([0.0, 2.0, -2.0, 1.0])), method)
     assert found["q1"] == pytest.approx(dict(zip(names, expected.tolist(), strict=True)), rel=1e-5)
     assert list(found["q2"]) == ["d4"] and found["q3"] == {}
     assert Ranking.objects.filter(run=run).count() == 3
@@ -132,7 +132,7 @@ def test_candidates_are_those_of_the_reranked_run_and_each_has_its_own_bm25_scor
 
 def test_shares_are_taken_as_they_are_and_a_recipe_may_say_otherwise(wings):
     shares = Run.objects.create(collection=wings, name="shares", kind="imported", state="ready")
-    (query,) = (one.pk for one in rankings.queries(wings) if one.external_id == "q1")
+    (query,) = (one.pk for one in rankings.current_queries(wings) if one.external_id == "q1")
     documents = list(Ranking.objects.get(run__name="reranked", query=query).documents)
     rankings.store(shares, {query: RankedQuery(documents, [0.9, 0.8, 0.3, 0.0])})
     assert start(wings, "plain", run="shares").recipe["scores"] == "plain"
@@ -198,7 +198,7 @@ def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings, capsys):
     assert (json.loads(told.out)["run"], json.loads(told.out)["scores"]) == ("hybrid-zscore", "margins")
     run = make(Run.objects.get(name="hybrid-zscore"))
     document = {**json.loads(told.out), "queries": 2, "documents": 5, "empty": 1, "seconds_per_query": None}
-    assert "; scores of reranked: margins (log odds), the sigmoid was applied" in sentence(run, document)
+    assert "; scores of reranked: margins (log odds), the sigmoid was applied" in summarise_run(run, document)
     call_command("retrieve", "wings", "--system", "hybrid", *options[:-1])
     assert "scores of reranked: margins (log odds)" in capsys.readouterr().out, "as it is said once the run is ready"
     assert Run.objects.get(name="hybrid-zscore").recipe["k1"] == 0.9

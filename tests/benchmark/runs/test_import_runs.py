@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from annotation.models import AuditEntry
-from benchmark.measures.rankings import evaluate
+from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Ranking, Run
 from benchmark.runs import rankings
 from benchmark.runs.files import RunFile, read_qrels, read_run
@@ -203,7 +203,7 @@ def test_trec_evals_own_runs_are_measured_the_same_from_the_file_and_from_the_da
     (found,) = import_runs(collection, {"one": path})
     assert found.missing == missing
     measures = ["nDCG@10", "RR", "P@100", "R@1000", "AP"]
-    from_file, stored = evaluate(qrels, read, measures), evaluate(qrels, rankings.as_run(found.run), measures)
+    from_file, stored = evaluate_run(qrels, read, measures), evaluate_run(qrels, rankings.as_run(found.run), measures)
     assert stored.per_query == from_file.per_query and len(stored.missing) == missing
     order = {query: [document for document, _ in ranked(documents)] for query, documents in read.items()}
     names = dict(Document.objects.values_list("pk", "external_id"))

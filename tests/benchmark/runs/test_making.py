@@ -39,11 +39,11 @@ def never():
 
 
 def start(collection, name="bm25", depth=3, **recipe):
-    return builders.start(collection=collection, name=name, kind="bm25", recipe=recipe, depth=depth)
+    return builders.start_run(collection=collection, name=name, kind="bm25", recipe=recipe, depth=depth)
 
 
 def make(run):
-    builders.work(leases.claim(Run, pk=run.pk), never)
+    builders.work_on_run(leases.claim(Run, pk=run.pk), never)
     run.refresh_from_db()
     return run
 
@@ -52,7 +52,7 @@ def test_a_bm25_run_holds_what_the_index_finds(wings):
     run = make(start(wings))
     assert (run.state, run.done, run.total, run.error) == ("ready", 3, 3, "")
     index, found = index_for(wings), rankings.scores_of(run)
-    for query in rankings.queries(wings):
+    for query in rankings.current_queries(wings):
         expected = index.search(query.text, 3)
         assert list(zip(*(part.tolist() for part in found[query.pk]), strict=True)) == expected
     assert set(Ranking.objects.values_list("seconds", flat=True)) - {None}
@@ -70,7 +70,7 @@ def test_a_bm25_run_holds_what_the_index_finds(wings):
 )
 def test_what_cannot_be_made_is_refused_and_leaves_nothing(wings, name, kind, depth, problem):
     with pytest.raises(BadInput, match=problem):
-        builders.start(collection=wings, name=name, kind=kind, recipe={}, depth=depth)
+        builders.start_run(collection=wings, name=name, kind=kind, recipe={}, depth=depth)
     assert not Run.objects.exists()
 
 
@@ -78,7 +78,7 @@ def test_a_name_is_free_again_only_when_its_run_is_deleted(wings):
     run = start(wings)
     with pytest.raises(BadInput, match="wings has a run bm25 already"):
         start(wings)
-    builders.delete(run)
+    builders.delete_run(run)
     assert start(wings).pk != run.pk
     run.refresh_from_db()
     assert (run.is_deleted, run.state) == (True, "cancelled")
@@ -87,10 +87,10 @@ def test_a_name_is_free_again_only_when_its_run_is_deleted(wings):
 def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monkeypatch):
     run = start(wings)
     held = leases.claim(Run)
-    first = rankings.queries(wings)[0]
+    first = rankings.current_queries(wings)[0]
     rankings.store(held, {first.pk: rankings.RankedQuery([], [])})
-    assert builders.cancel(run) and not builders.cancel(run)
-    builders.work(held, never)
+    assert builders.cancel_run(run) and not builders.cancel_run(run)
+    builders.work_on_run(held, never)
     run.refresh_from_db()
     assert (run.state, Ranking.objects.count(), run.done, run.total) == ("cancelled", 1, 1, 3)
     assert builders.go_on(run)
@@ -101,7 +101,7 @@ def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monke
 
 def test_a_worker_that_ends_gives_the_run_back(wings):
     run = start(wings)
-    builders.work(leases.claim(Run), lambda: True)
+    builders.work_on_run(leases.claim(Run), lambda: True)
     run.refresh_from_db()
     assert (run.state, run.attempts) == ("waiting", 0)
     assert make(run).state == "ready"
@@ -110,7 +110,7 @@ def test_a_worker_that_ends_gives_the_run_back(wings):
 def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
     run = start(wings, k1=1.2, b=0.3)
     asked = []
-    builders.work(leases.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
+    builders.work_on_run(leases.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
     run.refresh_from_db()
     assert (run.state, len(asked)) == ("waiting", 1), "it went on after it was told to stop"
     assert (run.phase, run.done, run.total) == ("", 0, 3), "it tells documents where queries are meant"
@@ -144,10 +144,10 @@ def test_a_killed_workers_run_is_free_when_its_lease_is_over(wings):
     Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     second = leases.claim(Run)
     assert second.pk == run.pk and second.fencing_token == killed.fencing_token + 1
-    builders.work(killed, never)
+    builders.work_on_run(killed, never)
     run.refresh_from_db()
     assert (run.state, Ranking.objects.count()) == ("running", 0), "the one that came back wrote all the same"
-    builders.work(second, never)
+    builders.work_on_run(second, never)
     run.refresh_from_db()
     assert run.state == "ready"
 
@@ -165,7 +165,7 @@ def test_what_kills_its_worker_again_and_again_fails(wings):
 def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
     run = start(wings)
     monkeypatch.setattr("corpus.search.bm25.index_for", lambda _collection, **_options: 1 / 0)
-    builders.work(leases.claim(Run), never)
+    builders.work_on_run(leases.claim(Run), never)
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "ZeroDivisionError: division by zero")
 
@@ -189,10 +189,10 @@ def test_progress_is_written_and_forgives_earlier_claims(wings):
     assert Run.objects.values_list("done", "total", "phase", "attempts").get() == (0, 3, "indexing documents", 1)
     hold.progress(2, 3, "searching")
     assert Run.objects.values_list("done", "phase", "attempts").get() == (2, "searching", 0)
-    assert not hold.lost()
+    assert not hold.is_revoked()
     leases.cancel(held)
     hold.progress(3, 3, "searching")
-    assert hold.lost() and Run.objects.get().done == 2
+    assert hold.is_revoked() and Run.objects.get().done == 2
 
 
 @pytest.mark.django_db(transaction=True)
@@ -205,7 +205,7 @@ def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_notice
         first = held.lease_until
         until(lambda: Run.objects.get().lease_until > first + timedelta(seconds=2.1))
         assert leases.claim(Run) is None, "a lease that is renewed was free"
-        assert not hold.lost()
-        builders.cancel(run)
+        assert not hold.is_revoked()
+        builders.cancel_run(run)
         until(hold.lost)
     assert Run.objects.get().state == "cancelled"

@@ -97,6 +97,6 @@ def test_whoever_lost_the_run_writes_nothing(books):
     Run.objects.filter(pk=run.pk).update(state="waiting")
     holder = leases.claim(Run)
     assert holder is not None and leases.cancel(run)
-    with pytest.raises(leases.JobLost):
+    with pytest.raises(leases.LeaseLost):
         rankings.store(holder, {queries["q1"]: RankedQuery([keys["a"]], [1])})
     assert not Ranking.objects.exists()

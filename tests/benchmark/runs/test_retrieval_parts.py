@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.runs.combining import combined, repeats
-from benchmark.runs.nearest import nearest
-from benchmark.runs.vectors import Store, digest, unit
+from benchmark.runs.combining import combine_texts, count_repeats
+from benchmark.runs.nearest import nearest_vectors
+from benchmark.runs.vectors import Store, text_digest, unit_vectors
 from corpus.errors import BadInput
 from judges.domain.verdicts import Unparsed
 from judges.panels import judges_file
-from judges.providers.replies import parse
+from judges.providers.replies import parse_body
 from judges.records import Body, Judge, ProviderError, Turn
 from judges.retrieval import answers
-from judges.retrieval.answers import pack, vectors_of
+from judges.retrieval.answers import pack_vectors, vectors_of
 
 JUDGE = Judge("vectors", "embed-endpoint", "m", "http://127.0.0.1:1/v1", id=1)
 
@@ -27,7 +27,7 @@ def test_search_by_blocks_finds_what_sorting_everything_finds(documents, depth, 
     chance = np.random.default_rng(seed)
     rows = chance.integers(-2, 3, (documents, 3)).astype(np.float32)  # many equal scores
     queries = chance.integers(-2, 3, (2, 3)).astype(np.float32)
-    found = nearest(queries, documents, lambda begin, end: rows[begin:end], [depth, depth + 1], block)
+    found = nearest_vectors(queries, documents, lambda begin, end: rows[begin:end], [depth, depth + 1], block)
     for query, (places, scores), limit in zip(queries, found, [depth, depth + 1], strict=True):
         everything = rows @ query
         expected = np.argsort(-everything, kind="stable")[:limit]
@@ -38,14 +38,14 @@ def test_search_by_blocks_finds_what_sorting_everything_finds(documents, depth, 
 def test_mugi_repeats_the_query_by_the_length_of_its_references():
     # 9 + 8 words; the query has 2: 17 // (2 x 4) = 2.
     texts = ["one two three four five six seven eight nine", "one two three four five six seven eight"]
-    assert repeats("wing lift", texts) == 2
-    assert combined("mugi", "wing lift", texts) == "\n".join(["wing lift", "wing lift", *texts])
-    assert repeats("wing lift", ["short"]) == 1 == repeats("", texts)
+    assert count_repeats("wing lift", texts) == 2
+    assert combine_texts("mugi", "wing lift", texts) == "\n".join(["wing lift", "wing lift", *texts])
+    assert count_repeats("wing lift", ["short"]) == 1 == count_repeats("", texts)
 
 
 def test_hyde_leaves_the_query_out_and_query2doc_repeats_it_five_times():
-    assert combined("hyde", "q", ["a", "b"]) == "a\nb"
-    assert combined("query2doc", "q", ["a"]) == "q\nq\nq\nq\nq\na"
+    assert combine_texts("hyde", "q", ["a", "b"]) == "a\nb"
+    assert combine_texts("query2doc", "q", ["a"]) == "q\nq\nq\nq\nq\na"
 
 
 def near(rows, expected):
@@ -56,12 +56,12 @@ def near(rows, expected):
 
 def test_vectors_are_found_again_by_their_text_and_kept_once(tmp_path):
     store = Store(tmp_path, JUDGE)
-    store.add([digest("a"), digest("b")], np.array([[1, 2], [3, 4]], dtype=np.float32))
+    store.add([text_digest("a"), text_digest("b")], np.array([[1, 2], [3, 4]], dtype=np.float32))
     other = Store(tmp_path, JUDGE)
-    other.add([digest("b"), digest("c")], np.array([[9, 9], [5, 6]], dtype=np.float32))
+    other.add([text_digest("b"), text_digest("c")], np.array([[9, 9], [5, 6]], dtype=np.float32))
     assert len(store) == 2
-    store.add([digest("c"), digest("d")], np.array([[9, 9], [7, 8]], dtype=np.float32))
-    places = store.find(map(digest, ("d", "a", "c", "b", "x")))
+    store.add([text_digest("c"), text_digest("d")], np.array([[9, 9], [7, 8]], dtype=np.float32))
+    places = store.find(map(text_digest, ("d", "a", "c", "b", "x")))
     assert places.tolist() == [3, 0, 2, 1, -1]
     assert near(store.rows(places[:4]), [[7, 8], [1, 2], [5, 6], [3, 4]])
     assert near(store.rows(np.array([1, 2, 3])), [[3, 4], [5, 6], [7, 8]])
@@ -71,26 +71,26 @@ def test_vectors_are_found_again_by_their_text_and_kept_once(tmp_path):
 @pytest.mark.parametrize("torn", ["vectors", "hashes"])
 def test_what_a_kill_left_half_is_cut_away(tmp_path, torn):
     store = Store(tmp_path, JUDGE)
-    store.add([digest("a")], np.array([[1, 2]], dtype=np.float32))
+    store.add([text_digest("a")], np.array([[1, 2]], dtype=np.float32))
     with (store.folder / torn).open("ab") as file:
         file.write(b"12345")
     again = Store(tmp_path, JUDGE)
     assert len(again) == 1 and near(again.rows(np.array([0])), [[1, 2]])
-    again.add([digest("b")], np.array([[3, 4]], dtype=np.float32))
+    again.add([text_digest("b")], np.array([[3, 4]], dtype=np.float32))
     assert near(Store(tmp_path, JUDGE).rows(np.array([0, 1])), [[1, 2], [3, 4]])
 
 
 def test_another_model_has_vectors_of_its_own_and_an_exchanged_one_is_refused(tmp_path):
     store = Store(tmp_path, JUDGE)
-    store.add([digest("a")], np.array([[1, 2]], dtype=np.float32))
+    store.add([text_digest("a")], np.array([[1, 2]], dtype=np.float32))
     other = Judge("vectors", "embed-endpoint", "n", JUDGE.base_url, id=2)
     assert len(Store(tmp_path, other)) == 0
     with pytest.raises(BadInput, match="vectors of 3 numbers and gave 2 before"):
-        store.add([digest("b")], np.array([[1, 2, 3]], dtype=np.float32))
+        store.add([text_digest("b")], np.array([[1, 2, 3]], dtype=np.float32))
 
 
 def test_a_vector_of_zeros_stays_one():
-    found = unit(np.array([[3, 4], [0, 0]], dtype=np.float32))
+    found = unit_vectors(np.array([[3, 4], [0, 0]], dtype=np.float32))
     assert np.allclose(found, [[0.6, 0.8], [0, 0]])
 
 
@@ -101,10 +101,10 @@ def embedding(*vectors, order=None):
 
 
 def reply(body, provider="embed-endpoint"):
-    from judges.providers import load
+    from judges.providers import load_provider
 
-    found = load(provider)(JUDGE)
-    assert parse(json.dumps(body))
+    found = load_provider(provider)(JUDGE)
+    assert parse_body(json.dumps(body))
     return found.meaning(Body(200, json.dumps(body)), JUDGE)
 
 
@@ -136,9 +136,9 @@ def test_what_is_not_one_vector_for_each_place_is_no_answer(body):
 
 def test_an_answer_about_another_number_of_texts_is_refused():
     with pytest.raises(Unparsed, match="one vector for each text"):
-        vectors_of(Turn(1, pack([[1.0, 2.0]])), 2)
+        vectors_of(Turn(1, pack_vectors([[1.0, 2.0]])), 2)
     with pytest.raises(Unparsed, match="lacks"):
-        answers.parse("rank", '{"0": 0.5}', 2)
+        answers.parse_answer("rank", '{"0": 0.5}', 2)
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_a_ranking_with_a_place_twice_or_a_score_that_is_none_is_no_answer(resul
 def test_scores_of_a_ranking_may_be_of_any_scale_and_come_in_any_order():
     listed = [{"index": 1, "relevance_score": 7.5}, {"index": 0, "relevance_score": -3}]
     found = reply({"results": listed, "usage": {"total_tokens": 5}}, "rerank-endpoint")
-    assert answers.scores_of(answers.parse("rank", found.text, 2)) == [-3.0, 7.5]
+    assert answers.scores_of(answers.parse_answer("rank", found.text, 2)) == [-3.0, 7.5]
     assert found.usage.input == 5
 
 
 @pytest.mark.parametrize(("role", "text"), [("rewrite", '{"passage": " "}'), ("reason", '{"passage": "a"}')])
 def test_a_text_to_search_for_is_read_strictly(role, text):
     with pytest.raises(Unparsed):
-        answers.parse(role, text, 0)
+        answers.parse_answer(role, text, 0)
 
 
 PANEL = '[panel]\ndebate = ["a", "b"]\nensemble = ["a", "b", "c", "d", "e"]\n'

@@ -12,7 +12,7 @@ from benchmark.models import Ranking, Run
 from benchmark.runs import builders, rankings
 from config.env import ROOT
 from jobs import leases
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from tests.called import call
 from tests.engine_parts import FAST, _standing_worker, worker
 from tests.factories import make_collection, make_document, make_query
@@ -62,12 +62,12 @@ def test_the_command_refuses_what_cannot_be_made():
 @pytest.mark.django_db
 def test_a_failed_run_goes_on_with_the_same_command():
     collection = wings()
-    run = builders.start(collection=collection, name="bm25", kind="bm25", recipe={})
+    run = builders.start_run(collection=collection, name="bm25", kind="bm25", recipe={})
     leases.finish(leases.claim(Run), "failed", error="the disk is full")
     assert call("retrieve", "wings", "--system", "bm25", "--json").json["state"] == "waiting"
     run.refresh_from_db()
     assert (run.state, run.error) == ("waiting", "")
-    builders.work(leases.claim(Run), lambda: False)
+    builders.work_on_run(leases.claim(Run), lambda: False)
     said = call("retrieve", "wings", "--system", "bm25", "--json")
     assert said.json["state"] == "ready" and "is there already: nothing to do" in said.err
 
@@ -85,7 +85,7 @@ def test_a_waiting_command_brings_its_own_worker(manage):
     found = manage("retrieve", "wings", "--system", "bm25", "--wait", "--json").json
     assert (found["state"], found["queries"], found["empty"], found["tokens_in"]) == ("ready", 3, 0, 0)
     assert found["seconds"] > 0
-    run = builders.named(collection, "bm25")
+    run = builders.find_run(collection, "bm25")
     assert list(rankings.as_run(run)["q0"]) == ["d2", "d1"]
     refused = manage("retrieve", "wings", "--system", "bm25", "--depth", "7", check=False)
     assert refused.code == 2
@@ -103,7 +103,7 @@ def slowly(self, query, k):
     time.sleep(0.3)
     return search(self, query, k)
 Index.search = slowly
-builders.work(Run.objects.get(), lambda: False)
+builders.work_on_run(Run.objects.get(), lambda: False)
 """
 
 
@@ -113,13 +113,13 @@ def test_what_a_killed_worker_stored_is_not_made_again(instance, worker):
     collection = wings(queries=30)
     held = {"state": "running", "fencing_token": 1, "lease_until": timezone.now() + timedelta(seconds=60)}
     run = Run.objects.create(collection=collection, name="bm25", kind="bm25", depth=5, total=30, **held)
-    child = spawn([sys.executable, "-c", SLOW], {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
+    child = spawn_child([sys.executable, "-c", SLOW], {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         until(lambda: Ranking.objects.filter(run=run).count() >= 3)
         child.kill()
         child.wait()
     finally:
-        stop([child])
+        stop_children([child])
     Run.objects.filter(pk=run.pk).update(lease_until=timezone.now())
     before = dict(Ranking.objects.filter(run=run).values_list("query_id", "pk"))
     until(lambda: Run.objects.get(pk=run.pk).is_over)

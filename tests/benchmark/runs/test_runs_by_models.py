@@ -16,8 +16,8 @@ from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.search.bm25 import index_for
 from jobs import leases
-from jobs.processes import spawn
-from judges.costs.ledger import entries
+from jobs.processes import spawn_child
+from judges.costs.ledger import ledger_rows
 from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
@@ -52,11 +52,11 @@ def wings(settings, tmp_path):
 
 
 def start(collection, kind, name="run", depth=3, **recipe):
-    return builders.start(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth)
+    return builders.start_run(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth)
 
 
 def make(run, stopped=lambda: False):
-    builders.work(leases.claim(Run, pk=run.pk), stopped)
+    builders.work_on_run(leases.claim(Run, pk=run.pk), stopped)
     run.refresh_from_db()
     return run
 
@@ -92,7 +92,7 @@ def test_hyde_searches_for_the_passage_and_records_prompt_call_and_cost(wings, m
     calls = RetrievalCall.objects.filter(campaign=run.campaign)
     assert {call.prompt.name for call in calls} == {"hyde"}
     assert [call.outcome for call in calls] == ["labelled"] * 3
-    (entry,) = entries(Campaign.objects.get(pk=run.campaign))
+    (entry,) = ledger_rows(Campaign.objects.get(pk=run.campaign))
     assert (entry.role, entry.outcome, entry.calls) == ("rewrite", "labelled", 3)
     # The judge costs 1 USD for a million tokens in and 2 out, and the server counts both.
     assert entry.cost == pytest.approx((entry.tokens_in + 2 * entry.tokens_out) / 1e6)
@@ -109,7 +109,7 @@ def test_query2doc_puts_the_query_five_times_before_the_passage(wings, model_ser
     said = "Scripted passage of writer: plate"
     assert texts(run)["q1"] == "\n".join(["wing lift"] * 5 + [said])
     index = index_for(wings)
-    for query in rankings.queries(wings):
+    for query in rankings.current_queries(wings):
         expected = [key for key, _ in index.search(texts(run)[query.external_id], 3)]
         assert rankings.scores_of(run)[query.pk][0].tolist() == expected
 
@@ -119,7 +119,7 @@ def test_what_searches_takes_k1_and_b_of_bm25(wings):
     run = make(start(wings, "rewrite", method="query2doc", judge="offline-rewriter", over=over))
     assert run.recipe["over"] == over
     index, found = index_for(wings, k1=0.9, b=0.4), rankings.scores_of(run)
-    for query in rankings.queries(wings):
+    for query in rankings.current_queries(wings):
         expected = index.search(texts(run)[query.external_id], 3)
         assert list(zip(*(part.tolist() for part in found[query.pk]), strict=True)) == expected
 
@@ -159,7 +159,7 @@ def test_a_reranker_after_reasoning_sees_only_the_original_query(wings, model_se
     # The server scores by shared words: "wing lift" has both in d2 ("Lift of a wing ...").
     assert documents(run)["q1"][0] == "d2"
     assert set(documents(run)["q1"]) == set(documents(first)["q1"])
-    (entry,) = entries(Campaign.objects.get(pk=run.campaign))
+    (entry,) = ledger_rows(Campaign.objects.get(pk=run.campaign))
     assert (entry.role, entry.calls) == ("rank", 3)
     assert entry.cost == pytest.approx(entry.tokens_in / 1e6)
 
@@ -170,7 +170,7 @@ def test_what_was_paid_for_is_not_asked_again(wings, model_server):
     two = make(start(wings, "rewrite", name="two", method="hyde", judge="writer"))
     assert len(model_server.requests()) == 3
     assert texts(one) == texts(two)
-    (entry,) = entries(Campaign.objects.get(pk=two.campaign))
+    (entry,) = ledger_rows(Campaign.objects.get(pk=two.campaign))
     assert (entry.calls, entry.cached, entry.cost) == (0, 3, 0.0)
     tokens = {run.pk: Ranking.objects.filter(run=run).values_list("query_id", "tokens_in") for run in (one, two)}
     assert sorted(tokens[one.pk]) == sorted(tokens[two.pk])
@@ -201,7 +201,7 @@ def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, m
     run = make(start(wings, "rewrite", method="hyde", judge="writer", max_calls=2))
     assert run.state == "failed" and "the same command with a larger --budget or --max-calls goes on" in run.error
     assert len(model_server.requests()) == 2 == Ranking.objects.filter(run=run).count()
-    limits.raised(run, budget=None, max_calls=3)
+    limits.set_limits(run, budget=None, max_calls=3)
     assert builders.go_on(run)
     assert make(run).state == "ready"
     assert len(model_server.requests()) == 3
@@ -220,13 +220,13 @@ def test_the_ledger_page_shows_what_a_run_asked(wings, model_server, client):
 
 def test_an_estimate_counts_texts_calls_and_the_price_of_the_longest(wings, model_server):
     make_judge(model_server, "writer")
-    found = builders.estimate(wings, "rewrite", {"method": "mugi", "judge": "writer"})
+    found = builders.estimate_cost(wings, "rewrite", {"method": "mugi", "judge": "writer"})
     assert found.calls.upper == 15  # 3 queries, 5 texts
     assert found.tokens_out.expected == 15 * 250 and found.tokens_out.upper == 15 * 2048
     assert found.cost.upper == pytest.approx((found.tokens_in.upper + 2 * found.tokens_out.upper) / 1e6, rel=1e-3)
-    assert builders.estimate(wings, "reasoning", {"judge": "offline-rewriter"}).free
+    assert builders.estimate_cost(wings, "reasoning", {"judge": "offline-rewriter"}).free
     make_judge(model_server, "unpriced", input_price=None, output_price=None)
-    assert builders.estimate(wings, "reasoning", {"judge": "unpriced"}).cost is None
+    assert builders.estimate_cost(wings, "reasoning", {"judge": "unpriced"}).cost is None
 
 
 @pytest.mark.slow
@@ -238,7 +238,7 @@ def test_a_killed_worker_pays_for_nothing_twice(model_server, manage, instance):
     make_judge(model_server, "writer")
     model_server.script(writer={"latency": 1.0})
     environment = {**instance, **FAST}
-    own = spawn(worker_pool.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    own = spawn_child(worker_pool.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
     run = start(things, "rewrite", method="hyde", judge="writer")
     until(lambda: len(model_server.requests()) >= 20)
     killed = time.time()
@@ -344,7 +344,7 @@ def test_dense_runs_rank_by_cosine_and_ask_for_each_text_once(wings, model_serve
     assert documents(run)["q1"][0] == "d2"
     row = Ranking.objects.get(run=run, query__external_id="q1")
     assert row.tokens_in == len(queries[0]) // 4 and row.seconds > 0
-    costs = {entry.role: entry.cost for entry in entries(Campaign.objects.get(pk=run.campaign))}
+    costs = {entry.role: entry.cost for entry in ledger_rows(Campaign.objects.get(pk=run.campaign))}
     tokens = sum(one["answered"] > 0 and len("\n".join(one["body"]["input"])) // 4 for one in model_server.requests())
     assert costs == {"embed": pytest.approx(tokens / 1e6)}
 
@@ -380,7 +380,7 @@ def test_a_rewriting_may_be_searched_for_by_vectors(wings, model_server):
     run = make(start(wings, "rewrite", method="hyde", judge="writer", over=over))
     assert (run.state, run.error) == ("ready", "")
     assert {found[0] for found in documents(run).values()} == {"d3"}
-    assert {entry.role for entry in entries(Campaign.objects.get(pk=run.campaign))} == {"rewrite", "embed"}
+    assert {entry.role for entry in ledger_rows(Campaign.objects.get(pk=run.campaign))} == {"rewrite", "embed"}
 
 
 @pytest.mark.parametrize("method", ["hyde", "query2doc", "mugi"])
@@ -392,7 +392,7 @@ def test_the_offline_judge_rewrites_without_a_key_and_always_alike(wings, method
     assert texts(one) == texts(two)
     assert "wing" in texts(one)["q1"].lower()
     assert texts(one)["q1"] != "wing lift"
-    assert {entry.cost for entry in entries(Campaign.objects.get(pk=one.campaign))} == {0.0}
+    assert {entry.cost for entry in ledger_rows(Campaign.objects.get(pk=one.campaign))} == {0.0}
 
 
 def test_the_offline_judge_reasons_with_words_that_the_best_documents_share(wings):

@@ -50,7 +50,7 @@ def test_csv_is_the_same_for_every_reader_and_latex_speaks_their_language() -> N
     collection, charlie = whole_scene()
     stones = make_collection("stones")
     make_member(stones, "charlie", Role.ADMIN)
-    groups.make(name="both", collections=[collection, stones])
+    groups.make_suite(name="both", collections=[collection, stones])
     chinese, english = reader(charlie, "zh-CN"), reader(charlie, "en")
     count = 0
     for address in files(chinese):

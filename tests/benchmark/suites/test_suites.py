@@ -28,16 +28,16 @@ class Two:
         self.books, self.films = World(), World()
         self.films.two.name = "three"
         self.films.two.save()
-        self.suite = groups.make(name="both", collections=[self.books.collection, self.films.collection])
+        self.suite = groups.make_suite(name="both", collections=[self.books.collection, self.films.collection])
 
     def report(self, world: World) -> Report:
-        return reports.ensure(world.collection, world.before, world.after, [world.one, world.two])
+        return reports.ensure_report(world.collection, world.before, world.after, [world.one, world.two])
 
 
 def test_members_stand_in_columns_beside_their_unweighted_mean() -> None:
     both = Two()
     books, films = both.report(both.books), both.report(both.films)
-    lines = {line.system: line for line in groups.lines(groups.columns(both.suite), "hit")}
+    lines = {line.system: line for line in groups.suite_lines(groups.suite_columns(both.suite), "hit")}
     given = [report.result["systems"][0]["values"]["hit"] for report in (books, films)]
     assert lines["one"].values == given
     assert lines["one"].mean == {
@@ -49,10 +49,10 @@ def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
     both = Two()
     both.report(both.books)
     both.report(both.films)
-    rows = groups.lines(groups.columns(both.suite), "ndcg")
+    rows = groups.suite_lines(groups.suite_columns(both.suite), "ndcg")
     assert [(row.system, row.mean is None) for row in rows] == [("one", False), ("three", True), ("two", True)]
     assert rows[1].values[0] is None and rows[2].values[1] is None
-    csv = groups.table(both.suite, groups.columns(both.suite), rows, "ndcg").csv().splitlines()
+    csv = groups.suite_table(both.suite, groups.suite_columns(both.suite), rows, "ndcg").csv().splitlines()
     names = [world.collection.name for world in (both.books, both.films)]
     figures = ",".join(f"{name},{name} change" for name in (*names, "mean"))
     assert csv[0] == f"system,{figures},mean letters,95% from,95% to,p,p (Holm)"
@@ -62,18 +62,18 @@ def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
 def test_means_are_tested_over_the_queries_of_all_members() -> None:
     """One and two in both: of four queries only those of two differ, so no p is below 2 of 4 sign patterns."""
     worlds = [World(), World()]
-    suite = groups.make(name="alike", collections=[one.collection for one in worlds])
+    suite = groups.make_suite(name="alike", collections=[one.collection for one in worlds])
     for world in worlds:
-        reports.ensure(world.collection, world.before, world.after, [world.one, world.two])
-    found = groups.columns(suite)
-    rows = {row.system: row for row in groups.lines(found, "ndcg")}
+        reports.ensure_report(world.collection, world.before, world.after, [world.one, world.two])
+    found = groups.suite_columns(suite)
+    rows = {row.system: row for row in groups.suite_lines(found, "ndcg")}
     for row in rows.values():
         assert row.mean is not None and row.tests["change"] == pytest.approx(row.mean["change"])
         assert row.tests["low"] <= row.mean["change"] <= row.tests["high"]
         assert row.tests["p"] >= 0.25 and row.tests["p_holm"] == min(1.0, 2 * row.tests["p"])
         assert row.tests["letters_before"] == row.tests["letters_after"] == "a", "too few queries tell nothing apart"
-    assert {row.system: row.tests for row in groups.lines(found, "judged")} == {"one": {}, "two": {}}
-    assert r"\mathrm{a}" in groups.table(suite, found, list(rows.values()), "ndcg").latex()
+    assert {row.system: row.tests for row in groups.suite_lines(found, "judged")} == {"one": {}, "two": {}}
+    assert r"\mathrm{a}" in groups.suite_table(suite, found, list(rows.values()), "ndcg").latex()
 
 
 def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,12 +81,12 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, m
     other = collection_of_books("stones")
     make_member(other, "charlie", Role.ADMIN)
     runs = runs_of(other)
-    before = qrels.original(other)
+    before = qrels.original_version(other)
     done = filled(other, runs)
     assert done.after is not None
-    reports.ensure(other, before, done.after, runs)
-    suite = groups.make(name="both", collections=[collection, other])
-    rows = {row.system: row.tests for row in groups.lines(groups.columns(suite), "ndcg")}
+    reports.ensure_report(other, before, done.after, runs)
+    suite = groups.make_suite(name="both", collections=[collection, other])
+    rows = {row.system: row.tests for row in groups.suite_lines(groups.suite_columns(suite), "ndcg")}
     assert len({found["letters_after"] for found in rows.values()}) > 1
     assert rows["dense-large"]["p_holm"] < 0.01 and rows["dense-large"]["low"] > 0
     client.force_login(charlie.user)
@@ -107,27 +107,27 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, m
 def test_a_member_without_a_report_is_blank_and_so_is_every_mean() -> None:
     both = Two()
     both.report(both.books)
-    rows = groups.lines(groups.columns(both.suite), "ndcg")
+    rows = groups.suite_lines(groups.suite_columns(both.suite), "ndcg")
     assert {row.system for row in rows} == {"one", "two"} and all(row.mean is None for row in rows)
 
 
 def test_the_newest_report_of_two_versions_speaks_for_a_member() -> None:
     world = World()
-    compared = reports.ensure(world.collection, world.before, world.after, [world.one])
-    reports.ensure(world.collection, world.before, world.before, [world.one])
-    assert groups.standing(world.collection) == compared
-    assert groups.standing(world.collection, k=3) is None
+    compared = reports.ensure_report(world.collection, world.before, world.after, [world.one])
+    reports.ensure_report(world.collection, world.before, world.before, [world.one])
+    assert groups.member_report(world.collection) == compared
+    assert groups.member_report(world.collection, k=3) is None
 
 
 def test_what_cannot_be_a_suite_is_refused() -> None:
     world = World()
     with pytest.raises(BadInput, match="from 1 to 100 collections"):
-        groups.make(name="none", collections=[])
+        groups.make_suite(name="none", collections=[])
     with pytest.raises(BadInput, match="Use letters"):
-        groups.make(name="two words", collections=[world.collection])
-    groups.make(name="once", collections=[world.collection])
+        groups.make_suite(name="two words", collections=[world.collection])
+    groups.make_suite(name="once", collections=[world.collection])
     with pytest.raises(BadInput, match="a suite once already"):
-        groups.make(name="once", collections=[world.collection])
+        groups.make_suite(name="once", collections=[world.collection])
     assert Suite.objects.count() == 1 and AuditEntry.objects.filter(act="suite.made").count() == 1
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.synthesis.drawing import draw
+from benchmark.synthesis.drawing import draw_documents
 from corpus.errors import BadInput
 from corpus.models import Label
 from judges.models import Attempt, JudgeVersion
@@ -22,7 +22,7 @@ RANKED = [f"d{place}" for place in range(1, 1001)]
 
 
 def test_twenty_documents_as_the_paper_draws_them() -> None:
-    found = draw(["gold"], ["given"], ["gold", *RANKED[:999]], seed="s")
+    found = draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="s")
     kinds = Counter(one.kind for one in found)
     assert kinds == {"positive": 1, "negative": 1, "hard": 9, "medium": 5, "easy": 4}
     assert len({one.document for one in found}) == 20
@@ -30,15 +30,15 @@ def test_twenty_documents_as_the_paper_draws_them() -> None:
     for one in found:
         low, high = {"hard": (1, 10), "medium": (11, 100), "easy": (101, 1000)}.get(one.kind, (0, 0))
         assert one.kind in ("positive", "negative") or low <= places[one.document] <= high
-    assert found == draw(["gold"], ["given"], ["gold", *RANKED[:999]], seed="s")
-    assert found != draw(["gold"], ["given"], ["gold", *RANKED[:999]], seed="t")
+    assert found == draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="s")
+    assert found != draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="t")
 
 
 def test_a_short_run_gives_what_it_has() -> None:
-    kinds = Counter(one.kind for one in draw(["gold"], [], RANKED[:40], seed="s"))
+    kinds = Counter(one.kind for one in draw_documents(["gold"], [], RANKED[:40], seed="s"))
     assert kinds == {"positive": 1, "hard": 10, "medium": 9}
-    assert len(draw(["gold"], [], [], seed="s")) == 1
-    assert [one.kind for one in draw(["a", "b", "c"], ["n"], RANKED, seed="s", number=2)] == ["positive"] * 3
+    assert len(draw_documents(["gold"], [], [], seed="s")) == 1
+    assert [one.kind for one in draw_documents(["a", "b", "c"], ["n"], RANKED, seed="s", number=2)] == ["positive"] * 3
 
 
 def asked(query: int, text: int) -> str:
@@ -66,7 +66,7 @@ def test_a_judge_is_refused_only_where_its_generations_would_be_alike(
     def ask_alone(*args: object, **options: object) -> None:
         raise Asked
 
-    monkeypatch.setattr(synthesis, "ask_alone", ask_alone)
+    monkeypatch.setattr(synthesis, "ask_inline", ask_alone)
     books = make_collection("books")
     parameters = {"scale": "0-10", **parameters}
     JudgeVersion.objects.create(

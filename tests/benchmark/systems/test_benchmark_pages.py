@@ -86,7 +86,7 @@ def test_the_home_tells_the_story_and_the_next_step_changes_with_it(charlie: Cli
     assert charlie.get(HOME, **HTMX).status_code == 286, "nothing moves any more: polling ends"
     page = text(charlie, HOME)
     assert "could still change places" in page and "Some orders are not settled" in page
-    before = qrels.latest(books)
+    before = qrels.latest_version(books)
     assert before is not None
     done = scene.filled(books, [first, second, *rest])
     assert "see what it does to every ranking" in text(charlie, HOME)
@@ -206,8 +206,8 @@ def test_how_safe_names_bounds_and_open_orders(whole: Client) -> None:
 
 def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
-    before = qrels.original(books)
-    reports.ensure(books, before, before, runs, 10)
+    before = qrels.original_version(books)
+    reports.ensure_report(books, before, before, runs, 10)
     response = charlie.post(f"{HOME}safety/send/", {"first": "5", "policy": "people"})
     filling = Filling.objects.get()
     assert response["Location"] == f"{HOME}filling/{filling.pk}/"
@@ -298,8 +298,8 @@ def calls_of(page: str) -> int:
 def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
     three = three_families()
-    before = qrels.original(books)
-    reports.ensure(books, before, before, runs, 10)
+    before = qrels.original_version(books)
+    reports.ensure_report(books, before, before, runs, 10)
     form = {"first": "5", "policy": "single", "panel": "offline"}
     refused = charlie.post(f"{HOME}safety/send/", {**form, "filter": three[:1]})
     page = refused.content.decode()
@@ -398,7 +398,7 @@ def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
     assert rows["measure"][:3] == ["before", "after", "change"]
     assert [float(one) for one in rows["nDCG@10"][:2]] == [value["ndcg"]["before"], value["ndcg"]["after"]]
     assert rows["Hole@10"][0] == "", "Hole has no before"
-    _before, after = reports.values(report, run, "hole")
+    _before, after = reports.query_values(report, run, "hole")
     holes = table(whole, f"{address}?table=holes&as=csv")[1:]
     assert len(holes) == round(sum(after) * 10) > 30, "the page names thirty, the file all"
     truth = scene.truth()
@@ -408,7 +408,7 @@ def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
     shares = dict(zip(Query.objects.in_bulk(report.result["queries"]).values(), after, strict=True))
     most = sorted(shares, key=lambda query: (-shares[query], report.result["queries"].index(query.pk)))
     assert list(dict.fromkeys(row[0] for row in holes)) == [one.external_id for one in most if shares[one]]
-    before, after = reports.values(report, run, "ndcg")
+    before, after = reports.query_values(report, run, "ndcg")
     changed = [abs(one - other) for one, other in zip(before, after, strict=True) if abs(one - other) > 1e-9]
     moved = [abs(float(row[-1])) for row in table(whole, f"{address}?table=changes&as=csv")[1:]]
     assert moved == pytest.approx(sorted(changed, reverse=True))
@@ -533,7 +533,7 @@ def test_versions_of_the_qrels_are_listed_compared_and_saved(whole: Client) -> N
     assert "1, original" in page and "2, filled" in page
     changed = text(whole, f"{HOME}qrels/diff/?one=1&other=2")
     one, two = Qrels.objects.order_by("number")
-    counts = qrels.diff(one, two).counts
+    counts = qrels.diff_versions(one, two).counts
     assert f"{counts['added']:,}" in changed and counts["removed"] == counts["changed"] == 0
     rows = table(whole, f"{HOME}qrels/diff/?one=1&other=2&table=diff&as=csv")
     assert len(rows) == 1 + counts["added"] and rows[1][0] == "added" and rows[1][-1] == "people"
@@ -615,12 +615,12 @@ def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     address = f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}"
     assert "no document became irrelevant" in text(whole, address)
     kept = report.before
-    rows = qrels.named(kept)
+    rows = qrels.load_named(kept)
     lines = [f"{query} 0 {document} 0\n" for query, found in rows.items() for document in found]
     changed = SimpleUploadedFile("changed.txt", "".join(lines).encode())
     whole.post(f"{HOME}qrels/", {"file": changed, "note": "changed instructions", "what": "import"})
     other = Qrels.objects.latest("number")
-    report = reports.ensure(report.collection, kept, other, [one, two], 10)
+    report = reports.ensure_report(report.collection, kept, other, [one, two], 10)
     page = text(whole, f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}")
     assert "p-MRR is <strong>" in page and "over 20 queries and 80 documents" in page
 

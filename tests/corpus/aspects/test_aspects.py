@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from annotation.models import AuditEntry
 from corpus.aspects import documents, revising
-from corpus.aspects.entries import AspectEntry, Wording, weights
+from corpus.aspects.entries import AspectSnapshot, Wording, importance_weights
 from corpus.aspects.exchange import export_aspects, import_aspects
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
@@ -51,20 +51,20 @@ def kept(query: Query) -> set[tuple[str, str]]:
 
 def test_weights_add_up_to_one_and_keep_the_proportions() -> None:
     # BRIGHT-Pro 3.2: importances 3, 3, 3, 2 are 3/11 = 0.27 three times and 2/11 = 0.18, as its first example prints.
-    assert [round(weight, 2) for weight in weights([3, 3, 3, 2])] == [0.27, 0.27, 0.27, 0.18]
-    assert weights([]) == []
+    assert [round(weight, 2) for weight in importance_weights([3, 3, 3, 2])] == [0.27, 0.27, 0.27, 0.18]
+    assert importance_weights([]) == []
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=20))
 def test_weights_are_a_distribution(importances: list[int]) -> None:
-    assert abs(sum(weights(importances)) - 1) < 1e-12
+    assert abs(sum(importance_weights(importances)) - 1) < 1e-12
 
 
 def test_a_query_is_decomposed_clarified_and_weighed_without_overwriting(query: Query, alice: Assessor) -> None:
-    revising.add(query, alice, wording("Flow under pressure", 5))
-    revising.add(query, alice, wording("Melting from below"))
-    revising.clarify(query, alice, "a1", Wording("Ice flows under its own weight", WHY))
-    revising.weigh(query, alice, {"a2": 2})
+    revising.add_aspect(query, alice, wording("Flow under pressure", 5))
+    revising.add_aspect(query, alice, wording("Melting from below"))
+    revising.clarify_aspect(query, alice, "a1", Wording("Ice flows under its own weight", WHY))
+    revising.weigh_aspects(query, alice, {"a2": 2})
     rows = AspectRevision.objects.order_by("number")
     assert [(row.number, row.act) for row in rows] == [(1, "add"), (2, "add"), (3, "clarify"), (4, "weigh")]
     assert rows[1].aspects[0]["text"] == "Flow under pressure"
@@ -88,21 +88,21 @@ def test_a_wording_that_breaks_the_rules_is_refused(
     query: Query, alice: Assessor, text: str, rationale: str, importance: int, said: str
 ) -> None:
     with pytest.raises(BadInput, match=said):
-        revising.add(query, alice, Wording(text, rationale, importance))
+        revising.add_aspect(query, alice, Wording(text, rationale, importance))
     assert not AspectRevision.objects.exists()
 
 
 def test_a_revision_by_somebody_who_saw_an_older_set_is_refused(query: Query, alice: Assessor, bob: Assessor) -> None:
-    revising.add(query, alice, wording("Flow"), base=0)
+    revising.add_aspect(query, alice, wording("Flow"), base=0)
     with pytest.raises(BadInput, match="Somebody changed"):
-        revising.add(query, bob, wording("Melting"), base=0)
+        revising.add_aspect(query, bob, wording("Melting"), base=0)
     assert names(query) == ["a1"]
 
 
 def test_revisions_cannot_be_changed_or_deleted(query: Query, alice: Assessor) -> None:
     from django.db import DatabaseError, transaction
 
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     with pytest.raises(DatabaseError, match="Cannot update or delete"), transaction.atomic():
         AspectRevision.objects.update(note="nothing happened")
 
@@ -110,69 +110,69 @@ def test_revisions_cannot_be_changed_or_deleted(query: Query, alice: Assessor) -
 def test_a_merged_aspect_takes_the_documents_of_its_parts_over(query: Query, alice: Assessor) -> None:
     one, two, three = (make_document(query.collection, f"Text {n}.", external_id=f"d{n}") for n in (1, 2, 3))
     for text in ("Flow", "Sliding", "Snowfall"):
-        revising.add(query, alice, wording(text))
+        revising.add_aspect(query, alice, wording(text))
     documents.keep(query, alice, one, ["a1"])
     documents.keep(query, alice, two, ["a2"])
     documents.discard(query, alice, three, "off the topic")
-    revising.merge(query, alice, ["a1", "a2"], wording("Movement", 5))
+    revising.merge_aspects(query, alice, ["a1", "a2"], wording("Movement", 5))
     assert names(query) == ["a4", "a3"]
     assert kept(query) == {("d1", "a4"), ("d2", "a4")}
     assert Judgment.objects.get(pair__document=three, aspect__external_id="a4").comment == "off the topic"
-    revising.undo(query, alice, revising.undoable(query).number)
+    revising.undo_revision(query, alice, revising.undoable_revision(query).number)
     assert names(query) == ["a1", "a2", "a3"]
     assert kept(query) == {("d1", "a1"), ("d2", "a2")}
 
 
 def test_a_split_aspect_sends_its_documents_to_review_again(query: Query, alice: Assessor) -> None:
     document = make_document(query.collection, external_id="d1")
-    revising.add(query, alice, wording("Movement"))
-    revising.add(query, alice, wording("Snowfall"))
+    revising.add_aspect(query, alice, wording("Movement"))
+    revising.add_aspect(query, alice, wording("Snowfall"))
     documents.keep(query, alice, document, ["a1"])
-    revising.split(query, alice, "a1", [wording("Flow"), wording("Sliding")])
+    revising.split_aspect(query, alice, "a1", [wording("Flow"), wording("Sliding")])
     assert names(query) == ["a3", "a4", "a2"]
     assert kept(query) == set()
     with pytest.raises(BadInput, match="two or more"):
-        revising.split(query, alice, "a3", [wording("Flow")])
+        revising.split_aspect(query, alice, "a3", [wording("Flow")])
 
 
 def test_no_id_ever_means_two_aspects(query: Query, alice: Assessor) -> None:
-    revising.add(query, alice, wording("Flow"))
-    revising.remove(query, alice, "a1")
-    revising.add(query, alice, wording("Melting"))
+    revising.add_aspect(query, alice, wording("Flow"))
+    revising.remove_aspect(query, alice, "a1")
+    revising.add_aspect(query, alice, wording("Melting"))
     assert names(query) == ["a2"]
     assert Aspect.objects.get(external_id="a1").text == "Flow"
 
 
 def test_undo_goes_back_act_by_act_and_each_step_is_kept(query: Query, alice: Assessor, bob: Assessor) -> None:
     document = make_document(query.collection, external_id="d1")
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     documents.keep(query, alice, document, ["a1"])
     documents.discard(query, bob, document, "it says nothing of flow")
-    revising.weigh(query, bob, {"a1": 5})
+    revising.weigh_aspects(query, bob, {"a1": 5})
     for expected in ("weigh", "discard", "keep", "add"):
-        last = revising.undoable(query)
+        last = revising.undoable_revision(query)
         assert last.act == expected
-        revising.undo(query, bob, last.number)
+        revising.undo_revision(query, bob, last.number)
         if expected == "discard":
             assert kept(query) == {("d1", "a1")}
-    assert revising.undoable(query) is None
+    assert revising.undoable_revision(query) is None
     assert names(query) == [] and kept(query) == set()
     assert AspectRevision.objects.count() == 8
     assert rebuild_labels(query.collection) == 0
 
 
 def test_only_the_newest_act_can_be_taken_back(query: Query, alice: Assessor) -> None:
-    revising.add(query, alice, wording("Flow"))
-    revising.add(query, alice, wording("Melting"))
+    revising.add_aspect(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Melting"))
     with pytest.raises(BadInput, match="not the newest"):
-        revising.undo(query, alice, 1)
+        revising.undo_revision(query, alice, 1)
 
 
 def test_the_newest_word_on_a_document_holds_and_all_words_are_kept(
     query: Query, alice: Assessor, bob: Assessor
 ) -> None:
     document = make_document(query.collection, external_id="d1")
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     documents.keep(query, alice, document, ["a1"])
     documents.discard(query, bob, document, "a menu, no evidence")
     assert kept(query) == set()
@@ -186,7 +186,7 @@ def test_the_newest_word_on_a_document_holds_and_all_words_are_kept(
 
 
 def test_a_judgment_knows_which_guidelines_held(query: Query, alice: Assessor) -> None:
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     query.collection.guideline_version = 3
     query.collection.save()
     documents.keep(query, alice, make_document(query.collection), ["a1"])
@@ -199,7 +199,7 @@ def test_the_judgment_of_an_aspect_leaves_the_label_of_the_pair_alone(query: Que
     Label.objects.create(pair=pair, grade=0, origin="debate")
     policy = Assessor.objects.create(collection=query.collection, kind="policy", name="debate")
     Judgment.objects.create(pair=pair, assessor=policy, step="final", grade=0)
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     documents.keep(query, alice, document, ["a1"])
     assert Label.objects.get(pair=pair, aspect=None).grade == 0
     assert Label.objects.get(pair=pair, aspect__external_id="a1").grade == 1
@@ -207,7 +207,7 @@ def test_the_judgment_of_an_aspect_leaves_the_label_of_the_pair_alone(query: Que
 
 def test_a_document_that_was_no_pair_becomes_one_that_nobody_is_asked_to_judge(query: Query, alice: Assessor) -> None:
     document = make_document(query.collection)
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     documents.keep(query, alice, document, ["a1"])
     assert not Pair.objects.get(document=document).is_candidate
 
@@ -216,7 +216,7 @@ def test_a_discard_needs_a_reason_and_an_aspect(query: Query, alice: Assessor) -
     document = make_document(query.collection)
     with pytest.raises(BadInput, match="Decompose"):
         documents.discard(query, alice, document, "off the topic")
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     with pytest.raises(BadInput, match="Say why"):
         documents.discard(query, alice, document, "  ")
 
@@ -225,7 +225,7 @@ def test_a_discard_needs_a_reason_and_an_aspect(query: Query, alice: Assessor) -
 
 
 def test_the_same_new_passage_twice_is_one_document(query: Query, alice: Assessor) -> None:
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     new = documents.NewPassage("Glen's law", "Ice creeps under stress.", ["a1"], {"source": {"kind": "paste"}})
     documents.add_passages(query, alice, [new])
     with pytest.raises(BadInput, match="Nothing was changed"):
@@ -236,7 +236,7 @@ def test_the_same_new_passage_twice_is_one_document(query: Query, alice: Assesso
 
 
 def test_contiguous_passages_of_one_source_and_aspect_are_joined(query: Query, alice: Assessor) -> None:
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     shared = "and it spreads under its own weight."
     texts = [f"Ice is plastic {shared}", f"{shared} Friction slows it.", "Then it melts."]
     made = [make_document(query.collection, text, external_id=f"Ice_sheet_{n}") for n, text in enumerate(texts, 3)]
@@ -248,7 +248,7 @@ def test_contiguous_passages_of_one_source_and_aspect_are_joined(query: Query, a
     assert whole.metadata["joined_from"] == ["Ice_sheet_3", "Ice_sheet_4", "Ice_sheet_5"]
     assert whole.metadata["chunks"] == [3, 5]
     assert kept(query) == {(whole.external_id, "a1")}
-    revising.undo(query, alice, revising.undoable(query).number)
+    revising.undo_revision(query, alice, revising.undoable_revision(query).number)
     assert kept(query) == {(f"Ice_sheet_{n}", "a1") for n in (3, 4, 5)}
 
 
@@ -263,7 +263,7 @@ def test_contiguous_passages_of_one_source_and_aspect_are_joined(query: Query, a
 def test_passages_that_do_not_belong_together_are_not_joined(
     query: Query, alice: Assessor, ids: list[str], said: str
 ) -> None:
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     made = [make_document(query.collection, f"Text of {name}.", external_id=name) for name in ids]
     for document in made:
         documents.keep(query, alice, document, ["a1"])
@@ -272,8 +272,8 @@ def test_passages_that_do_not_belong_together_are_not_joined(
 
 
 def test_passages_under_different_aspects_are_not_joined(query: Query, alice: Assessor) -> None:
-    revising.add(query, alice, wording("Flow"))
-    revising.add(query, alice, wording("Melting"))
+    revising.add_aspect(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Melting"))
     made = [make_document(query.collection, f"Text {n}.", external_id=f"Ice_{n}") for n in (1, 2)]
     documents.keep(query, alice, made[0], ["a1"])
     documents.keep(query, alice, made[1], ["a2"])
@@ -282,8 +282,8 @@ def test_passages_under_different_aspects_are_not_joined(query: Query, alice: As
 
 
 def test_a_text_over_several_aspects_is_cut_into_documents_of_its_own(query: Query, alice: Assessor) -> None:
-    revising.add(query, alice, wording("Flow"))
-    revising.add(query, alice, wording("Melting"))
+    revising.add_aspect(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Melting"))
     document = make_document(query.collection, "Ice flows. It melts below.", external_id="Ice_1")
     documents.keep(query, alice, document, ["a1"])
     record = documents.cut_record(document)
@@ -338,11 +338,11 @@ def test_an_import_replaces_the_sets_of_its_queries_and_can_be_taken_back(
     query: Query, alice: Assessor, tmp_path: Path
 ) -> None:
     document = make_document(query.collection, external_id="d1")
-    revising.add(query, alice, wording("Flow"))
+    revising.add_aspect(query, alice, wording("Flow"))
     documents.keep(query, alice, document, ["a1"])
     import_aspects(query.collection, write(tmp_path / "f", row(aspect="a1", text="Creep"), row(aspect="x")))
     assert (names(query), kept(query)) == (["a1", "x"], set())
-    revising.undo(query, alice, revising.undoable(query).number)
+    revising.undo_revision(query, alice, revising.undoable_revision(query).number)
     assert (names(query), kept(query)) == (["a1"], {("d1", "a1")})
     assert query.aspects.get(external_id="a1").text == "Flow"
 
@@ -390,22 +390,24 @@ def test_the_command_goes_both_ways_and_exits_2_for_a_bad_file(manage, tmp_path:
 
 def test_aspects_written_before_there_were_revisions_are_not_lost(query: Query, alice: Assessor) -> None:
     Aspect.objects.create(query=query, external_id="old", text="Flow", importance=4)
-    revising.add(query, alice, wording("Melting"))
+    revising.add_aspect(query, alice, wording("Melting"))
     assert names(query) == ["old", "a1"]
-    revising.undo(query, alice, revising.undoable(query).number)
+    revising.undo_revision(query, alice, revising.undoable_revision(query).number)
     assert names(query) == ["old"]
-    assert AspectEntry(**AspectRevision.objects.get(number=1).aspects[0]) == AspectEntry("old", "Flow", "", 4)
+    assert AspectSnapshot(**AspectRevision.objects.get(number=1).aspects[0]) == AspectSnapshot("old", "Flow", "", 4)
 
 
 def test_the_export_of_aspects_is_the_same_file_with_a_manifest(query: Query, alice: Assessor, tmp_path: Path) -> None:
     from annotation.exports.formats import FORMATS
-    from annotation.exports.snapshots import begin, fill
+    from annotation.exports.snapshots import create_snapshot, write_snapshot
 
     document = make_document(query.collection, external_id="d1")
-    revising.add(query, alice, wording("Flow", 4))
+    revising.add_aspect(query, alice, wording("Flow", 4))
     documents.keep(query, alice, document, ["a1"])
     export_aspects(query.collection, tmp_path / "plain")
-    snapshot = fill(begin(collection=query.collection, form=FORMATS["aspects"], folder=tmp_path / "out"))
+    snapshot = write_snapshot(
+        create_snapshot(collection=query.collection, form=FORMATS["aspects"], folder=tmp_path / "out")
+    )
     assert (tmp_path / "out" / "aspects.jsonl").read_text() == (tmp_path / "plain").read_text()
     assert snapshot.manifest["counts"]["importances"] == {"4": 1}
 
@@ -422,7 +424,7 @@ def test_two_people_at_once_lose_nothing(transactional_db: None) -> None:
     def work(author: Assessor) -> None:
         try:
             for n in range(4):
-                revising.add(query, author, wording(f"{author} {n}"))
+                revising.add_aspect(query, author, wording(f"{author} {n}"))
         finally:
             connection.close()
 
@@ -439,14 +441,14 @@ def test_a_deleted_collection_takes_its_aspects_and_passages_along(query: Query,
     from corpus.collections.removal import delete_collection
 
     member = Membership.objects.get(assessor=alice)
-    revising.add(query, alice, wording("Flow"))
-    revising.undo(query, alice, 1)
-    revising.add(query, alice, wording("Melting"))
+    revising.add_aspect(query, alice, wording("Flow"))
+    revising.undo_revision(query, alice, 1)
+    revising.add_aspect(query, alice, wording("Melting"))
     documents.keep(query, alice, make_document(query.collection), ["a2"])
     PassageDraft.objects.create(query=query, asked_by=member, url="http://ice.example/")
     eve = make_member(query.collection, "eve")
-    sample = second.draw(member)
-    second.submit(sample, eve, sample.revisions[0], {"a2": 3})
+    sample = second.draw_sample(member)
+    second.submit_reading(sample, eve, sample.revisions[0], {"a2": 3})
     counts = delete_collection(query.collection)
     assert counts["aspect revisions"] == 4
     assert not AspectRevision.objects.exists() and not PassageDraft.objects.exists()

@@ -10,13 +10,13 @@ from corpus.aspects.passages import (
     AspectPassage,
     PassageSource,
     Portion,
-    gaps,
+    find_gaps,
+    group_portions,
     in_order,
-    joinable,
-    joined,
-    overlap,
-    portions,
-    segments,
+    join_texts,
+    joinable_groups,
+    overlap_length,
+    segment_text,
     source_of,
 )
 
@@ -49,41 +49,41 @@ def test_only_neighbours_of_one_source_are_joinable_and_an_overlap_bridges_a_gap
     shared = "which both of these passages hold."
     found = [passage("ice_1", "One."), passage("ice_2", f"Two, {shared}"), passage("ice_5", f"{shared} Five.")]
     found += [passage("ice_9", "Nine."), passage("fire_3", "Three."), passage("alone", "Four.")]
-    assert [[one.id for one in group] for group in joinable(found)] == [["ice_1", "ice_2", "ice_5"]]
-    assert gaps(in_order([found[3], found[0]])) == [("ice_1", "ice_9")]
+    assert [[one.id for one in group] for group in joinable_groups(found)] == [["ice_1", "ice_2", "ice_5"]]
+    assert find_gaps(in_order([found[3], found[0]])) == [("ice_1", "ice_9")]
 
 
 @given(st.text(min_size=0, max_size=60), st.text(min_size=OVERLAP, max_size=60), st.text(min_size=0, max_size=60))
 def test_what_two_passages_share_stands_once(before: str, shared: str, after: str) -> None:
     one, other = before + shared, shared + after
-    assert overlap(one, other) >= OVERLAP
-    whole = joined([passage("x_1", one), passage("x_2", other)])
+    assert overlap_length(one, other) >= OVERLAP
+    whole = join_texts([passage("x_1", one), passage("x_2", other)])
     assert whole.startswith(one) and whole.endswith(other)
     assert len(whole) <= len(before) + len(shared) + len(after)
 
 
 def test_texts_that_share_little_are_joined_by_a_blank_line() -> None:
-    assert overlap("the end of it.", "of it. And more.") == 0
-    assert joined([passage("x_1", "The end. \n"), passage("x_2", " A beginning.")]) == "The end.\n\nA beginning."
+    assert overlap_length("the end of it.", "of it. And more.") == 0
+    assert join_texts([passage("x_1", "The end. \n"), passage("x_2", " A beginning.")]) == "The end.\n\nA beginning."
 
 
 def test_a_text_is_cut_where_the_aspect_changes_and_trimmed_where_there_is_none() -> None:
     text = "Ice flows. It is plastic. Buy skis! It melts below.\n\nHeat does that."
-    found = portions(text, ["a1", "a1", "", "a2", "a2"])
+    found = group_portions(text, ["a1", "a1", "", "a2", "a2"])
     assert found == [Portion("a1", 0, 25, 0, 1), Portion("a2", 36, 68, 3, 4)]
     assert [text[one.start : one.end] for one in found] == [
         "Ice flows. It is plastic.",
         "It melts below.\n\nHeat does that.",
     ]
     with pytest.raises(ValueError, match="shorter"):
-        portions(text, ["a1"])
+        group_portions(text, ["a1"])
 
 
 @given(st.text(max_size=400), st.data())
 def test_portions_are_verbatim_in_order_and_never_overlap(text: str, data: st.DataObject) -> None:
-    marks = data.draw(st.lists(st.sampled_from(["", "a1", "a2"]), min_size=(n := len(segments(text))), max_size=n))
+    marks = data.draw(st.lists(st.sampled_from(["", "a1", "a2"]), min_size=(n := len(segment_text(text))), max_size=n))
     end = 0
-    for one in portions(text, marks):
+    for one in group_portions(text, marks):
         assert end <= one.start < one.end <= len(text)
         assert not text[one.start].isspace() and not text[one.end - 1].isspace()
         end = one.end
@@ -91,6 +91,6 @@ def test_portions_are_verbatim_in_order_and_never_overlap(text: str, data: st.Da
 
 def test_a_long_text_has_a_number_of_pieces_that_a_person_can_go_through() -> None:
     text = "A sentence of a book. " * 5_000
-    cut = segments(text)
+    cut = segment_text(text)
     assert len(cut) <= SEGMENTS
     assert (cut[0].start, cut[-1].end) == (0, len(text) - 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 from corpus.bundled import build
-from corpus.bundled.passages import content_hash, cut, passages
+from corpus.bundled.passages import content_hash, cut_passages, cut_topic
 
 
 def rows(path: Path) -> list[dict]:
@@ -13,7 +13,7 @@ def rows(path: Path) -> list[dict]:
 
 
 def test_passages_have_about_130_words_and_ids_of_their_own():
-    found = passages(topics)
+    found = cut_passages(topics)
     words = [len(passage.text.split()) for passage in found]
     assert len(found) > 350
     assert 100 < sum(words) / len(words) < 150
@@ -27,7 +27,7 @@ def test_a_passage_never_crosses_a_heading_and_loses_no_word():
         + "\n\nElse\n====\n\n"
         + "other " * 60
     )
-    found = list(cut(topic))
+    found = list(cut_topic(topic))
     assert [title for title, _ in found][-1] == "Loops: Else"
     assert all("other" not in text for title, text in found if title == "Loops")
     assert sum(len(text.split()) for _, text in found) == 6 * 52 + 60
@@ -54,8 +54,8 @@ def test_questions_have_answers_and_gold_names_passages_that_exist(tmp_path: Pat
 
 
 def test_gold_of_a_passage_that_is_worded_differently_is_dropped_and_counted(tmp_path: Path):
-    text = next(passage for passage in passages(topics) if passage.id.startswith("assert-")).text
+    text = next(passage for passage in cut_passages(topics) if passage.id.startswith("assert-")).text
     changed = {**topics, "assert": topics["assert"].replace("convenient", "handy")}
-    assert content_hash(text) not in {passage.sha256 for passage in passages(changed)}
+    assert content_hash(text) not in {passage.sha256 for passage in cut_passages(changed)}
     before, after = build(tmp_path / "a"), build(tmp_path / "b", changed)
     assert after.gold_dropped == before.gold_dropped + 1

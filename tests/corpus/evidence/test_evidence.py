@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.evidence import measures
-from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, measure
+from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, measure_target
 from judges.evidence import quality
 
 GOOD = "<contribution>It states the boiling point.</contribution>\n<evidence>Water boils at 100 °C.</evidence>"
@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back(contribution: str, text: str) -> None:
     target = EvidenceTarget(contribution.strip(), text.strip())
     if any(tag in f"{contribution} {text}" for tag in measures.TAGS):
         with pytest.raises(Malformed):
-            measures.check(contribution, text)
+            measures.check_target(contribution, text)
         return
     assert measures.parse_target(target.text) == target
     assert measures.format_score(f"yes\n{target.text}") >= 0.4
@@ -100,13 +100,15 @@ def test_fidelity_is_the_share_of_entities_that_stand_in_the_document() -> None:
     told = EvidenceTarget(
         "It gives the boiling point.", "On 12 May 2021 Anna Berger found 100 °C, 100.5, 3% and 1,200."
     )
-    found = measure(told, query="When does water boil?", document=DOCUMENT, named=["Anna Berger", "not in the text"])
+    found = measure_target(
+        told, query="When does water boil?", document=DOCUMENT, named=["Anna Berger", "not in the text"]
+    )
     assert set(found.entities) == {"12 May 2021", "100", "100.5", "3%", "1,200", "Anna Berger"}
     assert set(found.missing) == {"100", "Anna Berger"}
     assert found.altered == ("100",)
     assert found.fidelity == pytest.approx(4 / 6)
-    assert measures.fidelity(["100"], DOCUMENT, whole=False) == 1.0, "the paper takes any substring"
-    assert measures.fidelity([], DOCUMENT) is None, "nothing to divide by is no 0 and no 1"
+    assert measures.entity_fidelity(["100"], DOCUMENT, whole=False) == 1.0, "the paper takes any substring"
+    assert measures.entity_fidelity([], DOCUMENT) is None, "nothing to divide by is no 0 and no 1"
 
 
 GERMAN = "Der Hund ist nicht in dem Haus, und die Katze sitzt auf dem Baum mit den Vögeln. " * 4
@@ -117,7 +119,7 @@ CHINESE = "水在海平面的沸点是一百摄氏度，高山上沸点更低，
 def test_the_language_is_the_documents_and_the_querys_where_it_has_several() -> None:
     assert measures.expected_language(GERMAN, "Where is the dog?") == "de"
     assert measures.expected_language(CHINESE, "When does water boil?") == "zh"
-    assert set(measures.languages(GERMAN + ENGLISH)) == {"de", "en"}
+    assert set(measures.detect_languages(GERMAN + ENGLISH)) == {"de", "en"}
     assert measures.expected_language(GERMAN + ENGLISH, "Wo ist der Hund und wo die Katze?") == "de"
     assert measures.expected_language(GERMAN + CHINESE, "Where is the dog of the house?") == "en"
 
@@ -129,40 +131,44 @@ def test_a_text_in_another_language_does_not_fit_and_terms_do_not_count() -> Non
 
 
 def test_compression_is_tokens_of_evidence_over_tokens_of_document() -> None:
-    assert measures.compression("one two three", "one two three four five six") == 0.5
-    assert measures.compression("one", "") is None
+    assert measures.compression_ratio("one two three", "one two three four five six") == 0.5
+    assert measures.compression_ratio("one", "") is None
     values = [0.1 * n for n in range(1, 12)]
-    assert measures.quantiles(values) == {
+    assert measures.summary_quantiles(values) == {
         "p10": pytest.approx(0.2), "median": pytest.approx(0.6), "p90": pytest.approx(1.0),
     }  # fmt: skip
-    assert measures.quantiles([]) == {"p10": None, "median": None, "p90": None}
+    assert measures.summary_quantiles([]) == {"p10": None, "median": None, "p90": None}
 
 
 SCORES = dict.fromkeys(DIMENSIONS, 5)
 
 
 def test_rules_cap_what_a_judge_overlooks() -> None:
-    altered = measure(EvidenceTarget("It says when.", "Water boils at 101 °C, he found."), query="?", document=DOCUMENT)
-    assert quality.capped(SCORES, altered)["evidence_faithfulness"] == 1
-    copied = measure(EvidenceTarget("It says when.", DOCUMENT), query="?", document=DOCUMENT)
-    assert quality.capped(SCORES, copied) == {**SCORES, "evidence_concision": 3}
-    foreign = measure(
+    altered = measure_target(
+        EvidenceTarget("It says when.", "Water boils at 101 °C, he found."), query="?", document=DOCUMENT
+    )
+    assert quality.cap_scores(SCORES, altered)["evidence_faithfulness"] == 1
+    copied = measure_target(EvidenceTarget("It says when.", DOCUMENT), query="?", document=DOCUMENT)
+    assert quality.cap_scores(SCORES, copied) == {**SCORES, "evidence_concision": 3}
+    foreign = measure_target(
         EvidenceTarget("It says when.", "The cat is in the house of the dog."), query="?", document=GERMAN
     )
-    assert quality.capped(SCORES, foreign)["language"] == 1
+    assert quality.cap_scores(SCORES, foreign)["language"] == 1
     assert (
-        quality.capped(SCORES, measure(EvidenceTarget("It says when.", "It boils."), query="?", document=DOCUMENT))
+        quality.cap_scores(
+            SCORES, measure_target(EvidenceTarget("It says when.", "It boils."), query="?", document=DOCUMENT)
+        )
         == SCORES
     )
 
 
 def test_problems_are_said_in_words() -> None:
-    rules = measure(EvidenceTarget("It is. It was.", "Water boils at 101 °C."), query="?", document=DOCUMENT)
-    told = " / ".join(quality.problems(rules, {**SCORES, "contribution_coverage": 2}))
+    rules = measure_target(EvidenceTarget("It is. It was.", "Water boils at 101 °C."), query="?", document=DOCUMENT)
+    told = " / ".join(quality.find_problems(rules, {**SCORES, "contribution_coverage": 2}))
     assert "2 sentences" in told
     assert "not in the document: “101”" in told
     assert "leaves out a point, or repeats one (2 of 5)" in told
-    fine = measure(
+    fine = measure_target(
         EvidenceTarget("It gives the boiling point.", "Water boils at 100.5 °C."), query="?", document=DOCUMENT
     )
-    assert quality.problems(fine, SCORES) == ()
+    assert quality.find_problems(fine, SCORES) == ()

@@ -23,7 +23,7 @@ from corpus.collections.configure import read_settings
 from corpus.errors import BadInput
 from corpus.importing import recognition, records
 from corpus.importing.files import FileSource
-from corpus.importing.grades import grades, top_of_run
+from corpus.importing.grades import read_grades, top_of_run
 from judges.management.commands import measure_evidence
 from judges.panels import judges_file
 from tests.factories import make_collection, make_member
@@ -37,17 +37,17 @@ def all_of(read: Callable[[FileSource], object]) -> Callable[[Path], object]:
 
 
 IMPORTERS = {
-    "documents": all_of(records.documents),
-    "queries": all_of(lambda source: records.queries(source, by_position=False)),
-    "pairs": all_of(lambda source: records.pairs(source, 1)),
-    "grades": all_of(lambda source: grades(source, 1)),
+    "documents": all_of(records.read_documents),
+    "queries": all_of(lambda source: records.read_queries(source, by_position=False)),
+    "pairs": all_of(lambda source: records.read_pairs(source, 1)),
+    "grades": all_of(lambda source: read_grades(source, 1)),
     "candidates of a run": all_of(lambda source: top_of_run(source, 10)),
     "run": RunFile,
     "qrels": read_qrels,
     "aspects": read_aspects,
     "judges": judges_file.read,
     "settings": read_settings,
-    "answers of a model": measure_evidence.read,
+    "answers of a model": measure_evidence.read_outputs,
 }
 
 
@@ -133,7 +133,7 @@ def test_without_a_mark_and_inside_gzip_too(data: bytes, what: str, tmp_path: Pa
     path = tmp_path / "given"
     path.write_bytes(data)
     with pytest.raises(BadInput, match=f"this is {what}"):
-        list(records.documents(FileSource(path)))
+        list(records.read_documents(FileSource(path)))
 
 
 LABEL_STUDIO = [{"id": 1, "data": {"text": "x"}, "annotations": [{"result": [], "lead_time": 3}]}]
@@ -169,15 +169,15 @@ def test_a_table_of_documents_is_named(line: str, what: str, tmp_path: Path) -> 
     path = tmp_path / "collection.tsv"
     path.write_text(line)
     with pytest.raises(BadInput, match=f"neither JSON .* nor TREC XML .*: this is {what}"):
-        list(records.documents(FileSource(path)))
+        list(records.read_documents(FileSource(path)))
 
 
 def test_what_is_ours_is_never_taken_for_another() -> None:
     """Texts may begin with letters that mark a binary file, and speak of other tools."""
     said = json.dumps({"_id": "d", "text": 'PAR1 {"annotations": [], "data": 1, "completions": 2}'})
     for text in ("ORC 0 d1 1\n", "PAR1 Q0 d1 1 2.0 tag\n", "BZh 0 d 1\n", "caf\u00e9\n" * 99, said, LINES, ""):
-        assert recognition.binary(text.encode()) is None
-    assert recognition.binary(("x" * 9 + "é").encode()[:-1]) is None
+        assert recognition.recognise_format(text.encode()) is None
+    assert recognition.recognise_format(("x" * 9 + "é").encode()[:-1]) is None
     assert recognition.json_of(said.encode()) is None and recognition.json_of(LINES.encode()) is None
     assert recognition.json_of(b'{"_id": "q", "text": "t", "answers": ["a"], "metadata": {"label": 1}}') is None
 

@@ -10,7 +10,7 @@ from bm25s.tokenization import Tokenized
 
 from corpus.search import bm25
 from corpus.search.bm25 import Index, index_for
-from corpus.search.text import words
+from corpus.search.text import tokenize_text
 from tests.factories import make_collection, make_document
 
 TEXTS = {40: "the cat sat on the mat", 30: "a cat and a dog", 20: "the cat sat on the mat", 10: "dogs bark"}
@@ -18,10 +18,10 @@ TEXTS = {40: "the cat sat on the mat", 30: "a cat and a dog", 20: "the cat sat o
 
 def by_hand(query, key):
     """Robertson's BM25 with Lucene's idf, k1 = 1.5, b = 0.75."""
-    tokens = {other: words(text) for other, text in TEXTS.items()}
+    tokens = {other: tokenize_text(text) for other, text in TEXTS.items()}
     average = sum(map(len, tokens.values())) / len(tokens)
     total = 0.0
-    for word in words(query):
+    for word in tokenize_text(query):
         df = sum(word in found for found in tokens.values())
         tf = tokens[key].count(word)
         idf = math.log(1 + (len(tokens) - df + 0.5) / (df + 0.5))
@@ -88,7 +88,7 @@ def test_the_index_is_kept_in_var_by_its_content(settings, tmp_path):
     assert (kept / "keys.npy").exists()
     bm25._recent.clear()
     assert len(index_for(collection)) == 1
-    bm25.forget(collection)
+    bm25.delete_indexes(collection)
     assert not kept.exists()
 
 
@@ -103,7 +103,7 @@ def test_the_matrix_is_that_of_bm25s_over_lists_to_the_last_bit():
         index = Index.build(enumerate(texts), k1, b)
         theirs = bm25s.BM25(k1=k1, b=b, method="lucene")
         vocabulary: dict[str, int] = {}
-        ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in words(text)] for text in texts]
+        ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in tokenize_text(text)] for text in texts]
         theirs.index(Tokenized(ids=ids, vocab=vocabulary), create_empty_token=False, show_progress=False)
         for part in ("data", "indices", "indptr"):
             assert np.array_equal(index._scorer.scores[part], theirs.scores[part]), part
@@ -117,7 +117,7 @@ def test_a_search_finds_what_bm25s_retrieves():
     index = Index.build(enumerate(texts))
     for query in ("w1 w5 w17", "w2", "w40 w41 w42 w40"):
         found = index.search(query, 20)
-        rows, scores = index._scorer.retrieve([words(query)], k=20, show_progress=False)
+        rows, scores = index._scorer.retrieve([tokenize_text(query)], k=20, show_progress=False)
         assert [score for _key, score in found] == scores[0].tolist()
         best = {key for key, score in found if score > found[-1][1]}
         assert best <= set(rows[0].tolist())
@@ -133,7 +133,7 @@ def test_an_index_with_other_parameters_is_another_one(settings, tmp_path, trans
     assert len(list((tmp_path / "indexes").iterdir())) == 2
     bm25._recent.clear()
     assert index_for(collection, k1=0.9, b=0.4).search("cat", 1) == other.search("cat", 1)
-    bm25.forget(collection)
+    bm25.delete_indexes(collection)
     assert not list((tmp_path / "indexes").iterdir()) and not bm25._recent
 
 

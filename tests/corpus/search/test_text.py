@@ -4,31 +4,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.search.text import direction, language, sentences, words
+from corpus.search.text import detect_language, split_sentences, text_direction, tokenize_text
 
 
 def cut(text):
-    return [text[s.start : s.end] for s in sentences(text)]
+    return [text[s.start : s.end] for s in split_sentences(text)]
 
 
 def test_words_are_case_folded_and_without_punctuation():
-    assert words("The dict's KEYS: 3.5, foo_bar!") == ["the", "dict", "s", "keys", "3", "5", "foo", "bar"]
-    assert words("Straße ＡＢＣ cafe\u0301 café") == ["strasse", "abc", "café", "café"]
+    assert tokenize_text("The dict's KEYS: 3.5, foo_bar!") == ["the", "dict", "s", "keys", "3", "5", "foo", "bar"]
+    assert tokenize_text("Straße ＡＢＣ cafe\u0301 café") == ["strasse", "abc", "café", "café"]
 
 
 def test_chinese_japanese_and_korean_are_bigrams():
-    assert words("我们去公园 ok") == ["我们", "们去", "去公", "公园", "ok"]
-    assert words("犬") == ["犬"]
-    assert words("Python语言3版") == ["python", "语言", "3", "版"]
-    assert words("한국어") == ["한국", "국어"]
+    assert tokenize_text("我们去公园 ok") == ["我们", "们去", "去公", "公园", "ok"]
+    assert tokenize_text("犬") == ["犬"]
+    assert tokenize_text("Python语言3版") == ["python", "语言", "3", "版"]
+    assert tokenize_text("한국어") == ["한국", "국어"]
 
 
 def test_arabic_words_are_the_same_with_and_without_vowels():
-    assert words("كِتَابٌ") == words("كتاب") == ["كتاب"]
+    assert tokenize_text("كِتَابٌ") == tokenize_text("كتاب") == ["كتاب"]
 
 
 def test_words_of_indic_scripts_stay_whole():
-    assert words("हिन्दी भाषा") == ["हिन्दी", "भाषा"]
+    assert tokenize_text("हिन्दी भाषा") == ["हिन्दी", "भाषा"]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_sentences_of_english_chinese_and_arabic(text, parts):
 
 @given(st.text(alphabet="ab .!?。\n\t\"'A)", max_size=80))
 def test_sentences_are_in_order_and_lose_nothing_but_white_space(text):
-    found = sentences(text)
+    found = split_sentences(text)
     at = 0
     for sentence in found:
         assert at <= sentence.start < sentence.end <= len(text)
@@ -84,4 +84,4 @@ def test_sentences_are_in_order_and_lose_nothing_but_white_space(text):
     ],
 )
 def test_language_and_direction(text, code, side):
-    assert (language(text), direction(text)) == (code, side)
+    assert (detect_language(text), text_direction(text)) == (code, side)

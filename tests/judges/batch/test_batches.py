@@ -14,16 +14,16 @@ from google.genai.errors import ClientError
 
 from config.env import ROOT
 from corpus.models import Document
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from judges.batch import store
-from judges.batch.endpoints import MOST, Most, refused
+from judges.batch.endpoints import MOST, Most, read_refusal
 from judges.batch.flight import is_of_account
 from judges.campaigns import configurations, lifecycle, selectors
-from judges.campaigns.progress import summary
+from judges.campaigns.progress import summary_lines
 from judges.engine import notifications, worker_pool
 from judges.models import Attempt, Campaign, JudgeVersion, Reservation, Work
 from judges.models.batches import Batch, BatchCall
-from judges.tasks import database
+from judges.tasks import database_parameters
 from tests.engine_parts import (
     FAST,
     _standing_worker,
@@ -101,22 +101,22 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     collection_of(PAIRS)
     make_panel(model_server, debate=("converge", "converge"), provider="openai")
     model_server.batch_delay(1.5)
-    wanted = configurations.configuration(policy="debate", options=configurations.CampaignOptions(batch=True))
+    wanted = configurations.build_configuration(policy="debate", options=configurations.CampaignOptions(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     campaign = lifecycle.start_or_join(collection=collection, wanted=wanted).campaign
     assert campaign is not None
     environment = {**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"}
     for round in (1, 2):
-        child = spawn(worker_pool.worker_command(1, f"batch{round}"), environment, cwd=ROOT)
+        child = spawn_child(worker_pool.worker_command(1, f"batch{round}"), environment, cwd=ROOT)
         until(lambda round=round: Batch.objects.exclude(provider_id="").count() == round)  # type: ignore[misc]
         child.kill()
         child.wait()
-        stop([child])
-    child = spawn(worker_pool.worker_command(1, "batch3"), environment, cwd=ROOT)
+        stop_children([child])
+    child = spawn_child(worker_pool.worker_command(1, "batch3"), environment, cwd=ROOT)
     try:
         until(lambda: state_of(campaign) == "finished")
     finally:
-        stop([child])
+        stop_children([child])
     assert Work.objects.filter(state="labelled", agreed_in_round=2).count() == PAIRS
     assert len(asked(model_server)) == PAIRS * 4 and set(asked(model_server).values()) == {1}
     assert Attempt.objects.filter(counts=True).count() == PAIRS * 4
@@ -133,7 +133,7 @@ def test_a_batch_that_was_sent_by_a_process_that_died_at_once_is_found_again(
     campaign = Campaign.objects.get()
     Batch.objects.update(provider_id="", sent_at=Now())  # as the kill left it
     model_server.batch_delay(0)
-    notifications.send(campaign.pk)
+    notifications.notify_workers(campaign.pk)
     until(lambda: state_of(campaign) == "finished")
     assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 4
 
@@ -147,7 +147,7 @@ def begun(models: LocalModels, provider: str, pairs: int = 3, **settings: object
     make_panel(models, provider=provider)
     before = models.stats()["batch_posts"]
     models.batches(**settings)
-    wanted = configurations.configuration(
+    wanted = configurations.build_configuration(
         policy="single", voters=["v1"], options=configurations.CampaignOptions(batch=True)
     )
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
@@ -176,7 +176,7 @@ def test_a_lost_batch_without_a_name_is_adopted_while_it_is_under_way(
     """Anthropic's was lost for up to a day, until it had ended; and could be sent, and paid for, a second time."""
     campaign, before = begun(model_server, "anthropic", pairs=7, lose=1, delay=4.0)
     until(lambda: Batch.objects.filter(likely=True).exists())
-    (shown,) = selectors.status(campaign.collection, campaign)["batches"]
+    (shown,) = selectors.campaign_status(campaign.collection, campaign)["batches"]
     assert shown["state"] != "lost" and "is taken for it" in shown["problem"]
     assert lifecycle.send_again(campaign=campaign) == 0
     until(lambda: state_of(campaign) == "finished")
@@ -208,10 +208,10 @@ def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
     until(lambda: Batch.objects.exclude(problem="").exists())
     time.sleep(1.0)  # ten polls
     assert model_server.stats()["batch_posts"] - before == 1 and state_of(campaign) == "running"
-    (shown,) = selectors.status(campaign.collection, campaign)["batches"]
+    (shown,) = selectors.campaign_status(campaign.collection, campaign)["batches"]
     assert (shown["state"], shown["calls"]) == ("lost", 3) and "is not known" in shown["problem"]
     assert ("certain only when it has ended" in shown["problem"]) == (provider == "anthropic")
-    said = "\n".join(summary(selectors.status(campaign.collection, campaign)))
+    said = "\n".join(summary_lines(selectors.campaign_status(campaign.collection, campaign)))
     assert "`campaign books send-again` sends it again" in said and shown["name"] in said
     call_command("campaign", "books", "send-again")
     assert "1 lost batches are sent again" in capsys.readouterr().out
@@ -245,7 +245,7 @@ def test_a_provider_that_was_never_reached_gets_the_batch_later(
     judge_in_background("--policy", "single")
     until(lambda: Batch.objects.exclude(problem="").exists())
     batch = Batch.objects.get()
-    assert batch.sent_at is None and not batch.is_lost
+    assert batch.sent_at is None and not batch.is_unconfirmed
     batch.judge["base_url"] = right
     batch.save()
     until(lambda: state_of(Campaign.objects.get()) == "finished")
@@ -320,9 +320,9 @@ def test_a_wrong_key_of_google_is_of_the_account() -> None:
     """It answers 400, and says in the body that the key is wrong."""
     details = [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]
     body = {"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": details}}
-    known = refused(ClientError(400, body))
+    known = read_refusal(ClientError(400, body))
     assert known is not None and is_of_account(known) and not known.retry
-    other = refused(ClientError(400, {"error": {"code": 400, "message": "A field is missing."}}))
+    other = read_refusal(ClientError(400, {"error": {"code": 400, "message": "A field is missing."}}))
     assert other is not None and not is_of_account(other)
 
 
@@ -343,9 +343,9 @@ def test_only_a_line_feed_ends_an_answer(worker: object, model_server: LocalMode
 
 def test_batches_are_cut_by_calls_and_by_bytes() -> None:
     most = Most(calls=3, size=100)
-    assert store.cut([(number, 10) for number in range(7)], most) == [[0, 1, 2], [3, 4, 5], [6]]
-    assert store.cut([(1, 60), (2, 40), (3, 1), (4, 99), (5, 400), (6, 5)], most) == [[1, 2], [3, 4], [5], [6]]
-    assert store.cut([], most) == []
+    assert store.chunk_calls([(number, 10) for number in range(7)], most) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert store.chunk_calls([(1, 60), (2, 40), (3, 1), (4, 99), (5, 400), (6, 5)], most) == [[1, 2], [3, 4], [5], [6]]
+    assert store.chunk_calls([], most) == []
 
 
 def test_the_bounds_leave_room_within_what_the_providers_take() -> None:
@@ -374,7 +374,7 @@ def test_no_call_is_larger_in_its_batch_than_was_counted(
 
 def judge_in_background(*options: str) -> None:
     """Start it without waiting."""
-    wanted = configurations.configuration(policy=options[1], options=configurations.CampaignOptions(batch=True))
+    wanted = configurations.build_configuration(policy=options[1], options=configurations.CampaignOptions(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     lifecycle.start_or_join(collection=collection, wanted=wanted)
 
@@ -457,7 +457,7 @@ def test_limits_hold_and_raised_ones_go_on(worker: object, model_server: LocalMo
 
 
 def test_only_one_process_works_on_it(instance: dict[str, str]) -> None:
-    with psycopg.connect(**database()) as one, psycopg.connect(**database()) as two:
+    with psycopg.connect(**database_parameters()) as one, psycopg.connect(**database_parameters()) as two:
         assert one.execute(store.TAKE, [7]).fetchone() == (True,)
         assert two.execute(store.TAKE, [7]).fetchone() == (False,)
         one.execute(store.LEAVE, [7])

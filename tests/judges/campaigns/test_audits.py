@@ -8,10 +8,16 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
-from annotation.agreement.proportions import Stratum, exact, overall, sequence, weighted_sequence
+from annotation.agreement.proportions import (
+    Stratum,
+    clopper_pearson,
+    confidence_sequence,
+    stratified_share,
+    weighted_sequence,
+)
 from annotation.judging import submitting
-from annotation.label_quality import audits
-from annotation.label_quality.audits import verdict
+from annotation.label_quality import measure_audits
+from annotation.label_quality.audits import route_verdict
 from annotation.models import Role
 from annotation.policies.reading import truths_of
 from annotation.queue import assignment
@@ -21,7 +27,7 @@ from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.campaigns import audit_sampling, counters, selectors
 from judges.campaigns.stopped_routes import AnsweredAudits
-from judges.domain.audits import Route, allocate, chance, route_of, target
+from judges.domain.audits import Route, allocate_sample, audit_sample_size, route_of, uniform_draw
 from judges.models import Audit, Campaign, Work
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
 from tests.evidence import make_campaign, make_judge
@@ -38,38 +44,40 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_a_sample_is_two_percent_of_the_labels_and_at_least_thirty_in_all():
-    assert target(0.02, 342) == 30 and target(0.02, 260) == 30
-    assert target(0.02, 12) == 12 and target(0.02, 0) == 0
-    assert target(0.02, 10_000) == 200
-    assert target(0.0, 10_000) == 0
-    assert target(0.02, 900, others=100) == 27, "of the whole collection: another campaign's labels take their part"
+    assert audit_sample_size(0.02, 342) == 30 and audit_sample_size(0.02, 260) == 30
+    assert audit_sample_size(0.02, 12) == 12 and audit_sample_size(0.02, 0) == 0
+    assert audit_sample_size(0.02, 10_000) == 200
+    assert audit_sample_size(0.0, 10_000) == 0
+    assert audit_sample_size(0.02, 900, others=100) == 27, (
+        "of the whole collection: another campaign's labels take their part"
+    )
 
 
 def test_a_sample_is_spread_over_routes_by_size_and_risk():
     sure, late, split = Route(1, 5, 1), Route(2, 5, 1), Route(0, 1, 0)
     sizes = {sure.key: 300, late.key: 300, split.key: 300}
-    found = allocate(sizes, 60)
+    found = allocate_sample(sizes, 60)
     assert sum(found.values()) == 60
     assert found[sure.key] < found[late.key] < found[split.key], "the more disputed, the more"
-    by_size = allocate({"r1.m5.y": 900, "r1.m5.n": 100}, 50)
+    by_size = allocate_sample({"r1.m5.y": 900, "r1.m5.n": 100}, 50)
     assert by_size == {"r1.m5.y": 45, "r1.m5.n": 5}
-    assert allocate({"r1.m5.y": 5, "r0.m0.n": 2}, 30) == {"r1.m5.y": 5, "r0.m0.n": 2}, "no more than there are"
-    assert allocate(sizes, 10, drawn={sure.key: 12}) == {sure.key: 12, late.key: 0, split.key: 0}
-    rare = allocate({"r1.m5.y": 10_000, "r3.m1.n": 1}, 30)
+    assert allocate_sample({"r1.m5.y": 5, "r0.m0.n": 2}, 30) == {"r1.m5.y": 5, "r0.m0.n": 2}, "no more than there are"
+    assert allocate_sample(sizes, 10, drawn={sure.key: 12}) == {sure.key: 12, late.key: 0, split.key: 0}
+    rare = allocate_sample({"r1.m5.y": 10_000, "r3.m1.n": 1}, 30)
     assert rare["r3.m1.n"] == 1, "each route has one, where there are enough"
 
 
 def test_the_draw_is_a_fair_coin_of_seed_and_pair():
-    drawn = [chance(7, pair) < 0.1 for pair in range(20_000)]
+    drawn = [uniform_draw(7, pair) < 0.1 for pair in range(20_000)]
     assert sum(drawn) == pytest.approx(2_000, abs=3 * (20_000 * 0.09) ** 0.5)
-    assert drawn == [chance(7, pair) < 0.1 for pair in range(20_000)]
-    assert drawn != [chance(8, pair) < 0.1 for pair in range(20_000)]
+    assert drawn == [uniform_draw(7, pair) < 0.1 for pair in range(20_000)]
+    assert drawn != [uniform_draw(8, pair) < 0.1 for pair in range(20_000)]
 
 
 def test_a_route_reads_back_from_its_key():
     assert route_of(SURE.key) == SURE
     assert route_of(Route(0, -1, 0).key) == Route(0, -1, 0)
-    assert SURE.words == "agreed in round 1, votes 5 apart, relevant"
+    assert SURE.description == "agreed in round 1, votes 5 apart, relevant"
     with pytest.raises(ValueError, match="not a route"):
         route_of("q1.m5.y")
 
@@ -78,16 +86,16 @@ def test_a_route_reads_back_from_its_key():
 
 
 def test_clopper_and_pearson_as_published():
-    low, high = exact(8, 10)
+    low, high = clopper_pearson(8, 10)
     assert (round(low, 4), round(high, 4)) == (0.4439, 0.9748)
-    assert exact(0, 10).low == 0 and round(exact(0, 10).high, 4) == 0.3085
-    assert exact(0, 0) == (0, 1)
+    assert clopper_pearson(0, 10).low == 0 and round(clopper_pearson(0, 10).high, 4) == 0.3085
+    assert clopper_pearson(0, 0) == (0, 1)
 
 
 @pytest.mark.slow
 def test_the_bound_for_repeated_looks_holds_at_every_look_where_the_exact_one_does_not():
     """Two hundred audits of a route that is 90% right, looked at after every answer, 300 times over."""
-    missed = {exact: 0, sequence: 0}
+    missed = {clopper_pearson: 0, confidence_sequence: 0}
     for seed in range(300):
         draw, right = random.Random(seed), 0
         left = set(missed)
@@ -98,13 +106,13 @@ def test_the_bound_for_repeated_looks_holds_at_every_look_where_the_exact_one_do
                 if not low <= 0.9 <= high:
                     missed[bound] += 1
                     left.remove(bound)
-    assert missed[sequence] <= 300 * 0.05 + 3 * (300 * 0.05 * 0.95) ** 0.5
-    assert missed[exact] > missed[sequence]
+    assert missed[confidence_sequence] <= 300 * 0.05 + 3 * (300 * 0.05 * 0.95) ** 0.5
+    assert missed[clopper_pearson] > missed[confidence_sequence]
 
 
 def test_a_route_is_over_or_under_the_limit_only_where_the_bound_is_sure():
     def said(right: int, n: int) -> str:
-        return verdict(over=AnsweredAudits(n, n, right).over, low=sequence(right, n).low)
+        return route_verdict(over=AnsweredAudits(n, n, right).over, low=confidence_sequence(right, n).low)
 
     assert [said(2, 10), said(9, 10), said(100, 100), said(0, 0)] == ["over", "open", "enough", "open"]
 
@@ -116,8 +124,8 @@ def test_a_route_is_over_the_limit_by_all_its_parts_weighted_by_size():
     assert not AnsweredAudits.together({0: bad, 1: good}).over
     assert AnsweredAudits.together({0: bad, 1: AnsweredAudits(30, 30, 15, size=10_000)}).over
     low, high = weighted_sequence([Stratum(100, 30, 15), Stratum(10_000, 30, 30)])
-    assert low <= (50 + 10_000) / 10_100 <= high and low > sequence(45, 60).low
-    assert weighted_sequence([Stratum(50, 30, 15)]) == sequence(15, 30) and weighted_sequence([]) == (0, 1)
+    assert low <= (50 + 10_000) / 10_100 <= high and low > confidence_sequence(45, 60).low
+    assert weighted_sequence([Stratum(50, 30, 15)]) == confidence_sequence(15, 30) and weighted_sequence([]) == (0, 1)
 
 
 def test_the_estimate_over_strata_covers_the_truth():
@@ -128,7 +136,7 @@ def test_the_estimate_over_strata_covers_the_truth():
     for seed in range(400):
         draw = random.Random(seed)
         strata = [Stratum(size, n := 60, sum(draw.random() < right for _ in range(n))) for size, right in truth]
-        value, (low, high) = overall(strata)
+        value, (low, high) = stratified_share(strata)
         values.append(value)
         inside += low <= accuracy <= high
     assert sum(values) / 400 == pytest.approx(accuracy, abs=0.004), "weighted by size: a plain mean gives 0.83"
@@ -136,8 +144,8 @@ def test_the_estimate_over_strata_covers_the_truth():
 
 
 def test_without_a_sample_there_is_no_estimate_and_a_perfect_sample_is_not_certainty():
-    assert overall([Stratum(100, 0, 0)]) is None
-    value, (low, high) = overall([Stratum(1_000, 60, 60), Stratum(50, 0, 0)])
+    assert stratified_share([Stratum(100, 0, 0)]) is None
+    value, (low, high) = stratified_share([Stratum(1_000, 60, 60), Stratum(50, 0, 0)])
     assert value == high == 1 and 0.9 < low < 0.95
 
 
@@ -196,7 +204,7 @@ def test_audits_are_settled_by_two_and_measured_by_route(books, campaign):
     for member in (alice, bob):
         while answer(member, truth):
             pass
-    found = audits(books, campaign, counters.read(campaign.pk))
+    found = measure_audits(books, campaign, counters.read(campaign.pk))
     first, second = found.routes
     assert (first.population, first.drawn, first.settled, first.right) == (90, 6, 6, 5)
     assert first.accuracy.value == pytest.approx(5 / 6) and first.accuracy.n == 6
@@ -211,12 +219,12 @@ def test_audits_are_settled_by_two_and_measured_by_route(books, campaign):
 def test_status_counts_audits_apart(books, campaign):
     audited(books, campaign, Route(1, 0, 1), 20, 1)
     alice, bob = make_member(books, "alice"), make_member(books, "bob")
-    status = selectors.status(books, campaign)
+    status = selectors.campaign_status(books, campaign)
     assert (status["labelled"], status["audits"], status["escalated"], status["open"]) == (20, 1, 0, 0)
     assert status["escalations"] == {"audit": 1} and sums_up(status)
     for member in (alice, bob):
         assert answer(member, 1)
-    after = selectors.status(books, campaign)
+    after = selectors.campaign_status(books, campaign)
     assert (after["settled"], after["open"], after["audits"]) == (0, 0, 1) and sums_up(after)
     assert counters.read(campaign.pk)["audited"] == 1
 
@@ -225,7 +233,7 @@ def test_two_who_differ_on_an_audit_leave_it_to_an_adjudicator(books, campaign):
     (item,) = audited(books, campaign, Route(1, 0, 1), 20, 1)
     for name, grade in (("alice", 1), ("bob", 0)):
         answer(make_member(books, name), grade)
-    found = audits(books, campaign, counters.read(campaign.pk))
+    found = measure_audits(books, campaign, counters.read(campaign.pk))
     assert (found.conflicts, found.settled) == (1, 0)
     assert found.overall.value is None and "not measured" in found.overall.reason
     item.refresh_from_db()
@@ -233,7 +241,7 @@ def test_two_who_differ_on_an_audit_leave_it_to_an_adjudicator(books, campaign):
 
 
 def test_nothing_labelled_is_nothing_measured(books, campaign):
-    assert audits(books, campaign, {}) is None
+    assert measure_audits(books, campaign, {}) is None
 
 
 # Through the engine
@@ -284,7 +292,7 @@ def labelled(collection: Collection, campaign: Campaign, route: Route, size: int
 
 
 def fill_up(campaign: Campaign) -> int:
-    return audit_sampling.fill_up(connection.connection, campaign=campaign.pk, collection=campaign.collection_id)
+    return audit_sampling.top_up_sample(connection.connection, campaign=campaign.pk, collection=campaign.collection_id)
 
 
 @pytest.fixture
@@ -317,14 +325,14 @@ def test_the_sample_of_a_campaign_has_its_size_in_all_and_not_in_each_route(demo
 def test_what_was_drawn_with_the_label_is_part_of_the_sample(books, campaign):
     Collection.objects.filter(pk=books.pk).update(audit=0.1)
     labelled(books, campaign, SURE, 200)
-    early = [work.pair for work in Work.objects.select_related("pair") if chance(books.seed, work.pair_id) < 0.1]
+    early = [work.pair for work in Work.objects.select_related("pair") if uniform_draw(books.seed, work.pair_id) < 0.1]
     for pair in early:
         item = make_item(pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
         Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=SURE.key, probability=0.1, label=1)
     fill_up(campaign)
     drawn = list(Audit.objects.values_list("pair", flat=True))
     assert {pair.pk for pair in early} <= set(drawn) and len(drawn) == max(30, len(early))
-    by_number = sorted(Work.objects.values_list("pair", flat=True), key=lambda pair: chance(books.seed, pair))
+    by_number = sorted(Work.objects.values_list("pair", flat=True), key=lambda pair: uniform_draw(books.seed, pair))
     assert set(drawn) == set(by_number[: len(drawn)]), "those with the smallest numbers: as the hash in Python has it"
     assert set(Audit.objects.values_list("probability", flat=True)) == {len(drawn) / 200}, "also of the early ones"
 
@@ -347,7 +355,7 @@ def end_part(campaign: Campaign, part: int, share: float) -> int:
     Work.objects.filter(campaign=campaign, ended_at__lte=EPOCH + timedelta(days=part)).update(state="labelled")
     works = Work.objects.filter(campaign=campaign, ended_at=EPOCH + timedelta(days=part)).select_related("pair")
     for work in works:
-        if chance(campaign.collection.seed, work.pair_id) < share:
+        if uniform_draw(campaign.collection.seed, work.pair_id) < share:
             item = make_item(work.pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
             values = {"stratum": work.stratum, "probability": share, "label": work.label}
             Audit.objects.create(campaign=campaign, pair=work.pair, item=item, **values)
@@ -388,7 +396,7 @@ def test_pairs_that_join_a_campaign_after_its_end_are_sampled_apart_and_the_esti
             for part in range(2):
                 end_part(fresh, part, 0.02)
             answer_all(right, assessor)
-            found = audits(fresh.collection, fresh, counters.read(campaign.pk))
+            found = measure_audits(fresh.collection, fresh, counters.read(campaign.pk))
             assert found is not None and found.covered == pytest.approx(1)
             values.append(found.overall.value)
             assert found.routes[0].accuracy.value == pytest.approx(found.overall.value)
@@ -424,12 +432,12 @@ def test_a_share_lowered_while_the_campaign_ran_is_no_second_probability(books, 
     labelled(books, campaign, SURE, 400)
     works = list(Work.objects.order_by("pk").select_related("pair"))
     for place, work in enumerate(works):
-        if chance(books.seed, work.pair_id) < (0.2 if place < 200 else 0.02):
+        if uniform_draw(books.seed, work.pair_id) < (0.2 if place < 200 else 0.02):
             item = make_item(work.pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
             Audit.objects.create(campaign=campaign, pair=work.pair, item=item, stratum=SURE.key, probability=1, label=1)
     fill_up(campaign)
     drawn = set(Audit.objects.values_list("pair", flat=True))
-    by_number = sorted((work.pair_id for work in works), key=lambda pair: chance(books.seed, pair))
+    by_number = sorted((work.pair_id for work in works), key=lambda pair: uniform_draw(books.seed, pair))
     assert drawn == set(by_number[: len(drawn)]), "those with the smallest numbers, early or late"
 
 
@@ -453,7 +461,7 @@ def test_the_draw_of_a_route_is_fair(books, campaign):
     for seed in range(times):
         Collection.objects.filter(pk=books.pk).update(seed=seed)
         with transaction.atomic():
-            assert audit_sampling._draw(connection.connection, campaign.pk, {f"{SURE.key}/0": n}) == n
+            assert audit_sampling._draw_pairs(connection.connection, campaign.pk, {f"{SURE.key}/0": n}) == n
             for pair in Audit.objects.values_list("pair", flat=True):
                 hits[pair] += 1
             transaction.set_rollback(True)
@@ -559,5 +567,5 @@ def test_a_button_to_draw_more_draws_what_it_says(books, campaign):
 
 def width(n: int) -> float:
     """Half of Clopper and Pearson's interval where 95% of n are right."""
-    low, high = exact(0.95 * n, n)
+    low, high = clopper_pearson(0.95 * n, n)
     return (high - low) / 2

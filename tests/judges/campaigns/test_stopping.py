@@ -5,8 +5,8 @@ import random
 import pytest
 from django.test import Client
 
-from annotation.agreement.proportions import sequence
-from annotation.label_quality.audits import audits
+from annotation.agreement.proportions import confidence_sequence
+from annotation.label_quality.audits import measure_audits
 from annotation.models import Role
 from judges.campaigns import counters, stopped_routes
 from judges.domain.audits import LIMIT, surely_over
@@ -18,7 +18,10 @@ from tests.factories import make_member
 def test_the_bound_is_that_of_the_confidence_sequence() -> None:
     for settled in range(0, 61):
         for right in range(settled + 1):
-            assert surely_over(right, settled) is (sequence(right, settled).high < 1 - LIMIT), (right, settled)
+            assert surely_over(right, settled) is (confidence_sequence(right, settled).high < 1 - LIMIT), (
+                right,
+                settled,
+            )
 
 
 def test_a_route_within_its_limit_is_rarely_stopped_however_often_one_looks() -> None:
@@ -40,7 +43,7 @@ def campaign(db: None) -> Campaign:
 
 
 def of(campaign: Campaign) -> frozenset[str]:
-    return stopped_routes.stop_routes(campaign.pk, campaign.collection.relevant_from, counters.read(campaign.pk))
+    return stopped_routes.trip_routes(campaign.pk, campaign.collection.relevant_from, counters.read(campaign.pk))
 
 
 def test_a_route_that_is_surely_over_the_limit_stops_and_stays_stopped(campaign: Campaign) -> None:
@@ -48,18 +51,18 @@ def test_a_route_that_is_surely_over_the_limit_stops_and_stays_stopped(campaign:
     assert counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
     assert of(campaign) == {ROUTE} and counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
     none = {ROUTE: stopped_routes.AnsweredAudits(10, 10, 10, 0)}
-    assert stopped_routes.stopped(none, counters.read(campaign.pk)) == {ROUTE}, (
+    assert stopped_routes.tripped_routes(none, counters.read(campaign.pk)) == {ROUTE}, (
         "later right answers do not start it again"
     )
-    assert stopped_routes.stopped(none, {}) == frozenset()
+    assert stopped_routes.tripped_routes(none, {}) == frozenset()
 
 
 def test_an_admin_lets_it_go_on_and_stops_it_again(campaign: Campaign) -> None:
     of(campaign)
-    stopped_routes.let_go_on(campaign.pk, ROUTE)
-    stopped_routes.let_go_on(campaign.pk, ROUTE)
+    stopped_routes.reset_route(campaign.pk, ROUTE)
+    stopped_routes.reset_route(campaign.pk, ROUTE)
     assert of(campaign) == frozenset()
-    stopped_routes.let_go_on(campaign.pk, ROUTE, on=False)
+    stopped_routes.reset_route(campaign.pk, ROUTE, on=False)
     assert of(campaign) == {ROUTE}
 
 
@@ -67,14 +70,14 @@ def test_nothing_is_asked_of_a_campaign_without_a_settled_audit(
     campaign: Campaign, django_assert_num_queries: object
 ) -> None:
     with django_assert_num_queries(0):
-        assert stopped_routes.stop_routes(campaign.pk, 1, {}) == frozenset()
+        assert stopped_routes.trip_routes(campaign.pk, 1, {}) == frozenset()
 
 
 def test_the_page_says_what_stopped_and_takes_the_admins_word(campaign: Campaign) -> None:
     books = campaign.collection
     client = Client()
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    found = audits(books, campaign, counters.read(campaign.pk))
+    found = measure_audits(books, campaign, counters.read(campaign.pk))
     assert [route.stopped for route in found.routes if route.key == ROUTE] == [True]
     page = client.get("/c/books/audits/").content.decode()
     assert '<span class="badge warn">stopped</span>' in page and "Let it label again" in page

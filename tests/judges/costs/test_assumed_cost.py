@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation.models import Role
 from judges.costs import ledger, prices
 from judges.costs.accounting import of_calls, of_status
-from judges.costs.spending_limits import caps_of
+from judges.costs.spending_limits import collection_budget
 from judges.models import Attempt, Campaign
 from judges.probes import checks
 from judges.providers import anthropic, google, openai, responses
@@ -50,26 +50,26 @@ def test_a_blocked_prompt_of_google_has_no_answer_to_count() -> None:
 @pytest.mark.parametrize(
     ("read", "counts"),
     [
-        (openai.usage, {"prompt_tokens": 10, "completion_tokens": 5}),
-        (anthropic.usage, {"input_tokens": 10, "output_tokens": 5}),
-        (google.usage, {"promptTokenCount": 10, "candidatesTokenCount": 5}),
-        (responses.usage, {"input_tokens": 10, "output_tokens": 5}),
+        (openai.read_usage, {"prompt_tokens": 10, "completion_tokens": 5}),
+        (anthropic.read_usage, {"input_tokens": 10, "output_tokens": 5}),
+        (google.read_usage, {"promptTokenCount": 10, "candidatesTokenCount": 5}),
+        (responses.read_usage, {"input_tokens": 10, "output_tokens": 5}),
         (DECIDED["openai"], {"input_tokens": 10, "output_tokens": 5}),
         (DECIDED["google"], {"total_input_tokens": 10, "total_output_tokens": 5}),
     ],
 )
 def test_tokens_are_known_only_where_the_provider_counts_them(read: Any, counts: dict[str, int]) -> None:
-    assert read(counts).is_known and prices.cost(prices.Price(1.0, 1.0, 2.0), read(counts)) == pytest.approx(2e-5)
+    assert read(counts).is_known and prices.call_cost(prices.Price(1.0, 1.0, 2.0), read(counts)) == pytest.approx(2e-5)
     each = [{name: number for name, number in counts.items() if name != missing} for missing in counts]
     for silent in (None, {}, dict.fromkeys(counts, 0), dict.fromkeys(counts), *each):
         assert not read(silent).is_known
-        assert prices.cost(prices.Price(1.0, 1.0, 2.0), read(silent)) is None
-    assert prices.cost(prices.FREE, read(None)) == 0.0, "what is free is free, whatever it used"
+        assert prices.call_cost(prices.Price(1.0, 1.0, 2.0), read(silent)) is None
+    assert prices.call_cost(prices.FREE, read(None)) == 0.0, "what is free is free, whatever it used"
 
 
 def test_tokens_that_openai_wrote_to_its_cache_are_read_and_cost_their_price() -> None:
     details = {"cached_tokens": 100, "cache_write_tokens": 300}
-    found = openai.usage({"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": details})
+    found = openai.read_usage({"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": details})
     assert found == Usage(input=1000, cached=100, written=300, output=10)
     price = prices.Price(1.0, 0.1, 2.0, written=1.25)
     assert price.cost(found) == pytest.approx((600 * 1.0 + 100 * 0.1 + 300 * 1.25 + 10 * 2.0) / 1e6)
@@ -95,15 +95,15 @@ def test_answers_without_usage_fill_the_budget_and_the_stop_explains_itself(
     assert found["cost"] is None and found["calls_without_price"] == found["calls_assumed"] == found["calls"] > 0
     assert 0.03 < found["cost_assumed"] <= 0.05
     campaign = Campaign.objects.get()
-    assert campaign.spent == pytest.approx(found["cost_assumed"]) == pytest.approx(caps_of(books).spent)
+    assert campaign.spent == pytest.approx(found["cost_assumed"]) == pytest.approx(collection_budget(books).spent)
     assert "of what is counted is assumed, for" in done.err and "calls whose cost is unknown" in done.err
     assert Attempt.objects.aggregate(all=Sum("assumed"))["all"] == pytest.approx(found["cost_assumed"])
     assert not Attempt.objects.exclude(cost=None).exists()
     words = f"{found['calls']} calls of unknown cost, counted as $0.0"
     assert words in of_status(found).text
-    entries = ledger.entries(campaign)
+    entries = ledger.ledger_rows(campaign)
     assert sum(entry.cost_assumed for entry in entries) == pytest.approx(found["cost_assumed"])
-    assert sum(one.paid.usd is None for one in ledger.days(campaign)) == 1
+    assert sum(one.paid.usd is None for one in ledger.daily_costs(campaign)) == 1
     assert "counted as $" in call("ledger", "books").out
     told = json.loads(call("ledger", "books", "--json").out)
     assert told["cost_assumed"] == pytest.approx(found["cost_assumed"])
@@ -125,7 +125,7 @@ def test_the_upper_bound_covers_what_the_call_can_cost(worker: object, model_ser
     silent = judge("--policy", "single", "--judges", "quiet", check=True).json
     assert (silent["cost"], silent["calls_assumed"]) == (None, 2)
     assert known["cost_assumed"] == 0 < known["cost"] < silent["cost_assumed"]
-    assert caps_of(books).spent == pytest.approx(known["cost"] + silent["cost_assumed"])
+    assert collection_budget(books).spent == pytest.approx(known["cost"] + silent["cost_assumed"])
 
 
 def test_words_of_what_is_assumed() -> None:

@@ -14,20 +14,20 @@ from django.db import connection
 from django.db.models import Sum
 
 from config.env import ROOT
-from corpus.collections.configure import configure, read_settings
+from corpus.collections.configure import configure_collection, read_settings
 from corpus.errors import BadInput
 from corpus.models import Collection
-from jobs.processes import spawn
+from jobs.processes import spawn_child
 from judges.campaigns import configurations, lifecycle
-from judges.campaigns.selectors import status
+from judges.campaigns.selectors import campaign_status
 from judges.costs import budget
-from judges.costs.spending_limits import caps_of
+from judges.costs.spending_limits import collection_budget
 from judges.engine import worker_pool
 from judges.evidence import measuring
 from judges.evidence.outputs import OutputRow
 from judges.models import Attempt, Campaign, Panel, Reservation
 from judges.models.costs import Account, Ledger
-from judges.tasks import database
+from judges.tasks import database_parameters
 from tests.engine_parts import (
     FAST,
     _standing_worker,
@@ -52,7 +52,7 @@ def make_dear_panel(models: LocalModels) -> Panel:
 
 def start(collection: Collection, policy: str) -> Campaign:
     """A campaign that the standing worker takes up."""
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration(policy=policy))
+    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration(policy=policy))
     assert started.campaign is not None
     return started.campaign
 
@@ -77,7 +77,7 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
     worker: object, model_server: LocalModels
 ) -> None:
     collection = collection_of(12)
-    configure(collection, {"budget": 1.5})
+    configure_collection(collection, {"budget": 1.5})
     make_dear_panel(model_server)
     both = [start(collection, "ensemble"), start(collection, "debate")]
     until(lambda: [state_of(one) for one in both] == ["budget", "budget"])
@@ -88,7 +88,7 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
     told = judge("--policy", "debate")
     assert (told.code, told.json["state"], told.json["stopped_by"]) == (3, "budget", "collection")
     assert "the collection's budget of $1.50" in told.err and "configure_collection" in told.err
-    configure(collection, {"budget": 100.0})
+    configure_collection(collection, {"budget": 100.0})
     assert judge("--policy", "debate", check=True).json["labelled"] == 12
     done = judge("--policy", "ensemble", check=True).json
     assert done["labelled"] == 12 and "stopped_by" not in done
@@ -97,7 +97,7 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
 
 def test_a_days_budget_stops_today_and_not_tomorrow(worker: object, model_server: LocalModels) -> None:
     collection = collection_of(6)
-    configure(collection, {"daily_budget": 1.0})
+    configure_collection(collection, {"daily_budget": 1.0})
     make_dear_panel(model_server)
     stopped = judge("--policy", "ensemble")
     assert (stopped.code, stopped.json["stopped_by"]) == (3, "day")
@@ -106,7 +106,7 @@ def test_a_days_budget_stops_today_and_not_tomorrow(worker: object, model_server
     assert 0 < account.day_spent == pytest.approx(account.spent) and account.spent <= 1.0
     with connection.cursor() as cursor:  # a night passes
         cursor.execute("UPDATE judges_account SET day = day - 1")
-    assert caps_of(collection).today == 0.0
+    assert collection_budget(collection).today == 0.0
     before = account.spent
     again = judge("--policy", "ensemble")
     assert again.json["stopped_by"] == "day"
@@ -119,7 +119,7 @@ def test_what_was_spent_before_there_was_a_cap_counts(worker: object, model_serv
     collection = collection_of(3)
     make_dear_panel(model_server)
     judge("--policy", "ensemble", check=True)
-    configure(collection, {"budget": booked().spent})
+    configure_collection(collection, {"budget": booked().spent})
     before = len(model_server.requests())
     assert judge("--policy", "debate").json["stopped_by"] == "collection"
     assert len(model_server.requests()) == before
@@ -128,7 +128,7 @@ def test_what_was_spent_before_there_was_a_cap_counts(worker: object, model_serv
 
 def test_a_campaigns_own_budget_still_stops_it_first(worker: object, model_server: LocalModels) -> None:
     collection = collection_of(8)
-    configure(collection, {"budget": 100.0, "daily_budget": 100.0})
+    configure_collection(collection, {"budget": 100.0, "daily_budget": 100.0})
     make_dear_panel(model_server)
     stopped = judge("--policy", "ensemble", "--budget", "1.5")
     assert stopped.json["stopped_by"] == "budget" and stopped.json["cost"] <= 1.5
@@ -149,15 +149,15 @@ def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(
     model_server.script({"*": {"verdict": "yes", "latency": 3.0}})
     running = start(collection, "ensemble")
     until(lambda: model_server.stats()["in_flight"] > 10)
-    configure(collection, {"daily_budget": 100.0})
+    configure_collection(collection, {"daily_budget": 100.0})
     until(lambda: state_of(running) == "budget")
-    until(lambda: status(collection, running)["running"] == 0)
-    found = status(collection, running)
+    until(lambda: campaign_status(collection, running)["running"] == 0)
+    found = campaign_status(collection, running)
     assert found["stopped_by"] == "price" and 0 < found["calls_without_price"] == found["calls"] <= 256
     assert found["cost"] is None
     refused = judge("--policy", "ensemble")
     assert (refused.code, refused.out) == (2, "") and "has a budget, which needs a price" in refused.err
-    configure(collection, {"daily_budget": None})
+    configure_collection(collection, {"daily_budget": None})
     model_server.script({"*": {"verdict": "yes"}})
     assert judge("--policy", "ensemble", check=True).json["labelled"] == 64
 
@@ -167,7 +167,7 @@ def test_a_killed_workers_reservation_comes_back_to_another_campaign(
 ) -> None:
     """What it held is the collection's: the next campaign waits for its lease and then has the money."""
     collection = collection_of(10)
-    configure(collection, {"budget": 20.0})
+    configure_collection(collection, {"budget": 20.0})
     make_dear_panel(model_server)
     first = start(collection, "debate")
     until(lambda: state_of(first) == "finished")
@@ -175,7 +175,11 @@ def test_a_killed_workers_reservation_comes_back_to_another_campaign(
         cursor.execute("UPDATE judges_account SET reserved = 20 - spent - 0.4, calls_reserved = 30")
         cursor.execute("UPDATE judges_campaign SET reserved = 20, calls_reserved = 30 WHERE id = %s", [first.pk])
     Reservation.objects.create(
-        campaign=first, holder="dead", usd=caps_of(collection).reserved, calls=30, until="2000-01-01T00:00:00Z"
+        campaign=first,
+        holder="dead",
+        usd=collection_budget(collection).reserved,
+        calls=30,
+        until="2000-01-01T00:00:00Z",
     )
     began = time.monotonic()
     Reservation.objects.filter(holder="dead").update(until=_in(2.0))
@@ -189,12 +193,12 @@ def test_a_killed_workers_reservation_comes_back_to_another_campaign(
 def test_eight_clients_that_reserve_at_once_never_hold_more_than_the_cap(transactional_db: None) -> None:
     """Three campaigns of one collection, each client its own connection; no order of them deadlocks or overbooks."""
     collection = collection_of(1)
-    configure(collection, {"budget": 10.0})
+    configure_collection(collection, {"budget": 10.0})
     rows = [Campaign.objects.create(collection=collection, policy="single", panel="main") for _ in range(3)]
 
     def client(number: int) -> tuple[int, float]:
         chance, held, most = random.Random(number), 0, 0.0
-        with psycopg.connect(**database(), autocommit=True) as raw:
+        with psycopg.connect(**database_parameters(), autocommit=True) as raw:
             for _ in range(40):
                 usd, campaign = chance.uniform(0.05, 1.0), chance.choice(rows).pk
                 values = {"campaign": campaign, "holder": f"client {number}", "lease": 60.0, "usd": usd, "calls": 1}
@@ -223,15 +227,15 @@ def test_eight_clients_that_reserve_at_once_never_hold_more_than_the_cap(transac
 def test_measuring_by_a_command_stays_within_the_cap_too(instance: object, model_server: LocalModels) -> None:
     """It has no worker and no state to stop in: what there is no money for gets no answer, and nothing is held on."""
     collection = collection_of(3)
-    configure(collection, {"budget": 0.0})
+    configure_collection(collection, {"budget": 0.0})
     make_judge(model_server, "measurer", input_price=100.0, output_price=200.0)
     said = "yes\n<contribution>It helps a little.</contribution>\n<evidence>Mapping values.</evidence>"
     rows = [OutputRow(pair.pk, "q", "d", 1, said, True) for pair in pairs_of(collection)]
-    assert measuring.measure(collection, "measurer", rows).lost == 3
+    assert measuring.measure_rows(collection, "measurer", rows).lost == 3
     assert not model_server.requests()
-    configure(collection, {"budget": 50.0})
+    configure_collection(collection, {"budget": 50.0})
     model_server.script({"*": {"text": '{"entities": []}'}})
-    found = measuring.measure(collection, "measurer", rows)
+    found = measuring.measure_rows(collection, "measurer", rows)
     assert 0 < found.cost <= 50.0 and found.cost == pytest.approx(spent())
     account = booked()
     assert (account.reserved, account.calls_reserved) == (0.0, 0)
@@ -250,11 +254,11 @@ def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(
     """128 calls in flight in two workers, one of which dies: what the attempts cost stays within the cap."""
     collection = collection_of(200)
     make_dear_panel(model_server)
-    configure(collection, {"budget": 40.0})
+    configure_collection(collection, {"budget": 40.0})
     model_server.script({"*": {"verdict": "yes", "latency": 0.2}})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "64"}
     workers = [
-        spawn(worker_pool.worker_command(1, f"capped{number}"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+        spawn_child(worker_pool.worker_command(1, f"capped{number}"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
         for number in range(2)
     ]
     try:
@@ -277,11 +281,11 @@ def test_the_settings_file_takes_caps_and_takes_them_away(db: object, tmp_path: 
     collection = collection_of(1)
     file = tmp_path / "settings.toml"
     file.write_text("budget = 100\ndaily_budget = 2.5\nhourly_rate = 30\n")
-    assert configure(collection, read_settings(file)) == ["hourly_rate", "budget", "daily_budget"]
+    assert configure_collection(collection, read_settings(file)) == ["hourly_rate", "budget", "daily_budget"]
     collection.refresh_from_db()
     assert (collection.budget, collection.daily_budget) == (100.0, 2.5)
     file.write_text('budget = "none"\nhourly_rate = "none"\n')
-    assert configure(collection, read_settings(file)) == ["hourly_rate", "budget"]
+    assert configure_collection(collection, read_settings(file)) == ["hourly_rate", "budget"]
     collection.refresh_from_db()
     assert (collection.budget, collection.daily_budget, collection.hourly_rate) == (None, 2.5, None)
     for bad, said in (("budget = -1", "from 0 to"), ('daily_budget = "much"', 'or "none"')):

@@ -13,10 +13,10 @@ from django.urls import reverse
 from annotation.models import AuditEntry, Role
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges.campaigns.configurations import configuration as configured
+from judges.campaigns.configurations import build_configuration as configured
 from judges.campaigns.lifecycle import check_budget
 from judges.costs.price_rows import enter_price
-from judges.costs.prices import FREE, Price, price, source_words
+from judges.costs.prices import FREE, Price, describe_price_source, price_for_judge
 from judges.engine.plan import judge_of
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
 from judges.models.prices import PriceRow
@@ -56,18 +56,21 @@ def held(name: str) -> Judge:
 
 @pytest.mark.django_db
 def test_a_table_prices_every_judge_that_asks_the_model_and_the_most_exact_row_holds() -> None:
-    document = configuration.take_over(parse(FILE + TABLE))
+    document = configuration.store_judges_file(parse(FILE + TABLE))
     assert [(one["model"], one["change"]) for one in document["prices"]] == [("m-*", "new"), ("m-b", "new")]
-    assert price(held("a")) == Price(1.0, 1.0, 4.0, 1.25, 6.0)
-    assert source_words(held("a")) == "price table of the judges file"
-    assert price(held("b")) == FREE and source_words(held("b")) == "free, as you said: price table of the judges file"
-    again = configuration.take_over(parse(FILE + TABLE))
+    assert price_for_judge(held("a")) == Price(1.0, 1.0, 4.0, 1.25, 6.0)
+    assert describe_price_source(held("a")) == "price table of the judges file"
+    assert (
+        price_for_judge(held("b")) == FREE
+        and describe_price_source(held("b")) == "free, as you said: price table of the judges file"
+    )
+    again = configuration.store_judges_file(parse(FILE + TABLE))
     assert {one["change"] for one in again["prices"]} == {"unchanged"} and PriceRow.objects.count() == 2
     assert {one["change"] for one in again["judges"]} == {"unchanged"}, "a price makes no new version of a judge"
-    changed = configuration.take_over(parse(FILE + TABLE.replace("input_price = 1\n", "input_price = 2\n")))
-    assert changed["prices"][0]["change"] == "changed" and price(held("a")) == Price(2.0, 2.0, 4.0, 1.25, 6.0)
-    assert "prices" not in configuration.take_over(parse(FILE)), "a file without prices says nothing of them"
-    assert price(held("a")) == Price(2.0, 2.0, 4.0, 1.25, 6.0), "and takes none away"
+    changed = configuration.store_judges_file(parse(FILE + TABLE.replace("input_price = 1\n", "input_price = 2\n")))
+    assert changed["prices"][0]["change"] == "changed" and price_for_judge(held("a")) == Price(2.0, 2.0, 4.0, 1.25, 6.0)
+    assert "prices" not in configuration.store_judges_file(parse(FILE)), "a file without prices says nothing of them"
+    assert price_for_judge(held("a")) == Price(2.0, 2.0, 4.0, 1.25, 6.0), "and takes none away"
 
 
 @pytest.mark.django_db
@@ -82,32 +85,40 @@ def test_the_command_prints_prices(tmp_path: Path) -> None:
 @pytest.mark.django_db
 def test_a_judges_own_price_comes_before_the_table_and_a_later_word_on_the_page_before_both() -> None:
     own = FILE.replace('model = "m-a"', 'model = "m-a"\ninput_price = 7\noutput_price = 8')
-    configuration.take_over(parse(own + TABLE))
-    assert price(held("a")) == Price(7.0, 7.0, 8.0) and source_words(held("a")) == "judges file"
+    configuration.store_judges_file(parse(own + TABLE))
+    assert price_for_judge(held("a")) == Price(7.0, 7.0, 8.0) and describe_price_source(held("a")) == "judges file"
     said = {"provider": "openai-compatible", "base_url": "http://127.0.0.1:1/v1", "model": "m-a", "source": "page"}
     assert enter_price(prices={"input_price": 5.0, "output_price": 6.0}, **said) == "new"
-    assert price(held("a")) == Price(5.0, 5.0, 6.0) and source_words(held("a")) == "entered on the page of prices"
+    assert (
+        price_for_judge(held("a")) == Price(5.0, 5.0, 6.0)
+        and describe_price_source(held("a")) == "entered on the page of prices"
+    )
     assert enter_price(prices={}, **said) == "changed"
-    assert price(held("a")) == Price(7.0, 7.0, 8.0), "taken away: the judges file counts again"
+    assert price_for_judge(held("a")) == Price(7.0, 7.0, 8.0), "taken away: the judges file counts again"
     enter_price(prices={"input_price": 5.0, "output_price": 6.0}, **said)
-    configuration.take_over(parse(own.replace("input_price = 7", "input_price = 9")))
-    assert price(held("a")) == Price(9.0, 9.0, 8.0), "the file spoke last: a new version of the judge"
+    configuration.store_judges_file(parse(own.replace("input_price = 7", "input_price = 9")))
+    assert price_for_judge(held("a")) == Price(9.0, 9.0, 8.0), "the file spoke last: a new version of the judge"
 
 
 @pytest.mark.django_db
 def test_taken_away_from_the_page_what_the_file_said_counts_again() -> None:
     table = '[[price]]\nprovider = "openai-compatible"\nmodel = "m-a"\ninput_price = 1\noutput_price = 2\n'
     table += 'base_url = "http://127.0.0.1:1/v1"\n'
-    configuration.take_over(parse(FILE + table))
+    configuration.store_judges_file(parse(FILE + table))
     said = {"provider": "openai-compatible", "base_url": "http://127.0.0.1:1/v1", "model": "m-a", "source": "page"}
     enter_price(prices={"input_price": 3.0, "output_price": 4.0}, **said)
-    assert price(held("a")) == Price(3.0, 3.0, 4.0)
+    assert price_for_judge(held("a")) == Price(3.0, 3.0, 4.0)
     assert enter_price(prices={}, **said) == "changed"
-    assert price(held("a")) == Price(1.0, 1.0, 2.0) and source_words(held("a")) == "price table of the judges file"
-    assert configuration.take_over(parse(FILE + table))["prices"][0]["change"] == "unchanged"
-    assert price(held("a")) == Price(1.0, 1.0, 2.0) and PriceRow.objects.count() == 3
-    assert enter_price(prices={}, **said) == "changed" and price(held("a")) is None, "a second time: the file's too"
-    assert enter_price(prices={}, **said) == "unchanged" and price(held("a")) is None
+    assert (
+        price_for_judge(held("a")) == Price(1.0, 1.0, 2.0)
+        and describe_price_source(held("a")) == "price table of the judges file"
+    )
+    assert configuration.store_judges_file(parse(FILE + table))["prices"][0]["change"] == "unchanged"
+    assert price_for_judge(held("a")) == Price(1.0, 1.0, 2.0) and PriceRow.objects.count() == 3
+    assert enter_price(prices={}, **said) == "changed" and price_for_judge(held("a")) is None, (
+        "a second time: the file's too"
+    )
+    assert enter_price(prices={}, **said) == "unchanged" and price_for_judge(held("a")) is None
 
 
 @pytest.mark.django_db
@@ -169,13 +180,13 @@ def test_what_a_batch_costs() -> None:
     one = Judge(
         "j", "openai", "m", id=1, input_price=2.0, output_price=8.0, cached_input_price=0.4, reasoning_price=6.0
     )
-    assert price(one, batch=True) == Price(1.0, 0.2, 4.0, None, 3.0)
+    assert price_for_judge(one, batch=True) == Price(1.0, 0.2, 4.0, None, 3.0)
     told = Judge("j", "openai", "m", id=1, input_price=2.0, output_price=8.0, cached_input_price=0.4,
                  written_input_price=2.5, batch_input_price=0.5, batch_output_price=6.0)  # fmt: skip
-    assert price(told, batch=True) == Price(0.5, 0.1, 6.0, 0.625, None)
-    assert price(told) == Price(2.0, 0.4, 8.0, 2.5, None)
+    assert price_for_judge(told, batch=True) == Price(0.5, 0.1, 6.0, 0.625, None)
+    assert price_for_judge(told) == Price(2.0, 0.4, 8.0, 2.5, None)
     elsewhere = Judge("j", "openai-compatible", "m", id=1, input_price=2.0, output_price=8.0)
-    assert price(elsewhere, batch=True) == price(elsewhere), "no batch endpoint: asked one by one"
+    assert price_for_judge(elsewhere, batch=True) == price_for_judge(elsewhere), "no batch endpoint: asked one by one"
 
 
 @pytest.mark.parametrize(
@@ -197,9 +208,9 @@ def test_what_a_batch_costs() -> None:
     ],
 )
 def test_the_list_knows_the_presets_that_have_list_prices(provider: str, model: str) -> None:
-    known = price(Judge("j", provider, model, id=1))
+    known = price_for_judge(Judge("j", provider, model, id=1))
     assert known is not None and known.input > 0 and known.output > 0, f"{provider} {model}"
-    assert source_words(Judge("j", provider, model, id=1)).startswith("genai-prices ")
+    assert describe_price_source(Judge("j", provider, model, id=1)).startswith("genai-prices ")
 
 
 @pytest.mark.parametrize(
@@ -212,40 +223,42 @@ def test_the_list_knows_the_presets_that_have_list_prices(provider: str, model: 
     ],
 )
 def test_the_list_knows_the_addresses_of_clouds(provider: str, base_url: str, model: str) -> None:
-    known = price(Judge("j", provider, model, base_url, id=1))
+    known = price_for_judge(Judge("j", provider, model, base_url, id=1))
     assert known is not None and known.input > 0, f"{provider} {model}"
-    assert price(Judge("j", provider, model, "http://127.0.0.1:1", id=1)) is None, "elsewhere it has prices of its own"
-    assert price(Judge("j", provider, "our-deployment", base_url, id=1)) is None
+    assert price_for_judge(Judge("j", provider, model, "http://127.0.0.1:1", id=1)) is None, (
+        "elsewhere it has prices of its own"
+    )
+    assert price_for_judge(Judge("j", provider, "our-deployment", base_url, id=1)) is None
 
 
 @pytest.mark.parametrize("provider", [name for name, one in PRESETS.items() if one.local])
 def test_no_model_of_a_server_of_ones_own_is_looked_up(provider: str) -> None:
     for base_url in ("", PRESETS[provider].base_url):
-        assert price(Judge("j", provider, "gpt-4o-mini", base_url, id=1)) is None
-    assert price(Judge("j", provider, "gpt-4o-mini", id=1, input_price=0.0, output_price=0.0)) == FREE
+        assert price_for_judge(Judge("j", provider, "gpt-4o-mini", base_url, id=1)) is None
+    assert price_for_judge(Judge("j", provider, "gpt-4o-mini", id=1, input_price=0.0, output_price=0.0)) == FREE
 
 
 def test_the_list_has_prices_of_batches_and_of_tiers() -> None:
     mini = Judge("j", "openai", "gpt-4o-mini", id=1)
-    assert price(mini, batch=True) == Price(0.075, 0.075, 0.3), "cached input is not halved twice"
-    dear = price(Judge("j", "openai", "gpt-4o-mini", id=1, parameters={"service_tier": "priority"}))
+    assert price_for_judge(mini, batch=True) == Price(0.075, 0.075, 0.3), "cached input is not halved twice"
+    dear = price_for_judge(Judge("j", "openai", "gpt-4o-mini", id=1, parameters={"service_tier": "priority"}))
     assert dear is not None and dear.input > 0.15
-    assert price(Judge("j", "openai", "gpt-4o-mini", id=1, parameters={"service_tier": "unheard-of"})) is None
-    deep = price(Judge("j", "openai-compatible", "sonar-deep-research", "https://api.perplexity.ai", id=1))
+    assert price_for_judge(Judge("j", "openai", "gpt-4o-mini", id=1, parameters={"service_tier": "unheard-of"})) is None
+    deep = price_for_judge(Judge("j", "openai-compatible", "sonar-deep-research", "https://api.perplexity.ai", id=1))
     assert deep == Price(2.0, 2.0, 8.0, None, 3.0), "reasoning has a price of its own"
 
 
 @pytest.mark.django_db
 def test_a_local_server_is_free_only_when_that_was_said() -> None:
     collection = make_collection("books")
-    configuration.take_over(parse(FILE))
-    assert price(held("a")) is None and source_words(held("a")) == "unknown"
+    configuration.store_judges_file(parse(FILE))
+    assert price_for_judge(held("a")) is None and describe_price_source(held("a")) == "unknown"
     with pytest.raises(BadInput) as error:
         check_budget(collection, configured(), 1.0, None, None)
     assert "\n" not in str(error.value) and "(0 and 0 where it costs nothing)" in str(error.value)
     free = FILE.replace("base_url", "input_price = 0\noutput_price = 0\nbase_url")
-    configuration.take_over(parse(free))
-    assert price(held("a")) == FREE and source_words(held("a")) == "free, as you said: judges file"
+    configuration.store_judges_file(parse(free))
+    assert price_for_judge(held("a")) == FREE and describe_price_source(held("a")) == "free, as you said: judges file"
     check_budget(collection, configured(), 1.0, None, None)
 
 
@@ -288,7 +301,7 @@ def test_an_admin_enters_a_price_after_a_question_and_what_was_booked_stays(book
     asked = charlie.post(address, given).content.decode()
     assert "Save this price?" in asked and "$0.5" in asked and "twin" in asked and not PriceRow.objects.exists()
     assert charlie.post(address, {**given, "confirm": "1"}).status_code == 302
-    assert price(held("two")) == Price(0.5, 0.5, 2.0, None, 3.0) == price(held("twin"))
+    assert price_for_judge(held("two")) == Price(0.5, 0.5, 2.0, None, 3.0) == price_for_judge(held("twin"))
     assert AuditEntry.objects.get(act="price.changed").details["prices"] == [
         "input_price 0.5",
         "output_price 2",
@@ -303,7 +316,7 @@ def test_an_admin_enters_a_price_after_a_question_and_what_was_booked_stays(book
     assert charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().pk])).content == ledger
     assert "Take this price away?" in charlie.post(address, {"away": "1"}).content.decode()
     assert charlie.post(address, {"away": "1", "confirm": "1"}).status_code == 302
-    assert price(held("two")) is None and PriceRow.objects.count() == 3
+    assert price_for_judge(held("two")) is None and PriceRow.objects.count() == 3
 
 
 def test_the_page_says_what_counts_once_its_price_is_away(books: Collection, charlie: Client) -> None:
@@ -317,7 +330,7 @@ def test_the_page_says_what_counts_once_its_price_is_away(books: Collection, cha
     asked = charlie.post(address, {"away": "1"}).content.decode()
     assert "$1.25" in asked and "(now $3)" in asked
     charlie.post(address, {"away": "1", "confirm": "1"})
-    assert price(held("two")) == Price(1.25, 1.25, 2.0)
+    assert price_for_judge(held("two")) == Price(1.25, 1.25, 2.0)
 
 
 def test_a_wrong_price_is_said_and_the_form_kept(books: Collection, charlie: Client) -> None:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from judges.campaigns.estimates import CampaignOptions, Range, estimate
-from judges.costs.prices import FREE, Price, price, upper_bound
+from judges.campaigns.estimates import CampaignSize, Range, estimate_campaign
+from judges.costs.prices import FREE, Price, price_for_judge, upper_bound
 from judges.domain.debate import FOR
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
@@ -19,16 +19,16 @@ OFFLINE = Judge("offline-bm25", "offline", "bm25", id=4)
 
 
 def test_the_judges_own_price_comes_before_the_table() -> None:
-    assert price(replace(LISTED, input_price=7.0, output_price=8.0)) == Price(7.0, 7.0, 8.0)
+    assert price_for_judge(replace(LISTED, input_price=7.0, output_price=8.0)) == Price(7.0, 7.0, 8.0)
 
 
 def test_offline_judges_cost_nothing_and_a_price_of_zero_is_a_price() -> None:
-    assert price(OFFLINE) == FREE
-    assert price(replace(UNKNOWN, input_price=0.0, output_price=0.0)) == FREE
+    assert price_for_judge(OFFLINE) == FREE
+    assert price_for_judge(replace(UNKNOWN, input_price=0.0, output_price=0.0)) == FREE
 
 
 def test_a_listed_model_has_the_price_of_the_table() -> None:
-    assert price(LISTED) == Price(0.15, 0.075, 0.6)
+    assert price_for_judge(LISTED) == Price(0.15, 0.075, 0.6)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def test_a_listed_model_has_the_price_of_the_table() -> None:
     ],
 )
 def test_an_unknown_price_stays_unknown(judge: Judge) -> None:
-    assert price(judge) is None
+    assert price_for_judge(judge) is None
 
 
 def test_an_address_in_the_table_has_its_own_prices_and_the_dearest_hour_counts() -> None:
-    known = price(Judge("d", "openai-compatible", "deepseek-chat", "https://api.deepseek.com/v1", id=7))
+    known = price_for_judge(Judge("d", "openai-compatible", "deepseek-chat", "https://api.deepseek.com/v1", id=7))
     assert known is not None
     assert known.input > known.cached > 0 and known.output > 0
 
@@ -59,7 +59,7 @@ def test_the_cost_counts_cached_input_once_at_its_own_price() -> None:
     dear = Price(input=10.0, cached=1.0, output=100.0, written=12.5)
     assert dear.cost(Usage(input=1000, cached=200, written=300)) == pytest.approx((500 * 10 + 200 + 300 * 12.5) / 1e6)
     assert dear.most(1000, 10) == pytest.approx((1000 * 12.5 + 10 * 100) / 1e6)
-    haiku = price(replace(LISTED, provider="anthropic", model="claude-haiku-4-5"))
+    haiku = price_for_judge(replace(LISTED, provider="anthropic", model="claude-haiku-4-5"))
     assert haiku is not None and haiku.written == pytest.approx(1.25 * haiku.input)
     assert known.cost(Usage(input=1000, cached=400, output=10, reasoning=5)) == pytest.approx(
         (600 * 10 + 400 * 1 + 10 * 100) / 1e6
@@ -77,9 +77,9 @@ def test_the_upper_bound_is_at_least_the_bytes_that_are_sent(document: str) -> N
     assert Price(1.0, 1.0, 4.0).bound(request) == pytest.approx((upper_bound(request) * 1 + 512 * 4) / 1e6)
 
 
-def options(policy: str, judge: Judge = OWN, **values: object) -> CampaignOptions:
+def options(policy: str, judge: Judge = OWN, **values: object) -> CampaignSize:
     judges = [replace(judge, name=f"j{number}") for number in range(5)]
-    return CampaignOptions(100, policy, judges[:2], judges, **values)  # type: ignore[arg-type]
+    return CampaignSize(100, policy, judges[:2], judges, **values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -87,22 +87,22 @@ def options(policy: str, judge: Judge = OWN, **values: object) -> CampaignOption
     [("debate", 200, 400), ("ensemble", 500, 900), ("debate+ensemble", 700, 900), ("single", 100, 100)],
 )
 def test_calls_follow_the_policy(policy: str, low: int, upper: int) -> None:
-    calls = estimate(options(policy), PROMPTS).calls
+    calls = estimate_campaign(options(policy), PROMPTS).calls
     assert (calls.low, calls.upper) == (low, upper)
     assert low <= calls.expected <= upper
 
 
 def test_one_round_and_an_early_stop_need_fewer_calls() -> None:
-    assert estimate(options("debate", rounds=1), PROMPTS).calls.upper == 200
-    early = estimate(options("ensemble", early_stop=True), PROMPTS).calls
+    assert estimate_campaign(options("debate", rounds=1), PROMPTS).calls.upper == 200
+    early = estimate_campaign(options("ensemble", early_stop=True), PROMPTS).calls
     assert early.low == pytest.approx(300)
-    assert early.expected < estimate(options("ensemble"), PROMPTS).calls.expected
+    assert early.expected < estimate_campaign(options("ensemble"), PROMPTS).calls.expected
 
 
 def test_the_cost_lies_between_its_bounds_and_grows_with_the_pairs() -> None:
-    once = estimate(options("debate+ensemble"), PROMPTS)
+    once = estimate_campaign(options("debate+ensemble"), PROMPTS)
     assert once.cost is not None and 0 < once.cost.low < once.cost.expected < once.cost.upper
-    twice = estimate(replace(options("debate+ensemble"), pairs=200), PROMPTS)
+    twice = estimate_campaign(replace(options("debate+ensemble"), pairs=200), PROMPTS)
     assert twice.cost is not None and twice.cost.expected == pytest.approx(2 * once.cost.expected, rel=1e-5)
     assert "about $" in once.line() and not once.free
 
@@ -116,22 +116,22 @@ def test_the_upper_cost_holds_every_bound_of_the_calls() -> None:
     reserved = sum(
         number * known.bound(ModelRequest(OWN, prompt, schema, INPUTS, "vote")) for prompt, schema, number in bounds
     )
-    whole = estimate(replace(options("debate+ensemble"), pairs=1), PROMPTS)
+    whole = estimate_campaign(replace(options("debate+ensemble"), pairs=1), PROMPTS)
     assert whole.cost is not None
     assert whole.cost.upper >= reserved * (1 - 1e-12)
 
 
 def test_an_unknown_price_is_named_and_there_is_no_total() -> None:
     judges = [OWN, UNKNOWN]
-    whole = estimate(CampaignOptions(10, "debate", judges), PROMPTS)
+    whole = estimate_campaign(CampaignSize(10, "debate", judges), PROMPTS)
     assert whole.cost is None and whole.unknown == ("new (a-model-of-tomorrow)",)
     assert "unknown price of new (a-model-of-tomorrow)" in whole.line()
     assert whole.calls.upper == 40
 
 
 def test_a_campaign_with_unknown_prices_says_what_it_costs_at_least() -> None:
-    whole = estimate(CampaignOptions(1000, "debate", [OWN, UNKNOWN]), PROMPTS)
-    alone = estimate(CampaignOptions(1000, "debate", [OWN]), PROMPTS)
+    whole = estimate_campaign(CampaignSize(1000, "debate", [OWN, UNKNOWN]), PROMPTS)
+    alone = estimate_campaign(CampaignSize(1000, "debate", [OWN]), PROMPTS)
     assert alone.cost is not None and whole.known == alone.cost and whole.cost is None
     assert f"at least about ${alone.cost.expected:,.2f}, and the unknown price of new" in whole.line()
 
@@ -139,19 +139,19 @@ def test_a_campaign_with_unknown_prices_says_what_it_costs_at_least() -> None:
 def test_writing_takes_one_call_or_two_and_measuring_twice_as_many() -> None:
     """10 pairs: 10 to 20 texts, and for each of them its entities and its scores. Prompts of 100 and 200 bytes."""
     prompts = [Prompt(name, "", "", "x" * size) for name, size in (("write", 100), ("entity", 100), ("measure", 200))]
-    writing = CampaignOptions(10, "evidence", voters=[OWN])
-    assert estimate(writing, prompts).calls == Range(10, 13, 20)
-    both = estimate(replace(writing, voters=[OWN, replace(OWN, name="measurer")]), prompts)
+    writing = CampaignSize(10, "evidence", voters=[OWN])
+    assert estimate_campaign(writing, prompts).calls == Range(10, 13, 20)
+    both = estimate_campaign(replace(writing, voters=[OWN, replace(OWN, name="measurer")]), prompts)
     assert both.calls == Range(30, 39, 60)
     low_tokens = 10 * (100 + 100 + 200) / 5
     assert both.tokens_in.low == low_tokens and both.tokens_out.expected == 13 * (250 + 40 + 120)
 
 
 def test_offline_campaigns_are_free() -> None:
-    whole = estimate(options("debate+ensemble", judge=OFFLINE), PROMPTS)
+    whole = estimate_campaign(options("debate+ensemble", judge=OFFLINE), PROMPTS)
     assert whole.free and whole.line().endswith("no cost")
 
 
 def test_nothing_to_judge_costs_nothing() -> None:
-    whole = estimate(replace(options("debate"), pairs=0), [])
+    whole = estimate_campaign(replace(options("debate"), pairs=0), [])
     assert whole.cost is not None and (whole.calls.upper, whole.cost.upper) == (0, 0)

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from corpus.models import Pair
 from judges.campaigns import configurations, forecasts
-from judges.campaigns.estimates import LIKELY, LIKELY_CHAIN, NO_MIX, CampaignOptions, Mix, ballots_of, estimate
+from judges.campaigns.estimates import LIKELY, LIKELY_CHAIN, NO_MIX, CampaignSize, Mix, ballots_of, estimate_campaign
 from judges.costs import token_mixes
-from judges.costs.ledger import added, entries
-from judges.costs.price_keys import PRICES, misfit
+from judges.costs.ledger import ledger_rows, sum_rows
+from judges.costs.price_keys import PRICES, incomplete_price
 from judges.costs.price_rows import enter_price
-from judges.costs.prices import ENVELOPE, Price, envelope, output_bound, price, upper_bound
+from judges.costs.prices import ENVELOPE, Price, envelope_tokens, output_bound, price_for_judge, upper_bound
 from judges.engine.plan import judge_of
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
 from judges.probes import canaries, canary_texts, known_orders, self_check
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, fitted
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, fit_prompt, render_ballot
 from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
@@ -141,7 +141,7 @@ def test_estimate_and_ledger_agree_with_what_was_worked_by_hand(
     found = judge("--policy", "single", "--judges", "priced", *(["--batch"] if batch else []))
     assert found.code == 0 and found.json["labelled"] == PAIRS, found.err
     by_hand = (table.batch if batch else table.usual) * PAIRS / 1e6  # type: ignore[operator]
-    booked = added("", entries(Campaign.objects.get()))
+    booked = sum_rows("", ledger_rows(Campaign.objects.get()))
     assert booked.cost == pytest.approx(by_hand, rel=1e-9) and booked.unpriced == 0
     assert found.json["cost"] == pytest.approx(by_hand, rel=1e-9)
     written = table.tokens.get("written", WRITTEN)
@@ -158,8 +158,8 @@ def test_estimate_and_ledger_agree_with_what_was_worked_by_hand(
 
     mix = token_mixes.mixes_of([one])[one.id]
     assert mix == Mix(PAIRS, CACHED / IN, written / IN, THOUGHT)
-    options = CampaignOptions(PAIRS, "single", voters=[one], batch=batch, mixes={one.id: mix})
-    told = estimate(options, [a_prompt()])
+    options = CampaignSize(PAIRS, "single", voters=[one], batch=batch, mixes={one.id: mix})
+    told = estimate_campaign(options, [a_prompt()])
     assert told.cost is not None and told.cost.expected == pytest.approx(by_hand, rel=1e-6)
     assert told.cost.low < told.cost.expected < told.cost.upper
     assert "priced: 440 tokens of reasoning in an answer, as in 3 earlier ones" in told.line()
@@ -170,15 +170,15 @@ def test_reasoning_is_assumed_and_said_where_a_judge_that_thinks_has_answered_no
     plain = Judge("p", "openai", "m", id=1, input_price=1.0, output_price=10.0, parameters={"max_output_tokens": 4096})
     thinking = Judge("t", "anthropic", "m", id=2, input_price=1.0, output_price=10.0,
                      parameters={"max_output_tokens": 4096, "thinking": True})  # fmt: skip
-    options = [CampaignOptions(10, "single", voters=[one]) for one in (plain, thinking)]
-    without, told = (estimate(one, [a_prompt()]) for one in options)
+    options = [CampaignSize(10, "single", voters=[one]) for one in (plain, thinking)]
+    without, told = (estimate_campaign(one, [a_prompt()]) for one in options)
     assert told.tokens_out.expected == without.tokens_out.expected + 10 * 1_000
     assert without.cost is not None and told.cost is not None
     assert told.cost.expected == pytest.approx(without.cost.expected + 10 * 1_000 * 10 / 1e6)
     assert without.notes == ()
     assert "t: 1,000 tokens of reasoning in an answer are assumed, for want of earlier answers" in told.line()
     budgeted = Judge("b", "anthropic", "m", id=3, parameters={"max_output_tokens": 4096, "thinking": 300})
-    assert "b: 300 tokens" in estimate(CampaignOptions(1, "single", voters=[budgeted]), [a_prompt()]).line()
+    assert "b: 300 tokens" in estimate_campaign(CampaignSize(1, "single", voters=[budgeted]), [a_prompt()]).line()
 
 
 def test_a_bound_counts_thoughts_that_the_output_limit_may_not_and_what_a_tool_adds() -> None:
@@ -190,11 +190,12 @@ def test_a_bound_counts_thoughts_that_the_output_limit_may_not_and_what_a_tool_a
     assert bound("qwen", thinking=True) == 4096 + 81_920
     tool = Judge("j", "anthropic", "m", id=1, parameters={"schema_mode": "tool"}, input_price=1.0, output_price=1.0)
     plain = replace(tool, parameters={})
-    assert envelope(tool) == envelope(plain) + 512
+    assert envelope_tokens(tool) == envelope_tokens(plain) + 512
     upper = [
-        estimate(CampaignOptions(1, "single", voters=[one]), [a_prompt()]).tokens_in.upper for one in (tool, plain)
+        estimate_campaign(CampaignSize(1, "single", voters=[one]), [a_prompt()]).tokens_in.upper
+        for one in (tool, plain)
     ]
-    words = fitted(a_prompt(), tool, VOTE_SCHEMA).system
+    words = fit_prompt(a_prompt(), tool, VOTE_SCHEMA).system
     assert upper[0] == upper[1] + 512 + len(words.encode())
 
 
@@ -210,8 +211,8 @@ SHOWN = Inputs("What is a mapping?", ("a table",), "Mappings", "A mapping object
 
 def bounds(told: float, one: Judge, number: int) -> None:
     """`told` is what the engine would reserve for so many votes of the judge."""
-    prompt, schema = ballot(SHOWN, one)
-    reserved = upper_bound(ModelRequest(one, fitted(prompt, one, schema), schema, SHOWN, "vote"))
+    prompt, schema = render_ballot(SHOWN, one)
+    reserved = upper_bound(ModelRequest(one, fit_prompt(prompt, one, schema), schema, SHOWN, "vote"))
     assert told == pytest.approx(number * reserved)
 
 
@@ -221,11 +222,11 @@ def test_the_upper_bound_of_a_vote_is_what_its_own_ballot_reserves(parameters: d
     """Whatever the scale, the prompt and the schema mode, and beside a voter that is asked otherwise."""
     plain = Judge("p", "openai-compatible", "m", id=1, input_price=1.0, output_price=2.0)
     one = replace(plain, id=2, name="j", parameters={**parameters, "schema_mode": mode})
-    told = estimate(CampaignOptions(7, "single", voters=[one], ballots=ballots_of([one], [SHOWN])), [])
+    told = estimate_campaign(CampaignSize(7, "single", voters=[one], ballots=ballots_of([one], [SHOWN])), [])
     bounds(told.tokens_in.upper, one, 7)
-    filtered = CampaignOptions(7, "single", voters=[plain], filters=[one], ballots=ballots_of([plain, one], [SHOWN]))
-    alone = estimate(CampaignOptions(7, "single", voters=[plain], ballots=ballots_of([plain], [SHOWN])), [])
-    bounds(estimate(filtered, []).tokens_in.upper - alone.tokens_in.upper, one, 7)
+    filtered = CampaignSize(7, "single", voters=[plain], filters=[one], ballots=ballots_of([plain, one], [SHOWN]))
+    alone = estimate_campaign(CampaignSize(7, "single", voters=[plain], ballots=ballots_of([plain], [SHOWN])), [])
+    bounds(estimate_campaign(filtered, []).tokens_in.upper - alone.tokens_in.upper, one, 7)
     likely = LIKELY_CHAIN if parameters.get("prompt") == "score-chain" else LIKELY["vote"]
     assert told.tokens_out.expected == 7 * likely and told.tokens_in.low < told.tokens_in.expected
 
@@ -234,8 +235,10 @@ def test_a_debater_that_gets_its_form_in_words_has_them_in_its_bound() -> None:
     plain = Judge("p", "openai-compatible", "m", id=1)
     worded = replace(plain, parameters={"schema_mode": "json_object"})
     turn = Prompt("debate-answers", "", "", "x" * 100)
-    upper = [estimate(CampaignOptions(1, "debate", [one], rounds=1), [turn]).tokens_in.upper for one in (plain, worded)]
-    words = fitted(turn, worded, TURN_SCHEMA).system
+    upper = [
+        estimate_campaign(CampaignSize(1, "debate", [one], rounds=1), [turn]).tokens_in.upper for one in (plain, worded)
+    ]
+    words = fit_prompt(turn, worded, TURN_SCHEMA).system
     assert upper[1] == upper[0] + len(words.encode()) and words
 
 
@@ -245,17 +248,17 @@ def test_every_estimate_counts_a_judges_own_ballot(parameters: dict[str, Any]) -
     """A campaign's, a self-check's and that of the canaries."""
     pair = Pair.objects.get(collection=collection_of(1))
     one = judge_of(JudgeVersion.objects.create(name="j", model="m", provider="openai", parameters=parameters))
-    shown = forecasts.shown(pair.collection, pair.query, pair.document)
+    shown = forecasts.pair_inputs(pair.collection, pair.query, pair.document)
     probe = known_orders.Probe("p", ((0, shown), (1, shown)))
-    wanted = configurations.configuration(policy="single", voters=["j"])
+    wanted = configurations.build_configuration(policy="single", voters=["j"])
     upper = {
-        "campaign": forecasts.expected(wanted, 2, [shown]).tokens_in.upper,
+        "campaign": forecasts.estimate_pairs(wanted, 2, [shown]).tokens_in.upper,
         "self-check": self_check.forecast([one], [probe], 1).tokens_in.upper,
     }
-    prompt, schema = ballot(shown, one)
+    prompt, schema = render_ballot(shown, one)
     reserved = upper_bound(ModelRequest(one, prompt, schema, shown, "vote"))
     assert upper == dict.fromkeys(upper, pytest.approx(2 * reserved))
-    asked = [(canary, *ballot(canary.inputs, one)) for canary in canary_texts.canaries()]
+    asked = [(canary, *render_ballot(canary.inputs, one)) for canary in canary_texts.all_canaries()]
     most = sum(
         upper_bound(ModelRequest(one, prompt, schema, canary.inputs, "vote")) for canary, prompt, schema in asked
     )
@@ -269,12 +272,12 @@ def test_without_debates_for_people_an_estimate_counts_no_late_ones() -> None:
         JudgeVersion.objects.create(name=name, model="m", provider="openai")
     Panel.objects.update(is_default=False)
     Panel.objects.create(name="main", debate=names[:2], ensemble=names, majority=2, is_default=True)
-    none = configurations.configuration(
+    none = configurations.build_configuration(
         policy="ensemble", options=configurations.CampaignOptions(debate_for_people=False)
     )
-    assert forecasts.expected(none, 10, []).calls.upper == 10 * 3
-    late = configurations.configuration(policy="ensemble")
-    assert forecasts.expected(late, 10, []).calls.upper == 10 * (3 + 2 * late.rounds)
+    assert forecasts.estimate_pairs(none, 10, []).calls.upper == 10 * 3
+    late = configurations.build_configuration(policy="ensemble")
+    assert forecasts.estimate_pairs(late, 10, []).calls.upper == 10 * (3 + 2 * late.rounds)
 
 
 PRICE = st.just(0.0) | st.floats(1e-6, 100)
@@ -305,13 +308,13 @@ def test_no_estimate_ends_above_its_upper_bound(
     prices: dict[str, float], batch: bool, thought: int, share: float
 ) -> None:
     one = Judge("j", "openai", "m", id=1, parameters={"max_output_tokens": 4096}, **prices)
-    if misfit(prices) or not prices:
+    if incomplete_price(prices) or not prices:
         return
     mix = Mix(10, share, (1 - share) / 2, thought)
     for mixed in (mix, NO_MIX):
-        options = CampaignOptions(7, "single", voters=[one], batch=batch, mixes={1: mixed})
-        told = estimate(options, [a_prompt()]).cost
+        options = CampaignSize(7, "single", voters=[one], batch=batch, mixes={1: mixed})
+        told = estimate_campaign(options, [a_prompt()]).cost
         assert told is not None and told.low <= told.expected * (1 + 1e-9) <= told.upper * (1 + 2e-9)
-    known = price(one, batch=batch)
+    known = price_for_judge(one, batch=batch)
     assert known is not None
     assert known.cost(Usage(input=10, cached=4, written=3, output=9, reasoning=5)) <= known.most(10, 9) * (1 + 1e-9)

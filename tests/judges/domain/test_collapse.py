@@ -2,10 +2,10 @@
 
 import pytest
 
-from judges.domain.collapse import rests_on_collapse, without_evidence
+from judges.domain.collapse import relies_on_stance_flip, without_evidence
 from judges.domain.debate import AGAINST, FOR
-from judges.domain.verdicts import Gone
-from judges.records import Quote, Seat, Side, Turn
+from judges.domain.verdicts import NoVerdict
+from judges.records import DebateAgent, Quote, Side, Turn
 
 
 def turn(verdict: int, *spans: tuple[int, int] | None) -> Turn:
@@ -26,7 +26,7 @@ def turn(verdict: int, *spans: tuple[int, int] | None) -> Turn:
 def test_giving_up_the_opening_stance_needs_a_found_quote(quotes: list, marked: bool) -> None:
     turns = {(1, FOR): turn(1), (1, AGAINST): turn(1, *quotes)}
     assert without_evidence(turns) == ({(1, AGAINST)} if marked else set()), "keeping a side needs no quote"
-    assert rests_on_collapse(turns, 1) is marked
+    assert relies_on_stance_flip(turns, 1) is marked
 
 
 def test_in_later_rounds_only_what_the_agent_has_not_quoted_before_is_new() -> None:
@@ -45,19 +45,24 @@ def test_an_agreement_rests_on_the_last_change_of_sides() -> None:
         (2, FOR): turn(1, (10, 30)), (2, AGAINST): turn(1, (0, 9)),  # for comes back, with evidence
     }  # fmt: skip
     assert without_evidence(turns) == {(1, FOR)}
-    assert not rests_on_collapse(turns, 2)
+    assert not relies_on_stance_flip(turns, 2)
     again = {**turns, (2, FOR): turn(1)}
     assert without_evidence(again) == {(1, FOR), (2, FOR)}
-    assert rests_on_collapse(again, 2), "the way back is a change of sides, too"
+    assert relies_on_stance_flip(again, 2), "the way back is a change of sides, too"
 
 
 def test_a_lost_turn_neither_changes_sides_nor_hides_a_change() -> None:
-    turns = {(1, FOR): Gone("refused"), (1, AGAINST): turn(0), (2, FOR): turn(0), (2, AGAINST): turn(0)}
+    turns = {(1, FOR): NoVerdict("refused"), (1, AGAINST): turn(0), (2, FOR): turn(0), (2, AGAINST): turn(0)}
     assert without_evidence(turns) == {(2, FOR)}
 
 
 def test_each_of_four_agents_answers_for_itself() -> None:
-    second = Seat(Side.AGAINST, 1)
-    turns = {(1, FOR): turn(1), (1, Seat(Side.FOR, 1)): turn(1), (1, AGAINST): turn(1, (0, 5)), (1, second): turn(1)}
+    second = DebateAgent(Side.AGAINST, 1)
+    turns = {
+        (1, FOR): turn(1),
+        (1, DebateAgent(Side.FOR, 1)): turn(1),
+        (1, AGAINST): turn(1, (0, 5)),
+        (1, second): turn(1),
+    }
     assert without_evidence(turns) == {(1, second)}
-    assert rests_on_collapse(turns, 1)
+    assert relies_on_stance_flip(turns, 1)

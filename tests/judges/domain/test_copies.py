@@ -12,19 +12,19 @@ from django.test import Client
 
 from annotation.agreement import cached_results
 from annotation.agreement import page as agreement_page
-from annotation.agreement.assessments import assessments, choose, known_assessors
-from annotation.agreement.report import agreement_report, document
+from annotation.agreement.assessments import choose_assessors, known_assessors, load_grade_matrix
+from annotation.agreement.report import agreement_report, build_json_document
 from annotation.dashboard.collection import kappa_bar
 from annotation.exports.formats import FORMATS
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow
-from annotation.exports.sets.source import SetSource, votes
-from annotation.exports.snapshots import begin, fill
+from annotation.exports.sets.source import SetSource, read_votes
+from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.label_quality import kappas, statistics
-from annotation.label_quality.records import dump
+from annotation.label_quality.records import dump_record
 from annotation.models import Role
 from annotation.panels import independence, subsets
-from annotation.panels.applying import change, make_panel
+from annotation.panels.applying import make_panel, preview_change
 from annotation.panels.report import choose_panel
 from annotation.policies.reading import panel_of
 from corpus.errors import BadInput
@@ -62,7 +62,7 @@ def admin(sampled: Campaign, client: Client) -> Client:
 
 def grades_of(books: Collection, *names: str) -> dict[str, list[int]]:
     """What each said, pair by pair; -1 where it said nothing."""
-    found = assessments(books, choose(known_assessors(books), names=names))
+    found = load_grade_matrix(books, choose_assessors(known_assessors(books), names=names))
     return {one.name: row.tolist() for one, row in zip(found.assessors, found.grades, strict=True)}
 
 
@@ -95,8 +95,8 @@ def test_agreement_says_whose_kappa_is_that_of_one_model_with_itself(sampled: Ca
     books = sampled.collection
     other = make_judge("other", parameters={"temperature": 0.7})
     make_votes(make_campaign(books, [other]), books.pair_set.order_by("pk")[0], [other], [1])
-    report = agreement_report(books, choose(known_assessors(books)))
-    told = document(report)
+    report = agreement_report(books, choose_assessors(known_assessors(books)))
+    told = build_json_document(report)
     assert told["copies"] == [["judge #1", "judge #2", "judge #3"]]
     marked = {(one["a"], one["b"]): one.get("copies", False) for one in told["pairwise"]}
     assert marked["judge #1", "judge #3"] and not marked["judge #1", "other"]
@@ -114,20 +114,20 @@ def test_agreement_says_whose_kappa_is_that_of_one_model_with_itself(sampled: Ca
 
 def test_stored_figures_of_samples_keep_who_they_are(sampled: Campaign) -> None:
     books, known = sampled.collection, known_assessors(sampled.collection)
-    asked = agreement_page.AgreementFilters(tuple(choose(known)), "all", "kappa", None, True)
+    asked = agreement_page.AgreementFilters(tuple(choose_assessors(known)), "all", "kappa", None, True)
     row, _made = cached_results.StoredAgreement.objects.update_or_create(
-        collection=books, key=cached_results.key_of(asked), defaults={"options": cached_results._options(asked)}
+        collection=books, key=cached_results.key_of(asked), defaults={"options": cached_results._build_options(asked)}
     )
     cached_results.store(row)
     row.refresh_from_db()
-    report, _second, _clusters = cached_results._read(books, asked, known, row.values)
+    report, _second, _clusters = cached_results._restore_figures(books, asked, known, row.values)
     assert [one.name for one in report.assessors] == ["judge #1", "judge #2", "judge #3"]
     assert report.copies == ((0, 1, 2),)
 
 
 def test_the_dashboards_kappa_counts_who_is_one_model(sampled: Campaign) -> None:
     books = sampled.collection
-    found = next(kappas.kappas(books, kappas.read(books)))
+    found = next(kappas.measure_kappas(books, kappas.read_binary_votes(books)))
     names = ("judge #1", "judge #2", "judge #3")
     assert (found.group, found.assessors, found.copies) == ("judges", 3, (names,))
     assert "; judge #1, judge #2, judge #3 are one model: its agreement with itself counts" in kappa_bar(found).detail
@@ -137,7 +137,7 @@ def test_the_dashboard_names_each_model_that_is_there_several_times(sampled: Cam
     books = sampled.collection
     other = make_judge("other", parameters={"temperature": 0.7})
     make_votes(make_campaign(books, [other] * 2), books.pair_set.order_by("pk")[0], [other] * 2, [1, 0])
-    found = next(kappas.kappas(books, kappas.read(books)))
+    found = next(kappas.measure_kappas(books, kappas.read_binary_votes(books)))
     assert found.copies == (("judge #1", "judge #2", "judge #3"), ("other #1", "other #2"))
     detail = kappa_bar(found).detail
     assert "; judge #1, judge #2, judge #3 are one model" in detail and "; other #1, other #2 are one model" in detail
@@ -147,17 +147,17 @@ def test_the_dashboard_names_each_model_that_is_there_several_times(sampled: Cam
 def test_a_stored_kappa_names_copies_or_holds_only_their_number(
     sampled: Campaign, stored: object, named: object
 ) -> None:
-    row = dump(next(kappas.kappas(sampled.collection, kappas.read(sampled.collection))))
+    row = dump_record(next(kappas.measure_kappas(sampled.collection, kappas.read_binary_votes(sampled.collection))))
     row = {key: value for key, value in row.items() if key != "copies"}
     values = {"kappas": [{**row, "copies": stored} if stored is not None else row], "campaign": None, "audits": None}
     values |= {"people": [], "points": [], "unit": "day"}
-    (found,) = statistics._standing(values, None, None, stored=True).trust.kappas or ()
+    (found,) = statistics._load_statistics(values, None, None, stored=True).trust.kappas or ()
     assert found.copies == named and kappa_bar(found).detail.count("are one model") == len(named)
 
 
 def test_exports_keep_the_samples_apart(sampled: Campaign, tmp_path: Path) -> None:
     books = sampled.collection
-    fill(begin(collection=books, form=FORMATS["judgments"], folder=tmp_path / "out"))
+    write_snapshot(create_snapshot(collection=books, form=FORMATS["judgments"], folder=tmp_path / "out"))
     rows = [json.loads(line) for line in (tmp_path / "out" / "judgments.jsonl").read_text().splitlines()]
     told = sorted((row["doc_id"], row["assessor"], row["grade"]) for row in rows)
     pairs = books.pair_set.select_related("document").order_by("pk")
@@ -167,7 +167,7 @@ def test_exports_keep_the_samples_apart(sampled: Campaign, tmp_path: Path) -> No
         for n in range(3)
     )
     assert set(SetSource(books).judges.values()) == {"judge #1", "judge #2", "judge #3"}
-    assert list(votes([pairs[0].pk])[pairs[0].pk].values()) == list(SAID[0])
+    assert list(read_votes([pairs[0].pk])[pairs[0].pk].values()) == list(SAID[0])
 
 
 @pytest.mark.parametrize(
@@ -246,17 +246,20 @@ def test_the_page_chooses_a_size_and_the_panel_gets_its_majority(candidates: Col
 
 def test_one_judge_under_two_names_sits_on_no_chosen_panel(candidates: Collection) -> None:
     make_judge("again", model=f"m-{HONEST[0]}")
-    for ask in (lambda names: change(candidates, names), lambda names: make_panel(collection=candidates, judges=names)):
+    for ask in (
+        lambda names: preview_change(candidates, names),
+        lambda names: make_panel(collection=candidates, judges=names),
+    ):
         with pytest.raises(BadInput, match=f"{HONEST[0]}, again are one model with the same parameters"):
             ask([HONEST[0], HONEST[1], "again"])
     assert not Panel.objects.filter(name="books:chosen").exists()
-    assert change(candidates, [HONEST[1], HONEST[2], "again"]).majority == 2
+    assert preview_change(candidates, [HONEST[1], HONEST[2], "again"]).majority == 2
 
 
 def test_candidates_known_to_be_one_model_are_copies_whatever_they_answered() -> None:
     verdicts, truth = answers(1)
     kappas_of = np.zeros((len(verdicts), len(verdicts)))
-    found = independence.copies(verdicts.astype(np.int8), truth.astype(np.int8), kappas_of, [(0, 3)])
+    found = independence.group_copies(verdicts.astype(np.int8), truth.astype(np.int8), kappas_of, [(0, 3)])
     assert (0, 3) in found
 
 

@@ -5,17 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.domain.debate import AGAINST, FOR, Agreed, Broken, Disagreed, TurnRequest, next_move
-from judges.domain.verdicts import Gone
-from judges.records import Seat, Turn
+from judges.domain.verdicts import NoVerdict
+from judges.records import DebateAgent, Turn
 
 YES, NO = Turn(1, "yes, because"), Turn(0, "no, because")
 
 
-def _said(pair: tuple[Turn, Turn]) -> dict[Seat, Turn]:
+def _said(pair: tuple[Turn, Turn]) -> dict[DebateAgent, Turn]:
     return dict(zip((FOR, AGAINST), pair, strict=True))
 
 
-def _turns(*rounds: tuple[Turn | Gone | None, Turn | Gone | None]) -> dict[tuple[int, Seat], Turn | Gone]:
+def _turns(
+    *rounds: tuple[Turn | NoVerdict | None, Turn | NoVerdict | None],
+) -> dict[tuple[int, DebateAgent], Turn | NoVerdict]:
     both = {
         (number, side): turn
         for number, pair in enumerate(rounds, 1)
@@ -56,7 +58,7 @@ def test_after_a_stop_between_two_turns_only_the_missing_side_is_asked():
 
 
 def test_a_lost_turn_ends_it_once_the_other_side_is_in():
-    gone = Gone("refused")
+    gone = NoVerdict("refused")
     assert next_move(_turns((gone, None)), 2) == TurnRequest(1, None, (AGAINST,))
     assert next_move(_turns((gone, NO)), 2) == Broken(1)
     assert next_move(_turns((YES, NO), (YES, gone)), 2) == Broken(2)
@@ -67,12 +69,12 @@ def test_a_debate_has_at_least_one_round():
         next_move({}, 0)
 
 
-CALLS = st.sampled_from([YES, NO, Gone("refused"), Gone("unparsed"), Gone("error")])
+CALLS = st.sampled_from([YES, NO, NoVerdict("refused"), NoVerdict("unparsed"), NoVerdict("error")])
 
 
 @given(st.integers(1, 5), st.lists(st.tuples(CALLS, CALLS), min_size=5, max_size=5))
 def test_a_debate_that_is_played_as_told_ends_in_time_and_says_the_truth(rounds, answers):
-    turns: dict[tuple[int, Seat], Turn | Gone] = {}
+    turns: dict[tuple[int, DebateAgent], Turn | NoVerdict] = {}
     asked = 0
     while isinstance(move := next_move(turns, rounds), TurnRequest):
         asked += 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judges.domain.ensemble import Count, count, drawn_first, drawn_order, next_votes, pair_seed
+from judges.domain.ensemble import Count, count_votes, drawn_first, drawn_order, next_votes, pair_seed
 
 
 def test_without_early_stop_all_missing_votes_are_asked_at_once():
@@ -58,7 +58,7 @@ def test_a_stop_in_the_middle_of_the_first_three_asks_only_the_missing():
     ],
 )
 def test_a_majority_needs_enough_equal_votes_among_those_cast(votes, majority, label):
-    assert count(votes).label(majority) == label
+    assert count_votes(votes).label(majority) == label
 
 
 VOTES = st.lists(st.sampled_from([0, 1, None]), min_size=5, max_size=5)
@@ -73,14 +73,14 @@ def test_early_stop_never_changes_the_label(answers, majority, seed):
         votes |= {place: answers[place] for place in places}
     assert steps[0] == 3
     assert set(steps[1:]) <= {1}
-    assert count(votes.values()).label(majority) == count(answers).label(majority)
+    assert count_votes(votes.values()).label(majority) == count_votes(answers).label(majority)
 
 
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 5))
 def test_settled_means_that_no_further_vote_matters(yes, no, left, majority):
     now = Count(yes, no, 0)
     later = {Count(yes + more, no + left - more, 0).label(majority) for more in range(left + 1)}
-    if now.settled(majority, left):
+    if now.is_decided(majority, left):
         assert later == {now.label(majority)}
 
 

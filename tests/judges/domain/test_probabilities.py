@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.domain.ensemble import nearest
+from judges.domain.ensemble import nearest_to_mean
 from judges.domain.probabilities import of_answer
 from judges.records import Token
 
@@ -95,8 +95,8 @@ def test_however_a_text_is_cut_the_share_is_that_of_the_pieces_with_digits(score
 
 
 def test_the_generation_nearest_to_the_mean_is_kept_and_the_first_of_equals():
-    assert nearest([0, 5, 10]) == 1
-    assert nearest([2, 9, 9]) == 1  # mean 6.67: 9 is 2.33 away, 2 is 4.67
-    assert nearest([4, 6]) == 0
-    assert nearest([None, 3, None]) == 1
-    assert nearest([None, None]) is None
+    assert nearest_to_mean([0, 5, 10]) == 1
+    assert nearest_to_mean([2, 9, 9]) == 1  # mean 6.67: 9 is 2.33 away, 2 is 4.67
+    assert nearest_to_mean([4, 6]) == 0
+    assert nearest_to_mean([None, 3, None]) == 1
+    assert nearest_to_mean([None, None]) is None

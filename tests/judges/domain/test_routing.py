@@ -7,22 +7,22 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from judges.domain.debate import FOR, PAIR, Agreed, TurnRequest, next_move
-from judges.domain.ensemble import count
+from judges.domain.ensemble import count_votes
 from judges.domain.routing import (
     EscalationReason,
-    Gone,
     NotOver,
+    NoVerdict,
     RoutingOutcome,
     RoutingPolicy,
     RoutingState,
     decide,
-    stopped,
+    escalate_outcome,
 )
 from judges.records import Turn
 
 YES, NO = Turn(1, ""), Turn(0, "")
-ERROR, REFUSED, UNPARSED = Gone("error"), Gone("refused"), Gone("unparsed")
-TRUNCATED, OUT_OF_RANGE = Gone("truncated"), Gone("out_of_range")
+ERROR, REFUSED, UNPARSED = NoVerdict("error"), NoVerdict("refused"), NoVerdict("unparsed")
+TRUNCATED, OUT_OF_RANGE = NoVerdict("truncated"), NoVerdict("out_of_range")
 BOTH = "debate+ensemble"
 
 
@@ -173,7 +173,7 @@ def _check_label(policy, rounds, majority, turns, votes, outcome):
     if policy.debates:
         last = max(number for number, _ in turns)
         assert [turns[last, side].verdict for side in PAIR] == [outcome.label] * 2
-        assert not any(isinstance(turn, Gone) for turn in turns.values())
+        assert not any(isinstance(turn, NoVerdict) for turn in turns.values())
         assert next_move(turns, rounds) == Agreed(last, outcome.label)
     if policy in (RoutingPolicy.ENSEMBLE, RoutingPolicy.DEBATE_ENSEMBLE):
         assert sum(vote == Turn(outcome.label, "") for vote in votes.values()) >= majority
@@ -199,7 +199,7 @@ def test_the_label_follows_when_every_verdict_is_turned_round(policy, given_evid
 
 
 def _turned(call):
-    return call if isinstance(call, Gone) else Turn(1 - call.verdict, call.reason)
+    return call if isinstance(call, NoVerdict) else Turn(1 - call.verdict, call.reason)
 
 
 def _doubt(turns, votes, policy=BOTH, rounds=3):
@@ -224,7 +224,7 @@ def test_uncertainty_grows_with_rounds_tight_votes_and_contradiction():
 
 @given(st.lists(st.sampled_from([YES, NO, REFUSED]), min_size=5, max_size=5))
 def test_a_narrower_margin_never_lowers_uncertainty(cast):
-    tally = count(None if isinstance(vote, Gone) else vote.verdict for vote in cast)
+    tally = count_votes(None if isinstance(vote, NoVerdict) else vote.verdict for vote in cast)
     assume(tally.yes != tally.no)
     narrower = list(cast)
     more = YES if tally.yes >= tally.no else NO
@@ -241,4 +241,4 @@ def test_human_hands_every_pair_to_people_whatever_was_said():
 
 def test_a_stopped_route_takes_the_label_and_leaves_the_rest():
     labelled = decide(BOTH, 2, 3, AGREED, FIVE_YES)
-    assert stopped(labelled) == RoutingOutcome("escalated", None, "stopped", 1, labelled.uncertainty)
+    assert escalate_outcome(labelled) == RoutingOutcome("escalated", None, "stopped", 1, labelled.uncertainty)

@@ -14,8 +14,8 @@ from corpus.evidence.measures import DIMENSIONS
 from corpus.models import Pair
 from judges.campaigns import selectors
 from judges.domain.probabilities import of_answer
-from judges.domain.unwrapping import WHITESPACE, unwrapped
-from judges.domain.verdicts import STRICT, ParsingRules, Unusable, parse, parse_turn, parse_vote
+from judges.domain.unwrapping import WHITESPACE, unwrap_answer
+from judges.domain.verdicts import STRICT, ParsingRules, Unusable, parse_answer, parse_turn, parse_vote
 from judges.evidence import answers as writings
 from judges.models import Attempt, AttemptBody
 from judges.presets import UNWRAPS
@@ -180,7 +180,7 @@ def test_the_judges_version_says_how_its_answers_are_read(role: str, grades: str
     text = f"<think>It is.</think>\n{FENCE}json\n{json.dumps(fields, indent=2)}\n{FENCE}"
     given = {"unwrap": "both", "ignore_case": True, "extra_keys": "ignore", "scale": grades, "relevant_from": 3}
     own = Judge("j", "openai-compatible", "m", id=1, parameters=given)
-    turn = parse(role, text, "It is mutable.", own)
+    turn = parse_answer(role, text, "It is mutable.", own)
     assert (turn.verdict, turn.reason) == (1, "It says so.")
     assert [quote.start for quote in turn.quotes] == ([0] if role != "vote" else [])
     needed = (
@@ -191,7 +191,7 @@ def test_the_judges_version_says_how_its_answers_are_read(role: str, grades: str
             "j", "openai-compatible", "m", id=1, parameters={key: one for key, one in given.items() if key != name}
         )
         with pytest.raises(Unusable):
-            parse(role, text, "It is mutable.", less)
+            parse_answer(role, text, "It is mutable.", less)
 
 
 EVERYTHING = ParsingRules("both", ignore_case=True, ignore_extra_keys=True)
@@ -208,8 +208,8 @@ ROLES = {
 def test_every_role_that_writes_is_unwrapped_by_the_same_rule(role: str) -> None:
     def read(text: str, rules: ParsingRules) -> Turn:
         if role in writings.ROLES:
-            return writings.parse(role, text, "A mapping.", rules)
-        return answers.parse(role, text, 0, rules)
+            return writings.parse_answer(role, text, "A mapping.", rules)
+        return answers.parse_answer(role, text, 0, rules)
 
     plain = json.dumps(ROLES[role])
     wrapped = f"<think>{plain}</think>\n{FENCE}json\n{json.dumps({**ROLES[role], 'sure': True})}\n{FENCE}"
@@ -237,7 +237,7 @@ def test_probabilities_are_those_of_the_answer_and_not_of_the_reasoning() -> Non
     words = [word for word in re.findall(r"\w+|\W+", text)]
     shares = {"yes": 0.3, "No": 0.9}
     tokens = tuple(Token(word, math.log(shares.get(word, 0.5)), {word: -0.1, "Yes": -3}) for word in words)
-    left, _ = unwrapped(text, "both")
+    left, _ = unwrap_answer(text, "both")
     found = of_answer(text, tokens, 0, None, text.rfind(left))
     assert found is not None and found["no"] == pytest.approx(0.9) and found["yes"] == pytest.approx(math.exp(-3))
     score = '<think>{"score": 3}</think>{"score": 1}'
@@ -247,8 +247,8 @@ def test_probabilities_are_those_of_the_answer_and_not_of_the_reasoning() -> Non
 
 def test_what_was_thought_is_told_apart_from_what_is_left() -> None:
     text = f"<think>\nLet me see.\n</think>\n\n{NO}\n"
-    assert unwrapped(text, "both") == unwrapped(text, "think") == (NO, "Let me see.")
-    assert unwrapped(text, "none") == unwrapped(text, "fence") == (text, "")
+    assert unwrap_answer(text, "both") == unwrap_answer(text, "think") == (NO, "Let me see.")
+    assert unwrap_answer(text, "none") == unwrap_answer(text, "fence") == (text, "")
 
 
 OBJECTS = st.builds(
@@ -282,9 +282,9 @@ HOW = st.sampled_from(UNWRAPS)
 
 @given(text=TEXTS, how=HOW)
 def test_unwrapping_cuts_a_piece_out_and_again_changes_nothing(text: str, how: str) -> None:
-    left, thought = unwrapped(text, how)
+    left, thought = unwrap_answer(text, how)
     assert left in text and thought in text
-    assert unwrapped(left, how) == (left, "")
+    assert unwrap_answer(left, how) == (left, "")
     if how == "none":
         assert (left, thought) == (text, "")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.domain.verdicts import Gone, OutOfRange, Unparsed, Unusable, parse_turn, parse_vote
+from judges.domain.verdicts import NoVerdict, OutOfRange, Unparsed, Unusable, parse_turn, parse_vote
 from judges.records import Turn
 
 DOCUMENT = "A mapping maps hashable values. It is mutable."
@@ -178,9 +178,9 @@ def test_any_text_is_a_verdict_or_an_unusable_answer(text):
 
 
 def test_only_known_outcomes_stand_for_a_lost_call():
-    assert Gone("refused").outcome == "refused"
+    assert NoVerdict("refused").outcome == "refused"
     with pytest.raises(ValueError, match="labelled"):
-        Gone("labelled")
+        NoVerdict("labelled")
 
 
 def test_a_turn_needs_its_quotes_and_a_vote_has_none():

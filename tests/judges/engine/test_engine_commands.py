@@ -107,8 +107,8 @@ def test_waiting_ends_when_no_drain_can_work(worker: object, model_server: Local
     done = judge("--policy", "debate", "--limit", 1, check=True)
     campaign = Campaign.objects.get(pk=done.json["campaign"])
     for number in range(notifications.TRIES):
-        assert notifications.broken(campaign.pk) == ""
-        notifications.drain_broke(campaign.pk, KeyError(f"judge {number}"))
-    assert notifications.broken(campaign.pk) == f"KeyError: 'judge {notifications.TRIES - 1}'"
-    notifications.drain_worked(campaign.pk)
-    assert notifications.broken(campaign.pk) == ""
+        assert notifications.repeated_error(campaign.pk) == ""
+        notifications.record_error(campaign.pk, KeyError(f"judge {number}"))
+    assert notifications.repeated_error(campaign.pk) == f"KeyError: 'judge {notifications.TRIES - 1}'"
+    notifications.clear_errors(campaign.pk)
+    assert notifications.repeated_error(campaign.pk) == ""

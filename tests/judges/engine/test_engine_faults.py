@@ -15,45 +15,45 @@ from corpus.models import Label
 from corpus.rubric import BY_QUERY
 from judges.campaigns import configurations, counters, lifecycle
 from judges.costs.prices import Price
-from judges.domain.routing import EscalationReason, Gone, RoutingOutcome, RoutingState
+from judges.domain.routing import EscalationReason, NoVerdict, RoutingOutcome, RoutingState
 from judges.engine import leases, pairs
 from judges.engine import plan as plans
-from judges.engine.answers import Sent, dump, load
-from judges.engine.pending_answers import Spool, orphans
+from judges.engine.answers import Sent, dump_answer, load_answer
+from judges.engine.pending_answers import PendingAnswerLog, orphaned_files
 from judges.engine.plan import Plan
-from judges.engine.recovery import take_over
-from judges.engine.rows import Attempted, Decided, Row, store
+from judges.engine.recovery import recover_answers
+from judges.engine.rows import Attempted, Decided, Row, store_rows
 from judges.engine.writer import ResultWriter
 from judges.models import Attempt, AttemptBody, Campaign, Work
 from judges.records import BadAnswer, Body, Overloaded, ProviderError, RateLimited, Reply
-from judges.tasks import database
+from judges.tasks import database_parameters
 from tests.engine_parts import collection_of
 
 
 @pytest.fixture
 def plan(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Plan:
     """A running campaign of two pairs with the offline panel, whose work nobody has claimed."""
-    monkeypatch.setattr("judges.engine.notifications.send", lambda campaign: None)
+    monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
     collection = collection_of(2)
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration(panel="offline"))
+    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration(panel="offline"))
     assert started.campaign is not None and started.added == 2
-    found = plans.load(started.campaign.pk)
+    found = plans.load_plan(started.campaign.pk)
     assert found is not None
     return found
 
 
 def claim(plan: Plan, lease: float) -> list[leases.Claimed]:
-    with psycopg.connect(**database()) as own:
+    with psycopg.connect(**database_parameters()) as own:
         return leases.claim(own, campaign=plan.campaign, collection=plan.collection, rubric=BY_QUERY, lease=lease)
 
 
 def outcome_of(plan: Plan, claimed: leases.Claimed) -> Decided:
-    return pairs.decided(plan, claimed, RoutingOutcome(RoutingState.LABELLED, 1, EscalationReason.NONE, 1, 0.0))
+    return pairs.build_decision(plan, claimed, RoutingOutcome(RoutingState.LABELLED, 1, EscalationReason.NONE, 1, 0.0))
 
 
 def write(*ended: Attempted | Decided) -> None:
-    with psycopg.connect(**database()) as own:
-        store(own, ended, 0)
+    with psycopg.connect(**database_parameters()) as own:
+        store_rows(own, ended, 0)
 
 
 def test_a_late_write_of_an_old_lease_is_refused(plan: Plan) -> None:
@@ -82,7 +82,7 @@ def test_a_held_lease_is_not_claimed_and_the_fourth_claim_gives_up(plan: Plan) -
 
 def test_released_pairs_are_pending_as_before(plan: Plan) -> None:
     held = claim(plan, lease=60)
-    with psycopg.connect(**database()) as own:
+    with psycopg.connect(**database_parameters()) as own:
         assert leases.renew(own, held, 60) == {one.work for one in held}
         leases.release(own, held)
     assert list(Work.objects.values_list("state", "claims")) == [("pending", 0)] * 2
@@ -90,7 +90,7 @@ def test_released_pairs_are_pending_as_before(plan: Plan) -> None:
 
 def test_two_starts_are_one_campaign_and_paused_ones_are_left(plan: Plan) -> None:
     campaign = Campaign.objects.get()
-    wanted = configurations.configuration(panel="offline")
+    wanted = configurations.build_configuration(panel="offline")
     again = lifecycle.start_or_join(collection=campaign.collection, wanted=wanted)
     assert (again.campaign, again.added, again.joined) == (campaign, 0, True)
     lifecycle.pause(campaign=campaign)
@@ -111,9 +111,9 @@ def test_two_starts_are_one_campaign_and_paused_ones_are_left(plan: Plan) -> Non
 def test_a_dead_workers_spool_is_taken_over_once(plan: Plan, tmp_path: Path) -> None:
     """An answer that arrived and was not committed becomes the attempt that it would have been."""
     held = claim(plan, lease=60)[0]
-    dead = Spool(tmp_path)
-    dead.keep(dump(sent_of(plan, held), Body(200, '{"response": "yes", "reason": "It says so."}')))
-    with orphans(tmp_path) as found:
+    dead = PendingAnswerLog(tmp_path)
+    dead.keep(dump_answer(sent_of(plan, held), Body(200, '{"response": "yes", "reason": "It says so."}')))
+    with orphaned_files(tmp_path) as found:
         assert found == [], "a living worker's file is its own"
     os.write(dead.segments[0].file, b'{"row": {"id')  # cut off by the kill
     os.close(dead.segments[0].file)
@@ -129,10 +129,10 @@ def test_a_dead_workers_spool_is_taken_over_once(plan: Plan, tmp_path: Path) -> 
 
 
 async def taken_over(folder: Path) -> int:
-    writer = ResultWriter(database(), folder, 0)
+    writer = ResultWriter(database_parameters(), folder, 0)
     writer.start()
     try:
-        return await take_over(writer, folder)
+        return await recover_answers(writer, folder)
     finally:
         await asyncio.to_thread(writer.stop)
 
@@ -150,12 +150,12 @@ def sent_of(plan: Plan, held: leases.Claimed) -> Sent:
 
 def test_a_line_of_the_spool_holds_the_whole_call(plan: Plan) -> None:
     sent, body = sent_of(plan, claim(plan, lease=60)[0]), Body(429, "slower\u2028please", 1.5)
-    assert load(dump(sent, body)) == (sent, body)
+    assert load_answer(dump_answer(sent, body)) == (sent, body)
 
 
 def test_files_of_the_spool_go_when_all_in_them_is_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judges.engine.pending_answers.ROOM", 10)
-    spool = Spool(tmp_path)
+    spool = PendingAnswerLog(tmp_path)
     first, second = spool.keep(b"a long line of it"), spool.keep(b"another")
     assert first is not second and len(list(tmp_path.glob("*.jsonl"))) == 2
     spool.done(first)
@@ -172,7 +172,7 @@ def test_an_answer_that_our_parser_breaks_on_leaves_its_attempt(plan: Plan, monk
 
     monkeypatch.setattr("judges.domain.verdicts.parse_vote", broken)
     decision, attempted = sent_of(plan, claim(plan, lease=60)[0]).ended(Reply(raw="paid for", text="{}"))
-    assert decision == Gone("error")
+    assert decision == NoVerdict("error")
     write(attempted)
     stored = Attempt.objects.get()
     assert (stored.outcome, stored.error, stored.counts) == ("error", "ZeroDivisionError: by Bob", False)

@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db import connection
 
 from config.env import ROOT
-from jobs.processes import spawn
+from jobs.processes import spawn_child
 from judges.campaigns import configurations, lifecycle
-from judges.campaigns.selectors import status
+from judges.campaigns.selectors import campaign_status
 from judges.engine import worker_pool
 from judges.models import Attempt
 from tests.bench.paid_twice import repeated_beyond_flight
@@ -43,8 +43,8 @@ def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
     make_panel(model_server, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))
     model_server.script({"*": {"verdict": "yes", "latency": 0.3}})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "8"}
-    own = spawn(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration())
+    own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration())
     assert started.campaign is not None
     until(lambda: len(model_server.requests()) >= 40)
     killed = time.time()
@@ -72,7 +72,7 @@ def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: 
     collection = collection_of(20)
     make_panel(model_server)
     model_server.script({"*": {"verdict": "yes", "latency": 0.4}})
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration())
+    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration())
     campaign = started.campaign
     assert campaign is not None
     until(lambda: len(model_server.requests()) >= 10)
@@ -81,7 +81,7 @@ def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: 
     time.sleep(0.5)
     until(reachable)
     until(lambda: state_of(campaign) == "finished")
-    found = status(collection)
+    found = campaign_status(collection)
     assert found["labelled"] == 20 and sums_up(found)
     assert found["calls"] == len(model_server.requests()) == 20 * 7
 

@@ -12,7 +12,7 @@ from redis.asyncio import Redis as AsyncRedis
 
 from corpus.models import Collection
 from judges.campaigns import configurations, lifecycle
-from judges.campaigns.selectors import status
+from judges.campaigns.selectors import campaign_status
 from judges.engine.limits import AccountLimits, RateLimits
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from tests.engine_parts import (
@@ -41,7 +41,7 @@ def panel_of_two_accounts(models: LocalModels, **debaters: Any) -> None:
 
 
 def begin(collection: Collection) -> Campaign:
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration())
+    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration())
     assert started.campaign is not None
     return started.campaign
 
@@ -82,7 +82,7 @@ def test_twenty_errors_in_a_row_pause_only_their_account(worker: object, model_s
     assert sum(request["arrived"] < open_until for request in failed) <= 20 + 4, "the circuit is open"
     model_server.script({"*": {"verdict": "yes"}})
     until(lambda: state_of(campaign) == "finished")
-    found = status(collection)
+    found = campaign_status(collection)
     assert (found["labelled"], found["failed"]) == (40, 0)
     assert count(model_server, "v1") == 40, "what the other account answered is not bought again"
 

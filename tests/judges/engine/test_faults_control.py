@@ -19,7 +19,7 @@ from judges.campaigns import configurations, lifecycle
 from judges.engine import leases
 from judges.engine.writer import ResultWriter
 from judges.models import Campaign, Work
-from judges.tasks import database
+from judges.tasks import database_parameters
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, worker
 from tests.fault_rig import CALLS, COUNTS, Outcome, left, note
 from tests.instances import until
@@ -32,7 +32,7 @@ PAIRS = 60
 
 
 def begin(collection: Collection) -> Campaign:
-    campaign = lifecycle.start_or_join(collection=collection, wanted=configurations.configuration()).campaign
+    campaign = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration()).campaign
     assert campaign is not None
     return campaign
 
@@ -109,15 +109,15 @@ def test_eight_claims_at_once_never_take_the_same_pair(
     instance: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two workers on one pair: the second finds it taken; what a first one writes too late is refused (fence)."""
-    monkeypatch.setattr("judges.engine.notifications.send", lambda campaign: None)
+    monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
     collection = collection_of(200)
     campaign = lifecycle.start_or_join(
-        collection=collection, wanted=configurations.configuration(panel="offline")
+        collection=collection, wanted=configurations.build_configuration(panel="offline")
     ).campaign
     assert campaign is not None
 
     def claim(_: int) -> list[int]:
-        with psycopg.connect(**database()) as own:
+        with psycopg.connect(**database_parameters()) as own:
             held = leases.claim(own, campaign=campaign.pk, collection=collection.pk, rubric=BY_QUERY, lease=60)
             return [one.pair for one in held]
 
@@ -131,17 +131,17 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
     instance: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nobody could renew a lease while it was away: whoever is back first must not take what others answered."""
-    monkeypatch.setattr("judges.engine.notifications.send", lambda campaign: None)
+    monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
     monkeypatch.setattr("judges.engine.writer.STALL_S", 1.0)
     collection = collection_of(2)
     campaign = lifecycle.start_or_join(
-        collection=collection, wanted=configurations.configuration(panel="offline")
+        collection=collection, wanted=configurations.build_configuration(panel="offline")
     ).campaign
     assert campaign is not None
     values = {"campaign": campaign.pk, "collection": collection.pk, "rubric": collection.relevance, "lease": 0.0}
 
     async def main() -> list[int]:
-        writer = ResultWriter(database(), tmp_path, 0)
+        writer = ResultWriter(database_parameters(), tmp_path, 0)
         writer.start()
         claim = partial(leases.claim, **values, stalled=partial(writer.stalled, 60.0))
         try:

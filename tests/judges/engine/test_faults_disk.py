@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from config.env import ROOT
-from judges.engine.pending_answers import Spool
+from judges.engine.pending_answers import PendingAnswerLog
 from tests.fault_rig import Outcome, note
 
 
@@ -38,7 +38,7 @@ def test_a_full_disk_loses_doubles_and_pays_nothing(tmp_path: Path) -> None:
 
 def test_half_a_line_on_a_full_disk_spoils_no_other_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk takes half of the second answer; the first and the third can be read after a kill."""
-    spool, write = Spool(tmp_path), os.write
+    spool, write = PendingAnswerLog(tmp_path), os.write
     spool.keep(b'{"answer": 1}')
     monkeypatch.setattr(
         "judges.engine.pending_answers.os.write", lambda file, line: write(file, line[: len(line) // 2])

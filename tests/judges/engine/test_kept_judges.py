@@ -75,7 +75,7 @@ def questions(judge: Judge) -> dict[str, ModelRequest]:
     if judge.provider == "embed-endpoint":
         texts = ("A mapping.", "A set.")
         return {"embed": ModelRequest(judge, plain_prompt("embed", texts), {}, INPUTS, "embed", documents=texts)}
-    prompt, schema = prompts.ballot(INPUTS, judge)
+    prompt, schema = prompts.render_ballot(INPUTS, judge)
     votes = {
         "vote": ModelRequest(judge, prompt, schema, INPUTS, "vote"),
         "filter": ModelRequest(judge, prompt, schema, INPUTS, "filter"),
@@ -144,7 +144,7 @@ def record(models: LocalModels, judge: Judge) -> dict[str, Any]:
         prompt = request.prompt
         told["asked"][role] = {
             "prompt": [prompt.name, prompt.sha256],
-            "keys": [hashed(cache.key(judge, prompt, sample, 7)) for sample in (0, 2)],
+            "keys": [hashed(cache.make_cache_key(judge, prompt, sample, 7)) for sample in (0, 2)],
             "sent": body if role in ("vote", "rank", "embed") else hashed(json.dumps(body, sort_keys=True)),
         }
     names = ("max_output_tokens", "grades", "relevant_from", "ballot", "decides", "alternatives", "generations")
@@ -170,7 +170,7 @@ def test_rows_of_before_are_the_file_s_judges_still(name: str) -> None:
     for judge in kept["judges"]:
         JudgeVersion.objects.get_or_create(name=judge["name"], defaults=judge)  # the built-in panel's are there
     Panel.objects.create(**kept["panel"], is_default=True)
-    done = configuration.take_over(read(name))
+    done = configuration.store_judges_file(read(name))
     assert {judge["name"]: judge["change"] for judge in done["judges"]} == {
         judge["name"]: "unchanged" for judge in kept["judges"]
     }
@@ -188,5 +188,5 @@ def test_judges_of_before_ask_what_they_asked(model_server: LocalModels, name: s
 
 
 def test_prompts_of_before_keep_their_hashes() -> None:
-    now = {name: sha for name, (sha, _) in prompts.versions().items()}
+    now = {name: sha for name, (sha, _) in prompts.prompt_versions().items()}
     assert {name: now.get(name) for name in RECORDED["prompts"]} == RECORDED["prompts"]

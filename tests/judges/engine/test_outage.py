@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from judges.campaigns import configurations, lifecycle
-from judges.campaigns.selectors import status
+from judges.campaigns.selectors import campaign_status
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, state_of, sums_up, worker
@@ -23,7 +23,7 @@ YES = {"*": {"verdict": "yes", "latency": 0.05}}
 
 
 def begin(**values: Any) -> Campaign:
-    wanted = configurations.configuration(**values)
+    wanted = configurations.build_configuration(**values)
     started = lifecycle.start_or_join(collection=collection_of(PAIRS), wanted=wanted)
     assert started.campaign is not None
     return started.campaign
@@ -42,7 +42,7 @@ def down_for(seconds: float, models: LocalModels, fault: str) -> None:
 
 def ends_whole(campaign: Campaign, models: LocalModels) -> None:
     until(lambda: state_of(campaign) == "finished")
-    found = status(campaign.collection, campaign)
+    found = campaign_status(campaign.collection, campaign)
     assert (found["failed"], found["labelled"], found["paused_because"]) == (0, PAIRS, None) and sums_up(found)
     assert answered(models) == PAIRS * CALLS, "no answer was bought twice"
     assert Attempt.objects.filter(counts=True).count() == PAIRS * CALLS
@@ -70,7 +70,7 @@ def test_a_minute_of_outage_in_the_middle_of_300_pairs_fails_none(worker: object
     down_for(30, model_server, "503")
     model_server.script({"*": {"fault": "503"}})
     time.sleep(1)
-    assert status(campaign.collection, campaign)["paused_because"]
+    assert campaign_status(campaign.collection, campaign)["paused_because"]
     down_for(30, model_server, "503")
     ends_whole(campaign, model_server)
 

@@ -98,9 +98,9 @@ def test_a_campaign_of_texts_is_not_the_collections_newest(worker: object, model
     make_judge(model_server, "writer")
     model_server.script({"writer": written()})
     write("--writer", "writer")
-    assert selectors.status(pair.collection)["campaign"] is None
+    assert selectors.campaign_status(pair.collection)["campaign"] is None
     campaign = Campaign.objects.get()
-    assert selectors.status(pair.collection, campaign)["written"] == 1
+    assert selectors.campaign_status(pair.collection, campaign)["written"] == 1
     again = write("--writer", "writer")
     assert (again.code, again.json["calls"]) == (0, 1)
     assert "nothing to do" in again.err or not Attempt.objects.filter(number__gt=1).exists()
@@ -215,9 +215,9 @@ def test_the_same_model_measures_fidelity_to_teacher(instance: object, model_ser
     make_judge(model_server, "one", "same-model")
     make_judge(model_server, "other", "same-model")
     make_judge(model_server, "third", "another-model")
-    assert campaigns.meaning(campaigns.configuration("one", "other")) == "fidelity to teacher"
-    assert campaigns.meaning(campaigns.configuration("one", "third")) == "quality"
-    assert campaigns.meaning(campaigns.configuration("one")) == ""
+    assert campaigns.score_meaning(campaigns.writer_configuration("one", "other")) == "fidelity to teacher"
+    assert campaigns.score_meaning(campaigns.writer_configuration("one", "third")) == "quality"
+    assert campaigns.score_meaning(campaigns.writer_configuration("one")) == ""
 
 
 def test_the_offline_pair_writes_and_measures(worker: object) -> None:
@@ -248,4 +248,4 @@ def test_bad_input_changes_nothing(instance: object, options: list[str], words: 
 def test_judge_does_not_take_the_policy(instance: object) -> None:
     collection_of(1)
     with pytest.raises(BadInput, match="is no policy"):
-        configurations.configuration(policy="evidence")
+        configurations.build_configuration(policy="evidence")

@@ -10,7 +10,7 @@ import pytest
 
 from config.env import ROOT
 from corpus.models import Label, Target
-from jobs.processes import spawn
+from jobs.processes import spawn_child
 from judges.engine import worker_pool
 from judges.evidence import campaigns
 from judges.models import Attempt
@@ -47,8 +47,10 @@ def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
     writers = [{"contains": f"mapping number {n} ", "text": text(n), **slow} for n in range(PAIRS)]
     model_server.script({"writer": writers, "measurer": [listed, {**measured(), **slow}]})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
-    own = spawn(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    started = campaigns.start(collection=collection, wanted=campaigns.configuration("writer", "measurer"))
+    own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    started = campaigns.start_campaign(
+        collection=collection, wanted=campaigns.writer_configuration("writer", "measurer")
+    )
     assert started.campaign is not None
     until(lambda: len(model_server.requests()) >= PAIRS)
     killed = time.time()

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from corpus.evidence.measures import DIMENSIONS
 from corpus.models import Label, Target
-from judges.evidence.outputs import JudgedOutput, OutputRow, means, table
+from judges.evidence.outputs import JudgedOutput, OutputRow, mean_scores, measures_table
 from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
 from tests.engine_parts import collection_of, make_judge, pairs_of
@@ -36,26 +36,28 @@ def test_a_table_by_hand() -> None:
         OutputRow(5, "?", DOCUMENT, None, "perhaps"),
         OutputRow(6, "?", DOCUMENT, 1, "yes\n<contribution>It counts a third time.</contribution>"),
     ]
-    found = table(rows)
+    found = measures_table(rows)
     assert found["label_match"] == pytest.approx(3 / 5)
     assert found["format"] == pytest.approx((1 + 1 + 1 + 1 + 0 + 0.7) / 6)
     assert found["fidelity"] == 0.5
     assert found["fidelity_prism"] == 0.5
-    part = table([OutputRow(1, "?", "It is 120 metres.", 1, said("It counts to twelve.", "It says 12 metres."))])
+    part = measures_table(
+        [OutputRow(1, "?", "It is 120 metres.", 1, said("It counts to twelve.", "It says 12 metres."))]
+    )
     assert (part["fidelity"], part["fidelity_prism"]) == (0.0, 1.0), "12 stands in 120 as a substring only"
     assert (found["rows"], found["labelled"], found["said_yes"], found["yes_yes"]) == (6, 5, 3, 2)
     assert (found["with_fields"], found["with_ratio"]) == (1, 2)
     assert found["compression"] == {
         "p10": pytest.approx(0.33), "median": pytest.approx(0.45), "p90": pytest.approx(0.57),
     }  # fmt: skip
-    assert table(rows, {1: JudgedOutput(("two three", "10"), None)})["fidelity"] == pytest.approx(2 / 3)
-    empty = table([OutputRow(1, "?", DOCUMENT, None, "no")])
+    assert measures_table(rows, {1: JudgedOutput(("two three", "10"), None)})["fidelity"] == pytest.approx(2 / 3)
+    empty = measures_table([OutputRow(1, "?", DOCUMENT, None, "no")])
     assert (empty["label_match"], empty["fidelity"], empty["compression"]["median"]) == (None, None, None)
     assert set(empty["reasons"]) == {"label_match", "fidelity", "fidelity_prism", "language_by_rule", "compression"}
     scores = dict.fromkeys(DIMENSIONS, 4)
     judged = {1: JudgedOutput((), scores), 2: JudgedOutput((), {**scores, "language": 5}), 3: JudgedOutput((), None)}
-    assert means(judged)["language"] == 4.5
-    assert means({})["language"] is None
+    assert mean_scores(judged)["language"] == 4.5
+    assert mean_scores({})["language"] is None
 
 
 def measure(*options: str) -> Finished:

@@ -17,17 +17,17 @@ from judges.domain.debate import AGAINST, FOR, PAIR
 from judges.domain.verdicts import parse_turn, parse_vote
 from judges.models import JudgeVersion, Panel
 from judges.offline import judges
-from judges.offline.debate import argue
-from judges.offline.judges import ASSESSORS, Alone, assess
+from judges.offline.debate import argue_turn
+from judges.offline.judges import ASSESSORS, UniformLexicon, assess_relevance
 from judges.panels.offline_panel import OFFLINE_DEBATE, OFFLINE_ENSEMBLE, ensure_offline, offline_models
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import open_provider
-from judges.providers.offline import CollectionLexicon, answer
-from judges.records import Inputs, Judge, ModelRequest, Quote, Rejected, Seat, Side, Turn
+from judges.providers.offline import CollectionLexicon, answer_request
+from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Quote, Rejected, Side, Turn
 from tests.factories import make_collection, make_document
 from tests.speed import slowness
 
-ALONE = Alone()
+ALONE = UniformLexicon()
 ANSWER = "A mapping object maps hashable values to arbitrary objects."
 STATED = Inputs(
     "What does a mapping map?",
@@ -44,29 +44,31 @@ def _judge(model: str) -> Judge:
     return Judge(id=1, name=f"offline-{model}", provider="offline", model=model)
 
 
-def _request(model: str, role: str, inputs: Inputs, history: dict[Seat, Turn] | None = None) -> ModelRequest:
+def _request(model: str, role: str, inputs: Inputs, history: dict[DebateAgent, Turn] | None = None) -> ModelRequest:
     prompt = (
-        vote_prompt(inputs) if role == "vote" else turn_prompt(inputs, Seat(Side(role)), 2 if history else 1, history)
+        vote_prompt(inputs)
+        if role == "vote"
+        else turn_prompt(inputs, DebateAgent(Side(role)), 2 if history else 1, history)
     )
     schema = VOTE_SCHEMA if role == "vote" else TURN_SCHEMA
     return ModelRequest(_judge(model), prompt, schema, inputs, role, round=2 if history else 1, history=history)
 
 
-def _play(inputs: Inputs, lexicon: judges.Lexicon) -> dict[tuple[int, Seat], Turn]:
-    turns: dict[tuple[int, Seat], Turn] = {}
+def _play(inputs: Inputs, lexicon: judges.Lexicon) -> dict[tuple[int, DebateAgent], Turn]:
+    turns: dict[tuple[int, DebateAgent], Turn] = {}
     while isinstance(move := debate.next_move(turns, 2), debate.TurnRequest):
         for seat in move.seats:
-            told = answer(_request(seat.side.value, seat.side.value, inputs, move.history), lexicon)
+            told = answer_request(_request(seat.side.value, seat.side.value, inputs, move.history), lexicon)
             turns[move.round, seat] = parse_turn(json.dumps(told), inputs.document)
     return turns
 
 
 @pytest.mark.parametrize("model", ASSESSORS)
 def test_every_assessor_tells_a_stated_answer_from_an_unrelated_text(model):
-    assert assess(model, STATED, ALONE)[0] == 1
-    assert assess(model, UNRELATED, ALONE)[0] == 0
-    verdict, reason, share = assess(model, STATED, ALONE)
-    assert (verdict, reason, share) == assess(model, STATED, ALONE)
+    assert assess_relevance(model, STATED, ALONE)[0] == 1
+    assert assess_relevance(model, UNRELATED, ALONE)[0] == 0
+    verdict, reason, share = assess_relevance(model, STATED, ALONE)
+    assert (verdict, reason, share) == assess_relevance(model, STATED, ALONE)
     assert reason.startswith("By counting only: ")
     assert "reaches" in reason
 
@@ -77,12 +79,12 @@ def test_every_assessor_reads_chinese(model):
         "映射的键是什么？", ("映射的键必须是可哈希的对象。",), "", "映射的键必须是可哈希的对象。值可以任意。"
     )
     other = replace(stated, document="断言语句用于调试程序。它们可以被关闭。")
-    assert [assess(model, inputs, ALONE)[0] for inputs in (stated, other)] == [1, 0]
+    assert [assess_relevance(model, inputs, ALONE)[0] for inputs in (stated, other)] == [1, 0]
 
 
 def test_the_best_of_several_answers_counts():
     several = replace(STATED, answers=("Something quite different about generators.", ANSWER))
-    assert [assess(model, several, ALONE)[0] for model in ASSESSORS] == [1] * 5
+    assert [assess_relevance(model, several, ALONE)[0] for model in ASSESSORS] == [1] * 5
 
 
 def test_sides_agree_at_once_where_the_matter_is_plain():
@@ -100,21 +102,21 @@ def test_both_begin_with_their_stance_where_it_is_not():
 
 def test_the_side_against_checks_the_quotes_it_is_shown():
     history = {FOR: Turn(1, "all of it", (Quote(ANSWER, 0, 59),)), AGAINST: Turn(0, 'Missing: "arbitrary".')}
-    convinced = argue(AGAINST, STATED, ALONE, history)
+    convinced = argue_turn(AGAINST, STATED, ALONE, history)
     assert convinced.verdict == 1
     assert convinced.reason.endswith("I give in.")
     invented = history | {FOR: Turn(1, "all of it", (Quote(ANSWER),))}
-    stays = argue(AGAINST, UNRELATED, ALONE, invented)
+    stays = argue_turn(AGAINST, UNRELATED, ALONE, invented)
     assert stays.verdict == 0
     assert "1 of its quotations stand nowhere in the document" in stays.reason
 
 
 def test_the_side_for_looks_up_what_the_other_side_misses():
     history = {FOR: Turn(1, "it does"), AGAINST: Turn(0, 'Missing: "arbitrary", "hashable".')}
-    stays = argue(FOR, STATED, ALONE, history)
+    stays = argue_turn(FOR, STATED, ALONE, history)
     assert (stays.verdict, stays.reason.startswith("I looked for what the other side misses.")) == (1, True)
     assert 'Elsewhere in the document: "hashable", "arbitrary". Nowhere: none of them.' in stays.reason
-    assert argue(FOR, UNRELATED, ALONE, history).verdict == 0
+    assert argue_turn(FOR, UNRELATED, ALONE, history).verdict == 0
 
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
@@ -125,12 +127,12 @@ TEXTS = st.text(CHARACTERS, max_size=120) | st.sampled_from(["", ". . .", "a the
 def test_any_text_gets_answers_that_the_parser_takes(query, answers, title, document, other):
     inputs = Inputs(query, tuple(answers), title, document)
     for model in offline_models().values():
-        told = answer(_request(model, "vote", inputs), ALONE)
+        told = answer_request(_request(model, "vote", inputs), ALONE)
         assert parse_vote(json.dumps(told)).verdict in (0, 1)
     history = {FOR: Turn(1, other, (Quote(other),)), AGAINST: Turn(0, other)}
     for side in Side:
         for before in (None, history):
-            told = answer(_request(side.value, side.value, inputs, before), ALONE)
+            told = answer_request(_request(side.value, side.value, inputs, before), ALONE)
             turn = parse_turn(json.dumps(told), document)
             assert len(turn.reason.split()) <= 100
             if before is None:
@@ -138,10 +140,10 @@ def test_any_text_gets_answers_that_the_parser_takes(query, answers, title, docu
 
 
 def test_any_offline_model_may_debate_and_an_unknown_one_is_refused():
-    told = answer(_request("bm25", "against", UNRELATED), ALONE)
+    told = answer_request(_request("bm25", "against", UNRELATED), ALONE)
     assert told["response"] == "no"
     with pytest.raises(Rejected, match="no offline judge"):
-        answer(_request("gpt", "vote", STATED), ALONE)
+        answer_request(_request("gpt", "vote", STATED), ALONE)
 
 
 def test_the_provider_answers_in_schema_json_at_no_cost():
@@ -208,7 +210,7 @@ def bundled(tmp_path_factory) -> Bundled:
 
 
 def _decide(inputs: Inputs, lexicon: judges.Lexicon) -> routing.RoutingOutcome:
-    votes = {place: Turn(*assess(model, inputs, lexicon)) for place, model in enumerate(ASSESSORS)}
+    votes = {place: Turn(*assess_relevance(model, inputs, lexicon)) for place, model in enumerate(ASSESSORS)}
     return routing.decide("debate+ensemble", 2, 3, _play(inputs, lexicon), votes)
 
 
@@ -235,7 +237,9 @@ def test_labels_of_the_offline_panel_are_mostly_those_of_careful_reading(bundled
 
 def test_the_assessors_are_different_in_kind(bundled):
     lexicon = CollectionLexicon(bundled.index)
-    rows = [[assess(model, bundled.inputs(*pair), lexicon)[0] for model in ASSESSORS] for pair in bundled.pairs]
+    rows = [
+        [assess_relevance(model, bundled.inputs(*pair), lexicon)[0] for model in ASSESSORS] for pair in bundled.pairs
+    ]
     for one, column in enumerate(zip(*rows, strict=True)):
         for other in list(zip(*rows, strict=True))[:one]:
             assert 0.02 < sum(a != b for a, b in zip(column, other, strict=True)) / len(rows) < 0.4
@@ -252,8 +256,8 @@ def test_an_offline_judge_takes_less_than_two_milliseconds_a_pair(bundled):
 
 def test_a_document_that_the_index_does_not_know_is_judged_by_its_text(bundled):
     lexicon = CollectionLexicon(bundled.index)
-    assert assess("bm25", STATED, lexicon)[0] == 1
-    assert assess("bm25", UNRELATED, lexicon)[0] == 0
+    assert assess_relevance("bm25", STATED, lexicon)[0] == 1
+    assert assess_relevance("bm25", UNRELATED, lexicon)[0] == 0
 
 
 @pytest.mark.django_db

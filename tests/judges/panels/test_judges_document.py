@@ -17,8 +17,8 @@ from judges.panels.judge_keys import JUDGE_KEYS, JudgeTable
 from judges.panels.judges_file import read
 from judges.presets import PRESETS
 from judges.presets.table import markdown
-from judges.probes.checks import check
-from judges.records import Judge, JudgeEntry
+from judges.probes.checks import run_checks
+from judges.records import Judge, JudgeSettings
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 
@@ -29,7 +29,7 @@ DOCUMENT = (DOCS / "judges-file.md").read_text()
 BLOCKS = re.findall(r"^```toml\n(\[\[judge\]\]\n.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
 
 
-def entry_of(block: str) -> JudgeEntry:
+def entry_of(block: str) -> JudgeSettings:
     (entry,) = tomllib.loads(block)["judge"]
     return JudgeTable.model_validate(entry).entry()
 
@@ -38,7 +38,7 @@ def provider_of(block: str) -> str:
     return str(tomllib.loads(block)["judge"][0]["provider"])
 
 
-def judge_in(models: LocalModels, entry: JudgeEntry) -> Judge:
+def judge_in(models: LocalModels, entry: JudgeSettings) -> Judge:
     """The judge of the block; only its address is another: that of the provider's look-alike."""
     own = judge_of(JudgeVersion(**asdict(entry)))
     home = f"{models.google}/{own.provider}{LOOK_ALIKES[own.provider].home}" if own.provider in LOOK_ALIKES else ""
@@ -64,7 +64,7 @@ def test_a_block_judges_as_it_stands(model_server: LocalModels, monkeypatch: pyt
     if judge.provider.startswith("vertex"):
         judge = replace(judge, parameters={**judge.parameters, "token_command": ["echo", KEY]})
     for role in ("for", "vote"):
-        (found,) = asyncio.run(check([(judge, role)]))
+        (found,) = asyncio.run(run_checks([(judge, role)]))
         assert found.problem == "", role
 
 
@@ -86,7 +86,7 @@ def test_the_schema_a_provider_has_not_is_none_that_its_block_asks_for(model_ser
     """The example's old entry for DeepSeek: its API refuses JSON schemas, and the file did not know."""
     old: dict[str, Any] = {"schema_mode": "json_schema"}
     judge = model_server.alike("deepseek", parameters=old)
-    (found,) = asyncio.run(check([(judge, "vote")]))
+    (found,) = asyncio.run(run_checks([(judge, "vote")]))
     assert "400" in found.problem
 
 

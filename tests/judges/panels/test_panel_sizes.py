@@ -13,13 +13,21 @@ from hypothesis import strategies as st
 from annotation.models import Role
 from corpus.errors import BadInput
 from judges.campaigns import configurations
-from judges.campaigns.estimates import CampaignOptions, estimate
-from judges.domain.copies import groups, numbered, samples
-from judges.domain.ensemble import SIZES, asked_first, count, drawn_first, expected_votes, next_votes, usual_majority
+from judges.campaigns.estimates import CampaignSize, estimate_campaign
+from judges.domain.copies import copy_groups, number_names, sample_indexes
+from judges.domain.ensemble import (
+    SIZES,
+    asked_first,
+    count_votes,
+    drawn_first,
+    expected_votes,
+    next_votes,
+    usual_majority,
+)
 from judges.models import JudgeVersion, Panel
-from judges.panels.configuration import take_over
+from judges.panels.configuration import store_judges_file
 from judges.panels.judges_file import parse
-from judges.panels.panel_table import PanelEntry
+from judges.panels.panel_table import PanelSettings
 from judges.records import Judge
 from tests.factories import make_collection, make_member, make_pair
 
@@ -31,7 +39,7 @@ def judges(*names: str, more: str = "") -> str:
     return "\n".join(f'[[judge]]\nname = "{name}"\nprovider = "openai"\nmodel = "m-{name}"\n{more}' for name in names)
 
 
-def panel(lines: str, *names: str, more: str = "") -> PanelEntry:
+def panel(lines: str, *names: str, more: str = "") -> PanelSettings:
     """The panel of a file with these judges."""
     return parse(judges(*names, more=more) + f"\n[panel]\n{lines}").panel
 
@@ -122,9 +130,9 @@ def judge(number: int, name: str = "", model: str = "m", **values: object) -> Ju
 
 def test_copies_are_one_model_with_the_same_parameters_whatever_their_names_and_keys() -> None:
     found = [judge(1), judge(2, model="n"), judge(3, api_key_env="OTHER"), judge(4, parameters={"temperature": 1})]
-    assert groups(found) == ((0, 2),)
-    assert samples(found) == (0, 0, 1, 0), "or two accounts of one model would share one cached answer"
-    assert numbered(["a", "b", "a", "a"]) == ("a #1", "b", "a #2", "a #3")
+    assert copy_groups(found) == ((0, 2),)
+    assert sample_indexes(found) == (0, 0, 1, 0), "or two accounts of one model would share one cached answer"
+    assert number_names(["a", "b", "a", "a"]) == ("a #1", "b", "a #2", "a #3")
 
 
 # --- early stop ---
@@ -145,17 +153,17 @@ def test_an_early_stop_of_any_size_never_changes_the_label(size: int, data: st.D
     votes: dict[int, int | None] = {}
     while places := next_votes(votes, size, majority, True, 3):
         votes |= {place: answers[place] for place in places}
-    assert count(votes.values()).label(majority) == count(answers).label(majority)
+    assert count_votes(votes.values()).label(majority) == count_votes(answers).label(majority)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_estimate_follows_the_early_stop_of_each_size(size: int) -> None:
     voters = [judge(number) for number in range(size)]
-    early = estimate(CampaignOptions(100, "ensemble", voters=voters, early_stop=True), []).calls
+    early = estimate_campaign(CampaignSize(100, "ensemble", voters=voters, early_stop=True), []).calls
     assert early.low == pytest.approx(100 * asked_first(size))
     assert early.expected == pytest.approx(100 * expected_votes(size, usual_majority(size)))
     assert early.upper == pytest.approx(100 * size)
-    every = estimate(CampaignOptions(100, "debate+ensemble", voters=voters, early_stop=True), []).calls
+    every = estimate_campaign(CampaignSize(100, "debate+ensemble", voters=voters, early_stop=True), []).calls
     assert every.low == 100 * size, "beside a debate all are asked"
 
 
@@ -167,18 +175,21 @@ def test_the_estimate_of_five_is_what_it_was() -> None:
 
 
 def taken(text: str) -> None:
-    take_over(parse(text))
+    store_judges_file(parse(text))
 
 
 def test_without_a_policy_the_panel_does_all_that_its_members_can(db: None) -> None:
     taken(judges("one"))
-    found = configurations.configuration()
+    found = configurations.build_configuration()
     assert (found.policy, [one.name for one in found.voters], found.majority) == ("single", ["one"], 1)
     taken(judges("a", "b") + '\n[panel]\ndebate = ["a", "b"]')
-    assert configurations.configuration().policy == "debate"
+    assert configurations.build_configuration().policy == "debate"
     taken(judges("a", "b", "c") + '\n[panel]\nensemble = ["a", "b", "c"]')
-    assert (configurations.configuration().policy, configurations.configuration().majority) == ("ensemble", 2)
-    assert configurations.configuration(panel="offline").policy == "debate+ensemble"
+    assert (configurations.build_configuration().policy, configurations.build_configuration().majority) == (
+        "ensemble",
+        2,
+    )
+    assert configurations.build_configuration(panel="offline").policy == "debate+ensemble"
 
 
 @pytest.mark.parametrize(
@@ -204,7 +215,7 @@ def test_a_policy_that_needs_what_the_panel_lacks_is_refused_in_one_line(
 
 def test_the_judges_of_one_campaign_may_be_another_odd_number(db: None) -> None:
     taken(judges("a", "b", "c", "d", "e", more=WARM) + '\n[panel]\nensemble = ["a", "b", "c", "d", "e"]\nmajority = 4')
-    of = configurations.configuration
+    of = configurations.build_configuration
     assert of(policy="ensemble").majority == 4
     assert of(policy="ensemble", voters=list("edcba")).majority == 4, "other judges in the same number"
     assert of(policy="ensemble", voters=["a", "b", "c"]).majority == 2
@@ -222,18 +233,18 @@ def test_the_judges_of_one_campaign_may_be_another_odd_number(db: None) -> None:
 
 def test_what_decides_is_said_in_words(db: None) -> None:
     taken(judges("a", "b", more=WARM) + '\n[panel]\nensemble = ["a", "a", "b"]')
-    found = configurations.configuration()
+    found = configurations.build_configuration()
     assert found.counted == (
         "2 of 3 votes must agree, each counts as one; 2 of them are samples of m-a; such samples share their errors"
     )
     assert [name for name, _ in found.seats] == ["a #1", "a #2", "b"]
-    assert ("Debates for people", "none") in found.words
+    assert ("Debates for people", "none") in found.differences
     assert Panel.objects.get(name="main").majority == 2
 
 
 def test_each_model_that_is_sampled_has_a_clause_of_its_own(db: None) -> None:
     taken(judges("a", "b", "c", more=WARM) + '\n[panel]\nensemble = ["a", "a", "b", "b", "c"]')
-    assert configurations.configuration().counted == (
+    assert configurations.build_configuration().counted == (
         "3 of 5 votes must agree, each counts as one; 2 of them are samples of m-a; 2 of them are samples of m-b; "
         "such samples share their errors"
     )

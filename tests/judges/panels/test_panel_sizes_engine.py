@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from annotation.agreement.assessments import assessments, known_assessors
-from annotation.exports.sets.source import SetSource, votes
+from annotation.agreement.assessments import known_assessors, load_grade_matrix
+from annotation.exports.sets.source import SetSource, read_votes
 from config.env import ROOT
 from judges.models import Attempt, Campaign
 from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, sums_up, worker
@@ -91,10 +91,10 @@ def test_one_model_sampled_five_times_labels_by_a_majority_of_three(
 
     known = known_assessors(collection)
     assert [one.name for one in known if one.kind == "judge"] == [f"judge #{number}" for number in range(1, 6)]
-    grades = assessments(collection, known).grades
+    grades = load_grade_matrix(collection, known).grades
     assert grades.shape[0] == 5 + sum(one.kind != "judge" for one in known)
     pair = pairs_of(collection)[0].pk
-    said = votes([pair])[pair]
+    said = read_votes([pair])[pair]
     assert (len(said), sum(said.values())) == (5, 3)
     assert set(SetSource(collection).judges.values()) == {f"judge #{number}" for number in range(1, 6)}
 

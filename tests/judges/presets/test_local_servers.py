@@ -11,15 +11,15 @@ import pytest
 
 from corpus.errors import BadInput
 from judges.domain import verdicts
-from judges.domain.unwrapping import unwrapped
+from judges.domain.unwrapping import unwrap_answer
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.context import context_length
 from judges.presets.record import Context
-from judges.probes.checks import check
-from judges.prompts import VOTE_SCHEMA, fitted, vote_prompt
+from judges.probes.checks import run_checks
+from judges.prompts import VOTE_SCHEMA, fit_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
-from judges.records import Inputs, Judge, JudgeEntry, ModelRequest, Refused, Rejected, Reply
+from judges.records import Inputs, Judge, JudgeSettings, ModelRequest, Refused, Rejected, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.local import CONTEXT, LOCAL, MODEL, OLLAMA_CONTEXT, PLAIN
@@ -197,7 +197,7 @@ def test_a_context_length_is_a_number_or_not_told(told: object) -> None:
     assert context_length(Context("models", ("data[id].n", "n")), told, "m") is None
 
 
-def entry(name: str, lines: str = "") -> JudgeEntry:
+def entry(name: str, lines: str = "") -> JudgeSettings:
     """The only [[judge]] of a file with these lines."""
     needed = 'base_url = "http://127.0.0.1:1/v1"\n' if "base_url" in PRESETS[name].needs else ""
     given = f'[[judge]]\nname = "j"\nprovider = "{name}"\n{needed if "base_url" not in lines else ""}{lines}'
@@ -214,7 +214,7 @@ def judge(models: LocalModels, name: str, lines: str = "", alike: str = "") -> J
 
 def ask(one: Judge, times: int = 1) -> list[Reply]:
     """The vote, so many times, through the SDK."""
-    request = ModelRequest(one, fitted(VOTE, one, VOTE_SCHEMA), VOTE_SCHEMA, INPUTS, "vote")
+    request = ModelRequest(one, fit_prompt(VOTE, one, VOTE_SCHEMA), VOTE_SCHEMA, INPUTS, "vote")
 
     async def asked() -> list[Reply]:
         try:
@@ -233,7 +233,7 @@ LACKING = [(name, mode) for name in NAMES for mode in ("json_object", "tool") if
 def test_each_mode_that_a_preset_has_gives_a_verdict(model_server: LocalModels, name: str, mode: str) -> None:
     one = judge(model_server, name, f'schema_mode = "{mode}"')
     (reply,) = ask(one)
-    assert verdicts.parse("vote", reply.text, INPUTS.document, one).verdict == 1
+    assert verdicts.parse_answer("vote", reply.text, INPUTS.document, one).verdict == 1
     assert reply.finish_reason == "stop" and reply.usage.is_known and reply.usage.cached == 0
     (sent,) = model_server.requests()
     assert "authorization" not in sent["headers"]
@@ -291,8 +291,8 @@ def test_thoughts_are_kept_and_are_no_part_of_the_answer(model_server: LocalMode
     model_server.script(m={"verdict": "yes", "reasoning": 900, "thought": 'Hm. {"response": "no"}'})
     one = judge(model_server, alike.partition("+")[0], 'model = "m"\nmax_output_tokens = 4096', alike)
     (reply,) = ask(one)
-    assert (reply.reasoning or unwrapped(reply.text, one.unwrap)[1]) == 'Hm. {"response": "no"}'
-    assert verdicts.parse("vote", reply.text, INPUTS.document, one).verdict == 1
+    assert (reply.reasoning or unwrap_answer(reply.text, one.unwrap)[1]) == 'Hm. {"response": "no"}'
+    assert verdicts.parse_answer("vote", reply.text, INPUTS.document, one).verdict == 1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -303,7 +303,7 @@ def test_a_thinking_model_has_room_and_none_of_a_hundred_answers_is_cut(model_se
     assert one.max_output_tokens == 4096
     replies = ask(one, 100)
     assert {reply.finish_reason for reply in replies} == {"stop"}
-    assert all(verdicts.parse("vote", reply.text, INPUTS.document, one).verdict == 1 for reply in replies)
+    assert all(verdicts.parse_answer("vote", reply.text, INPUTS.document, one).verdict == 1 for reply in replies)
     body = model_server.requests()[0]["body"]
     assert body["max_tokens"] == 4096 and "temperature" not in body
     narrow = judge(model_server, name, 'model = "Qwen/Qwen3-8B"\nmax_output_tokens = 512')
@@ -433,7 +433,7 @@ def test_what_a_server_does_not_do_is_found_by_check_judges(
     model_server.script(m={"verdict": "yes", "reasoning": 200})
     base_url = f"{model_server.google}/{alike}/v1"
     one = Judge("j", "openai-compatible", "m", base_url, id=1, parameters=parameters)
-    (found,) = asyncio.run(check([(one, "vote")]))
+    (found,) = asyncio.run(run_checks([(one, "vote")]))
     assert words in found.problem
 
 
@@ -442,7 +442,7 @@ LENGTHS = {"litellm": CONTEXT, "vllm": CONTEXT, "sglang": CONTEXT, "ollama": OLL
 
 @pytest.mark.parametrize("name", NAMES)
 def test_check_judges_finds_what_a_server_gives(model_server: LocalModels, name: str) -> None:
-    (found,) = asyncio.run(check([(judge(model_server, name, f'model = "{MODEL}"'), "vote")]))
+    (found,) = asyncio.run(run_checks([(judge(model_server, name, f'model = "{MODEL}"'), "vote")]))
     assert found.problem == "" and len(model_server.requests()) <= 2
     assert found.found["context"] == LENGTHS.get(name, 8192)
     assert bool(found.found["logprobs"]) is bool(PRESETS[name].logprobs)
@@ -453,7 +453,7 @@ def test_check_judges_finds_what_a_server_gives(model_server: LocalModels, name:
 def test_check_judges_warns_of_a_thinking_model_with_little_room(model_server: LocalModels, name: str) -> None:
     model_server.script({"Qwen/Qwen3-8B": {"verdict": "yes", "reasoning": 200}})
     narrow = judge(model_server, name, 'model = "Qwen/Qwen3-8B"\nmax_output_tokens = 512')
-    (found,) = asyncio.run(check([(narrow, "vote")]))
+    (found,) = asyncio.run(run_checks([(narrow, "vote")]))
     assert any("max_output_tokens = 4096" in one for one in found.warnings)
-    (found,) = asyncio.run(check([(judge(model_server, name, 'model = "Qwen/Qwen3-8B"'), "vote")]))
+    (found,) = asyncio.run(run_checks([(judge(model_server, name, 'model = "Qwen/Qwen3-8B"'), "vote")]))
     assert not any("thinks before it answers" in one for one in found.warnings)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
-from judges.records import Inputs, Seat, Side
+from judges.records import DebateAgent, Inputs, Side
 from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 
@@ -106,7 +106,7 @@ def test_a_tool_that_is_forced_is_called(model_server: LocalModels) -> None:
 
 
 def test_without_a_schema_the_words_of_the_prompt_say_what_is_asked(model_server: LocalModels) -> None:
-    prompt = turn_prompt(INPUTS, Seat(Side.FOR), 1, None)
+    prompt = turn_prompt(INPUTS, DebateAgent(Side.FOR), 1, None)
     messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
     _, told = post(model_server, OPENAI, {"model": "yes", "messages": messages})
     assert set(json.loads(told["choices"][0]["message"]["content"])) == set(TURN_SCHEMA["properties"])

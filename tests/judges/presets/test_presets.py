@@ -23,7 +23,7 @@ from judges.presets import PRESETS, Preset
 from judges.presets.thinking import THINKING
 from judges.prompts import answering
 from judges.providers import CLASSES, close_providers, open_provider
-from judges.providers.openai import joined, usage
+from judges.providers.openai import join_stream, read_usage
 from judges.records import Inputs, Judge, ModelRequest, Reply
 from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, worker
 from tests.factories import make_member
@@ -81,8 +81,8 @@ def requests(asked: Judge) -> list[ModelRequest]:
             found.append(
                 ModelRequest(asked, prompts.turn_prompt(inputs, seat, 1), prompts.TURN_SCHEMA, inputs, seat.side)
             )
-        found.append(ModelRequest(asked, *prompts.ballot(inputs, asked), inputs, "vote"))
-    return [replace(one, prompt=prompts.fitted(one.prompt, asked, one.schema)) for one in found]
+        found.append(ModelRequest(asked, *prompts.render_ballot(inputs, asked), inputs, "vote"))
+    return [replace(one, prompt=prompts.fit_prompt(one.prompt, asked, one.schema)) for one in found]
 
 
 def answers(asked: Sequence[ModelRequest]) -> list[Reply]:
@@ -130,7 +130,7 @@ def test_two_pairs_are_judged_in_every_schema_mode_that_the_preset_has(model_ser
         asked = requests(record(block(model_server, preset, schema_mode=mode)))
         for one, reply in zip(asked, answers(asked), strict=True):
             assert reply.finish_reason == "stop", (mode, reply.raw)
-            turn = verdicts.parse(one.role, reply.text, one.inputs.document, one.judge)
+            turn = verdicts.parse_answer(one.role, reply.text, one.inputs.document, one.judge)
             assert turn.verdict == 1 and reply.usage.input > 100, (mode, reply.raw)
 
 
@@ -284,14 +284,14 @@ def test_a_prompt_in_another_mode_says_the_schema_in_words_and_is_another_versio
                          for mode in ("json_schema", "tool", "text"))  # fmt: skip
     asked = prompts.vote_prompt(PAIRS[0], 3)
     schema = prompts.GRADED_SCHEMAS[3]
-    assert prompts.fitted(asked, plain, schema) == asked
-    found = answering.versions(judges=[plain, tool, text])
+    assert prompts.fit_prompt(asked, plain, schema) == asked
+    found = answering.prompt_versions(judges=[plain, tool, text])
     for made in (tool, text):
-        fitted = prompts.fitted(asked, made, schema)
+        fitted = prompts.fit_prompt(asked, made, schema)
         assert '"score": a whole number from 0 to 3' in fitted.system and fitted.user == asked.user
         for one in (fitted, prompts.repair_prompt(fitted, "it was empty")):
             assert found[one.name] == (one.sha256, one.text)
-    assert answering.versions(judges=[plain]) == prompts.versions()
+    assert answering.prompt_versions(judges=[plain]) == prompts.prompt_versions()
 
 
 def test_a_stream_is_joined_to_one_answer() -> None:
@@ -302,12 +302,12 @@ def test_a_stream_is_joined_to_one_answer() -> None:
         {"choices": [{"delta": {"content": '"yes"}'}, "finish_reason": "stop"}]},
         {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}},
     ]
-    whole = joined("".join(f"data: {json.dumps(part)}\n\n" for part in parts) + "data: [DONE]\n\n")
+    whole = join_stream("".join(f"data: {json.dumps(part)}\n\n" for part in parts) + "data: [DONE]\n\n")
     (choice,) = whole["choices"]
     assert choice["message"] == {"reasoning_content": "Let me see.", "content": '{"response": "yes"}'}
-    assert choice["finish_reason"] == "stop" and usage(whole["usage"]).input == 7
-    assert joined('data: {"error": {"message": "no"}}\n\n') == {"error": {"message": "no"}}
-    assert joined("data: <html>\n\n") == {}
+    assert choice["finish_reason"] == "stop" and read_usage(whole["usage"]).input == 7
+    assert join_stream('data: {"error": {"message": "no"}}\n\n') == {"error": {"message": "no"}}
+    assert join_stream("data: <html>\n\n") == {}
 
 
 def test_usage_is_read_where_the_preset_says() -> None:
@@ -317,9 +317,9 @@ def test_usage_is_read_where_the_preset_says() -> None:
         "hit": 4,
         "completion_tokens_details": {"reasoning_tokens": 5},
     }
-    found = usage(counts, {"cached": "hit"}, apart=True)
+    found = read_usage(counts, {"cached": "hit"}, apart=True)
     assert (found.cached, found.output, found.reasoning, found.said) == (4, 8, 5, True)
-    assert usage(counts, {"input": "hit + prompt_tokens"}).input == 14
+    assert read_usage(counts, {"input": "hit + prompt_tokens"}).input == 14
 
 
 @pytest.mark.django_db(transaction=True)
@@ -340,7 +340,7 @@ def test_what_a_model_thought_is_kept_with_its_answer_and_shown(worker: object, 
 def take_over(models: LocalModels, preset: Preset, model: str = "yes", panel: str = FIVE) -> None:
     """Five judges of the look-alike and a panel."""
     blocks = [block(models, preset, f"j{n}", model) for n in range(1, 6)]
-    configuration.take_over(judges_file.parse("\n".join([*blocks, panel])))
+    configuration.store_judges_file(judges_file.parse("\n".join([*blocks, panel])))
 
 
 @pytest.mark.slow

@@ -12,15 +12,15 @@ import pytest
 from pydantic import ValidationError
 
 from judges.domain.debate import PAIR
-from judges.domain.unwrapping import unwrapped
-from judges.domain.verdicts import parse
+from judges.domain.unwrapping import unwrap_answer
+from judges.domain.verdicts import parse_answer
 from judges.panels.judge_keys import JudgeTable
 from judges.presets import PRESETS
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, ballot, turn_prompt, vote_prompt
-from judges.prompts.answering import fitted
+from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, render_ballot, turn_prompt, vote_prompt
+from judges.prompts.answering import fit_prompt
 from judges.providers import close_providers, open_provider
-from judges.providers.openai import joined
-from judges.providers.replies import refusal
+from judges.providers.openai import join_stream
+from judges.providers.replies import refusal_error
 from judges.records import BadAnswer, Inputs, Judge, ModelRequest, Overloaded, RateLimited, Refused, Rejected, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
@@ -123,7 +123,7 @@ def test_a_context_that_is_too_long_is_refused_for_good(model_server: LocalModel
     model_server.script(m={"context": 100})
     status, said = post(model_server, preset, chat("m"))
     assert status == 400
-    error = refusal("host", status, said, None)
+    error = refusal_error("host", status, said, None)
     assert isinstance(error, Rejected) and not isinstance(error, Refused)
 
 
@@ -132,23 +132,23 @@ def test_a_stream_is_put_together_as_the_same_answer(model_server: LocalModels) 
     thinking = {"enable_thinking": True, "stream": True, "stream_options": {"include_usage": True}}
     status, raw = post(model_server, "qwen", chat("m", **thinking))
     assert status == 200 and raw.startswith("data: ")
-    body = joined(raw)
+    body = join_stream(raw)
     message = body["choices"][0]["message"]
     assert json.loads(message["content"])["response"] == "yes" and message["reasoning_content"].startswith("Scripted")
     assert body["choices"][0]["finish_reason"] == "stop"
     assert body["usage"]["completion_tokens_details"]["reasoning_tokens"] == 40
     assert body["usage"]["prompt_tokens_details"]["cached_tokens"] == 9
     _, raw = post(model_server, "qwen", chat("m", enable_thinking=True, stream=True))
-    assert joined(raw).get("usage") is None
+    assert join_stream(raw).get("usage") is None
 
 
 @pytest.mark.parametrize("raw", ["data: 7\n\n", "data: {\n\n", "data: [DONE]\n\n"])
 def test_a_stream_that_holds_no_answer_is_none(raw: str) -> None:
-    assert joined(raw) == {}
+    assert join_stream(raw) == {}
 
 
 def test_an_error_within_a_stream_is_that_error() -> None:
-    assert joined('data: {"error": {"code": 429, "message": "slow"}}\n\n')["error"]["code"] == 429
+    assert join_stream('data: {"error": {"code": 429, "message": "slow"}}\n\n')["error"]["code"] == 429
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_an_error_within_a_stream_is_that_error() -> None:
     ],
 )
 def test_refusals_of_hosts_are_told_apart(status: int, body: dict[str, Any], kind: type) -> None:
-    error = refusal("host", status, json.dumps(body), None)
+    error = refusal_error("host", status, json.dumps(body), None)
     assert type(error) is kind and str(error).startswith(f"host: {status} ")
 
 
@@ -180,13 +180,13 @@ def judge_of(models: LocalModels, preset: str, model: str = "yes", **keys: Any) 
 
 
 def vote_of(judge: Judge) -> ModelRequest:
-    prompt, schema = ballot(INPUTS, judge)
-    return ModelRequest(judge, fitted(prompt, judge, schema), schema, INPUTS, "vote")
+    prompt, schema = render_ballot(INPUTS, judge)
+    return ModelRequest(judge, fit_prompt(prompt, judge, schema), schema, INPUTS, "vote")
 
 
 def turn_of(judge: Judge) -> ModelRequest:
     prompt = turn_prompt(INPUTS, PAIR[0], 1)
-    return ModelRequest(judge, fitted(prompt, judge, TURN_SCHEMA), TURN_SCHEMA, INPUTS, "for")
+    return ModelRequest(judge, fit_prompt(prompt, judge, TURN_SCHEMA), TURN_SCHEMA, INPUTS, "for")
 
 
 def ask(*requests: ModelRequest) -> list[Reply]:
@@ -202,7 +202,7 @@ def ask(*requests: ModelRequest) -> list[Reply]:
 
 
 def verdict(reply: Reply, judge: Judge, role: str = "vote") -> int:
-    return parse(role, reply.text, INPUTS.document, judge).verdict
+    return parse_answer(role, reply.text, INPUTS.document, judge).verdict
 
 
 def sent(models: LocalModels) -> dict[str, Any]:
@@ -304,7 +304,7 @@ def test_thoughts_within_the_answer_are_unwrapped(
     judge = judge_of(model_server, preset, model, **keys)
     (reply,) = ask(vote_of(judge))
     assert reply.text.startswith("<think>") and verdict(reply, judge) == 0
-    assert unwrapped(reply.text, judge.unwrap)[1].strip() == 'Not "yes".'
+    assert unwrap_answer(reply.text, judge.unwrap)[1].strip() == 'Not "yes".'
 
 
 def test_a_model_that_hides_its_thoughts_is_read_all_the_same(model_server: LocalModels) -> None:

@@ -14,7 +14,7 @@ import pytest
 from django.core.management import call_command
 
 from corpus.errors import BadInput
-from judges.management.commands.check_judges import table
+from judges.management.commands.check_judges import results_table
 from judges.management.commands.presets import EXAMPLES
 from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
@@ -22,7 +22,7 @@ from judges.panels import judges_file
 from judges.panels.judge_checks import decided
 from judges.presets import PRESETS, SCHEMA_MODES
 from judges.probes import remedies
-from judges.probes.checks import CheckedJudge, check
+from judges.probes.checks import CheckedJudge, run_checks
 from judges.probes.stored import SHOWN
 from judges.providers import open_provider
 from judges.records import Judge, Rejected, Reply
@@ -40,7 +40,7 @@ SENT = [(name, mode) for name, mode in WRONG if (PRESETS[name].wire, mode) != ("
 
 def probe(*judges: Judge, role: str = "vote") -> list[CheckedJudge]:
     """What a check of them shows."""
-    return asyncio.run(check([(judge, role) for judge in judges]))
+    return asyncio.run(run_checks([(judge, role) for judge in judges]))
 
 
 @pytest.fixture
@@ -156,23 +156,23 @@ MODES = [(name, one, other) for name in ASKED for one in PRESETS[name].schema_mo
 def test_another_mode_is_tried_as_a_file_with_that_mode_would_make_it(
     name: str, mode: str, other: str, alike: Any
 ) -> None:
-    made = remedies.changed(alike(name, schema_mode=mode), schema_mode=other)
+    made = remedies.change_parameters(alike(name, schema_mode=mode), schema_mode=other)
     assert made.parameters == alike(name, schema_mode=other).parameters
 
 
 def test_what_the_file_says_about_reading_is_kept_in_another_mode(alike: Any) -> None:
-    made = remedies.changed(alike("groq", extra_keys="refuse", unwrap="fence"), schema_mode="json_schema")
+    made = remedies.change_parameters(alike("groq", extra_keys="refuse", unwrap="fence"), schema_mode="json_schema")
     assert (made.extra_keys, made.unwrap, made.ignore_case) == ("refuse", "fence", False)
 
 
 def test_a_second_mode_is_read_as_strictly_as_its_file_would_read_it(alike: Any) -> None:
     judge = alike("groq", "m")
     refused = Rejected("host: 400 response_format", status=400)
-    first = remedies.TriedCall(judge, "vote", "", error=refused)
+    first = remedies.ProbeCall(judge, "vote", "", error=refused)
     other = remedies.next_try(first)
     assert other is not None and other.schema_mode == "json_schema"
     fenced = Reply(raw="", text='```json\n{"reason": "It does.", "response": "Yes"}\n```')
-    said = remedies.problem(first, remedies.TriedCall(other, "vote", "", reply=fenced))
+    said = remedies.describe_problem(first, remedies.ProbeCall(other, "vote", "", reply=fenced))
     assert 'set schema_mode = "json_schema"' in said and 'set unwrap = "fence" and ignore_case = true' in said
 
 
@@ -181,11 +181,11 @@ def test_a_refused_summary_of_reasoning_is_thinking_s(alike: Any) -> None:
     message = "Your organization must be verified to generate reasoning summaries."
     raw = json.dumps({"error": {"message": message, "param": "reasoning.summary", "code": "unsupported_value"}})
     for error in (Rejected(f"host: 400 {message}", status=400, raw=raw), Rejected(f"host: 400 {message}", status=400)):
-        first = remedies.TriedCall(judge, "vote", "", error=error)
+        first = remedies.ProbeCall(judge, "vote", "", error=error)
         other = remedies.next_try(first)
         assert other is not None and other.schema_mode == judge.schema_mode and "thinking" not in other.parameters
-        second = remedies.TriedCall(other, "vote", "", reply=asyncio.run(_reply(other)))
-        assert remedies.problem(first, second).endswith("it does not take thinking: remove it")
+        second = remedies.ProbeCall(other, "vote", "", reply=asyncio.run(_reply(other)))
+        assert remedies.describe_problem(first, second).endswith("it does not take thinking: remove it")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_temperature_that_is_not_sent_is_not_known_to_be_taken(alike: Any) -> 
 def test_what_usage_says_is_printed_and_kept_for_the_page(alike: Any) -> None:
     (found,) = probe(alike("openai"))
     assert {"prompt_tokens", "completion_tokens"} <= set(found.found["usage"]) and "usage" in SHOWN
-    lines = [line for line in table([found]) if " counts " in line]
+    lines = [line for line in results_table([found]) if " counts " in line]
     assert lines == [f"{found.judge.name} counts {', '.join(found.found['usage'])}"]
 
 
@@ -237,27 +237,27 @@ REFUSALS = [
 @pytest.mark.parametrize(("said", "parameters", "key"), REFUSALS)
 def test_a_refusal_is_understood_as_what_the_judge_sends(said: str, parameters: dict[str, Any], key: str) -> None:
     judge = Judge("j", "openai", "m", id=1, parameters=parameters)
-    assert remedies.suspect(judge, Rejected(f"host: 400 {said}", status=400)) == key
+    assert remedies.suspect_key(judge, Rejected(f"host: 400 {said}", status=400)) == key
 
 
 def test_a_refused_temperature_is_tried_without_and_named(alike: Any, model_server: LocalModels) -> None:
     judge = alike("openai", "m")
     body = {"error": {"message": "Unsupported value", "param": "temperature", "code": "unsupported_value"}}
     error = Rejected("host: 400 Unsupported value", status=400, raw=json.dumps(body))
-    first = remedies.TriedCall(judge, "vote", "", error=error)
+    first = remedies.ProbeCall(judge, "vote", "", error=error)
     other = remedies.next_try(first)
     assert other is not None and other.parameters["temperature"] == "default"
     reply = asyncio.run(_reply(other))
-    second = remedies.TriedCall(other, "vote", "", reply=reply)
-    assert 'takes no temperature 0: set temperature = "default"' in remedies.problem(first, second)
+    second = remedies.ProbeCall(other, "vote", "", reply=reply)
+    assert 'takes no temperature 0: set temperature = "default"' in remedies.describe_problem(first, second)
 
 
 async def _reply(judge: Judge) -> Any:
-    from judges.probes.checks import request
+    from judges.probes.checks import probe_request
     from judges.providers import close_providers
 
     try:
-        return await open_provider(judge).complete(request(judge, "vote"))
+        return await open_provider(judge).complete(probe_request(judge, "vote"))
     finally:
         await close_providers()
 

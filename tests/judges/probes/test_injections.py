@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from annotation.exports.formats import FORMATS
-from annotation.exports.snapshots import begin, fill
+from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import User
 from corpus.models import Collection, Pair
 from judges.domain.verdicts import OutOfRange, Unparsed, Unusable, parse_turn, parse_vote
@@ -175,7 +175,7 @@ def books(db: None) -> Collection:
 
 
 def written(books: Collection, name: str, folder) -> str:
-    fill(begin(collection=books, form=FORMATS[name], folder=folder))
+    write_snapshot(create_snapshot(collection=books, form=FORMATS[name], folder=folder))
     return (folder / FORMATS[name].file).read_bytes().decode()
 
 

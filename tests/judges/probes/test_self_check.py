@@ -19,7 +19,7 @@ from jobs import background, leases
 from jobs.models import BackgroundJob
 from judges.models import Attempt, Panel
 from judges.probes import self_check as asking
-from judges.probes.known_orders import Findings, OrderedCouples, Probe, built_in, findings
+from judges.probes.known_orders import Findings, OrderedCouples, Probe, built_in, count_findings
 from judges.records import Inputs
 from tests.engine_parts import make_judge
 from tests.evidence import make_assessor, make_judgment
@@ -40,7 +40,7 @@ FIRSTS = [probe.documents[0][1].document for probe in built_in(answers=False)]
 
 def test_couples_are_counted_by_how_far_their_levels_are_apart():
     """Grades 3, 3, 0: the clear couple (3, 0) is right; of the near ones (3, 3) is tied and (3, 0) right."""
-    found = findings([PROBE], {("p", 0): [3, 3], ("p", 1): [3, 2], ("p", 2): [0, 0]})
+    found = count_findings([PROBE], {("p", 0): [3, 3], ("p", 1): [3, 2], ("p", 2): [0, 0]})
     assert found.clear == OrderedCouples(right=1)
     assert found.near == OrderedCouples(right=1, tied=1)
     assert (found.asked, found.answered) == (6, 6)
@@ -48,7 +48,7 @@ def test_couples_are_counted_by_how_far_their_levels_are_apart():
 
 
 def test_what_was_not_answered_makes_no_couple_and_the_first_verdict_counts():
-    found = findings([PROBE, OWN], {("p", 0): [None, 1], ("p", 1): [None, None], ("p", 2): [0, 0]} | own(0, 1))
+    found = count_findings([PROBE, OWN], {("p", 0): [None, 1], ("p", 1): [None, None], ("p", 2): [0, 0]} | own(0, 1))
     assert found.clear == OrderedCouples(right=1) and found.near == OrderedCouples()
     assert found.own == OrderedCouples(reversed=1)
     assert (found.asked, found.answered, found.repeats, found.repeated) == (10, 7, 3, 3)
@@ -227,7 +227,7 @@ def test_bad_input_asks_nobody(books):
 
 def checked(collection: Collection, judge, passes: bool = True) -> SelfCheck:
     found = GOOD if passes else replace(GOOD, clear=OrderedCouples(2, 6))
-    values = self_checks._values(asking.SelfCheckResult(judge), found)
+    values = self_checks._findings_document(asking.SelfCheckResult(judge), found)
     return SelfCheck.objects.create(collection=collection, judge=judge, passes=passes, findings=values)
 
 
@@ -236,13 +236,13 @@ def test_the_newest_self_check_of_the_present_version_holds_and_none_is_altered(
     judge = make_judge(model_server, "v1")
     checked(books, judge, passes=False)
     row = checked(books, judge)
-    found = self_checks.standing(books, ["v1", "v2"])
-    assert found["v1"].row == row and found["v2"].words == "never checked"
+    found = self_checks.newest_self_checks(books, ["v1", "v2"])
+    assert found["v1"].row == row and found["v2"].summary == "never checked"
     assert ": 8 of 8 in the known order, 24 of 24 repeated" in found["v1"].words
     judge.is_current = False
     judge.save()
     make_judge(model_server, "v1", version=2)
-    assert self_checks.standing(books, ["v1"])["v1"].row is None, "a changed judge was not checked"
+    assert self_checks.newest_self_checks(books, ["v1"])["v1"].row is None, "a changed judge was not checked"
     with pytest.raises(Error), transaction.atomic():
         SelfCheck.objects.filter(pk=row.pk).update(passes=False)
 
@@ -281,7 +281,7 @@ def test_an_admin_sees_the_cost_first_and_a_worker_asks_once(
     address, asked, sent = "/c/books/panel/self-check/", {"judge": "good"}, []
     assert "no worker is there" in client.post(address, asked, follow=True).content.decode()
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
-    messenger = self_checks.notifications.messenger()
+    messenger = self_checks.notifications.message_sender()
     monkeypatch.setattr(messenger, "send_task", lambda name, args, **more: sent.append((name, args)))
     with django_capture_on_commit_callbacks(execute=True):
         assert "A worker asks the judges" in client.post(address, asked, follow=True).content.decode()
@@ -325,7 +325,7 @@ def test_the_question_takes_few_statements_however_many_queries_have_a_reference
         query = make_query(books, f"Query {number}?")
         for grade in (3, 0):
             make_judgment(make_pair(books, query), reference, grade)
-    assert sum(probe.own for probe in self_checks.probes(books)) == self_checks.OWN
+    assert sum(probe.own for probe in self_checks.collection_probes(books)) == self_checks.OWN
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     with django_assert_max_num_queries(16):
         assert client.get("/c/books/panel/self-check/?panel=offline").status_code == 200

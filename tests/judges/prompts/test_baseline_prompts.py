@@ -8,7 +8,7 @@ from corpus.models import Label
 from corpus.rubric import RUBRICS, Rubric
 from judges.models import Attempt
 from judges.panels.judges_file import parse
-from judges.prompts import GRADED_SCHEMAS, ballot, relevant_grade, versions
+from judges.prompts import GRADED_SCHEMAS, prompt_versions, relevant_grade, render_ballot
 from judges.records import Inputs, Judge
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
 from tests.judges.panels.test_judges_file import text
@@ -19,7 +19,7 @@ __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"
 
 def asked_by(rubric: str, **parameters: object):
     inputs = Inputs("What does a mapping map?", ("Keys to values.",), "Mappings", "A mapping.", RUBRICS[rubric])
-    return ballot(inputs, Judge("one", "openai", "m", id=1, parameters=parameters))
+    return render_ballot(inputs, Judge("one", "openai", "m", id=1, parameters=parameters))
 
 
 @pytest.mark.parametrize("rubric", RUBRICS)
@@ -30,7 +30,7 @@ def test_the_verdict_only_prompt_has_the_definition_without_rules_and_asks_for_n
     assert not [rule for rule in definition.rules if rule in prompt.system]
     assert list(schema["properties"]) == ["response"]
     assert prompt.name == "vote-verdict-only-answers"
-    assert prompt.sha256 == versions(Rubric(rubric))[prompt.name][0]
+    assert prompt.sha256 == prompt_versions(Rubric(rubric))[prompt.name][0]
 
 
 @pytest.mark.parametrize("rubric", RUBRICS)

@@ -18,11 +18,11 @@ from judges.prompts import (
     TURN_SCHEMA,
     VOTE_SCHEMA,
     inputs_block,
+    prompt_versions,
     repair_prompt,
-    repeated,
+    shared_prefix_ends,
     templates,
     turn_prompt,
-    versions,
     vote_prompt,
 )
 from judges.prompts.searching import METHODS, plain_prompt, reason_prompt, rewrite_prompt
@@ -134,8 +134,8 @@ def test_every_rendered_prompt_carries_the_hash_of_its_version():
     prompts += [reason_prompt("What maps?"), plain_prompt("rank", ["a"]), plain_prompt("embed", ["a"])]
     prompts += [repair_prompt(prompt, "it was empty") for prompt in prompts]
     for prompt in prompts:
-        assert prompt.sha256 == versions()[prompt.name][0]
-    assert len({sha256 for sha256, _ in versions().values()}) == len(versions()) == 142
+        assert prompt.sha256 == prompt_versions()[prompt.name][0]
+    assert len({sha256 for sha256, _ in prompt_versions().values()}) == len(prompt_versions()) == 142
 
 
 def test_a_repair_changes_the_prompt_and_names_the_problem():
@@ -182,7 +182,7 @@ def test_documents_of_one_query_share_the_message_up_to_the_document():
         (vote_prompt(one), vote_prompt(other)),
         (turn_prompt(one, FOR, 1), turn_prompt(other, AGAINST, 2, SAID), vote_prompt(other)),
     ):
-        common, (query, _) = _common(*prompts), repeated(prompts[0].user)
+        common, (query, _) = _common(*prompts), shared_prefix_ends(prompts[0].user)
         assert len(common) >= query and json.loads(FENCE.findall(common)[0][1])["answer 2"] == "Keys to values."
     assert vote_prompt(one).system == vote_prompt(other).system
 
@@ -191,9 +191,9 @@ def test_all_turns_about_a_pair_share_the_message_up_to_the_end_of_the_document(
     turns = [turn_prompt(ASKED, side, 1) for side in (FOR, AGAINST)]
     turns += [turn_prompt(ASKED, side, 2, SAID) for side in (FOR, AGAINST)]
     turns.append(repair_prompt(turns[0], "it was empty"))
-    _, document = repeated(turns[0].user)
+    _, document = shared_prefix_ends(turns[0].user)
     assert len(_common(*turns)) >= document and turns[0].user[:document].endswith(">>>")
-    assert all(repeated(turn.user)[:2] == repeated(turns[0].user) for turn in turns)
+    assert all(shared_prefix_ends(turn.user)[:2] == shared_prefix_ends(turns[0].user) for turn in turns)
     assert len({turn.system for turn in turns}) == 1
 
 

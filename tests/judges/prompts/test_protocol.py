@@ -4,7 +4,7 @@ import json
 import re
 
 from judges.models import Attempt, PromptVersion
-from judges.prompts import versions
+from judges.prompts import prompt_versions
 from tests.conftest import Manage
 from tests.engine_parts import FAST, make_panel
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -65,4 +65,4 @@ def test_round_one_carries_the_stances_and_each_later_round_the_two_turns_before
     names = set(Attempt.objects.values_list("prompt__name", flat=True))
     assert names == {"debate-answers", "vote-answers"}
     for stored in PromptVersion.objects.all():
-        assert versions(collection.relevance)[stored.name] == (stored.sha256, stored.text)
+        assert prompt_versions(collection.relevance)[stored.name] == (stored.sha256, stored.text)

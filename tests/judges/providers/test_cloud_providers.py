@@ -26,15 +26,15 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from corpus.errors import BadInput
 from judges import providers
-from judges.domain.verdicts import parse as read
+from judges.domain.verdicts import parse_answer as read
 from judges.domain.verdicts import parse_vote
-from judges.panels.configuration import take_over
+from judges.panels.configuration import store_judges_file
 from judges.panels.judge_keys import JudgeTable
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.thinking import known_to_think
-from judges.prompts import VOTE_SCHEMA, ballot, vote_prompt
-from judges.prompts.answering import fitted
+from judges.prompts import VOTE_SCHEMA, render_ballot, vote_prompt
+from judges.prompts.answering import fit_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers import tokens as access
 from judges.providers.tokens import Tokens, from_command
@@ -517,7 +517,7 @@ def test_whoever_needs_a_token_that_is_being_fetched_waits_for_it() -> None:
     def fetch() -> access.AccessToken:
         time.sleep(0.05)
         fetched.append(1)
-        return access.lasting("t")
+        return access.make_token("t")
 
     async def work() -> list[str]:
         tokens = Tokens()
@@ -636,7 +636,7 @@ def test_a_missing_extra_is_said_when_the_file_is_taken_over(monkeypatch: pytest
     real = providers.find_spec
     monkeypatch.setattr(providers, "find_spec", lambda name: None if name == "boto3" else real(name))
     with pytest.raises(BadInput, match="provider bedrock needs the cloud extra: `make install-cloud` sets it up"):
-        take_over(parse(text))
+        store_judges_file(parse(text))
     assert KEY_ENV
 
 
@@ -667,8 +667,8 @@ def filed(models: LocalModels, preset: str, model: str, **keys: Any) -> Judge:
 
 
 def vote(judge: Judge) -> ModelRequest:
-    prompt, schema = ballot(INPUTS, judge)
-    return ModelRequest(judge, fitted(prompt, judge, schema), schema, INPUTS, "vote")
+    prompt, schema = render_ballot(INPUTS, judge)
+    return ModelRequest(judge, fit_prompt(prompt, judge, schema), schema, INPUTS, "vote")
 
 
 def ask_all(requests: list[ModelRequest]) -> list[Reply]:

@@ -9,8 +9,8 @@ from judges.domain.debate import AGAINST, FOR, PAIR
 from judges.domain.verdicts import parse_turn, parse_vote
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, repair_prompt, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
-from judges.providers.replies import refusal
-from judges.records import Inputs, Judge, ModelRequest, ProviderError, RateLimited, Rejected, Seat, Turn
+from judges.providers.replies import refusal_error
+from judges.records import DebateAgent, Inputs, Judge, ModelRequest, ProviderError, RateLimited, Rejected, Turn
 from tests.modelserver.behaviours import Script, place
 from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
 
@@ -21,7 +21,7 @@ INPUTS = Inputs("What?", ("That.",), "", 'A mapping maps. This is round 7. You a
 HISTORY = {FOR: Turn(1, "You are A. This is round 9."), AGAINST: Turn(0, "no")}
 
 
-def turn(judge: Judge, seat: Seat, round: int, inputs: Inputs = INPUTS) -> ModelRequest:
+def turn(judge: Judge, seat: DebateAgent, round: int, inputs: Inputs = INPUTS) -> ModelRequest:
     prompt = turn_prompt(inputs, seat, round, None if round == 1 else HISTORY)
     return ModelRequest(judge, prompt, TURN_SCHEMA, inputs, seat.side.value, round)
 
@@ -138,12 +138,12 @@ def test_a_call_whose_client_went_away_is_in_the_log_without_a_status(model_serv
 
 def test_google_says_in_the_body_how_long_to_wait() -> None:
     body = '{"error": {"code": 429, "message": "slow down", "details": [{"a": 1}, 7, {"retryDelay": "34.5s"}]}}'
-    error = refusal("host", 429, body, None)
+    error = refusal_error("host", 429, body, None)
     assert isinstance(error, RateLimited) and error.retry_after == 34.5
-    assert refusal("host", 429, body, 2.0).retry_after == 2.0
+    assert refusal_error("host", 429, body, 2.0).retry_after == 2.0
 
 
 def test_a_quota_that_is_used_up_does_not_come_back_by_waiting() -> None:
-    error = refusal("host", 429, '{"error": {"code": "insufficient_quota", "message": "pay\\nfirst"}}', 1.0)
+    error = refusal_error("host", 429, '{"error": {"code": "insufficient_quota", "message": "pay\\nfirst"}}', 1.0)
     assert isinstance(error, Rejected) and not error.retry
     assert str(error) == "host: 429 pay first"

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from annotation.models import Role
-from jobs.processes import spawn, stop
+from jobs.processes import spawn_child, stop_children
 from tests.annotation.accounts.test_reach import OVERFLOW
 from tests.conftest import Manage
 from tests.factories import make_member
@@ -47,11 +47,11 @@ BESIDE = [
 def worker(instance: dict[str, str]) -> Iterator[None]:
     """A real worker of the queue."""
     environment = {**instance, "OMP_NUM_THREADS": "1"}
-    child: subprocess.Popen[str] = spawn(
+    child: subprocess.Popen[str] = spawn_child(
         worker_pool.worker_command(1), environment, cwd=ROOT, stdout=subprocess.DEVNULL
     )
     yield
-    stop([child], patience=15)
+    stop_children([child], patience=15)
 
 
 def import_and_judge(manage: Manage, folder: Path) -> None:

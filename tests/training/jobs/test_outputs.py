@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from training.jobs.outputs import measure
+from training.jobs.outputs import measure_outputs
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def words(text):
 def test_a_hand_worked_set():
     rows = [Row("how high is the tower", DOCUMENT, label) for label in (1, 1, 1, 0, 0, None)]
     texts = [GOOD, WRONG, "no", "no", "no, it does not", "yes"]
-    found = measure(rows, texts, words, words="tiny model, CPU")
+    found = measure_outputs(rows, texts, words, words="tiny model, CPU")
     assert found["label_match"] == pytest.approx(4 / 5)  # the third is wrong, the last has no label
     assert found["format"] == pytest.approx((1 + 1 + 1 + 1 + 0 + 0.4) / 6)
     assert found["fidelity"] == pytest.approx((1 + 1 / 2) / 2)
@@ -43,12 +43,12 @@ def test_a_hand_worked_set():
 
 
 def test_a_model_that_writes_nothing_readable_is_measured_as_such():
-    found = measure([Row("q", DOCUMENT, 1)], ["the the the"], words)
+    found = measure_outputs([Row("q", DOCUMENT, 1)], ["the the the"], words)
     assert (found["label_match"], found["format"]) == (0.0, 0.0)
     assert found["fidelity"] is None and found["language"] is None and found["compression"]["median"] is None
     assert set(found["reasons"]) == {"fidelity", "fidelity_prism", "language", "compression"}
 
 
 def test_evidence_of_a_pair_that_is_not_relevant_counts_for_compression_only():
-    found = measure([Row("q", DOCUMENT, 0)], [GOOD], words)
+    found = measure_outputs([Row("q", DOCUMENT, 0)], [GOOD], words)
     assert found["points"] == [[21, 5]] and found["with_fields"] == 0 and found["fidelity"] is None

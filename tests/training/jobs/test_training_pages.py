@@ -16,7 +16,7 @@ from tests.factories import make_collection, make_member
 from tests.training_sets import write_set
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder
-from training.jobs.supervisor import supervise
+from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def rows(birds: Collection) -> Path:
 def finished(collection: Collection, rows: Path, kind: str = "train", **result: Any) -> Job:
     """A job with two steps in its folder, and its model."""
     options = {"recipe": "prism", "base": "tiny:qwen3", "data": str(rows), "out": str(rows / "nowhere"), "options": {}}
-    job = lifecycle.begin(kind=kind, options={**options, "name": "m"}, collection=collection, user="alice")
+    job = lifecycle.begin_job(kind=kind, options={**options, "name": "m"}, collection=collection, user="alice")
     folder = JobFolder(Path(job.folder))
     for step in (1, 2):
         folder.add({
@@ -96,7 +96,7 @@ def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> 
 
 def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client, birds: Collection, rows: Path) -> None:
     job = finished(birds, rows, gain={"words": "no gain shown: p = 0.4"}, evaluation={"base": {"auc": 0.5}})
-    model = lifecycle.publish(job)
+    model = lifecycle.publish_model(job)
     page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
     assert page.count("tiny model, CPU") >= 4 and "The loss fell" in page and "0.750" in page and "undefined" in page
     chart = alice.get(f"/c/birds/training/jobs/{job.pk}/?chart=loss&as=csv")
@@ -136,7 +136,7 @@ def test_files_are_those_of_the_job_and_no_others(alice: Client, birds: Collecti
 
 def test_jobs_and_models_of_another_collection_do_not_exist(alice: Client, birds: Collection, rows: Path) -> None:
     other = finished(make_collection("stones"), rows)
-    model = lifecycle.publish(other)
+    model = lifecycle.publish_model(other)
     for address in (
         f"jobs/{other.pk}/",
         f"models/{model.pk}/",
@@ -150,7 +150,7 @@ def test_jobs_and_models_of_another_collection_do_not_exist(alice: Client, birds
 
 def test_a_deleted_collection_takes_its_jobs_and_models_along(birds: Collection, rows: Path) -> None:
     job = finished(birds, rows)
-    lifecycle.publish(job)
+    lifecycle.publish_model(job)
     delete_collection(birds)
     assert not Job.objects.exists() and not Model.objects.exists() and not Path(job.folder).exists()
 
@@ -195,7 +195,7 @@ def test_a_trainer_that_does_not_see_a_jobs_files_says_so_at_once(birds: Collect
     (Path(job.folder) / "job.json").unlink()
     claimed = leases.claim(Job, device="cpu")
     assert claimed is not None
-    supervise(claimed, lambda: False)
+    supervise_job(claimed, lambda: False)
     job.refresh_from_db()
     assert job.state == Job.State.FAILED and not job.attempts > 1
     assert "cannot see" in job.error and f"{job.folder}/job.json" in job.error and "QUORUM_VAR" in job.error

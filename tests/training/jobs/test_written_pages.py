@@ -67,7 +67,7 @@ def test_alice_lets_base_and_model_write(client, books, model):
     job = Job.objects.get(kind=Job.Kind.GENERATE)
     asked = JobFolder(Path(job.folder)).job
     assert asked["models"] == {"base": "tiny:qwen3", "tuned": model.folder} and asked["kind"] == "generate"
-    inputs.write(job, JobFolder(Path(job.folder)))  # needs nothing of the database
+    inputs.write_inputs(job, JobFolder(Path(job.folder)))  # needs nothing of the database
     assert not (Path(job.folder) / inputs.PAIRS).exists()
 
 
@@ -81,7 +81,9 @@ def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(client, books, m
     rows = [Row("how high", "The tower is 381 metres high and has 102 floors.", 1)]
     good = "yes\n<contribution>It gives the height.</contribution>\n<evidence>It is 381 metres high.</evidence>"
     sides = {"base": "the the", "tuned": good}
-    found = {name: outputs.measure(rows, [text], lambda text: len(text.split())) for name, text in sides.items()}
+    found = {
+        name: outputs.measure_outputs(rows, [text], lambda text: len(text.split())) for name, text in sides.items()
+    }
     job = Job.objects.create(
         collection=books,
         kind="generate",
@@ -93,7 +95,7 @@ def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(client, books, m
     )
     Path(job.folder).mkdir()
     (Path(job.folder) / "evaluation.json").write_text("{}")
-    assert outcomes.store(job, JobFolder(Path(job.folder)))["rows"] == 1
+    assert outcomes.store_outcome(job, JobFolder(Path(job.folder)))["rows"] == 1
     address = reverse("training_job", args=["books", job.pk])
     page = client.get(address).content.decode()
     assert "What they write on 1 rows of the dev split (tiny model, CPU)" in page
@@ -136,7 +138,7 @@ def written(instance, settings, tmp_path) -> Job:
         ]
         (folder / f"{side}.outputs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     rows = [Row(p.query.text, p.document.text, int(n < 2)) for n, p in enumerate(pairs)]
-    found = {side: outputs.measure(rows, ["no"] * 3, len) for side in ("base", "tuned")}
+    found = {side: outputs.measure_outputs(rows, ["no"] * 3, len) for side in ("base", "tuned")}
     return Job.objects.create(
         collection=books, kind="generate", folder=str(folder), state="finished", options={"name": "m"},
         result={"rows": 3, "outputs": found},
@@ -153,7 +155,7 @@ def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, m
     )
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 1)
     messenger = Messenger()
-    monkeypatch.setattr("jobs.notifications.messenger", lambda: messenger)
+    monkeypatch.setattr("jobs.notifications.message_sender", lambda: messenger)
     assert "At most 4 calls." in client.get(address).text
     asked = {"judge": "offline-measurer", "budget": "2"}
     said = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text

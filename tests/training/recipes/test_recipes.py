@@ -3,7 +3,7 @@
 import pytest
 
 from corpus.errors import BadInput
-from training.recipes.table import TABLE, TARGETS, options
+from training.recipes.table import TABLE, TARGETS, recipe_options
 
 PAPER = {
     "lora_rank": 64, "lora_alpha": 128, "lora_dropout": 0.0, "learning_rate": 1e-5, "weight_decay": 0.01,
@@ -20,7 +20,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("preset", CHANGES)
 def test_prism_has_the_papers_figures(preset: str) -> None:
-    chosen = options("prism", {"preset": preset}).as_json()
+    chosen = recipe_options("prism", {"preset": preset}).as_json()
     assert {name: chosen[name] for name in PAPER} == PAPER | CHANGES[preset]
 
 
@@ -33,12 +33,12 @@ def test_adapters_go_into_attention_feed_forward_and_linear_attention() -> None:
 
 @pytest.mark.parametrize("recipe", TABLE)
 def test_every_preset_is_itself_allowed(recipe: str) -> None:
-    assert all(options(recipe, {"preset": preset}).preset == preset for preset in TABLE[recipe])
+    assert all(recipe_options(recipe, {"preset": preset}).preset == preset for preset in TABLE[recipe])
 
 
 def test_what_is_given_wins_and_nothing_else_changes() -> None:
-    assert options("prism", {"max_steps": 5, "epochs": None}) == options("prism", {"max_steps": 5})
-    assert options("cross-encoder", {"loss": "lambda"}).loss == "lambda"
+    assert recipe_options("prism", {"max_steps": 5, "epochs": None}) == recipe_options("prism", {"max_steps": 5})
+    assert recipe_options("cross-encoder", {"loss": "lambda"}).loss == "lambda"
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_what_is_given_wins_and_nothing_else_changes() -> None:
 )
 def test_what_does_not_exist_is_refused(recipe: str, given: dict[str, object], words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        options(recipe, given)
+        recipe_options(recipe, given)

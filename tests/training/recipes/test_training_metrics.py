@@ -7,13 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.recipes.metrics import Undefined, auc, choose, kept_apart, measure, ndcg_by_query, pearson, sigmoid
+from training.recipes.metrics import (
+    Undefined,
+    choose_checkpoint,
+    kept_apart,
+    measure_dev_split,
+    ndcg_by_query,
+    pearson_correlation,
+    roc_auc,
+    sigmoid,
+)
 
 
 def rows(margins, labels, teacher=None, queries=None):
     """measure() with one query and ids d0, d1, ..."""
     ids = [f"d{place}" for place in range(len(margins))]
-    return measure(margins, labels, teacher or [None] * len(margins), queries or ["q"] * len(margins), ids)
+    return measure_dev_split(margins, labels, teacher or [None] * len(margins), queries or ["q"] * len(margins), ids)
 
 
 def test_a_hand_worked_dev_split():
@@ -47,7 +56,7 @@ def test_rows_without_a_label_count_for_the_teacher_only():
 
 def test_accuracy_at_the_chosen_threshold_uses_the_raw_margin():
     ids = ["a", "b", "c"]
-    found = measure([3.0, 2.0, 1.0], [1, 0, 0], [None] * 3, ["q"] * 3, ids, threshold_margin=2.5)
+    found = measure_dev_split([3.0, 2.0, 1.0], [1, 0, 0], [None] * 3, ["q"] * 3, ids, threshold_margin=2.5)
     assert found["accuracy"] == pytest.approx(1 / 3) and found["accuracy_at_threshold"] == 1.0
 
 
@@ -65,18 +74,18 @@ def test_measures_equal_the_libraries(pairs):
     margins = np.array([float(margin) for margin, _ in pairs])
     truth = np.array([float(label) for _, label in pairs])
     if 0 < truth.sum() < len(truth):
-        assert auc(margins, truth) == pytest.approx(roc_auc_score(truth, margins))
+        assert roc_auc(margins, truth) == pytest.approx(roc_auc_score(truth, margins))
         distinct = margins + np.arange(len(margins)) * 1e-3
         ids = [str(place) for place in range(len(pairs))]
         own = ndcg_by_query(distinct, truth, ["q"] * len(pairs), ids)["q"]
         assert own == pytest.approx(ndcg_score([truth], [distinct], k=10))
         if len(set(margins)) > 1:
-            assert pearson(sigmoid(margins), truth) == pytest.approx(pearsonr(sigmoid(margins), truth)[0])
+            assert pearson_correlation(sigmoid(margins), truth) == pytest.approx(pearsonr(sigmoid(margins), truth)[0])
 
 
 def test_a_constant_side_has_no_correlation():
     with pytest.raises(Undefined):
-        pearson(np.ones(3), np.arange(3.0))
+        pearson_correlation(np.ones(3), np.arange(3.0))
 
 
 def test_the_checkpoint_with_the_best_mean_rank_wins_and_loss_has_no_say():
@@ -85,19 +94,19 @@ def test_the_checkpoint_with_the_best_mean_rank_wins_and_loss_has_no_say():
         {"label_pearson": 0.6, "auc": 0.8, "accuracy": 0.8, "loss": 9.9},  # ranks 1, 2, 1.5 = 1.5
         {"label_pearson": 0.4, "auc": 0.7, "accuracy": 0.8, "loss": 0.2},  # ranks 3, 3, 1.5 = 2.5
     ]
-    choice = choose(checkpoints)
+    choice = choose_checkpoint(checkpoints)
     assert choice.index == 1 and choice.mean_ranks == [2.0, 1.5, 2.5]
     assert "label_pearson, auc, accuracy" in choice.words
 
 
 def test_of_equal_checkpoints_the_earlier_wins_and_an_undefined_value_ranks_last():
     same = {"label_pearson": 0.5, "auc": 0.9, "accuracy": 0.7}
-    assert choose([same, dict(same)]).index == 0
-    assert choose([same | {"auc": None}, same]).index == 1
+    assert choose_checkpoint([same, dict(same)]).index == 0
+    assert choose_checkpoint([same | {"auc": None}, same]).index == 1
     nothing = {"label_pearson": None, "auc": None, "accuracy": None}
-    assert choose([nothing, nothing]).index == 1
+    assert choose_checkpoint([nothing, nothing]).index == 1
     with pytest.raises(ValueError, match="no checkpoint"):
-        choose([])
+        choose_checkpoint([])
 
 
 def test_half_of_the_queries_with_a_relevant_document_have_no_say_in_the_choice():
@@ -111,4 +120,4 @@ def test_half_of_the_queries_with_a_relevant_document_have_no_say_in_the_choice(
 
 def test_checkpoints_are_compared_on_the_queries_that_choose():
     good, bad = ({"label_pearson": value, "auc": value, "accuracy": value} for value in (0.9, 0.1))
-    assert choose([good | {"choosing": bad}, bad | {"choosing": good}]).index == 1
+    assert choose_checkpoint([good | {"choosing": bad}, bad | {"choosing": good}]).index == 1

@@ -11,11 +11,11 @@ from training.serving.publication import (
     Record,
     as_text,
     base_name,
-    card,
     chat_template,
+    model_card,
+    model_title,
     reranker_json,
     sentence_transformers_files,
-    title,
 )
 
 MEASURES = {
@@ -88,7 +88,7 @@ def test_a_prompt_that_loses_or_repeats_the_document_is_refused():
 
 
 def test_the_card_says_what_the_model_is_and_how_it_was_made():
-    text = card(record(), "my-reranker")
+    text = model_card(record(), "my-reranker")
     front, _, body = text.removeprefix("---\n").partition("\n---\n")
     assert "pipeline_tag: text-ranking" in front and 'base_model: "tiny-qwen3"' in front
     assert '- "python-reference"' in front and "- prism" in front and "- tiny" in front
@@ -112,14 +112,14 @@ def test_the_card_says_what_the_model_is_and_how_it_was_made():
 
 
 def test_the_card_of_a_calibrated_model_gives_the_line():
-    text = card(record(calibration=Calibration(2.0, -1.0, 0.7, 0.9, 30, 40), tiny=False, device="cuda"), "m")
+    text = model_card(record(calibration=Calibration(2.0, -1.0, 0.7, 0.9, 30, 40), tiny=False, device="cuda"), "m")
     assert "probability = sigmoid(2 x margin + -1)" in text and "above 0.7000 (margin 0.9000)" in text
     assert "tiny model" not in text and "- tiny" not in text and "CPU" not in text
 
 
 def test_an_encoder_has_no_adapter_column_and_no_token_ids():
     one = record(kind="encoder", evaluation={"base": MEASURES, "adapter": None, "merged": MEASURES}, options={})
-    text = card(one, "m")
+    text = model_card(one, "m")
     assert "| measure | base | merged |" in text and "sft_reduction" not in text and "apply_chat_template" not in text
     files = sentence_transformers_files("encoder", None, None, {})
     assert set(files) == {"modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"}
@@ -138,5 +138,5 @@ def test_a_base_is_named_by_its_hub_id_or_by_its_folder():
 
 
 def test_a_model_in_a_numbered_folder_is_named_by_base_and_recipe():
-    assert title("0f" * 16, record(base="tiny:qwen3")) == "tiny-qwen3-prism"
-    assert title("my-reranker", record()) == "my-reranker"
+    assert model_title("0f" * 16, record(base="tiny:qwen3")) == "tiny-qwen3-prism"
+    assert model_title("my-reranker", record()) == "my-reranker"

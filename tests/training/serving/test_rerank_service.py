@@ -22,7 +22,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from judges.domain.verdicts import parse_vote  # noqa: E402
-from judges.prompts import ballot  # noqa: E402
+from judges.prompts import render_ballot  # noqa: E402
 from judges.providers import close_providers, open_provider  # noqa: E402
 from judges.records import Inputs, Judge, Reply  # noqa: E402
 from judges.records import ModelRequest as JudgeRequest  # noqa: E402
@@ -32,7 +32,7 @@ from tests.tiny_models import tiny  # noqa: E402
 from training.recipes.rendering import RenderedPair  # noqa: E402
 from training.serving.app import Rerank  # noqa: E402
 from training.serving.batcher import Batcher, Full  # noqa: E402
-from training.serving.protocol import Wrong, read  # noqa: E402
+from training.serving.protocol import Wrong, read_request  # noqa: E402
 from training.serving.scorer import open_scorer  # noqa: E402
 from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
@@ -99,7 +99,7 @@ def test_the_served_model_is_a_judge(address: str, encoder: Path, monkeypatch: p
     async def ask(threshold: float | None) -> Reply:
         parameters = {} if threshold is None else {"threshold": threshold}
         judge = Judge("ours", "rerank-endpoint", "tiny", base, "SERVICE_TOKEN", parameters, id=1)
-        request = JudgeRequest(judge, *ballot(inputs, judge), inputs, "vote")
+        request = JudgeRequest(judge, *render_ballot(inputs, judge), inputs, "vote")
         try:
             return await open_provider(judge).complete(request)
         finally:
@@ -192,7 +192,7 @@ def test_beyond_the_limit_nothing_waits() -> None:
             return margin
 
     batcher = Batcher(Slow(), 3)  # type: ignore[arg-type]
-    requests = [read(json.dumps({"query": "q", "documents": ["a" * (n + 1)]}).encode()) for n in range(4)]
+    requests = [read_request(json.dumps({"query": "q", "documents": ["a" * (n + 1)]}).encode()) for n in range(4)]
     futures = [batcher.submit(request) for request in requests[:3]]
     with pytest.raises(Full):
         batcher.submit(requests[3])
@@ -233,7 +233,7 @@ def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
     assert status == 200 and isinstance(result["contribution"], str) and isinstance(result["evidence"], str)
     assert result["finish_reason"] in ("stop", "length") and isinstance(result["evidence_truncated"], bool)
     with pytest.raises(Wrong):
-        read(b"{}")
+        read_request(b"{}")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from training.recipes.calibration import Calibration  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.serving.scorer import CausalScorer, ScoringRequest, open_scorer  # noqa: E402
 from training.trainers.causal import LoraTrained, PromptTokens  # noqa: E402
-from training.trainers.finishing import finish  # noqa: E402
+from training.trainers.finishing import finish_training  # noqa: E402
 
 TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 20, "yes", "键必须可哈希", "a " * 300]
 QUERY = "Why must keys be hashable?"
@@ -27,12 +27,14 @@ def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     """A model of ours, of each shape."""
     folder = tmp_path_factory.mktemp("scorer")
     base, yes_id, no_id = tiny(folder / "base", request.param)
-    one = LoraTrained(base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.render, yes_id, no_id, 384))
+    one = LoraTrained(
+        base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.render_prompt, yes_id, no_id, 384)
+    )
     record = Record(
         "causal", "prism", "tiny", {}, {}, Calibration(), prompt=rendering.prompt_text(),
         prompt_sha256=rendering.prompt_sha256(), yes_id=yes_id, no_id=no_id, max_length=384, tiny=True,
     )  # fmt: skip
-    finish(folder / "out", one, dev_rows(), record, report=lambda phase: None)
+    finish_training(folder / "out", one, dev_rows(), record, report=lambda phase: None)
     return folder / "out"
 
 

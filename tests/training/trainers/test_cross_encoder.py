@@ -7,9 +7,9 @@ torch = pytest.importorskip("torch")
 from corpus.errors import BadInput  # noqa: E402
 from tests.learnable import pairs  # noqa: E402
 from training.recipes.data import Example, TrainingSet  # noqa: E402
-from training.recipes.table import options  # noqa: E402
-from training.trainers.batching import Epochs, pack  # noqa: E402
-from training.trainers.cross_encoder import CrossEncoder, features  # noqa: E402
+from training.recipes.table import recipe_options  # noqa: E402
+from training.trainers.batching import Epochs, pack_batches  # noqa: E402
+from training.trainers.cross_encoder import CrossEncoder, build_features  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
 from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
@@ -40,7 +40,7 @@ def one(query_id, label, teacher=None, document="a document"):
 
 def recipe(base, loss, rows, **changes):
     """The recipe at work on some rows."""
-    chosen = options("cross-encoder", {"preset": "tiny", "loss": loss} | changes)
+    chosen = recipe_options("cross-encoder", {"preset": "tiny", "loss": loss} | changes)
     data = TrainingSet(rows, [], "labels", "learnable", "0" * 64)
     return CrossEncoder(TrainingTask("cross-encoder", base, "tiny:encoder", data, chosen, "cpu", True))
 
@@ -48,23 +48,24 @@ def recipe(base, loss, rows, **changes):
 def test_targets_are_labels_for_bce_and_teacher_scores_for_mse(tokenizer):
     rows = [one("q", 1, 0.3), one("q", None, 0.4), one("q", 0)]
     targets = {
-        loss: [f.targets[0] for f in features(rows, tokenizer, loss=loss, max_length=32)] for loss in ("bce", "mse")
+        loss: [f.targets[0] for f in build_features(rows, tokenizer, loss=loss, max_length=32)]
+        for loss in ("bce", "mse")
     }
     assert targets == {"bce": [1.0, 0.4, 0.0], "mse": [0.3, 0.4, 0.0]}
 
 
 def test_a_row_of_lambda_is_a_query_with_its_best_documents(tokenizer):
     rows = [one("a", 0), one("b", 1), one("a", 1), one("a", 0), one("c", 0), one("c", 0)]
-    found = features(rows, tokenizer, loss="lambda", max_length=32, documents=2)
+    found = build_features(rows, tokenizer, loss="lambda", max_length=32, documents=2)
     assert [feature.targets for feature in found] == [[1.0, 0.0]]  # b and c have nothing to order
     assert found[0].tokens == sum(len(row["input_ids"]) for row in found[0].rows)
 
 
 def test_what_cannot_be_learned_from_is_refused(tokenizer):
     with pytest.raises(BadInput, match="query q, document d: neither label nor teacher score"):
-        features([one("q", None)], tokenizer, loss="bce", max_length=32)
+        build_features([one("q", None)], tokenizer, loss="bce", max_length=32)
     with pytest.raises(BadInput, match="lambda needs queries with relevant and not relevant documents"):
-        features([one("q", 1), one("q", 1)], tokenizer, loss="lambda", max_length=32)
+        build_features([one("q", 1), one("q", 1)], tokenizer, loss="lambda", max_length=32)
 
 
 @pytest.mark.parametrize("loss", ["bce", "mse", "lambda"])
@@ -88,7 +89,7 @@ def test_the_loss_falls_and_a_checkpoint_brings_the_weights_back(base, loss, tmp
     steps, losses = Epochs(work.lengths(), work.task.options.batch, 0), []
     for number in range(90):
         rows = steps.step(number)
-        for places in pack([work.lengths()[row] for row in rows], work.task.options.token_budget):
+        for places in pack_batches([work.lengths()[row] for row in rows], work.task.options.token_budget):
             part = work.forward(work.model, [rows[place] for place in places])[loss] / len(rows)
             part.backward()
         losses.append(part.item())

@@ -12,7 +12,7 @@ from tests.tiny_models import dev_rows  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.trainers.encoder import EncoderTrained, load_encoder, longest_input  # noqa: E402
-from training.trainers.finishing import FixedPair, finish  # noqa: E402
+from training.trainers.finishing import FixedPair, finish_training  # noqa: E402
 from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 
@@ -23,7 +23,7 @@ def published(tmp_path_factory):
     base, tuned = tiny_encoder(folder / "base"), tiny_encoder(folder / "tuned", seed=9)
     one = EncoderTrained(base, tuned, max_length=64)
     record = Record("encoder", "cross-encoder", "base", {}, {}, Calibration(), max_length=64, tiny=True)
-    outcome = finish(folder / "out", one, dev_rows(), record, report=lambda phase: None)
+    outcome = finish_training(folder / "out", one, dev_rows(), record, report=lambda phase: None)
     return folder / "out", tuned, outcome
 
 

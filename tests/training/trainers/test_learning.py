@@ -10,7 +10,7 @@ from tests.learnable import export  # noqa: E402
 from tests.published import PAIRS, by_cross_encoder, by_transformers  # noqa: E402
 from training.jobs.folder import JobFolder  # noqa: E402
 from training.trainers.publishing import MergeDiffers  # noqa: E402
-from training.trainers.training import train  # noqa: E402
+from training.trainers.training import train_model  # noqa: E402
 
 WAYS = {
     "prism": ("tiny:qwen3", {"preset": "tiny", "epochs": 1, "learning_rate": 0.003, "evaluate_every": 45}),
@@ -41,7 +41,7 @@ def job(folder, recipe, **changes):
 def learned(request, tmp_path_factory):
     """Trained on labels that follow a rule: folder and result."""
     folder = tmp_path_factory.mktemp("learned")
-    return folder, train(job(folder, request.param), lambda: False)
+    return folder, train_model(job(folder, request.param), lambda: False)
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_what_was_trained_is_what_others_load(learned):
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", sorted(WAYS))
 def test_on_shuffled_labels_no_gain_is_shown_and_said(recipe, tmp_path):
-    result = train(job(tmp_path, recipe, shuffled=True), lambda: False)
+    result = train_model(job(tmp_path, recipe, shuffled=True), lambda: False)
     assert not result["gain"]["shown"] and result["gain"]["p"] >= 0.05
     assert result["gain"]["words"].startswith("no gain shown: p = ")
     assert result["gain"]["words"] in (tmp_path / "out" / "README.md").read_text()
@@ -96,5 +96,5 @@ def test_a_tampered_merge_ends_the_job_as_refused(tmp_path, monkeypatch):
 
     monkeypatch.setattr(causal, "write_causal", tampered)
     with pytest.raises(MergeDiffers, match="nothing was published"):
-        train(job(tmp_path, "prism", max_steps=2), lambda: False)
+        train_model(job(tmp_path, "prism", max_steps=2), lambda: False)
     assert not (tmp_path / "out").exists() and (tmp_path / "job" / "checkpoints" / "step-2").is_dir()

@@ -13,9 +13,9 @@ from training.jobs.folder import JobFolder  # noqa: E402
 from training.recipes import data, rendering  # noqa: E402
 from training.trainers import outputs_job  # noqa: E402
 from training.trainers.base import tiny_base  # noqa: E402
-from training.trainers.generating import generate  # noqa: E402
-from training.trainers.loop import Cancelled  # noqa: E402
-from training.trainers.outputs_job import OutputWriter, write  # noqa: E402
+from training.trainers.generating import generate_answers  # noqa: E402
+from training.trainers.loop import TrainingCancelled  # noqa: E402
+from training.trainers.outputs_job import OutputWriter, write_outputs  # noqa: E402
 from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 
@@ -37,7 +37,7 @@ def job(folder, made, **changes):
 
 def test_both_models_are_measured_on_the_same_rows(made, tmp_path):
     one = job(tmp_path, made)
-    result = write(one, lambda: False)
+    result = write_outputs(one, lambda: False)
     assert result["rows"] == 20 and set(result["outputs"]) == {"base", "tuned"}
     kept = json.loads((tmp_path / "evaluation.json").read_text())
     assert kept == result["outputs"] and kept["base"]["words"] == "tiny model, CPU"
@@ -49,32 +49,38 @@ def test_both_models_are_measured_on_the_same_rows(made, tmp_path):
 
 
 def test_all_rows_of_the_dev_split_are_written_about(made, tmp_path, monkeypatch):
-    rows = [*data.read(made[2]).dev] * 40
-    monkeypatch.setattr(outputs_job.data, "read", lambda folder: SimpleNamespace(dev=rows))
+    rows = [*data.read_training_set(made[2]).dev] * 40
+    monkeypatch.setattr(outputs_job.data, "read_training_set", lambda folder: SimpleNamespace(dev=rows))
     monkeypatch.setattr(
-        outputs_job, "_written", lambda folder, writer, name, chosen, *rest: [{"output": "no"}] * len(chosen)
+        outputs_job,
+        "_write_model_outputs",
+        lambda folder, writer, name, chosen, *rest: [{"output": "no"}] * len(chosen),
     )
-    assert write(job(tmp_path, made, limit=None), lambda: False)["rows"] == len(rows) > 200
+    assert write_outputs(job(tmp_path, made, limit=None), lambda: False)["rows"] == len(rows) > 200
 
 
 def test_a_cancelled_job_goes_on_where_it_was(made, tmp_path):
-    whole = write(job(tmp_path / "whole", made), lambda: False)
+    whole = write_outputs(job(tmp_path / "whole", made), lambda: False)
     one = job(tmp_path / "cut", made)
-    with pytest.raises(Cancelled):
-        write(one, lambda: True)
+    with pytest.raises(TrainingCancelled):
+        write_outputs(one, lambda: True)
     assert len((tmp_path / "cut" / "base.outputs.jsonl").read_text().splitlines()) == 16
     with (tmp_path / "cut" / "base.outputs.jsonl").open("a") as file:
         file.write('{"query_id": "torn')
-    assert write(one, lambda: False) == whole
+    assert write_outputs(one, lambda: False) == whole
 
 
 @pytest.mark.parametrize("shape", ["qwen3", "qwen3.5"])
 def test_answers_of_a_batch_are_those_of_single_prompts(shape, tmp_path):
     writer = OutputWriter(tiny_base(tmp_path, shape=shape), "cpu", 8)
-    texts = [rendering.render("q", "word " * count) for count in (1, 30, 7)]
-    together = generate(writer.model, writer.tokenizer, texts, max_length=512, tail=rendering.TAIL, max_new_tokens=8)
+    texts = [rendering.render_prompt("q", "word " * count) for count in (1, 30, 7)]
+    together = generate_answers(
+        writer.model, writer.tokenizer, texts, max_length=512, tail=rendering.TAIL, max_new_tokens=8
+    )
     alone = [
-        generate(writer.model, writer.tokenizer, [one], max_length=512, tail=rendering.TAIL, max_new_tokens=8)[0]
+        generate_answers(writer.model, writer.tokenizer, [one], max_length=512, tail=rendering.TAIL, max_new_tokens=8)[
+            0
+        ]
         for one in texts
     ]
     assert together == alone and all(one.text for one in together)
@@ -83,22 +89,24 @@ def test_answers_of_a_batch_are_those_of_single_prompts(shape, tmp_path):
 def test_an_answer_begins_with_what_the_score_reads(made):
     base, _, _ = made
     writer = OutputWriter(base, "cpu", 1)
-    text = rendering.render("q", "d")
+    text = rendering.render_prompt("q", "d")
     ids = writer.tokenizer(text, return_tensors="pt", add_special_tokens=False)
     with torch.no_grad():
         first = int(writer.model(**ids).logits[0, -1].argmax())
-    found = generate(writer.model, writer.tokenizer, [text], max_length=512, tail=rendering.TAIL, max_new_tokens=1)
+    found = generate_answers(
+        writer.model, writer.tokenizer, [text], max_length=512, tail=rendering.TAIL, max_new_tokens=1
+    )
     assert found == [(writer.tokenizer.decode([first], skip_special_tokens=True), True)]
 
 
 def test_encoders_and_sets_without_a_dev_split_are_refused(made, tmp_path):
     encoder = tiny_encoder(tmp_path / "encoder")
     with pytest.raises(BadInput, match="is an encoder"):
-        write(job(tmp_path / "one", made, models={"base": str(encoder)}), lambda: False)
+        write_outputs(job(tmp_path / "one", made, models={"base": str(encoder)}), lambda: False)
     bare = export(tmp_path / "bare", queries=1, dev=1)
     manifest = json.loads((bare / "manifest.json").read_text())
     manifest["files"] = manifest["files"][:1]
     (bare / "manifest.json").write_text(json.dumps(manifest))
     (bare / "dev.jsonl").unlink()
     with pytest.raises(BadInput, match="dev split has no row"):
-        write(job(tmp_path / "two", made, data=str(bare)), lambda: False)
+        write_outputs(job(tmp_path / "two", made, data=str(bare)), lambda: False)

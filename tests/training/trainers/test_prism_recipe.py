@@ -16,7 +16,7 @@ from tests.training_sets import write_set  # noqa: E402
 from training.jobs.folder import JobFolder  # noqa: E402
 from training.recipes import data, rendering, table  # noqa: E402
 from training.trainers.base import load_tokenizer, tiny_base  # noqa: E402
-from training.trainers.batching import Epochs, pack  # noqa: E402
+from training.trainers.batching import Epochs, pack_batches  # noqa: E402
 from training.trainers.loop import Loop, learning_rate  # noqa: E402
 from training.trainers.prism import PrismRecipe, label_logits  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
@@ -33,12 +33,12 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> data.TrainingSet:
-    return data.read(write_set(tmp_path_factory.mktemp("sets") / "prism"))
+    return data.read_training_set(write_set(tmp_path_factory.mktemp("sets") / "prism"))
 
 
 def make_task(base: Path, found: data.TrainingSet, **options: Any) -> TrainingTask:
     given = {"preset": "tiny", "max_steps": 20, "lora_rank": 4, "lora_alpha": 8, **options}
-    return TrainingTask("prism", base, "tiny", found, table.options("prism", given), "cpu", True)
+    return TrainingTask("prism", base, "tiny", found, table.recipe_options("prism", given), "cpu", True)
 
 
 class Plain:
@@ -53,7 +53,9 @@ class Plain:
         total = 0.0
         for number in numbers:
             one = self.task.data.train[number]
-            prompt = self.tokenizer(rendering.render(one.query, one.document), add_special_tokens=False)["input_ids"]
+            prompt = self.tokenizer(rendering.render_prompt(one.query, one.document), add_special_tokens=False)[
+                "input_ids"
+            ]
             word = "yes" if one.label else "no"
             answer = f"{word}\n{one.target}".strip() + "<|im_end|>"
             target = self.tokenizer(answer, add_special_tokens=False)["input_ids"]
@@ -171,8 +173,8 @@ from training.trainers.recipe import TrainingTask
 from training.trainers.world import Together
 from training.jobs.folder import JobFolder
 folder, base, rows, size = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
-options = table.options("prism", {"preset": "tiny", "lora_rank": 4, "token_budget": 500, "batch": 7})
-task = TrainingTask("prism", base, "tiny", data.read(rows), options, "cpu", True)
+options = table.recipe_options("prism", {"preset": "tiny", "lora_rank": 4, "token_budget": 500, "batch": 7})
+task = TrainingTask("prism", base, "tiny", data.read_training_set(rows), options, "cpu", True)
 with Together(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]) as world:
     loop = Loop(JobFolder(folder), task, PrismRecipe(task), world, lambda: False)
     parts = loop.gradients(loop.epochs.step(3))
@@ -205,22 +207,22 @@ def test_every_row_comes_once_in_an_epoch_and_in_another_order_in_the_next() -> 
 def test_passes_stay_within_the_budget_and_hold_every_row() -> None:
     lengths = [5, 100, 40, 60, 7, 300]
     for padded in (True, False):
-        passes = pack(lengths, 128, padded=padded)
+        passes = pack_batches(lengths, 128, padded=padded)
         assert sorted(place for one in passes for place in one) == list(range(6))
         for one in passes:
             cost = max(lengths[place] for place in one) * len(one) if padded else sum(lengths[place] for place in one)
             assert cost <= 128 or len(one) == 1
-    assert pack(lengths, 10_000) == [[5, 1, 3, 2, 4, 0]]
+    assert pack_batches(lengths, 10_000) == [[5, 1, 3, 2, 4, 0]]
 
 
 def test_a_teacher_score_must_not_be_missing(tmp_path: Path, bases: dict[str, Path]) -> None:
-    found = data.read(write_set(tmp_path / "set", revised_score=None))
+    found = data.read_training_set(write_set(tmp_path / "set", revised_score=None))
     with pytest.raises(BadInput, match=r"96 of 96 rows have no teacher score: export with --teacher votes or labels"):
         PrismRecipe(make_task(bases["qwen3"], found))
 
 
 def test_the_document_is_cut_and_never_the_end_of_the_prompt(bases: dict[str, Path], tmp_path: Path) -> None:
-    found = data.read(write_set(tmp_path / "set", document="a long text about keys " * 300))
+    found = data.read_training_set(write_set(tmp_path / "set", document="a long text about keys " * 300))
     recipe = PrismRecipe(make_task(bases["qwen3"], found, max_length=320, token_budget=320))
     tail = recipe.tokenizer(rendering.TAIL, add_special_tokens=False)["input_ids"]
     for row in recipe.rows[:4]:

@@ -10,11 +10,11 @@ torch = pytest.importorskip("torch")
 
 from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
-from training.recipes.rendering import TAIL, render  # noqa: E402
+from training.recipes.rendering import TAIL, render_prompt  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.trainers import publishing  # noqa: E402
 from training.trainers.causal import LoraTrained, PromptTokens  # noqa: E402
-from training.trainers.finishing import finish  # noqa: E402
+from training.trainers.finishing import finish_training  # noqa: E402
 
 LENGTH = 320
 
@@ -22,7 +22,7 @@ LENGTH = 320
 def trained(folder: Path, shape: str) -> LoraTrained:
     """A tiny base and an adapter with weights of its own, as training leaves them."""
     base, yes_id, no_id = tiny(folder / "base", shape)
-    return LoraTrained(base, adapter_of(base, folder / "adapter"), PromptTokens(render, yes_id, no_id, LENGTH))
+    return LoraTrained(base, adapter_of(base, folder / "adapter"), PromptTokens(render_prompt, yes_id, no_id, LENGTH))
 
 
 def record(one: LoraTrained) -> Record:
@@ -49,7 +49,7 @@ def published(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("publishing")
     one = trained(folder, request.param)
     out = folder / "out"
-    return out, finish(out, one, dev_rows(), record(one), report=lambda phase: None)
+    return out, finish_training(out, one, dev_rows(), record(one), report=lambda phase: None)
 
 
 def test_base_adapter_and_merged_stand_side_by_side(published):
@@ -90,7 +90,7 @@ def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(publis
 
     out, _ = published
     found = json.loads((out / "reranker.json").read_text())
-    prompt = PromptTokens(render, found["yes_id"], found["no_id"], LENGTH)
+    prompt = PromptTokens(render_prompt, found["yes_id"], found["no_id"], LENGTH)
     rows = [FixedPair(query, document) for query, document in PAIRS]
     ours = prompt.margins(load_causal(out), AutoTokenizer.from_pretrained(out), rows)
     assert by_cross_encoder(out, PAIRS) == pytest.approx(ours, abs=3e-5)
@@ -146,7 +146,7 @@ def test_a_tampered_merge_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(one, "write", tampered)
     with pytest.raises(publishing.MergeDiffers, match="differ from the trained one"):
-        finish(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
+        finish_training(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
     assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))
 
 
@@ -161,7 +161,7 @@ def test_a_tampered_chat_template_is_refused(tmp_path, monkeypatch):
 
     monkeypatch.setattr(one, "write", tampered)
     with pytest.raises(publishing.MergeDiffers):
-        finish(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
+        finish_training(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
 
 
 def test_scores_that_are_no_numbers_are_infinitely_far():
@@ -176,18 +176,20 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path):
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space"):
-        publishing.publish(tmp_path / "out", write=broken, rescore=lambda _: [], expected=[], describe=lambda _: None)
+        publishing.publish_folder(
+            tmp_path / "out", write=broken, rescore=lambda _: [], expected=[], describe=lambda _: None
+        )
     assert not list(tmp_path.iterdir())
 
 
 def test_the_tail_that_truncation_keeps_is_the_prompts():
-    assert PromptTokens(render, 1, 2, LENGTH).tail == TAIL
+    assert PromptTokens(render_prompt, 1, 2, LENGTH).tail == TAIL
 
 
 def test_a_base_with_vision_is_published_as_the_text_model_that_was_trained(tmp_path):
     base, yes_id, no_id = with_vision(tmp_path / "base")
-    one = LoraTrained(base, adapter_of(base, tmp_path / "adapter"), PromptTokens(render, yes_id, no_id, LENGTH))
-    finish(tmp_path / "out", one, dev_rows(1), record(one), report=lambda phase: None)
+    one = LoraTrained(base, adapter_of(base, tmp_path / "adapter"), PromptTokens(render_prompt, yes_id, no_id, LENGTH))
+    finish_training(tmp_path / "out", one, dev_rows(1), record(one), report=lambda phase: None)
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert (config["model_type"], config["mtp_num_hidden_layers"]) == ("qwen3_5_text", 0)
     plain = by_transformers(tmp_path / "out", PAIRS[:2])

@@ -6,13 +6,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from training.trainers.ranking_losses import bce, lambda_loss, mse  # noqa: E402
+from training.trainers.ranking_losses import bce_loss, lambda_loss, mse_loss  # noqa: E402
 
 
 def test_bce_and_mse_by_hand():
     logits = torch.tensor([0.0, math.log(3)])
-    assert bce(logits, torch.tensor([1.0, 0.0])).tolist() == pytest.approx([math.log(2), math.log(4)])
-    assert mse(logits, torch.tensor([1.0, 0.5])).tolist() == pytest.approx([0.25, 0.0625])
+    assert bce_loss(logits, torch.tensor([1.0, 0.0])).tolist() == pytest.approx([math.log(2), math.log(4)])
+    assert mse_loss(logits, torch.tensor([1.0, 0.5])).tolist() == pytest.approx([0.25, 0.0625])
 
 
 def test_lambda_of_two_documents_by_hand():

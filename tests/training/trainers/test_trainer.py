@@ -145,15 +145,15 @@ def test_an_encoder_cannot_write_answers(tmp_path: Path) -> None:
 
 def test_a_set_that_was_changed_after_its_export_is_refused(tmp_path: Path) -> None:
     from corpus.errors import BadInput
-    from training.recipes.data import read
+    from training.recipes.data import read_training_set
 
     rows = write_set(tmp_path / "set")
     with (rows / "train.jsonl").open("a") as file:
         file.write("\n")
     with pytest.raises(BadInput, match="is not what its manifest says"):
-        read(rows)
+        read_training_set(rows)
     manifest = json.loads((rows / "manifest.json").read_text())
     (rows / "manifest.json").write_text(json.dumps({**manifest, "files": []}))
     (rows / "train.jsonl").write_text('{"query": "a", "document": "b", "loss_type": "point-wise"}\n{"query": 1}\n')
     with pytest.raises(BadInput, match=r"train.jsonl, line 2: KeyError 'document'"):
-        read(rows)
+        read_training_set(rows)

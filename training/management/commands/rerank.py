@@ -13,7 +13,7 @@ from corpus.collections.selectors import collection_named
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
-from training.jobs.inputs import whole
+from training.jobs.inputs import full_text
 
 EVERY_S = 2.0
 
@@ -42,9 +42,9 @@ class Command(QuorumCommand):
         if options["depth"] < 1:
             raise BadInput("--depth must be 1 or more")
         collection = collection_named(options["collection"])
-        wanted = first(read_run(options["ranking"]), options["depth"])
-        inserted = insert(wanted, options["insert_positives"]) if options["insert_positives"] else {}
-        queries, documents = texts(collection, wanted)
+        wanted = first_documents(read_run(options["ranking"]), options["depth"])
+        inserted = insert_relevant(wanted, options["insert_positives"]) if options["insert_positives"] else {}
+        queries, documents = load_texts(collection, wanted)
         from training.serving.scorer import open_scorer
 
         scorer = open_scorer(options["model"], options["device"])
@@ -73,12 +73,12 @@ class Command(QuorumCommand):
         }
 
 
-def first(run: dict[str, dict[str, float]], depth: int) -> dict[str, list[str]]:
+def first_documents(run: dict[str, dict[str, float]], depth: int) -> dict[str, list[str]]:
     """The best `depth` documents of each query; `read_run` gives them best first."""
     return {query: list(documents)[:depth] for query, documents in run.items()}
 
 
-def insert(wanted: dict[str, list[str]], path: Path) -> dict[str, list[str]]:
+def insert_relevant(wanted: dict[str, list[str]], path: Path) -> dict[str, list[str]]:
     """Relevant documents that a query's list lacks are added to it (SPEC S9, the ablation); which, by query."""
     found: dict[str, list[str]] = {}
     for query, graded in read_qrels(path).items():
@@ -90,14 +90,14 @@ def insert(wanted: dict[str, list[str]], path: Path) -> dict[str, list[str]]:
     return found
 
 
-def texts(collection: Collection, wanted: dict[str, list[str]]) -> tuple[dict[str, Query], dict[str, str]]:
+def load_texts(collection: Collection, wanted: dict[str, list[str]]) -> tuple[dict[str, Query], dict[str, str]]:
     """The queries and the documents' texts. Raises BadInput for ids that the collection does not know."""
     queries = {
         one.external_id: one
         for one in Query.objects.filter(collection=collection, is_current=True, external_id__in=list(wanted))
     }
     names = sorted({one for ids in wanted.values() for one in ids})
-    documents = {one.external_id: whole(one) for one in _documents(collection, names)}
+    documents = {one.external_id: full_text(one) for one in _iterate_documents(collection, names)}
     unknown = [f"query {one!r}" for one in wanted if one not in queries]
     unknown += [f"document {one!r}" for one in names if one not in documents]
     if unknown:
@@ -106,7 +106,7 @@ def texts(collection: Collection, wanted: dict[str, list[str]]) -> tuple[dict[st
     return queries, documents
 
 
-def _documents(collection: Collection, names: list[str], batch: int = 5000) -> Iterator[Document]:
+def _iterate_documents(collection: Collection, names: list[str], batch: int = 5000) -> Iterator[Document]:
     for start in range(0, len(names), batch):
         chosen = names[start : start + batch]
         yield from Document.objects.filter(collection=collection, is_current=True, external_id__in=chosen).iterator()

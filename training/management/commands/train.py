@@ -59,7 +59,7 @@ class Command(QuorumCommand):
         """Queue, follow, sum up."""
         names = ["preset", "sft_reduction", "loss", "precision", "packing", *NUMBERS]
         given = {name: options[name] for name in names if options[name] is not None}
-        collection = Collection.objects.filter(name=data.read(options["data"]).collection).first()
+        collection = Collection.objects.filter(name=data.read_training_set(options["data"]).collection).first()
         job = lifecycle.begin_training(
             recipe=options["recipe"],
             data=options["data"],
