@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from charts.drawing import SERIES, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
-from charts.phrases import gettext_noop
 from charts.record import Chart, Value
+from charts.translation import gettext_noop
 
 STEP = 26
 ROOM = 250.0

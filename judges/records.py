@@ -17,7 +17,7 @@ ALTERNATIVES = 20
 """To each token of an answer: what OpenAI, Google and the servers that speak OpenAI's format give at most."""
 
 RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed"})
-"""Roles that are about no pair: what runs ask (judges.retrieval.asking)."""
+"""Roles that are about no pair: what runs ask (judges.retrieval.model_requests)."""
 
 
 class Side(StrEnum):

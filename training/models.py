@@ -94,5 +94,5 @@ class Model(models.Model):
 
 
 def verdict_sentence(found: dict[str, Any]) -> str:
-    """The sentence of training.jobs.gains, or that there is none."""
+    """The sentence of training.jobs.significance, or that there is none."""
     return str((found.get("gain") or {}).get("words") or _("not measured: there is no dev split"))

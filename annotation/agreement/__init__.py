@@ -1,1 +1,1 @@
-"""How far assessors agree: pure measures, and the report that pages and the command share (DESIGN 7)."""
+"""Inter-annotator agreement: Cohen's and Fleiss' kappa, Krippendorff's alpha, Dawid-Skene, and the pages of them."""

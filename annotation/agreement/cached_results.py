@@ -19,7 +19,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.agreement.aggregates import Differing, Second, differing_pairs, fit_dawid_skene
-from annotation.agreement.assessments import (
+from annotation.agreement.clusters import Cluster, cluster_assessors
+from annotation.agreement.grade_matrix import (
     GradeMatrix,
     KnownAssessors,
     choose_assessors,
@@ -27,7 +28,6 @@ from annotation.agreement.assessments import (
     find_copies,
     known_assessors,
 )
-from annotation.agreement.clusters import Cluster, cluster_assessors
 from annotation.agreement.measures import MANY, AgreementMeasures, Couples, Statistic
 from annotation.agreement.page import RESAMPLES, AgreementFilters
 from annotation.agreement.report import AgreementReport, OneAssessor, agreement_report

@@ -23,7 +23,7 @@ from annotation.agreement.resampling import (
     group_patterns,
     percentile_interval,
 )
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 NO_ITEM = gettext_noop("no pair was graded by both")
 ONE_GRADE = gettext_noop("every grade is the same, so there is nothing to agree about beyond chance")

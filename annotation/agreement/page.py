@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessors, Population, choose_assessors
+from annotation.agreement.grade_matrix import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessors, Population, choose_assessors
 from annotation.agreement.measures import Couples, Pairwise, Statistic
 from annotation.agreement.report import AgreementReport, of_itself
 from charts import Chart

@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from annotation.agreement.assessments import GradeMatrix, KnownAssessors, Population, find_copies, load_grade_matrix
+from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessors, Population, find_copies, load_grade_matrix
 from annotation.agreement.measures import FAMILY, AgreementMeasures, Pairwise, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadInput

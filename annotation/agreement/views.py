@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.agreement import cached_results, page
-from annotation.agreement.assessments import known_assessors
+from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import MANY
 from annotation.agreement.report import mixed_prompts
 from annotation.audit_log.recording import record

@@ -1,1 +1,1 @@
-"""The workshop of aspects (SPEC S7): a query's desk, passages on their way in, the second person."""
+"""Aspects of a query (SPEC S7): decomposing it, adding passages from the web, and the second annotator's review."""

@@ -19,7 +19,7 @@ from corpus.errors import BadInput
 from judges.campaigns import lifecycle as services
 from judges.campaigns.estimates import Estimate
 from judges.campaigns.forecasts import forecast_judging, forecast_writing
-from judges.costs.spending_limits import collection_budget
+from judges.costs.collection_budgets import collection_budget
 from judges.evidence import campaigns as evidence
 from judges.models import Campaign
 

@@ -1,1 +1,1 @@
-"""What labels cost: the ledger with people, and cost per correct label (issue 4, Money)."""
+"""Costs of labels: the ledger of model calls and people's time, prices, and the cost of a correct label."""

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, stratified_share
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 from judges.costs.accounting import Paid
 
 JUDGES, TOGETHER = "judges", gettext_noop("judges and people")

@@ -16,8 +16,8 @@ from corpus.models import Collection
 from judges.campaigns import counters, selectors
 from judges.costs import ledger
 from judges.costs.accounting import Paid, of_status
+from judges.costs.collection_budgets import CollectionBudget, collection_budget
 from judges.costs.ledger import Day, Ended, LedgerRow, Sum
-from judges.costs.spending_limits import CollectionBudget, collection_budget
 from judges.domain.audits import OVERLAP
 from judges.engine.plan import LABEL_NOTHING
 from judges.models import Campaign

@@ -9,7 +9,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left
 from django.utils.translation import gettext_lazy
 
-from annotation.agreement.assessments import pairs_where
+from annotation.agreement.grade_matrix import pairs_where
 from annotation.models import Assignment
 from annotation.policies.cells import of_cell
 from annotation.policies.rules import HUMAN, LARA

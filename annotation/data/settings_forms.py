@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from corpus.collections.arms import ARMS, HIGHEST, weights_of
+from corpus.collections.arm_allocation import ARMS, HIGHEST, weights_of
 from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE
 from corpus.models import Collection
 

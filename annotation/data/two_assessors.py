@@ -7,7 +7,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import choose_assessors, known_assessors, options_of
+from annotation.agreement.grade_matrix import choose_assessors, known_assessors, options_of
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import MEASURES, RESAMPLES, format_statistic
 from annotation.agreement.report import agreement_report, of_itself
@@ -57,7 +57,7 @@ class Two:
 
 def compare_assessors(collection: Collection, filters: PairFilters) -> Two:
     """Measure the two that `filters` names; `cell` says what of their grades is compared
-    (annotation.agreement.assessments).
+    (annotation.agreement.grade_matrix).
 
     Raises BadInput for a name that is no assessor's, or twice the same.
     """

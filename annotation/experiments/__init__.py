@@ -1,1 +1,1 @@
-"""What reading the debate does to people: arms side by side, changed minds, the paired study (DREAM 3.2.4, SPEC S7)."""
+"""Experiment arms: does showing the debate change annotators' judgments (DREAM 3.2.4)? Blind first, shown, revealed."""

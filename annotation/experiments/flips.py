@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from annotation.agreement.measures import Statistic
 from annotation.experiments.votes import Vote, share_statistic
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 NO_RIGHT = gettext_noop("no first vote was right")
 NO_WRONG = gettext_noop("no first vote was wrong")

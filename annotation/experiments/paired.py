@@ -23,7 +23,7 @@ from annotation.experiments.votes import (
     safe_ratio,
     share_statistic,
 )
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 NO_PAIR = gettext_noop("no pair has all votes of both groups yet")
 NO_GOLD = gettext_noop("no reference grade on the pairs that have a majority in both groups")

@@ -12,7 +12,7 @@ import numpy as np
 from annotation.agreement.measures import Statistic
 from annotation.agreement.resampling import Floats
 from annotation.experiments.votes import MOMENTS, RESAMPLES, Measure, Vote, bootstrap_difference, over_items, votes_at
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 NO_TIME = gettext_noop("no time was measured")
 NO_TWO_ARMS = gettext_noop("one of the two arms has no measured time")

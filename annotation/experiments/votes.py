@@ -14,8 +14,8 @@ from annotation.agreement.groups import group_agreement
 from annotation.agreement.measures import Statistic, fleiss_kappa
 from annotation.agreement.proportions import clopper_pearson
 from annotation.agreement.resampling import MISSING, Floats, draw_resamples, percentile_interval
-from charts.phrases import gettext_noop
-from corpus.collections.arms import HIDDEN, REVEAL, SHOWN
+from charts.translation import gettext_noop
+from corpus.collections.arm_allocation import HIDDEN, REVEAL, SHOWN
 
 RESAMPLES = 400
 """As for kappas: 20,000 votes take about a second."""

@@ -1,1 +1,1 @@
-"""Exports: labels, judgments and debates as files that can be made again byte for byte (DESIGN 8, MECHANICS M7)."""
+"""Exports: labels, judgments, debates and training sets as files that can be made again byte for byte."""

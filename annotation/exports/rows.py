@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.agreement.assessments import copied_places, judge_names, vote_names
+from annotation.agreement.grade_matrix import copied_places, judge_names, vote_names
 from corpus.aspects.exchange import ROWS as ASPECTS
 from corpus.models import Collection
 from judges.models import Campaign

@@ -20,7 +20,7 @@ from annotation.exports import files
 from annotation.exports.formats import EVERY, Format, SetFormat
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.assumed import identify_run
-from annotation.exports.sets.making import MadeSet, make_set
+from annotation.exports.sets.building import MadeSet, make_set
 from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.models import Snapshot, User
 from corpus.errors import BadInput

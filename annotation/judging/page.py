@@ -14,7 +14,7 @@ from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, f
 from annotation.judging.drafts import Draft, draft_of
 from annotation.models import Membership
 from annotation.queue.assignment import EVIDENCE, fetch_dicts
-from corpus.collections.arms import ALL_ROUNDS, FINAL_ROUND, REVEAL
+from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.models import Collection
 
 QUEUE_SHOWN = 100

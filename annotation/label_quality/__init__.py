@@ -1,7 +1,4 @@
-"""Can the labels be trusted: audits, agreement, people, cost, and what needs a decision (MECHANICS M4, UI).
-
-What pages ask for: `trust`, `people`, `agreement_over_time`, `decisions`, `costs`. The records are in `records`.
-"""
+"""Label quality: audits of automatic labels with intervals, canaries, and which routes are too often wrong."""
 
 from annotation.label_quality.audits import measure_audits
 from annotation.label_quality.costs import campaign_costs

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import fetch_columns
 from annotation.agreement.dawid_skene import dawid_skene, sparse_counts
+from annotation.agreement.grade_matrix import fetch_columns
 from annotation.agreement.measures import Statistic, compute_measures
 from annotation.agreement.proportions import clopper_pearson
 from annotation.agreement.resampling import MISSING, group_patterns

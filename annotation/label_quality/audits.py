@@ -15,7 +15,7 @@ from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Interval, Stratum, stratified_share, weighted_sequence
 from annotation.label_quality.records import Audits, RouteQuality, load_record, missing_statistic
 from corpus.models import Collection
-from judges.campaigns import stopped_routes
+from judges.campaigns import route_breakers
 from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate_sample, route_of
 from judges.models import Campaign
 
@@ -31,15 +31,15 @@ def measure_audits(
     """The audit of one campaign, in one statement over the drawn pairs alone. `counts`: its counters
     (judges.campaigns.counters).
 
-    `left`: pairs of each stratum that can be drawn (judges.campaigns.audit_sampling.remaining_by_stratum); without it all that are not
+    `left`: pairs of each stratum that can be drawn (audit_sampling.remaining_by_stratum); without it all that are not
     drawn. None where nothing is labelled.
     """
     sizes = {key.removeprefix("route:"): int(n) for key, n in counts.items() if key.startswith("route:") and n > 0}
     if campaign is None or not sizes:
         return None
-    found = stopped_routes.answered_audits(campaign.pk, collection.relevant_from)
-    halted = stopped_routes.tripped_routes(found, counts)
-    none = stopped_routes.AnsweredAudits()
+    found = route_breakers.answered_audits(campaign.pk, collection.relevant_from)
+    halted = route_breakers.tripped_routes(found, counts)
+    none = route_breakers.AnsweredAudits()
     cells = {key: _route_cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
     routes = tuple(
         _route_quality(key, sizes[key], found.get(key, none), key in halted, cells[key])
@@ -90,11 +90,11 @@ class _Cell:
 
 
 def _route_cells(
-    key: str, population: int, answers: stopped_routes.AnsweredAudits, left: Mapping[str, int] | None
+    key: str, population: int, answers: route_breakers.AnsweredAudits, left: Mapping[str, int] | None
 ) -> dict[str, _Cell]:
     """A route's strata. Their sizes, as drawn, are scaled to the pairs that were labelled: people met some of them."""
     others = {int(cell.partition("/")[2]): n for cell, n in (left or {}).items() if cell.startswith(f"{key}/")}
-    none = stopped_routes.AnsweredAudits()
+    none = route_breakers.AnsweredAudits()
     parts = {part: answers.parts.get(part, none) for part in sorted(answers.parts.keys() | others.keys()) or [0]}
     sizes = {part: one.size or float(others.get(part, 0)) for part, one in parts.items()}
     scale = population / (sum(sizes.values()) or 1.0)
@@ -111,7 +111,7 @@ def _cell_strata(cells: Iterable[_Cell]) -> list[Stratum]:
 
 
 def _route_quality(
-    key: str, population: int, answers: stopped_routes.AnsweredAudits, stopped: bool, cells: Mapping[str, _Cell]
+    key: str, population: int, answers: route_breakers.AnsweredAudits, stopped: bool, cells: Mapping[str, _Cell]
 ) -> RouteQuality:
     known, settled = route_of(key), answers.settled
     accuracy, looks = _weighted_accuracy(cells.values()), weighted_sequence(_cell_strata(cells.values()))

@@ -2,7 +2,7 @@
 
 People's agreement is that of their first answers, given without each other's in view. Where arms hide or reveal the
 debate it is that of blind votes alone; answers with the debate in view, and final ones after the reveal, are groups of
-their own. Votes that an early stop left to chance are not in it (annotation.agreement.assessments).
+their own. Votes that an early stop left to chance are not in it (annotation.agreement.grade_matrix).
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from django.db import connection
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import (
+from annotation.agreement.grade_matrix import (
     JUDGES,
     PEOPLE,
     GradeMatrix,

@@ -39,7 +39,7 @@ class RouteQuality:
     verdict: str
     """enough (surely within the limit) | over (surely beyond it) | open."""
     stopped: bool = False
-    """The campaign's further pairs by this route go to people (judges.campaigns.stopped_routes)."""
+    """The campaign's further pairs by this route go to people (judges.campaigns.route_breakers)."""
     half: float | None = None
     """Half the width of the interval that the drawn pairs give once all are settled; None where none is drawn."""
     enough: int = 0

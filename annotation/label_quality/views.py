@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.agreement import cached_results, page
-from annotation.agreement.assessments import known_assessors
+from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.views import says_why
 from annotation.audit_log.recording import record
 from annotation.label_quality import returning, statistics, trends
@@ -18,7 +18,7 @@ from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Pair
-from judges.campaigns import audit_sampling, counters, stopped_routes
+from judges.campaigns import audit_sampling, counters, route_breakers
 from judges.domain.audits import OVERLAP, Route, route_of
 from judges.models import Campaign
 
@@ -91,7 +91,7 @@ def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     row = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
     route, on = _parse_route(request), "stop" not in request.POST
     with transaction.atomic():
-        stopped_routes.reset_route(row.pk, route.key, on=on)
+        route_breakers.reset_route(row.pk, route.key, on=on)
         record(scope, "audit.go-on", campaign=row.pk, route=route.key, on=on)
     words = _("labels again") if on else _("is stopped: its further pairs go to people")
     messages.success(request, _("The route “%(words)s” %(words2)s.") % {"words": route.description, "words2": words})

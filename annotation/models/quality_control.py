@@ -37,6 +37,7 @@ class JudgmentExclusion(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        db_table = "annotation_settingaside"
         triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:

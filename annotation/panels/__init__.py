@@ -1,1 +1,1 @@
-"""Choosing and trusting a panel (SPEC S4): which candidates shall vote, and can a judge be trusted at all."""
+"""Panel selection (SPEC S4): how candidate judges agree with gold and each other, and which of them should vote."""

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
-from annotation.agreement.assessments import (
+from annotation.agreement.grade_matrix import (
     JUDGES,
     KnownAssessors,
     choose_assessors,

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from annotation.agreement.assessments import JUDGES, KnownAssessors
+from annotation.agreement.grade_matrix import JUDGES, KnownAssessors
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import heat_class
 from annotation.panels.choosing import Proposal

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from annotation.agreement.measures import Statistic, compute_measures
 from annotation.agreement.proportions import Stratum, clopper_pearson, stratified_share
 from annotation.agreement.resampling import MISSING
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 Votes = NDArray[np.int8]
 """Candidates x pairs, 0 or 1: everybody voted on every pair."""

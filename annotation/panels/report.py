@@ -8,7 +8,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotation.agreement.assessments import KnownAssessors
+from annotation.agreement.grade_matrix import KnownAssessors
 from annotation.agreement.measures import Statistic
 from annotation.panels.choosing import PanelChoice, Proposal, choose_judges
 from annotation.panels.material import Material, read_material

@@ -1,1 +1,1 @@
-"""Policies compared by a replay of what is stored: nothing is asked again (SPEC S3)."""
+"""Routing policies compared by replaying stored turns and votes: accuracy, escalation and cost without a new call."""

@@ -12,7 +12,7 @@ from annotation.policies.people import SimulatedPeople
 from annotation.policies.replay import Reference, reference_label
 from annotation.policies.rules import PolicyPanel
 from annotation.policies.stored import AnswerGroup, Gathered
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 from judges.domain import debate, ensemble
 from judges.domain.verdicts import NoVerdict
 

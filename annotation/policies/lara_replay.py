@@ -15,7 +15,7 @@ from annotation.policies.measures import Classwise, Confusion
 from annotation.policies.replay import AS_GOLD, Reference, Replayed, median_latency
 from annotation.policies.rules import LARA, PolicyPanel, Rule, needed_slots
 from annotation.policies.stored import Belief, CallTotals, Gathered
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 PRESETS = (0.035, 0.125, 0.25, 0.5)
 """Shares of pairs that people get (DREAM 3.2)."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, clopper_pearson, stratified_share
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 NOT_MEASURED = gettext_noop("not measured")
 NONE_LABELLED = {

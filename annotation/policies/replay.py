@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
 from annotation.policies.rules import HUMAN, PolicyPanel, Rule, needed_slots, policy_outcome
 from annotation.policies.stored import AnswerGroup, CallTotals, Gathered, ReferenceLabels, Sample, Slot
-from judges.domain.collapse import relies_on_stance_flip
 from judges.domain.routing import VOTES_OF_HUMAN, RoutingOutcome, RoutingState
+from judges.domain.stance_flip_guard import relies_on_stance_flip
 from judges.records import Turn
 
 Reference = Literal["gold", "people", "none"]

@@ -11,8 +11,8 @@ from django.utils.translation import ngettext
 
 from annotation.policies.stored import AnswerGroup, Slot
 from judges.domain import debate, ensemble, routing
-from judges.domain.collapse import relies_on_stance_flip
 from judges.domain.routing import RoutingOutcome
+from judges.domain.stance_flip_guard import relies_on_stance_flip
 from judges.domain.verdicts import NoVerdict
 from judges.records import DebateAgent, Turn
 

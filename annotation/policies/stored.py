@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from judges.domain.collapse import without_evidence
 from judges.domain.debate import Turns
+from judges.domain.stance_flip_guard import without_evidence
 from judges.domain.verdicts import NoVerdict
 from judges.records import DebateAgent, Turn
 

@@ -1,1 +1,1 @@
-"""Care for what people judge: checks, gold, qualification, consent, pauses, judgments set aside."""
+"""Quality control of annotators: attention checks, gold labels, qualification, consent, pauses and exclusion."""

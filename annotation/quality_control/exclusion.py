@@ -74,7 +74,7 @@ def exclude_judgments(
     _hold_aspects(membership)
     wanted = current_judgments(membership, since=since)
     found = list((wanted.filter(item__in=items) if items is not None else wanted).order_by("pk"))
-    texts = list(standing_texts(membership, since=since, items=items).order_by("pk"))
+    texts = list(current_texts(membership, since=since, items=items).order_by("pk"))
     if not found and not texts:
         raise BadInput(_("nothing to set aside: no judgment of this person stands"))
     locked = _lock_items([*found, *texts])
@@ -246,7 +246,7 @@ def _item_state(now: Item, grades: list[int], flagged: bool, decided: bool) -> s
     return aggregate_judgments(grades, overlap=now.overlap, flagged=flagged).state
 
 
-def standing_texts(
+def current_texts(
     membership: Membership, *, since: datetime | None = None, items: Sequence[int] | None = None
 ) -> QuerySet[Target]:
     """Texts of this person that hold or could: not withdrawn. `items`: only those written on these items."""

@@ -138,7 +138,7 @@ def newest_request(collection: Collection) -> ArgumentsRequest | None:
     return ArgumentsRequest.objects.filter(collection=collection).order_by("-pk").first()
 
 
-def waits(request: ArgumentsRequest | None) -> bool:
+def is_pending(request: ArgumentsRequest | None) -> bool:
     """Whether a worker has still to do it."""
     return request is not None and request.ended_at is None and background.is_unfinished(WRITE, request.pk)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from annotation.agreement.assessments import known_assessors
+from annotation.agreement.grade_matrix import known_assessors
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import Batch, JudgmentExclusion
 from annotation.quality_control import exclusion, onboarding
@@ -42,7 +42,7 @@ def annotator_record(membership: Membership) -> AnnotatorRecord:
     found = onboarding.read_result(membership)
     return AnnotatorRecord(
         standing=exclusion.current_judgments(membership).count(),
-        texts=exclusion.standing_texts(membership).count(),
+        texts=exclusion.current_texts(membership).count(),
         acts=acts,
         batches=list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
         result=found if found.answered else None,

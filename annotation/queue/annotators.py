@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Role
 from annotation.queue.check_scheduling import count_passed_checks, schedule_item
-from corpus.collections.arms import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
+from corpus.collections.arm_allocation import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
 from corpus.models import Collection
 
 Closed = Literal["", "paused", "consent", "failed"]

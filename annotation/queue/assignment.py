@@ -23,7 +23,7 @@ from annotation.queue import statements as sql
 from annotation.queue.aggregation import Aggregation, aggregate_judgments
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer, why_closed
 from annotation.queue.check_scheduling import CHECK, QUALIFICATION, SEPARATE
-from corpus.collections.arms import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
+from corpus.collections.arm_allocation import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.collections.task_order import MEASURING
 
 T = TypeVar("T")

@@ -183,7 +183,7 @@ def claim_statement(*, above_watermark: bool, again: bool = False, before: str =
     A lease that was given back by an undo, and has time left, counts as new: it was never judged. The member's own
     assignment is a scalar query, because as NOT EXISTS it becomes a join, which reads all that the member ever judged.
     An item that nobody has yet, and without an arm, gets the one that comes next for this member
-    (corpus.collections.arms). `before`: what is lent in place of the queue's item where there is one (check, repeat).
+    (corpus.collections.arm_allocation). `before`: what is assigned in place of the queue's item, a check or a repeat.
     """
     above = "AND (i.priority, i.place) > (%(priority)s, %(place)s)" if above_watermark else ""
     back = "TRUE" if again else "a.lease_until > now()"

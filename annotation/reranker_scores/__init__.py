@@ -1,1 +1,1 @@
-"""Teacher scores from a rerank API: asked for once, every answer kept (SPEC S8)."""
+"""Reranker scores as training targets: asked of a rerank API once, every answer kept (SPEC S8)."""

@@ -1,1 +1,1 @@
-"""Judges that score: what a finer scale is worth, and scores with their chains as training data (ERank 3.2)."""
+"""Grading-scale study: what a finer scale of judges is worth, and scores as training data (ERank 3.2)."""

@@ -15,7 +15,7 @@ register = template.Library()
 
 
 @register.filter
-def prose(value: str) -> SafeString:
+def paragraphs(value: str) -> SafeString:
     """Plain text as paragraphs and lists; everything in it is escaped."""
     return render_to_string("_prose.html", {"blocks": split_blocks(value)})
 
@@ -33,13 +33,13 @@ def direction(value: str) -> str:
 
 
 @register.filter
-def said(value: object) -> str:
+def choice_label(value: object) -> str:
     """A word that is kept in English (annotation.choice_labels), in the language of the page."""
     return _(str(value)) if value else ""
 
 
 @register.filter
-def marked_words(judgment: Judgment, document: str) -> list[str]:
+def marked_evidence(judgment: Judgment, document: str) -> list[str]:
     """What its author marked as evidence in the document's text, in order."""
     return [document[start:end] for start, end in judgment.spans or []]
 

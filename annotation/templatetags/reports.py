@@ -65,7 +65,7 @@ def name(report: AgreementReport, place: int) -> str:
 
 
 @register.filter
-def entry(mapping: Mapping[str, str], key: str) -> str:
+def translated_value(mapping: Mapping[str, str], key: str) -> str:
     """The value of a key."""
     return _(mapping[key])
 

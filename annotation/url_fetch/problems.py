@@ -4,7 +4,7 @@ import json
 
 from django.utils.translation import gettext as _
 
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 from corpus.errors import BadInput
 
 WORDS = {

@@ -1,4 +1,4 @@
-"""How safe is today's ranking of the systems: what the pairs that nobody judged could still change."""
+"""Ranking bounds: how much the pairs that nobody judged could still change the order of the systems."""
 
 from benchmark.bounds.order import BoundsSystem, Influence, RankingBounds, compute_bounds
 

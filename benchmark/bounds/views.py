@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from benchmark import hole_filling
 from benchmark.bounds import page as pages
 from benchmark.forms import SendForm
-from benchmark.hole_filling import waiting
+from benchmark.hole_filling import worker_presence
 from benchmark.models import Qrels, Run
 from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
@@ -39,7 +39,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> Ht
         "stored": stored,
         "shown": shown,
         "runs": runs,
-        "unattended": waiting.is_unattended(stored.report if stored else None),
+        "unattended": worker_presence.is_unattended(stored.report if stored else None),
         "form": form,
         "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
     }

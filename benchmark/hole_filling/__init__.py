@@ -1,4 +1,4 @@
-"""Filling the holes of the qrels: the pool of some runs, judged by a policy and by people, as a new version."""
+"""Hole filling: pooled pairs without a judgment are judged by a policy and by people, as new qrels."""
 
 from benchmark.hole_filling.funnel import Funnel, FunnelRound, compute_funnel
 from benchmark.hole_filling.planning import (

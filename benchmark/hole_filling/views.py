@@ -13,7 +13,7 @@ from benchmark import hole_filling as services
 from benchmark import qrels
 from benchmark.forms import PEOPLE, HoleFillingForm
 from benchmark.hole_filling import page as pages
-from benchmark.hole_filling import waiting
+from benchmark.hole_filling import worker_presence
 from benchmark.models import Filling
 from benchmark.report import tables
 from benchmark.report.views.downloads import download
@@ -105,7 +105,7 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
         "asked": pages.describe_judges(found),
         "steps": pages.funnel_steps(funnel),
         "chart": chart,
-        "unattended": waiting.is_unattended(found),
+        "unattended": worker_presence.is_unattended(found),
     }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_filling.html", context, status=286 if found.is_over else 200)

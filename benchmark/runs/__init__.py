@@ -1,0 +1,1 @@
+"""Runs of systems: uploading them, and run builders (BM25, dense, hybrid, reranked, fused)."""

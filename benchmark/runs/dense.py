@@ -23,9 +23,9 @@ from judges.campaigns.estimates import Estimate, of_calls
 from judges.models import Campaign
 from judges.prompts.searching import plain_prompt
 from judges.records import Judge, Turn
-from judges.retrieval import asking
+from judges.retrieval import model_requests
 from judges.retrieval.answers import vectors_of
-from judges.retrieval.asking import RetrievalReply, RetrievalRequest, Wanted
+from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
 
 ROLE = "embed"
 TOGETHER = 32
@@ -55,7 +55,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Vectors of all documents first, then query by query."""
     campaign = llm_budget.campaign_of(run, [llm_budget.judge_of(ROLE, run.recipe)])
-    searcher = open_searcher(run, campaign, asking.judges_in(campaign)[0], run.recipe, progress, stopped)
+    searcher = open_searcher(run, campaign, model_requests.judges_in(campaign)[0], run.recipe, progress, stopped)
     if searcher is None:
         return
     left_out = rankings.excluded_documents(run.collection)
@@ -89,7 +89,7 @@ class Asker:
     def ask(self, texts: Sequence[tuple[int, Sequence[str]]]) -> RetrievalReply:
         """Vectors of each group of texts, kept as they arrive. A group's first part is its query, 0 for documents."""
         wanted = [Wanted(query, "", self._calls(query, group)) for query, group in texts]
-        return asking.ask_model(self.campaign, self.judge, wanted, stopped=self.stopped)
+        return model_requests.ask_model(self.campaign, self.judge, wanted, stopped=self.stopped)
 
     def _calls(self, query: int, group: Sequence[str]) -> tuple[RetrievalRequest, ...]:
         missing = [one for one in dict.fromkeys(group) if self.store.find([text_digest(one)])[0] < 0]
@@ -121,7 +121,7 @@ class Dense:
             nearest_vectors(queries, len(self.keys), self._rows, [depths[query] for query in order]) if order else []
         )
         seconds = (perf_counter() - begin) / max(1, len(order))
-        used = asking.usage_by_query(self.asker.campaign, order, [ROLE])
+        used = model_requests.usage_by_query(self.asker.campaign, order, [ROLE])
         ranked = {
             query: llm_budget.add_usage(RankedQuery(self.keys[places], scores, seconds), used.get(query))
             for query, (places, scores) in zip(order, found, strict=True)

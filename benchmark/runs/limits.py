@@ -10,7 +10,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.models import Campaign
 from judges.records import Judge
-from judges.retrieval import asking
+from judges.retrieval import model_requests
 
 LIMITS = ("budget", "max_calls")
 
@@ -29,17 +29,17 @@ def validate_limits(collection: Collection, judges: Sequence[Judge], recipe: Map
         found |= {"max_calls": int(calls)} if calls is not None else {}
     except (TypeError, ValueError):
         raise BadInput(_("budget and max_calls are numbers")) from None
-    asking.check_limits(collection, judges, found.get("budget"), found.get("max_calls"))
+    model_requests.check_limits(collection, judges, found.get("budget"), found.get("max_calls"))
     return found
 
 
 def set_limits(run: Run, *, budget: float | None, max_calls: int | None) -> None:
     """Other limits for what the run may spend in all; None: none. `making.go_on` then goes on. Raises BadInput."""
     campaign = None if run.campaign is None else Campaign.objects.get(pk=run.campaign)
-    judges = asking.judges_in(campaign) if campaign else []
-    asking.check_limits(run.collection, judges, budget, max_calls)
+    judges = model_requests.judges_in(campaign) if campaign else []
+    model_requests.check_limits(run.collection, judges, budget, max_calls)
     recipe = without_limits(run.recipe)
     recipe |= {key: value for key, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
     Run.objects.filter(pk=run.pk).update(recipe=recipe)
     if campaign:
-        asking.set_limits(campaign, budget=budget, max_calls=max_calls)
+        model_requests.set_limits(campaign, budget=budget, max_calls=max_calls)

@@ -14,11 +14,11 @@ from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Query
 from jobs import leases
-from judges.costs import spending_limits
+from judges.costs import collection_budgets
 from judges.models import Campaign
 from judges.records import Judge, Turn
-from judges.retrieval import asking
-from judges.retrieval.asking import RetrievalReply, Used
+from judges.retrieval import model_requests
+from judges.retrieval.model_requests import RetrievalReply, Used
 
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
 SAMPLED = 50
@@ -29,12 +29,12 @@ BATCH = 64
 
 def judges_for(kind: str) -> list[str]:
     """Names of the judges that can make a run of this kind."""
-    return asking.judges_for(ROLES[Run.Kind(kind)])
+    return model_requests.judges_for(ROLES[Run.Kind(kind)])
 
 
 def judge_of(role: str, recipe: Mapping[str, Any]) -> Judge:
     """The recipe's judge in its present version. Raises BadInput."""
-    return asking.judge_for(role, str(recipe.get("judge", "")))
+    return model_requests.judge_for(role, str(recipe.get("judge", "")))
 
 
 def known_keys(recipe: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -47,7 +47,7 @@ def known_keys(recipe: Mapping[str, Any], known: Sequence[str]) -> None:
 def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
     """The campaign that keeps the run's calls, opened when it is first worked on. Raises BadInput."""
     if run.campaign is None:
-        campaign = asking.open_campaign(
+        campaign = model_requests.open_campaign(
             run.collection,
             judges,
             f"run {run.name}",
@@ -111,7 +111,7 @@ def add_usage(one: RankedQuery, used: Used | None, text: str = "") -> RankedQuer
 def check_reply(run: Run, found: RetrievalReply, *, answered: bool) -> None:
     """Raises Incomplete when the limits are reached, or when not one of a batch was answered."""
     if found.spent:
-        what, how = spending_limits.describe_budget_stop(run.collection, found.spent)
+        what, how = collection_budgets.describe_budget_stop(run.collection, found.spent)
         raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
     if not answered:
         raise Incomplete(_("nobody answers: %(error)s") % {"error": found.error})

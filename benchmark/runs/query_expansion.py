@@ -11,8 +11,8 @@ from corpus.models import Collection, Query
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
 from judges.costs.token_mixes import mixes_of
 from judges.records import Judge
-from judges.retrieval import asking
-from judges.retrieval.asking import RetrievalReply, RetrievalRequest, Wanted
+from judges.retrieval import model_requests
+from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
 
 LIKELY = 250
 """Tokens of a text, as estimates expect them."""
@@ -43,7 +43,7 @@ def make_expanded_run(
     judges = [llm_budget.judge_of(role, run.recipe)]
     judges += [llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else []
     campaign = llm_budget.campaign_of(run, judges)
-    judge, *others = asking.judges_in(campaign)
+    judge, *others = model_requests.judges_in(campaign)
     searcher = searching.open_searcher(run, campaign, others, over, progress, stopped)
     if searcher is None:
         return
@@ -53,13 +53,13 @@ def make_expanded_run(
         return Wanted(query.pk, query.text, calls(query, query.instruction or run.instruction))
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
-        answered = asking.ask_model(campaign, judge, [wanted(query) for query in batch], stopped=stopped)
+        answered = model_requests.ask_model(campaign, judge, [wanted(query) for query in batch], stopped=stopped)
         said = llm_budget.answered_queries(answered, batch)
         texts = {key: text_of(query.text, [turn.reason for turn in turns]) for key, (query, turns) in said.items()}
         depths = {key: run.depth + len(left_out.get(key, ())) for key in texts}
         found, later = searcher.search(texts, depths)
         answered.merge_status(later)
-        used = asking.usage_by_query(campaign, list(texts), [role])
+        used = model_requests.usage_by_query(campaign, list(texts), [role])
         return {key: llm_budget.add_usage(one, used.get(key), texts[key]) for key, one in found.items()}, answered
 
     llm_budget.each_batch(run, work, progress, stopped)

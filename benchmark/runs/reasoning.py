@@ -9,7 +9,7 @@ from benchmark.runs.builders import Stopped, Tell
 from corpus.models import Collection, Query
 from judges.campaigns.estimates import Estimate
 from judges.prompts.searching import REASONING_SCHEMA, reason_prompt
-from judges.retrieval.asking import RetrievalRequest
+from judges.retrieval.model_requests import RetrievalRequest
 
 ROLE = "reason"
 

@@ -22,9 +22,9 @@ from jobs.models import JobState
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.prompts.searching import plain_prompt
 from judges.records import Turn
-from judges.retrieval import asking
+from judges.retrieval import model_requests
 from judges.retrieval.answers import scores_of
-from judges.retrieval.asking import RetrievalReply, RetrievalRequest, Wanted
+from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
 
 ROLE = "rank"
 TOP = 100
@@ -54,15 +54,15 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """The first run's best documents in the reranker's order; documents below `top` are left out."""
     campaign = llm_budget.campaign_of(run, [llm_budget.judge_of(ROLE, run.recipe)])
-    (judge,) = asking.judges_in(campaign)
+    (judge,) = model_requests.judges_in(campaign)
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         documents = _first_documents(run.recipe, batch)
         texts = texts_of([key for keys in documents.values() for key in keys])
         asked = [_rerank_requests(run, query, [texts[key] for key in documents[query.pk]]) for query in batch]
-        answered = asking.ask_model(campaign, judge, asked, stopped=stopped)
+        answered = model_requests.ask_model(campaign, judge, asked, stopped=stopped)
         said = llm_budget.answered_queries(answered, batch)
-        used = asking.usage_by_query(campaign, list(said), [ROLE])
+        used = model_requests.usage_by_query(campaign, list(said), [ROLE])
         found = {key: _ranked_query(documents[key], turns) for key, (_query, turns) in said.items()}
         return {key: llm_budget.add_usage(one, used.get(key)) for key, one in found.items()}, answered
 

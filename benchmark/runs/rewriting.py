@@ -13,7 +13,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from judges.campaigns.estimates import Estimate
 from judges.prompts.searching import METHODS, PASSAGE_SCHEMA, rewrite_prompt
-from judges.retrieval.asking import RetrievalRequest
+from judges.retrieval.model_requests import RetrievalRequest
 
 ROLE = "rewrite"
 MOST = 20

@@ -15,7 +15,7 @@ from corpus.models import Collection
 from corpus.search import bm25
 from judges.models import Campaign
 from judges.records import Judge
-from judges.retrieval.asking import RetrievalReply
+from judges.retrieval.model_requests import RetrievalReply
 
 BM25: dict[str, Any] = {"kind": "bm25"}
 

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from benchmark.forms import LimitsForm, MakeForm, UploadForm
-from benchmark.hole_filling import waiting
+from benchmark.hole_filling import worker_presence
 from benchmark.models import Run
 from benchmark.report import tables
 from benchmark.report.views.downloads import download
@@ -34,7 +34,7 @@ def runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if request.headers.get("HX-Request"):
         found = chosen.runs_of(scope.collection)
         moving = any(not run.is_over for run in found)
-        context = {"scope": scope, "runs": found, "unattended": waiting.is_unattended(*found)}
+        context = {"scope": scope, "runs": found, "unattended": worker_presence.is_unattended(*found)}
         return render(request, "benchmark/_runs.html", context, status=200 if moving else 286)
     if "table" in request.GET:
         rows = chosen.runs_of(scope.collection)
@@ -51,7 +51,7 @@ def _render_page(
         "section": "benchmark",
         "runs": found,
         "moving": any(not run.is_over for run in found),
-        "unattended": waiting.is_unattended(*found),
+        "unattended": worker_presence.is_unattended(*found),
         "form": form,
         "problems": problems or [],
         "kinds": KINDS,

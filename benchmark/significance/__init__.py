@@ -1,0 +1,1 @@
+"""Statistical significance: paired tests, corrections, and the compact letter display."""

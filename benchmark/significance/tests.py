@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from benchmark.report import shifts
 from benchmark.report.graded_runs import Floats
-from benchmark.significance.compact_letters import compact_letter_display
+from benchmark.significance.compact_letter_display import compact_letter_display
 from benchmark.significance.paired import Tests, holm_correction, holm_levels, significant_differences
 
 

@@ -1,0 +1,1 @@
+"""Suites: one system over many collections, as in BEIR and BRIGHT."""

@@ -1,0 +1,1 @@
+"""Systems: what produced a run, their descriptions and the benchmark's overview page."""

@@ -1,0 +1,1 @@
+"""Collections: their settings, grades, the relevance rubric, and the order in which tasks are given out."""

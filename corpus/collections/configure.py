@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from django.db import transaction
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from corpus.collections.arms import ARMS, weights_of
+from corpus.collections.arm_allocation import ARMS, weights_of
 from corpus.collections.task_order import change_overlap, reprioritise_tasks
 from corpus.errors import BadInput
 from corpus.importing.files import read_text
@@ -97,7 +97,7 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
 
     A new order or seed gives open items their place anew; a new overlap holds for open items too, but never below
     what people already took. A new rubric or instruction is a new version of the guidelines, too: whoever changes one
-    does so within `annotation.guidelines.record_redefinition`. Raises BadInput for a scale that the judgments contradict.
+    does so within `guidelines.record_redefinition`. Raises BadInput for a scale that the judgments contradict.
     """
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]

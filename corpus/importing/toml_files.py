@@ -110,10 +110,10 @@ def _mistake(error: ErrorDetails, tables: dict[str, Any], lines: dict[Place, int
     table, keys = place[0], place[depth - 1 : depth] if len(place) >= depth > 1 else ()
     title = f"[[{table}]] {int(place[1]) + 1}" if listed else f"[{table}]" if depth == 2 else str(table)
     known = (lines[place[:end]] for end in range(depth, 0, -1) if place[:end] in lines)
-    return next(known, 0), " ".join([title, *map(str, keys), _words(error, place)])
+    return next(known, 0), " ".join([title, *map(str, keys), _describe_error(error, place)])
 
 
-def _words(error: ErrorDetails, place: Place) -> str:
+def _describe_error(error: ErrorDetails, place: Place) -> str:
     as_list = f"write each {place[0]} as [[{place[0]}]]"
     match error["type"]:
         case "missing":

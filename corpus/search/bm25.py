@@ -1,7 +1,7 @@
 """BM25 over a collection's current documents: candidates for pairs, and a lexical assessor's evidence.
 
 `Index` is pure. `index_for` loads a collection's index, built once per content and kept in VAR. Scores are those of
-the `lucene` variant over `corpus.search.text.tokenize_text`. Candidates and assessors have k1 = 1.5 and b = 0.75, so that they
+the `lucene` variant over `text.tokenize_text`. Candidates and assessors have k1 = 1.5 and b = 0.75, so that they
 stay the same; a run may have others, such as pyserini's 0.9 and 0.4.
 """
 

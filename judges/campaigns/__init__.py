@@ -1,0 +1,1 @@
+"""Campaigns of judges: start, pause, resume, retry, progress, cost estimates and the sampling of audits."""

@@ -1,6 +1,6 @@
 """Audits beyond those that are drawn with the label: the sample filled up, and more of it on request (MECHANICS M4).
 
-A sample of n pairs of a stratum is those n with the smallest numbers (judges.domain.audits.uniform_draw). So it only ever
+A sample of n pairs of a stratum is those n with the smallest numbers (domain.audits.uniform_draw). So it only ever
 grows, and the same request again changes nothing. A stratum is a route within a part of the campaign: what joins a
 campaign that ended is sampled apart, or those pairs would count by the probability of the earlier ones.
 """
@@ -16,7 +16,7 @@ from psycopg import Connection
 from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_watermarks, open_items
 from corpus.errors import BadInput
 from judges.campaigns import counters
-from judges.campaigns.stopped_routes import PART
+from judges.campaigns.route_breakers import PART
 from judges.domain.audits import OVERLAP, allocate_sample, audit_sample_size
 from judges.models import Campaign
 
@@ -29,7 +29,7 @@ FROM judges_work w JOIN judges_campaign g ON g.id = w.campaign_id JOIN corpus_co
 WHERE w.campaign_id = %(campaign)s AND w.state = 'labelled' AND w.stratum <> ''
   AND NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = w.pair_id AND i.reason NOT IN ({_MET}))
 """
-"""A campaign's labelled pairs that no person met for another reason, with the number of judges.domain.audits.uniform_draw."""
+"""A campaign's labelled pairs that no person met for another reason, with the number of audits.uniform_draw."""
 
 SIZES = f"""
 SELECT cell, count(*), count(*) FILTER (WHERE number <= highest) FROM (

@@ -3,7 +3,7 @@
 Keys: `pairs`, `written` (good targets of an evidence campaign), `labelled:<0|1>`, `escalated:<reason>`, `failed`,
 `agreed:<round>`, `settled` (items of the campaign that people settled, but for audits), `audited` (audits that they
 settled), `route:<stratum>` (labelled pairs by how they came to the label, judges.domain.audits; `escalated:audit` are
-those drawn), `stopped:<stratum>` and `resumed:<stratum>` (judges.campaigns.stopped_routes), `moved` (open items that a
+those drawn), `stopped:<stratum>` and `resumed:<stratum>` (judges.campaigns.route_breakers), `moved` (open items that a
 later campaign escalated again and took over), `calls`, `calls_failed`, `calls_cached`, `calls_without_price` (of
 unknown cost), of these `calls_assumed`, for which `cost_assumed` stands (the most that they can have cost),
 `tokens_in`, of them `tokens_cached` and `tokens_written`, `tokens_out`, `tokens_reasoning`, `cost`.

@@ -17,7 +17,7 @@ from math import ceil, lgamma, log, sqrt
 
 from django.utils.translation import gettext as _
 
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 LEAST = 30
 """Audited pairs of a campaign at least, where it labelled so many."""

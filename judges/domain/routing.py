@@ -64,7 +64,7 @@ class EscalationReason(StrEnum):
     REFUSED = "refused"
     ERROR = "error"
     STOPPED = "stopped"
-    """Its route to a label was wrong too often (judges.campaigns.stopped_routes)."""
+    """Its route to a label was wrong too often (judges.campaigns.route_breakers)."""
     POLICY = "policy"
     """The policy asks people about every pair."""
     UNCERTAIN = "uncertain"

@@ -1,1 +1,1 @@
-"""The judging engine (MECHANICS M3): claims, calls, limits, budget, cache, and the one writer of a worker process."""
+"""The judging engine (MECHANICS M3): leases on pairs, model calls, rate limits, budget, cache, and the writer."""

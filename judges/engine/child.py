@@ -18,7 +18,7 @@ from typing import Any
 from psycopg import Connection
 from redis.asyncio import Redis
 
-from judges.batch.flight import BatchWorkerLoop
+from judges.batch.batch_loop import BatchWorkerLoop
 from judges.campaigns import counters
 from judges.costs import budget
 from judges.engine import leases

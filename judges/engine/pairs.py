@@ -7,7 +7,7 @@ from typing import Any
 from corpus.collections.task_order import pair_priority
 from judges import prompts
 from judges.costs.budget import BudgetExhausted
-from judges.domain import audits, collapse, debate, ensemble, routing
+from judges.domain import audits, debate, ensemble, routing, stance_flip_guard
 from judges.domain.routing import NoVerdict, RoutingOutcome, RoutingState
 from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
@@ -46,7 +46,7 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
 
 
 def _apply_route_breaker(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> RoutingOutcome:
-    """People get the pair where its route to the label failed its audit (judges.campaigns.stopped_routes)."""
+    """People get the pair where its route to the label failed its audit (judges.campaigns.route_breakers)."""
     if outcome.label is None or _label_route(claimed, outcome).key not in plan.stopped:
         return outcome
     return routing.escalate_outcome(outcome)
@@ -65,7 +65,7 @@ def _decide_outcome(plan: Plan, claimed: Claimed) -> RoutingOutcome:
         agents=plan.seats or debate.PAIR,
         adjudicated=claimed.ended.get(("adjudicate", plan.rounds, 0)),
         filtered=filter_votes(claimed),
-        collapsed=isinstance(move, debate.Agreed) and collapse.relies_on_stance_flip(turns, move.round),
+        collapsed=isinstance(move, debate.Agreed) and stance_flip_guard.relies_on_stance_flip(turns, move.round),
     )
 
 

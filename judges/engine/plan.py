@@ -8,7 +8,7 @@ from django.db.models import Min
 
 from corpus.models import Assessor
 from corpus.rubric import BY_QUERY, Rubric
-from judges.campaigns import counters, stopped_routes
+from judges.campaigns import counters, route_breakers
 from judges.costs import price_rows
 from judges.costs.prices import Price, price_for_judge
 from judges.domain import copies, routing
@@ -62,7 +62,7 @@ class Plan:
     seats: tuple[DebateAgent, ...] = ()
     """The places of the debate's agents, () without a debate."""
     stopped: frozenset[str] = frozenset()
-    """Keys of routes that failed their audit: people get what comes by them (judges.campaigns.stopped_routes)."""
+    """Keys of routes that failed their audit: people get what comes by them (judges.campaigns.route_breakers)."""
     paused_because: str = ""
     """What it waits for, as its row says."""
     starts: int = 0
@@ -158,7 +158,7 @@ def load_plan(campaign_id: int) -> Plan | None:
         order_seed=collection.seed,
         audit=collection.audit,
         pairs=int(counts["pairs"]),
-        stopped=stopped_routes.trip_routes(campaign.pk, collection.relevant_from, counts),
+        stopped=route_breakers.trip_routes(campaign.pk, collection.relevant_from, counts),
         protocol=protocol,
         filter=filters,
         adjudicator=adjudicator,

@@ -1,0 +1,1 @@
+"""Evidence in documents: which sentences support a label, written and measured by judges (Prism)."""

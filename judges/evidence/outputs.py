@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 from corpus.evidence import measures
 from corpus.evidence.measures import DIMENSIONS, EvidenceMeasures, EvidenceOutput, EvidenceTarget
 

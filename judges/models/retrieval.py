@@ -1,4 +1,4 @@
-"""Calls that are about no pair: what a run asked of models (judges.retrieval.asking). Kept as attempts are, apart."""
+"""Calls that are about no pair: what a run asked of models. Kept as attempts are, but apart."""
 
 from django.db import models
 from django.db.models import Q

@@ -1,0 +1,1 @@
+"""Offline judges: deterministic lexical relevance assessors that need no model and no key."""

@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 from charts import Chart, Dot, draw_lines, draw_scatter
 from corpus.models import Collection
 from jobs import workers
-from training.jobs import worker_pool, written
+from training.jobs import outputs_page, worker_pool
 from training.jobs.folder import JobFolder
 from training.jobs.outcomes import MEASURES
 from training.models import Job, Model
@@ -305,4 +305,4 @@ def by_query(result: dict[str, Any]) -> Chart | None:
 
 def job_charts(live: Live) -> Iterable[Chart | None]:
     """Those of a job's page."""
-    return (live.loss, by_query(live.job.result), written.evidence_chart(live.job.result))
+    return (live.loss, by_query(live.job.result), outputs_page.evidence_chart(live.job.result))

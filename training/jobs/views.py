@@ -15,7 +15,7 @@ from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs import background, leases
-from training.jobs import graded_outputs, lifecycle, pages, written
+from training.jobs import graded_outputs, lifecycle, outputs_page, pages
 from training.jobs.forms import JudgeForm, TrainForm
 from training.models import Job, Model
 
@@ -107,10 +107,10 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
         "queries": pages.by_query(found.result),
         "table": pages.evaluation_table(found.result.get("evaluation")),
         "sides": pages.SIDES,
-        "written": written.measures_table(found.result),
-        "written_sides": written.output_sides(found.result),
-        "written_reasons": written.undefined_reasons(found.result),
-        "written_chart": written.evidence_chart(found.result),
+        "written": outputs_page.measures_table(found.result),
+        "written_sides": outputs_page.output_sides(found.result),
+        "written_reasons": outputs_page.undefined_reasons(found.result),
+        "written_chart": outputs_page.evidence_chart(found.result),
     }
     if context["written"]:
         context |= {

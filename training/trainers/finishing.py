@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from training.jobs.gains import Gain, compare_models
+from training.jobs.significance import Gain, compare_models
 from training.recipes.calibration import Calibration, fit_calibration
 from training.recipes.metrics import kept_apart, measure_dev_split, ndcg_by_query
 from training.serving.publication import Kind, Record

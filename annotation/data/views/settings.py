@@ -15,7 +15,7 @@ from annotation.data.settings_forms import NAMES, ArmWeightsForm, CostSettingsFo
 from annotation.permissions import Scope, action
 from corpus.collections.configure import PRESETS, configure_collection
 from corpus.errors import BadInput
-from judges.costs.spending_limits import collection_budget
+from judges.costs.collection_budgets import collection_budget
 
 
 @action("admin")

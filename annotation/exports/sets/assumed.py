@@ -15,7 +15,7 @@ from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.exports.sets.source import NEWEST_VOTES, SetSource, teacher_of
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.importing.files import FileSource as Lines
 from corpus.importing.grades import top_of_run

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow, order_key
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 SETTLED = ("people", "adjudicator")
 Left = Counter[str]

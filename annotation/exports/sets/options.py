@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 from corpus.errors import BadInput
 
 TEACHERS = {

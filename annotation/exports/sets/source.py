@@ -9,12 +9,12 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.agreement.assessments import vote_names
+from annotation.agreement.grade_matrix import vote_names
 from annotation.exports.rows import ORDER, PAIRS, fetch_batches
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.models import Campaign

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.rows import SetQuery, order_key
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 
 TRAIN, DEV = "train", "dev"
 

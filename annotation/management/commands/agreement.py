@@ -6,8 +6,8 @@ from django.core.management.base import CommandParser
 from numpy.linalg import LinAlgError
 
 from annotation.agreement import aggregates
-from annotation.agreement.assessments import choose_assessors, known_assessors
 from annotation.agreement.cached_results import MeasuringFailed, describe_error
+from annotation.agreement.grade_matrix import choose_assessors, known_assessors
 from annotation.agreement.measures import Statistic
 from annotation.agreement.report import AgreementReport, agreement_report, build_json_document, mixed_prompts
 from corpus.commands import QuorumCommand

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation.agreement.assessments import JUDGES, known_assessors
+from annotation.agreement.grade_matrix import JUDGES, known_assessors
 from annotation.audit_log.recording import record
 from annotation.panels import page, self_checks
 from annotation.panels.applying import everybody_on, has_chosen, make_panel, offered_panels, preview_change

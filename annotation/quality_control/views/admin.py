@@ -141,7 +141,7 @@ def _render_quality_settings(
         "pool": attention_checks.count_pool(scope.collection, ordinary, gold),
         "arguments": gold_reasons.forecast_arguments(scope.collection, ordinary, gold),
         "writing": (writing := gold_reasons.newest_request(scope.collection)),
-        "writing_waits": gold_reasons.waits(writing),
+        "writing_waits": gold_reasons.is_pending(writing),
         "test_room": qualification.has_room(scope.collection),
         "tests": qualification.list_tests(scope.collection),
         "annotators": qualification.list_annotators(scope.collection),

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from benchmark import qrels
 from benchmark.forms import FollowingForm, ReportForm
-from benchmark.hole_filling import waiting
+from benchmark.hole_filling import worker_presence
 from benchmark.models import Qrels, Report, Run
 from benchmark.report import instructions, page
 from benchmark.report import reports as services
@@ -43,7 +43,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None)
     if shown and (file := download(request, shown.charts, shown.tables)) is not None:
         return file
     context: dict[str, object] = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown}
-    context |= {"unattended": waiting.is_unattended(found), **_following_context(request, stored, runs)}
+    context |= {"unattended": worker_presence.is_unattended(found), **_following_context(request, stored, runs)}
     if request.headers.get("HX-Request"):
         over = stored is None or stored.report.is_over
         return render(request, "benchmark/_report.html", context, status=286 if over else 200)

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from benchmark.hole_filling import waiting
+from benchmark.hole_filling import worker_presence
 from benchmark.systems import figures
 from benchmark.systems.overview import benchmark_overview
 from corpus.access import AccessScope, action
@@ -26,7 +26,7 @@ def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         "overview": found,
         "safety": safety,
         "ranks": ranks,
-        "unattended": waiting.is_unattended(*found.followed),
+        "unattended": worker_presence.is_unattended(*found.followed),
     }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_story.html", context, status=200 if found.is_moving else 286)

@@ -5,7 +5,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from benchmark.forms import LimitsForm
-from benchmark.hole_filling import waiting
+from benchmark.hole_filling import worker_presence
 from benchmark.models import Run
 from benchmark.report import tables
 from benchmark.report.views.downloads import download
@@ -27,7 +27,7 @@ def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
         "run": found,
         "limits": LimitsForm(initial=found.recipe),
         "system": shown,
-        "unattended": waiting.is_unattended(found),
+        "unattended": worker_presence.is_unattended(found),
     }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_run.html", context, status=286 if found.is_over else 200)

@@ -19,7 +19,7 @@ from judges.campaigns.configurations import CampaignOptions, Configuration
 from judges.campaigns.estimates import Estimate
 from judges.campaigns.lifecycle import Started
 from judges.campaigns.progress import CampaignProgress, count_ended, summary_lines
-from judges.costs import spending_limits
+from judges.costs import collection_budgets
 from judges.costs.accounting import describe_assumed_cost
 from judges.domain.debate import ORDERS
 from judges.engine import notifications, worker_pool
@@ -203,7 +203,7 @@ class Command(QuorumCommand):
             self.say(line)
         if strict and status["state"] == Campaign.State.BUDGET:
             left = status["pairs"] - count_ended(status)
-            cap, goes_on = spending_limits.describe_budget_stop(collection, status.get("stopped_by", ""))
+            cap, goes_on = collection_budgets.describe_budget_stop(collection, status.get("stopped_by", ""))
             raise Incomplete(
                 f"stopped by {cap}{describe_assumed_cost(status)} with {left:,} pairs left: {goes_on}", status
             )
@@ -244,7 +244,7 @@ class Command(QuorumCommand):
 
     def say_what_is_left(self, collection: Collection, usd: float) -> None:
         """What the collection's caps allow, and whether a campaign of so many dollars will stop there."""
-        found = spending_limits.collection_budget(collection)
+        found = collection_budgets.collection_budget(collection)
         if line := found.line():
             short = "; this campaign is expected to stop there" if found.is_short_for(usd) else ""
             self.note(f"{line}{short}")

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.agreement import cached_results
-from annotation.agreement.assessments import known_assessors
+from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import MANY, Couples, compute_measures
 from annotation.models import Role, StoredAgreement
 from annotation.tasks import compute_agreement
@@ -142,8 +142,8 @@ def test_above_forty_assessors_there_are_lists_and_clusters_and_no_matrix(crowd)
 
 
 def test_clusters_are_those_who_agree_with_each_other():
-    from annotation.agreement.assessments import GradeMatrix
     from annotation.agreement.clusters import cluster_assessors
+    from annotation.agreement.grade_matrix import GradeMatrix
     from annotation.agreement.report import AgreementReport, OneAssessor
 
     random = np.random.default_rng(1)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotation.agreement.assessments import choose_assessors, known_assessors, load_grade_matrix, pairs_where
+from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix, pairs_where
 from annotation.agreement.report import agreement_report, build_json_document
 from corpus.errors import BadInput
 from corpus.models import Judgment

@@ -22,7 +22,7 @@ from corpus.models import Collection, Item
 from judges.campaigns.progress import summary_lines
 from judges.campaigns.selectors import campaign_status
 from judges.costs.accounting import Paid, of_calls, sum_costs
-from judges.costs.spending_limits import collection_budget
+from judges.costs.collection_budgets import collection_budget
 from judges.models import Campaign, Panel
 from judges.models.costs import Ledger
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement.assessments import pairs_where
+from annotation.agreement.grade_matrix import pairs_where
 from annotation.models import Computed, Role
 from corpus.models import Collection, Item, Pair
 from tests.admin_site import ROUTE, audited, judged_collection, people_at_work

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
 from annotation import guidelines
-from annotation.agreement.assessments import pairs_where
+from annotation.agreement.grade_matrix import pairs_where
 from annotation.data import pairs
 from annotation.models import Invitation, Membership
 from corpus.models import Collection, Item, Pair

@@ -1,4 +1,4 @@
-"""Weights of the arms and how they are drawn (corpus.collections.arms)."""
+"""Weights of the arms and how they are drawn (corpus.collections.arm_allocation)."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.collections.arms import ARMS, SHOWN_ONLY, draw_arm, weights_of
+from corpus.collections.arm_allocation import ARMS, SHOWN_ONLY, draw_arm, weights_of
 
 WEIGHTS = st.tuples(*[st.integers(0, 7)] * 3).filter(any)
 

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement.assessments import pairs_where
+from annotation.agreement.grade_matrix import pairs_where
 from annotation.label_quality import (
     agreement_over_time,
     campaign_costs,

@@ -5,7 +5,7 @@ import pytest
 from annotation.policies import lara_live
 from corpus.models import Collection, Item
 from judges.campaigns.selectors import campaign_status, debate_of
-from judges.costs.spending_limits import collection_budget
+from judges.costs.collection_budgets import collection_budget
 from judges.models import Attempt, Campaign
 from tests.annotation.policies.test_lara import believing_campaign
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, sums_up, worker

@@ -172,5 +172,5 @@ def test_two_workers_do_not_ask_for_the_same_twice(
     BackgroundJob.objects.update(lease_until=timezone.now())
     write_gold_reasons()
     request = request_of(made)
-    assert request.ended_at is not None and not gold_reasons.waits(request)
+    assert request.ended_at is not None and not gold_reasons.is_pending(request)
     assert len(model_server.requests()) == 6 * 4

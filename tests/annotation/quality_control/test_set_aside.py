@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from annotation.agreement.assessments import known_assessors, load_grade_matrix
+from annotation.agreement.grade_matrix import known_assessors, load_grade_matrix
 from annotation.agreement.report import agreement_report
 from annotation.exports.rows import JUDGMENTS
 from annotation.judging import submitting

@@ -16,7 +16,7 @@ from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.verdict import recall_shift
 from benchmark.significance import paired
 from benchmark.significance import tests as tested
-from benchmark.significance.compact_letters import compact_letter_display, groups_of
+from benchmark.significance.compact_letter_display import compact_letter_display, groups_of
 
 
 def columns(queries: int, systems: int, seed: int = 0) -> NDArray[np.float64]:

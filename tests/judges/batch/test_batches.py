@@ -16,8 +16,8 @@ from config.env import ROOT
 from corpus.models import Document
 from jobs.processes import spawn_child, stop_children
 from judges.batch import store
+from judges.batch.batch_loop import is_of_account
 from judges.batch.endpoints import MOST, Most, read_refusal
-from judges.batch.flight import is_of_account
 from judges.campaigns import configurations, lifecycle, selectors
 from judges.campaigns.progress import summary_lines
 from judges.engine import notifications, worker_pool

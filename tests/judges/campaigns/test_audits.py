@@ -26,7 +26,7 @@ from corpus.collections.task_order import next_place
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.campaigns import audit_sampling, counters, selectors
-from judges.campaigns.stopped_routes import AnsweredAudits
+from judges.campaigns.route_breakers import AnsweredAudits
 from judges.domain.audits import Route, allocate_sample, audit_sample_size, route_of, uniform_draw
 from judges.models import Audit, Campaign, Work
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker

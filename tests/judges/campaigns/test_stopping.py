@@ -8,7 +8,7 @@ from django.test import Client
 from annotation.agreement.proportions import confidence_sequence
 from annotation.label_quality.audits import measure_audits
 from annotation.models import Role
-from judges.campaigns import counters, stopped_routes
+from judges.campaigns import counters, route_breakers
 from judges.domain.audits import LIMIT, surely_over
 from judges.models import Campaign
 from tests.admin_site import ROUTE, audited, judged_collection
@@ -43,26 +43,26 @@ def campaign(db: None) -> Campaign:
 
 
 def of(campaign: Campaign) -> frozenset[str]:
-    return stopped_routes.trip_routes(campaign.pk, campaign.collection.relevant_from, counters.read(campaign.pk))
+    return route_breakers.trip_routes(campaign.pk, campaign.collection.relevant_from, counters.read(campaign.pk))
 
 
 def test_a_route_that_is_surely_over_the_limit_stops_and_stays_stopped(campaign: Campaign) -> None:
     assert of(campaign) == {ROUTE}
     assert counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
     assert of(campaign) == {ROUTE} and counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
-    none = {ROUTE: stopped_routes.AnsweredAudits(10, 10, 10, 0)}
-    assert stopped_routes.tripped_routes(none, counters.read(campaign.pk)) == {ROUTE}, (
+    none = {ROUTE: route_breakers.AnsweredAudits(10, 10, 10, 0)}
+    assert route_breakers.tripped_routes(none, counters.read(campaign.pk)) == {ROUTE}, (
         "later right answers do not start it again"
     )
-    assert stopped_routes.tripped_routes(none, {}) == frozenset()
+    assert route_breakers.tripped_routes(none, {}) == frozenset()
 
 
 def test_an_admin_lets_it_go_on_and_stops_it_again(campaign: Campaign) -> None:
     of(campaign)
-    stopped_routes.reset_route(campaign.pk, ROUTE)
-    stopped_routes.reset_route(campaign.pk, ROUTE)
+    route_breakers.reset_route(campaign.pk, ROUTE)
+    route_breakers.reset_route(campaign.pk, ROUTE)
     assert of(campaign) == frozenset()
-    stopped_routes.reset_route(campaign.pk, ROUTE, on=False)
+    route_breakers.reset_route(campaign.pk, ROUTE, on=False)
     assert of(campaign) == {ROUTE}
 
 
@@ -70,7 +70,7 @@ def test_nothing_is_asked_of_a_campaign_without_a_settled_audit(
     campaign: Campaign, django_assert_num_queries: object
 ) -> None:
     with django_assert_num_queries(0):
-        assert stopped_routes.trip_routes(campaign.pk, 1, {}) == frozenset()
+        assert route_breakers.trip_routes(campaign.pk, 1, {}) == frozenset()
 
 
 def test_the_page_says_what_stopped_and_takes_the_admins_word(campaign: Campaign) -> None:

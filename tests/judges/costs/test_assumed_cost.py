@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation.models import Role
 from judges.costs import ledger, prices
 from judges.costs.accounting import of_calls, of_status
-from judges.costs.spending_limits import collection_budget
+from judges.costs.collection_budgets import collection_budget
 from judges.models import Attempt, Campaign
 from judges.probes import checks
 from judges.providers import anthropic, google, openai, responses

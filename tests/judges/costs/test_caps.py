@@ -21,7 +21,7 @@ from jobs.processes import spawn_child
 from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.costs import budget
-from judges.costs.spending_limits import collection_budget
+from judges.costs.collection_budgets import collection_budget
 from judges.engine import worker_pool
 from judges.evidence import measuring
 from judges.evidence.outputs import OutputRow

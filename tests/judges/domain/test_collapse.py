@@ -2,8 +2,8 @@
 
 import pytest
 
-from judges.domain.collapse import relies_on_stance_flip, without_evidence
 from judges.domain.debate import AGAINST, FOR
+from judges.domain.stance_flip_guard import relies_on_stance_flip, without_evidence
 from judges.domain.verdicts import NoVerdict
 from judges.records import DebateAgent, Quote, Side, Turn
 

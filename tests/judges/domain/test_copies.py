@@ -12,7 +12,7 @@ from django.test import Client
 
 from annotation.agreement import cached_results
 from annotation.agreement import page as agreement_page
-from annotation.agreement.assessments import choose_assessors, known_assessors, load_grade_matrix
+from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix
 from annotation.agreement.report import agreement_report, build_json_document
 from annotation.dashboard.collection import kappa_bar
 from annotation.exports.formats import FORMATS

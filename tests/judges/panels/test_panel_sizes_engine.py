@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from annotation.agreement.assessments import known_assessors, load_grade_matrix
+from annotation.agreement.grade_matrix import known_assessors, load_grade_matrix
 from annotation.exports.sets.source import SetSource, read_votes
 from config.env import ROOT
 from judges.models import Attempt, Campaign

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from training.jobs.gains import compare_models, gain_verdict, randomisation_test
+from training.jobs.significance import compare_models, gain_verdict, randomisation_test
 
 
 def test_the_exact_test_counts_signs():

@@ -23,7 +23,7 @@ from annotation.exports.sets.rows import SetQuery, SetRow, by_query, order_key
 from annotation.exports.sets.shapes import Shaped, rows_used
 from annotation.exports.sets.source import SetSource
 from annotation.exports.sets.splitting import DEV, TRAIN, split_queries
-from charts.phrases import gettext_noop
+from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.evidence.targets import texts_of
 from corpus.models import Collection
