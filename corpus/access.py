@@ -71,4 +71,4 @@ def action(name: Action) -> Callable[[View], View]:
 def administered(user: Person) -> QuerySet[Collection]:
     """The collections of which this person may see and change everything, for pages of the site that name several."""
     module = settings.ACCESS.rpartition(".")[0]
-    return cast("QuerySet[Collection]", import_string(f"{module}.administered")(user))
+    return cast("QuerySet[Collection]", import_string(f"{module}.administered_collections")(user))

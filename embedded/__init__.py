@@ -1,6 +1,6 @@
 """PostgreSQL and Redis: where they are by URL, or our own under VAR, started by a keeper (MECHANICS M1).
 
-Settings ask for addresses, which are known before anything runs. Whoever needs the services calls `ensure`.
+Settings ask for addresses, which are known before anything runs. Whoever needs the services calls `ensure_services`.
 """
 
 from embedded.addresses import are_embedded, celery_url, database_settings, keep_private, redis_url, secret_key

@@ -61,7 +61,7 @@ class Instance:
     def sql(self, statement: str) -> str:
         """One statement by psql's protocol library, from a process that uses the instance; its first value."""
         code = (
-            "import embedded as s, psycopg, sys; from config import env; s.ensure(env.var());"
+            "import embedded as s, psycopg, sys; from config import env; s.ensure_services(env.var());"
             "from embedded.addresses import database_url;"
             "c = psycopg.connect(database_url(env.var()), autocommit=True).execute(sys.argv[1]);"
             "print(c.fetchone()[0] if c.description else '')"

@@ -56,7 +56,7 @@ def test_a_killed_process_frees_the_services(instance: Instance):
 
 def test_a_forked_child_keeps_the_services_when_its_parent_is_killed(instance: Instance):
     code = (
-        "import embedded as s, os, sys; from config import env; s.ensure(env.var()); child = os.fork();"
+        "import embedded as s, os, sys; from config import env; s.ensure_services(env.var()); child = os.fork();"
         "child and print('ready', flush=True); sys.stdin.read()"
     )
     parent = instance.start("-c", code)

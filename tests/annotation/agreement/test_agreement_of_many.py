@@ -249,8 +249,8 @@ def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkey
     def fails(*args, **options):
         raise MemoryError
 
-    for name in ("cached_results.agreement_report", "two.agreement_report"):
-        monkeypatch.setattr(f"annotation.agreement.{name}", fails)
+    for name in ("agreement.cached_results", "data.two_assessors"):
+        monkeypatch.setattr(f"annotation.{name}.agreement_report", fails)
     monkeypatch.setattr("annotation.label_quality.kappas.read_binary_votes", fails)
     client, here = sees(crowd), "/c/crowd/agreement/"
     names = [one.name for one in known_assessors(crowd)]
@@ -337,9 +337,9 @@ django.setup()
 import json, sys
 import numpy as np
 from annotation.agreement import aggregates
-from annotation.agreement.measures import measure
-from annotation.agreement.report import AgreementReport, OneAssessor, document
-from annotation.agreement.assessments import Assessments, KnownAssessors
+from annotation.agreement.measures import compute_measures
+from annotation.agreement.report import AgreementReport, OneAssessor, build_json_document
+from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessors
 from tests.annotation.agreement.test_agreement_of_many import votes_of
 grades = np.full((956, 19168), -1, dtype=np.int16)
 for who, item, grade in votes_of(956, 19168, 3):
@@ -348,9 +348,9 @@ assert (grades >= 0).sum() == 57504
 started = time.perf_counter()
 people = tuple(KnownAssessors("human-import", n, f"worker-{{n}}") for n in range(956))
 ones = tuple(OneAssessor(one.name, one.kind, 60, 30) for one in people)
-found = Assessments(people, np.arange(19168), grades)
-report = AgreementReport("x", None, "all", ones, measure(grades, bootstrap={bootstrap}), found)
-told = json.dumps(document(report, aggregates.document(aggregates.second(report))))
+found = GradeMatrix(people, np.arange(19168), grades)
+report = AgreementReport("x", None, "all", ones, compute_measures(grades, bootstrap={bootstrap}), found)
+told = json.dumps(document(report, aggregates.dawid_skene_document(aggregates.fit_dawid_skene(report))))
 spent = time.perf_counter() - started
 with open("/proc/self/status") as status:  # not ru_maxrss, which a child takes over from its parent
     peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024

@@ -207,5 +207,5 @@ def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_notice
         assert leases.claim(Run) is None, "a lease that is renewed was free"
         assert not hold.is_revoked()
         builders.cancel_run(run)
-        until(hold.lost)
+        until(hold.is_revoked)
     assert Run.objects.get().state == "cancelled"

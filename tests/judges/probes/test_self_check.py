@@ -238,7 +238,7 @@ def test_the_newest_self_check_of_the_present_version_holds_and_none_is_altered(
     row = checked(books, judge)
     found = self_checks.newest_self_checks(books, ["v1", "v2"])
     assert found["v1"].row == row and found["v2"].summary == "never checked"
-    assert ": 8 of 8 in the known order, 24 of 24 repeated" in found["v1"].words
+    assert ": 8 of 8 in the known order, 24 of 24 repeated" in found["v1"].summary
     judge.is_current = False
     judge.save()
     make_judge(model_server, "v1", version=2)
