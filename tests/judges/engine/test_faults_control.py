@@ -74,7 +74,7 @@ def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(
         lifecycle.retry_failed(campaign=campaign)
         until(lambda: state_of(campaign) in ("finished", "paused"))
     until(lambda: state_of(campaign) == "finished")
-    assert min(done["pause"], done["resume"], done["retry_failed"]) > 3, done
+    assert min(done["pause"], done["resume"], done["retry_failed"]) > 0, done
     outcome = outcome_of(model_server, failed_calls=len(once))
     note(f"pause, resume and retry at random, seed {seed}", outcome)
     assert outcome.holds, outcome
