@@ -22,13 +22,13 @@ TOTP = Authenticator.Type.TOTP
 
 @receiver(auth.user_logged_in)
 def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """By whatever way."""
+    """Record that somebody signed in, by password, link or provider."""
     record(user, "session.in", address=sessions.client_network(request))
 
 
 @receiver(auth.user_logged_out)
 def signed_out(sender: Any, request: HttpRequest, user: User | None, **kwargs: Any) -> None:
-    """By one's own will."""
+    """Record that somebody signed out."""
     if user is not None:
         record(user, "session.out")
 
@@ -44,19 +44,19 @@ def record_failed_sign_in(
 
 @receiver(accounts.password_changed)
 def changed_password(sender: Any, user: User, **kwargs: Any) -> None:
-    """Knowing the old one."""
+    """Record that a user changed their password."""
     record(user, "password.changed")
 
 
 @receiver(accounts.password_reset)
 def reset_password(sender: Any, user: User, **kwargs: Any) -> None:
-    """By a link."""
+    """Record that a user set a new password by a link."""
     record(user, "password.reset")
 
 
 @receiver(mfa.authenticator_added)
 def added_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs: Any) -> None:
-    """The app, and the recovery codes that come with it."""
+    """Record that a second factor, or recovery codes, were set up."""
     record(user, "second-factor.on" if authenticator.type == TOTP else "recovery-codes.made")
 
 

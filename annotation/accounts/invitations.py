@@ -101,7 +101,7 @@ def create_accounts(*, role: str, count: int, collection: Collection | None) -> 
 
 
 def may_hand_link(scope: Scope | SiteScope, person: User) -> bool:
-    """Who may make a link that sets somebody's password.
+    """Whether these may make a link that sets the person's password.
 
     Owners, for everybody who is no owner. Admins of a collection, for those who have nothing but what these admins
     rule over themselves: a link is a way into the account. Nobody for themselves, and nobody for an owner (`manage.py

@@ -133,7 +133,7 @@ def adjudicate(
 ) -> None:
     """Settle a conflict in three statements. The same decision sent again changes nothing.
 
-    Raises Unknown, Lost when somebody else was first, and TooSoon.
+    Raises Unknown, DecisionRefused when somebody else was first, and TooSoon.
     """
     given = {"grade": grade, "comment": comment, "milliseconds": milliseconds, "idle": idle}
     in_transaction(lambda db: _resolve_conflict(db, membership, item_id, given, shown_ms))

@@ -150,7 +150,7 @@ def submit_judgment(
     """Settle one judgment and claim nothing: the assignment as it was before; None where the answer was known already.
 
     In the reveal arm the first judgment (`asks_first`) is kept as the blind one, and the same lease goes on with the
-    debate. Raises Unknown, Lost when the item is closed, and TooSoon.
+    debate. Raises Unknown, DecisionRefused when the item is closed, and TooSoon.
     """
     own = _read_assignment(db, desk, answer.item)
     if own.state == "done" and own.token == answer.token:

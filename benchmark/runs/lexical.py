@@ -52,7 +52,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, Any] | None = None) -> bm25.Index:
     """The collection's index with the parameters of the run's recipe, or of a part of it.
 
-    Raises JobLost when the run is to stop while it is built.
+    Raises LeaseLost when the run is to stop while it is built.
     """
     total = Document.objects.filter(collection=run.collection, is_current=True).count()
 

@@ -172,7 +172,7 @@ class Budget:
         await self.writer.ask(lambda connection: connection.execute(STOP, values).rowcount)
 
     async def reserve(self, usd: float) -> float | None:
-        """Hold at least `usd` dollars for one call; what is held, None without a budget. Raises Spent."""
+        """Hold at least `usd` dollars for one call; what is held, None without a budget. Raises BudgetExhausted."""
         if not self.bounded:
             return None
         async with self.lock:

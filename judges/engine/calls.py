@@ -117,7 +117,7 @@ class Caller:
         self.refused = refused
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
-        """The turn or vote, or the statement that there is none. Raises Stopped, Spent.
+        """The turn or vote, or the statement that there is none. Raises Cancelled, BudgetExhausted.
 
         Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
         """
@@ -152,19 +152,19 @@ class Caller:
         return Try(number, prompt, may_repair=number < last and not question.documents)
 
     def _wait_with(self, claimed: Claimed) -> None:
-        """The pair goes back to pending, if there is somebody who puts it there. Raises Stopped."""
+        """The pair goes back to pending, if there is somebody who puts it there. Raises Cancelled."""
         if self.refused is not None:
             claimed.waits = True
             raise Cancelled
 
     def _refuse(self, claimed: Claimed, judge: Judge, error: str) -> None:
-        """The account refuses us: the pair waits for whoever mends it. Raises Stopped."""
+        """The account refuses us: the pair waits for whoever mends it. Raises Cancelled."""
         if self.refused is not None:
             self.refused(one_line(f"{judge.name}, account {' '.join(filter(None, judge.account))}: {error}"))
         self._wait_with(claimed)
 
     async def _sleep(self, claimed: Claimed, seconds: float) -> None:
-        """Some providers ask for an hour: a pause or the worker's end does not wait for it. Raises Stopped."""
+        """Some providers ask for an hour: a pause or the worker's end does not wait for it. Raises Cancelled."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, LOOK_S))
@@ -198,7 +198,10 @@ class Caller:
         return await self._send(claimed, question, sent, turn.prompt, permit)
 
     async def prepare(self, claimed: Claimed, question: JudgeQuestion, turn: Try) -> tuple[Turn | None, Sent | None]:
-        """An equal call's answer, stored as its own; else the call with its money reserved. Raises Stopped, Spent."""
+        """An equal call's answer, stored as its own; else the call with its money reserved.
+
+        Raises Cancelled, BudgetExhausted.
+        """
         self._check(claimed)
         prompt = turn.prompt
         key = caches.make_cache_key(question.judge, prompt, question.key_sample, self.plan.collection)

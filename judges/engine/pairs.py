@@ -22,7 +22,7 @@ SIDES = {side.value: side for side in Side}
 
 
 async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
-    """Ask everything that the policy needs and decide. Raises Stopped, Spent."""
+    """Ask everything that the policy needs and decide. Raises Cancelled, BudgetExhausted."""
     plan = caller.plan
     policy = routing.RoutingPolicy(plan.policy)
     if plan.filter:

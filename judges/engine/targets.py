@@ -39,7 +39,7 @@ class TargetAttempt:
 
 
 async def write_target(caller: Caller, claimed: Claimed) -> Decided | JudgeTarget:
-    """Ask the writer and measure. Raises Stopped, Spent."""
+    """Ask the writer and measure. Raises Cancelled, BudgetExhausted."""
     tried: TargetAttempt | None = None
     try:
         for number in range(1, TRIES + 1):
