@@ -13,7 +13,7 @@ from typing import Any
 
 from corpus.errors import BadInput
 from jobs.processes import watch_parent
-from training.jobs.folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder
+from training.jobs.folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder, TrainingCancelled
 
 QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}
 
@@ -45,9 +45,9 @@ def main(path: Path) -> int:
         found = run_job(folder, stop)
     except BadInput as error:
         return _report_end(folder, leads, "refused", REFUSED, " ".join(str(error).split()))
+    except TrainingCancelled:
+        return _report_end(folder, leads, "cancelled", CANCELLED, "")
     except BaseException as error:
-        if type(error).__name__ == "Cancelled":
-            return _report_end(folder, leads, "cancelled", CANCELLED, "")
         traceback.print_exc()
         return _report_end(folder, leads, "failed", FAILED, " ".join(f"{type(error).__name__}: {error}".split())[:1000])
     if leads:

@@ -205,7 +205,7 @@ class Caller:
         self._check(claimed)
         prompt = turn.prompt
         key = caches.make_cache_key(question.judge, prompt, question.key_sample, self.plan.collection)
-        row = self._row(claimed, question, prompt, turn.number, key)
+        row = await self._row(claimed, question, prompt, turn.number, key)
         # Offline judges read the collection's documents too, and cost nothing: they are always asked.
         known = await self.tools.cache.find(key) if question.judge.provider != "offline" else None
         if known is not None:
@@ -290,10 +290,12 @@ class Caller:
             halted=is_over,
         )
 
-    def _row(self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, number: int, key: str) -> dict[str, Any]:
+    async def _row(
+        self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, number: int, key: str
+    ) -> dict[str, Any]:
         role, round, sample = question.slot
         return {
-            "id": self.tools.writer.next_id(),
+            "id": await self.tools.writer.next_id(),
             "work": claimed.work,
             "fence": claimed.fence,
             "campaign": self.plan.campaign,

@@ -77,8 +77,10 @@ class ResultWriter:
         result: Result = await self._put(None, question)
         return result
 
-    def next_id(self) -> int:
-        """An attempt's id; they come from the sequence, in blocks."""
+    async def next_id(self) -> int:
+        """An attempt's id; they come from the sequence, in blocks. Waits where more calls begin than a block has ids."""
+        while not self.ids:
+            await self.ready()
         return self.ids.popleft()
 
     async def ready(self) -> None:

@@ -13,6 +13,10 @@ FINISHED, FAILED, REFUSED, CANCELLED = 0, 1, 2, 3
 """Exit codes of the process that works on a job."""
 
 
+class TrainingCancelled(Exception):
+    """Somebody asked the process to end; what it has is saved."""
+
+
 class JobFolder:
     """job.json in; state.json, metrics.jsonl, log.txt and checkpoints/ out."""
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from corpus.errors import QuorumError
-from training.jobs.folder import JobFolder
+from training.jobs.folder import JobFolder, TrainingCancelled
 from training.recipes.metrics import CheckpointChoice, choose_checkpoint
 from training.recipes.table import RecipeOptions
 from training.trainers import checkpoints
@@ -28,10 +28,6 @@ LEAST_EVERY = 100
 KEPT = 2
 """Newest checkpoints that are kept to resume from, beside the best one."""
 NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
-
-
-class TrainingCancelled(Exception):
-    """Somebody asked the training to end; a checkpoint is saved."""
 
 
 class DoesNotFit(QuorumError):
@@ -91,7 +87,7 @@ class Loop:
         return self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
 
     def run(self) -> CheckpointChoice | None:
-        """All steps that are left; the chosen checkpoint, None without a dev split. Raises Cancelled."""
+        """All steps that are left; the chosen checkpoint, None without a dev split. Raises TrainingCancelled."""
         self.resume()
         while self.progress.step < self.total:
             self.one()

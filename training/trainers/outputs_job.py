@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus.errors import BadInput
-from training.jobs.folder import JobFolder
+from training.jobs.folder import JobFolder, TrainingCancelled
 from training.jobs.outputs import measure_outputs
 from training.recipes import data, rendering
 from training.recipes.data import Example
@@ -15,7 +15,6 @@ from training.serving.scorer import read_reranker_json
 from training.trainers.base import answer_ids, check_causal, find_base, is_tiny, load_tokenizer
 from training.trainers.causal import PromptTokens, load_causal
 from training.trainers.generating import generate_answers
-from training.trainers.loop import TrainingCancelled
 
 AT_ONCE = 16
 LONGEST = 4096
@@ -25,7 +24,7 @@ MOST_NEW_TOKENS = 512
 def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
     """`<name>.outputs.jsonl` for each model of the job and evaluation.json; returns the latter.
 
-    Rows that an earlier process wrote stay. Raises Cancelled, and BadInput for encoders and an empty dev split.
+    Rows that an earlier process wrote stay. Raises TrainingCancelled, and BadInput for encoders and an empty dev split.
     """
     job = folder.job
     rows = data.read_training_set(Path(job["data"])).dev

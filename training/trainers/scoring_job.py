@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from training.jobs.folder import JobFolder
+from training.jobs.folder import JobFolder, TrainingCancelled
 from training.serving.scorer import Scorer, open_scorer
 from training.trainers.base import find_base
-from training.trainers.loop import TrainingCancelled
 
 
 def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
-    """`<name>.scores.jsonl` for each model, one line a query; lines that are there already stay. Raises Cancelled."""
+    """`<name>.scores.jsonl` for each model, one line a query; lines that are there already stay. Raises TrainingCancelled."""
     job = folder.job
     lines = [json.loads(line) for line in (folder.path / "pairs.jsonl").read_text().split("\n")[:-1]]
     models: dict[str, str] = job["models"]

@@ -22,7 +22,7 @@ from training.trainers.world import Together
 def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
     """Train, choose, publish; steps, first and last loss, measures, and where the model lies.
 
-    Raises BadInput for what cannot be trained, loop.Cancelled, publishing.MergeDiffers.
+    Raises BadInput for what cannot be trained, TrainingCancelled, publishing.MergeDiffers.
     """
     job = folder.job
     out = Path(job["out"])

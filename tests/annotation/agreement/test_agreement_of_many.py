@@ -350,7 +350,7 @@ people = tuple(KnownAssessors("human-import", n, f"worker-{{n}}") for n in range
 ones = tuple(OneAssessor(one.name, one.kind, 60, 30) for one in people)
 found = GradeMatrix(people, np.arange(19168), grades)
 report = AgreementReport("x", None, "all", ones, compute_measures(grades, bootstrap={bootstrap}), found)
-told = json.dumps(document(report, aggregates.dawid_skene_document(aggregates.fit_dawid_skene(report))))
+told = json.dumps(build_json_document(report, aggregates.dawid_skene_document(aggregates.fit_dawid_skene(report))))
 spent = time.perf_counter() - started
 with open("/proc/self/status") as status:  # not ru_maxrss, which a child takes over from its parent
     peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024

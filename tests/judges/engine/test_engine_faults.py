@@ -128,6 +128,22 @@ def test_a_dead_workers_spool_is_taken_over_once(plan: Plan, tmp_path: Path) -> 
     assert list(again.ended) == [("vote", 0, 0)], "whoever claims the pair goes on from it"
 
 
+def test_more_calls_may_begin_at_once_than_a_block_has_ids(
+    instance: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("judges.engine.writer.IDS", 4)
+
+    async def draw() -> list[int]:
+        writer = ResultWriter(database_parameters(), tmp_path, 0)
+        writer.start()
+        try:
+            return await asyncio.gather(*(writer.next_id() for _ in range(11)))
+        finally:
+            await asyncio.to_thread(writer.stop)
+
+    assert len(set(asyncio.run(draw()))) == 11
+
+
 async def taken_over(folder: Path) -> int:
     writer = ResultWriter(database_parameters(), folder, 0)
     writer.start()

@@ -16,7 +16,8 @@ torch = pytest.importorskip("torch")
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.speed import slowness  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
-from training.jobs.folder import JobFolder  # noqa: E402
+from training import trainer  # noqa: E402
+from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.trainers.base import tiny_base  # noqa: E402
 
 OPTIONS = {"preset": "tiny", "max_steps": 40, "lora_rank": 4, "checkpoint_every": 4, "evaluate_every": 20}
@@ -89,6 +90,17 @@ def test_cancelled_it_saves_what_it_has_within_ten_seconds(parts: tuple[Path, Pa
     model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(parts[0]), folder.checkpoint(step))
     assert any("lora_B" in name and bool(value.abs().max() > 0) for name, value in model.named_parameters())
     assert not (tmp_path / "job" / "model").exists()
+
+
+def test_what_is_cancelled_says_so_in_its_exit_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def cancelled(*_: object) -> None:
+        raise TrainingCancelled
+
+    for name in ("watch_parent", "StopRequest"):
+        monkeypatch.setattr(trainer, name, lambda: None)
+    monkeypatch.setattr(trainer, "run_job", cancelled)
+    assert trainer.main(tmp_path) == 3
+    assert JobFolder(tmp_path).state["state"] == "cancelled"
 
 
 @pytest.mark.parametrize(
