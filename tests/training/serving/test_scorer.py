@@ -8,6 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from transformers import AutoConfig  # noqa: E402
+
 from corpus.errors import BadInput  # noqa: E402
 from tests.published import by_cross_encoder, by_transformers  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
@@ -17,6 +19,7 @@ from training.serving.publication import Record  # noqa: E402
 from training.serving.scorer import CausalScorer, ScoringRequest, open_scorer  # noqa: E402
 from training.trainers.causal import LoraTrained, PromptTokens  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
+from training.trainers.prefixed import can_share  # noqa: E402
 
 TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 20, "yes", "键必须可哈希", "a " * 300]
 QUERY = "Why must keys be hashable?"
@@ -38,13 +41,27 @@ def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return folder / "out"
 
 
+def tolerance(published: Path) -> float:
+    """1e-5 where all layers look back at all tokens.
+
+    Linear attention carries a state through the text: what is rounded on the way adds up, otherwise on each processor
+    (more than 1e-5 was seen on one), so its bound is the 1e-4 that a published model is held to.
+    """
+    return 1e-5 if can_share(AutoConfig.from_pretrained(published)) else 1e-4
+
+
+def farthest(found: list[float], wanted: list[float]) -> float:
+    """The largest difference, so that a failure says how large it was."""
+    return max(abs(one - other) for one, other in zip(found, wanted, strict=True))
+
+
 def test_many_documents_score_as_one_by_one_and_as_other_libraries_say(published: Path) -> None:
-    scorer = open_scorer(published)
+    scorer, near = open_scorer(published), tolerance(published)
     together = scorer.margins(QUERY, TEXTS)
-    assert together == pytest.approx([scorer.margins(QUERY, [text])[0] for text in TEXTS], abs=1e-5)
+    assert farthest(together, [scorer.margins(QUERY, [text])[0] for text in TEXTS]) < near
     pairs = [(QUERY, text) for text in TEXTS[:5]]
-    assert together[:5] == pytest.approx(by_transformers(published, pairs), abs=1e-5)
-    assert together[:5] == pytest.approx(by_cross_encoder(published, pairs), abs=1e-5)
+    assert farthest(together[:5], by_transformers(published, pairs)) < near
+    assert farthest(together[:5], by_cross_encoder(published, pairs)) < near
     assert len({round(value, 7) for value in together}) == len(TEXTS)
     asked = [ScoringRequest(QUERY, TEXTS[:2]), ScoringRequest("other", TEXTS[:1], "Only code counts.")]
     assert [len(found) for found in scorer.margins_of(asked)] == [2, 1]
@@ -82,7 +99,7 @@ def test_a_reranker_of_others_is_asked_with_its_own_template(published: Path, tm
     template.write_text(template.read_text().replace("You decide whether", "Judge whether"))
     pairs = [(QUERY, text) for text in TEXTS[:3]]
     found = open_scorer(other).margins(QUERY, TEXTS[:3])
-    assert found == pytest.approx(by_cross_encoder(other, pairs), abs=1e-5)
+    assert found == pytest.approx(by_cross_encoder(other, pairs), abs=tolerance(published))
     assert found != pytest.approx(open_scorer(published).margins(QUERY, TEXTS[:3]), abs=1e-6)
 
 
