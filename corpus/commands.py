@@ -24,7 +24,9 @@ class QuorumCommand(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add --json and the command's own."""
-        parser.add_argument("--json", action="store_true", help="print one JSON document on standard output")
+        parser.add_argument(
+            "--json", action="store_true", help="print the result as one JSON document on standard output"
+        )
         self.arguments(parser)
 
     def arguments(self, parser: CommandParser) -> None:

@@ -78,7 +78,7 @@ class ResultWriter:
         return result
 
     async def next_id(self) -> int:
-        """An attempt's id; they come from the sequence, in blocks. Waits where more calls begin than a block has ids."""
+        """An id for an attempt; they are drawn in blocks. Waits where more calls begin than are drawn."""
         while not self.ids:
             await self.ready()
         return self.ids.popleft()

@@ -13,7 +13,7 @@ from training.trainers.base import find_base
 
 
 def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
-    """`<name>.scores.jsonl` for each model, one line a query; lines that are there already stay. Raises TrainingCancelled."""
+    """`<name>.scores.jsonl` for each model, one line a query; those that are there stay. Raises TrainingCancelled."""
     job = folder.job
     lines = [json.loads(line) for line in (folder.path / "pairs.jsonl").read_text().split("\n")[:-1]]
     models: dict[str, str] = job["models"]

@@ -19,12 +19,24 @@ class Command(QuorumCommand):
     help = "Measure how far judges, people and imports agree (kappa, alpha, percent)."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--assessors", default="", help="names, separated by commas; reference and policies too")
-        parser.add_argument("--people", action="store_true", help="people and imported people")
-        parser.add_argument("--judges", action="store_true", help="judges and imported judges")
-        parser.add_argument("--binarize", type=int, metavar="G", help="count grades from G on as 1, others as 0")
-        parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="resamples for 95%% intervals")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument(
+            "--assessors",
+            default="",
+            help="names of assessors, separated by commas; reference grades and policies count as assessors",
+        )
+        parser.add_argument("--people", action="store_true", help="compare people (imported ones too)")
+        parser.add_argument("--judges", action="store_true", help="compare judges (imported ones too)")
+        parser.add_argument(
+            "--binarize", type=int, metavar="G", help="treat grades of at least G as 1 and all others as 0"
+        )
+        parser.add_argument(
+            "--bootstrap",
+            type=int,
+            default=0,
+            metavar="N",
+            help="number of bootstrap resamples for 95%% intervals (default: 0, no intervals)",
+        )
 
     def run(self, **options: Any) -> object:
         collection = Collection.objects.filter(name=options["name"]).first()

@@ -18,19 +18,19 @@ FORMS = {"own": attention_checks.OWN, "dream": attention_checks.DREAM}
 class Command(QuorumCommand):
     """Count, then do what is asked: withdraw, have arguments written, make."""
 
-    help = "Count attention checks and the gold they can be made of; make, withdraw, have arguments written by models."
+    help = "Show, create or withdraw attention checks, and have models write the arguments for gold pairs."
 
     def arguments(self, parser: CommandParser) -> None:
         """What to do; without any of it the command only counts."""
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--count", type=int, metavar="N", help="make so many checks")
-        parser.add_argument("--seed", type=int, help="of the draw; the collection's own unless given")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("--count", type=int, metavar="N", help="create N attention checks")
+        parser.add_argument("--seed", type=int, help="random seed of the draw (default: the collection's own)")
         form = "own: arguments about the pair itself; dream: relevant pairs, arguments about something else (DREAM F.2)"
         parser.add_argument("--form", choices=FORMS, default="own", help=form)
-        parser.add_argument("--withdraw", action="store_true", help="nobody gets the checks that stand any more")
-        argue = "let a worker ask the configured models for the arguments that gold lacks"
+        parser.add_argument("--withdraw", action="store_true", help="withdraw all current attention checks")
+        argue = "have the configured models write missing arguments, in the background"
         parser.add_argument("--write-arguments", action="store_true", help=argue)
-        parser.add_argument("--estimate", action="store_true", help="say what these would cost, and ask nobody")
+        parser.add_argument("--estimate", action="store_true", help="print the expected cost and make no calls")
 
     def run(self, **options: Any) -> object:
         """In this order, so that one call can make all anew."""

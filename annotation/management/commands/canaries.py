@@ -16,14 +16,16 @@ MOST_HOURS = 24 * 366
 
 class Command(QuorumCommand):
     act = "canaries.asked"
-    help = "Send canaries (a clean text, and the same with a hostile one in it) to a panel's judges; print flip rates."
+    help = "Send canaries (a clean text, and the same with a prompt injection) to a panel's judges; print flip rates."
 
     def arguments(self, parser: CommandParser) -> None:
         """Whom to ask, and when by itself."""
-        parser.add_argument("--panel", default="", help="name of the panel; the default one unless given")
-        parser.add_argument("--paid", action="store_true", help="ask judges that cost money, or whose price is unknown")
-        parser.add_argument("--estimate", action="store_true", help="say what it would cost, and ask nobody")
-        parser.add_argument("--every", type=int, metavar="HOURS", help="let workers ask every so many hours; 0: never")
+        parser.add_argument("--panel", default="", help="name of the panel (default: the default panel)")
+        parser.add_argument("--paid", action="store_true", help="include judges that cost money or have no known price")
+        parser.add_argument("--estimate", action="store_true", help="print the expected cost and make no calls")
+        parser.add_argument(
+            "--every", type=int, metavar="HOURS", help="repeat every HOURS hours in the background; 0 turns this off"
+        )
 
     def run(self, **options: Any) -> object:
         """Estimate, ask, count; with --every only the schedule is set."""

@@ -19,8 +19,8 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """The collection and the file."""
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("file", type=Path, metavar="F.toml")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("file", type=Path, metavar="F.toml", help="settings file (TOML)")
 
     def run(self, **options: Any) -> object:
         """Configure, then say what changed."""

@@ -13,13 +13,13 @@ ROLES = ("annotator", "adjudicator", "admin", "owner")
 
 
 class Command(QuorumCommand):
-    help = "Makes accounts and prints them as a JSON list of {username, password}; a password is never shown again."
+    help = "Create accounts and print them as a JSON list of {username, password}. Passwords are not shown again."
 
     def arguments(self, parser: CommandParser) -> None:
         """Checked in `run`, so that a wrong one is exit 2 with one line."""
-        parser.add_argument("name", nargs="?", metavar="NAME", help="the collection; none for owners")
-        parser.add_argument("--role", default="", metavar="|".join(ROLES))
-        parser.add_argument("--count", type=int, default=1, metavar="N")
+        parser.add_argument("name", nargs="?", metavar="NAME", help="name of the collection (none for owners)")
+        parser.add_argument("--role", default="", metavar="|".join(ROLES), help="role in the collection")
+        parser.add_argument("--count", type=int, default=1, metavar="N", help="number of accounts (default: 1)")
 
     def run(self, **options: Any) -> object:
         """The accounts, once."""

@@ -28,20 +28,24 @@ PASSED = {"panel": "--panel", "limit": "--limit", "budget": "--budget", "max_cal
 
 class Command(QuorumCommand):
     help = (
-        "Compare ways to debate (DREAM appendix B) by the turns of stored campaigns. --run AXIS judges first: "
-        f"{', '.join(AXES)} or families; equal campaigns are gone on with, not run twice."
+        "Compare debate settings (DREAM appendix B) by the stored turns of campaigns. --run AXIS judges first: "
+        f"{', '.join(AXES)} or families; existing equal campaigns are continued, not repeated."
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--campaigns", default="", help="ids, separated by commas; default: all that debate")
-        parser.add_argument("--run", default="", metavar="AXIS", help="axes to run first, separated by commas")
-        parser.add_argument("--panel", help="with --run: whose debaters; the default panel if left out")
-        parser.add_argument("--debaters", default="", help="with --run: two judges in place of the panel's")
-        parser.add_argument("--limit", type=int, help="with --run: pairs of each campaign")
-        parser.add_argument("--budget", type=float, help="with --run: USD of each campaign")
-        parser.add_argument("--max-calls", type=int, help="with --run: calls of each campaign")
-        parser.add_argument("--yes", action="store_true", help="with --run: do not ask before a paid campaign")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument(
+            "--campaigns", default="", help="campaign ids, separated by commas (default: all campaigns with debates)"
+        )
+        parser.add_argument("--run", default="", metavar="AXIS", help="axes to judge first, separated by commas")
+        parser.add_argument("--panel", help="with --run: panel whose debaters are used (default: the default panel)")
+        parser.add_argument("--debaters", default="", help="with --run: two judges that debate in place of the panel's")
+        parser.add_argument("--limit", type=int, help="with --run: maximum number of pairs in each campaign")
+        parser.add_argument("--budget", type=float, help="with --run: maximum cost of each campaign in USD")
+        parser.add_argument("--max-calls", type=int, help="with --run: maximum number of calls in each campaign")
+        parser.add_argument(
+            "--yes", action="store_true", help="with --run: start paid campaigns without asking for confirmation"
+        )
 
     def run(self, **options: Any) -> object:
         collection = Collection.objects.filter(name=options["name"]).first()

@@ -14,14 +14,24 @@ from judges.models import Campaign
 
 
 class Command(QuorumCommand):
-    help = "Compare policies by a replay of a campaign's stored turns and votes; nothing is asked again."
+    help = "Compare judging policies by replaying a campaign's stored turns and votes, without new calls."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--campaign", type=int, metavar="ID", help="default: the newest that judges")
-        parser.add_argument("--reference", choices=["gold", "people"], help="default: gold where there is any")
-        parser.add_argument("--guard", action="store_true", help="agreements by collapse count as disagreement")
-        parser.add_argument("--seconds", type=float, metavar="S", help="time of a judgment, in place of the measured")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument(
+            "--campaign", type=int, metavar="ID", help="id of the campaign (default: the newest that judges pairs)"
+        )
+        parser.add_argument(
+            "--reference",
+            choices=["gold", "people"],
+            help="labels to compare with (default: gold where there is any, else people)",
+        )
+        parser.add_argument(
+            "--guard", action="store_true", help="count an agreement without new evidence as disagreement"
+        )
+        parser.add_argument(
+            "--seconds", type=float, metavar="S", help="seconds that one human judgment takes (default: as measured)"
+        )
 
     def run(self, **options: Any) -> object:
         collection = Collection.objects.filter(name=options["name"]).first()

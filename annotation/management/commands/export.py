@@ -24,29 +24,29 @@ from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 
 CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
-    "split": (float, "S", "share of the queries for training (default 0.9; 1: no dev file)"),
-    "seed": (int, "N", "decides which queries, and every other draw (default 0)"),
-    "teacher": (str, "T", f"{', '.join(TEACHERS)} (default scores for prism, labels elsewhere)"),
-    "preset": (str, "P", f"{', '.join(PRESETS)} (default paper)"),
-    "labels": (str, "L", f"whose label counts: {', '.join(LABELS)} (default resolved)"),
-    "relevant_from": (int, "G", "grades from here on are relevant (default: as the collection says)"),
-    "agreement": (float, "S", "smallest share of the panel's votes that equal a machine's label"),
-    "negatives": (int, "N", "at most so many negatives for each positive of a query"),
-    "documents": (int, "N", "exactly so many documents a query; queries with fewer are left out"),
-    "run": (str, "F", "a TREC run: documents at --ranks that nobody judged become negatives, marked assumed"),
-    "ranks": (ranks_of, "A-B", "ranks of the run (default 11-100)"),
-    "near_duplicates": (str, "S", "similarity from which texts are kept on one side (default 0.8), or off"),
-    "balance_entropy": (str, "E", f"of --balance: {', '.join(ENTROPIES)} (over ln 48, P eq. 5; default filled)"),
-    "tokenizer": (str, "F", "count lengths for --balance in the tokens of this tokenizer.json (default: words)"),
-    "collections": (names_of, "a,b,...", "further collections that the set is drawn from"),
-    "quota": (int, "N", "queries drawn from each collection"),
-    "shape": (str, "S", f"of sentence-transformers: {', '.join(SHAPES)} (default pair)"),
+    "split": (float, "S", "share of queries in the training split (default: 0.9; 1 writes no dev file)"),
+    "seed": (int, "N", "random seed (default: 0)"),
+    "teacher": (str, "T", f"source of teacher values: {', '.join(TEACHERS)} (default: scores for prism, else labels)"),
+    "preset": (str, "P", f"options of a paper: {', '.join(PRESETS)} (default: paper)"),
+    "labels": (str, "L", f"whose labels are exported: {', '.join(LABELS)} (default: resolved)"),
+    "relevant_from": (int, "G", "lowest grade that counts as relevant (default: the collection's)"),
+    "agreement": (float, "S", "minimum share of the panel's votes that agree with a machine label"),
+    "negatives": (int, "N", "maximum number of negatives per positive of a query"),
+    "documents": (int, "N", "exact number of documents per query; queries with fewer are left out"),
+    "run": (str, "F", "TREC run whose unjudged documents at --ranks become assumed negatives"),
+    "ranks": (ranks_of, "A-B", "with --run: range of ranks (default: 11-100)"),
+    "near_duplicates": (str, "S", "similarity above which texts stay in the same split (default: 0.8), or off"),
+    "balance_entropy": (str, "E", f"with --balance: {', '.join(ENTROPIES)} (over ln 48, P eq. 5) (default: filled)"),
+    "tokenizer": (str, "F", "with --balance: tokenizer.json whose tokens measure lengths (default: words)"),
+    "collections": (names_of, "a,b,...", "further collections to draw from"),
+    "quota": (int, "N", "number of queries to draw from each collection"),
+    "shape": (str, "S", f"for sentence-transformers: {', '.join(SHAPES)} (default: pair)"),
 }
 FLAGS = {
-    "keep_holes": "assumed negatives also where a panel or a reranker scores them high",
-    "uniform": "as many queries from each collection as the smallest has",
-    "allow_incomplete": "write the set even where a split is empty or train has only one label",
-    "balance": "cap cells of length by score until none dominates",
+    "keep_holes": "keep assumed negatives that a panel or a reranker scores high",
+    "uniform": "draw the same number of queries from each collection",
+    "allow_incomplete": "write the set even if a split is empty or has only one label",
+    "balance": "cap cells of length by score so that none dominates",
 }
 
 
@@ -54,10 +54,14 @@ class Command(QuorumCommand):
     help = "Write an export and its manifest into a new or empty folder."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="the collection")
+        parser.add_argument("name", help="name of the collection")
         parser.add_argument("--format", required=True, help=f"one of {', '.join(EVERY)}")
-        parser.add_argument("--out", required=True, metavar="DIR", help="a new or empty folder")
-        parser.add_argument("--origins", metavar="a,b,...", help="only labels of these: people, adjudicator, a policy")
+        parser.add_argument("--out", required=True, metavar="DIR", help="output folder; must be new or empty")
+        parser.add_argument(
+            "--origins",
+            metavar="a,b,...",
+            help="only labels of these origins: people, adjudicator, or the name of a policy",
+        )
         sets = parser.add_argument_group("training sets")
         for name, (_, metavar, words) in CHOICES.items():
             sets.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=words)

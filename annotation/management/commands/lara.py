@@ -13,19 +13,26 @@ from judges.models import Campaign
 
 
 class Command(QuorumCommand):
-    help = "LARA: hand people the pairs on which a judge is least sure, calibrate on their labels, label the rest."
+    help = "Run LARA: people judge the pairs on which a judge is least certain; their labels calibrate the rest."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--judge", required=True, help="a judge that voted with log-probabilities")
-        parser.add_argument("--share", type=float, default=0.125, help="of the pairs that people get (default 0.125)")
-        parser.add_argument("--campaign", type=int, metavar="ID", help="whose votes; default: the judge's newest")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("--judge", required=True, help="name of a judge that voted with log-probabilities")
+        parser.add_argument(
+            "--share", type=float, default=0.125, help="share of the pairs that people judge (default: 0.125)"
+        )
+        parser.add_argument(
+            "--campaign",
+            type=int,
+            metavar="ID",
+            help="id of the campaign whose votes are used (default: the judge's newest)",
+        )
 
         parser.add_argument(
             "--no-debate-for-people",
             dest="debates",
             action="store_false",
-            help="people get their pairs without a debate (default: the panel's debaters debate them first)",
+            help="do not debate pairs before people judge them (default: the panel's debaters do)",
         )
 
     def run(self, **options: Any) -> object:

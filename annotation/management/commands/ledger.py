@@ -15,12 +15,14 @@ from judges.management.commands.status import campaign_of, collection_named
 
 
 class Command(QuorumCommand):
-    help = "Print what a campaign cost, by judge, round and outcome, with people's work and per correct label."
+    help = (
+        "Print the cost of a campaign by judge, round and outcome, with people's time and the cost per correct label."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
         """NAME and the campaign."""
-        parser.add_argument("name")
-        parser.add_argument("--campaign", type=int, help="id of the campaign; the newest that judges by default")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("--campaign", type=int, help="id of the campaign (default: the newest that judges pairs)")
 
     def run(self, **options: Any) -> object:
         """The ledger as one document."""

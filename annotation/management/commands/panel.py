@@ -21,19 +21,39 @@ from judges.probes.self_check import forecast
 class Command(QuorumCommand):
     """Measures what is stored: no judge is asked, but with --self-check."""
 
-    help = "Choose the panel: a quality floor, then all sets of candidates of a size, the most independent first."
+    help = "Recommend a panel: candidates above a quality floor, in the combination with the most independent errors."
 
     def arguments(self, parser: CommandParser) -> None:
         """Who is looked at, and the floor."""
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--candidates", default="", metavar="a,b,...", help="judges and imports; all unless given")
-        parser.add_argument("--size", type=int, default=SIZE, help="judges of the panel: 3, 5 (the default), 7 or 9")
-        parser.add_argument("--floor", type=float, metavar="X", help="least quality, instead of one found from all")
-        parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="resamples for 95%% intervals")
+        parser.add_argument("name", help="name of the collection")
         parser.add_argument(
-            "--self-check", action="store_true", help="ask the judges what is known; calls are paid for"
+            "--candidates",
+            default="",
+            metavar="a,b,...",
+            help="names of judges and imported assessors, separated by commas (default: all)",
         )
-        parser.add_argument("--panel", metavar="P", help="with --self-check: its judges; the default panel's else")
+        parser.add_argument(
+            "--size", type=int, default=SIZE, help="number of judges on the panel: 3, 5 (default), 7 or 9"
+        )
+        parser.add_argument(
+            "--floor",
+            type=float,
+            metavar="X",
+            help="minimum quality of a candidate (default: derived from all candidates)",
+        )
+        parser.add_argument(
+            "--bootstrap",
+            type=int,
+            default=0,
+            metavar="N",
+            help="number of bootstrap resamples for 95%% intervals (default: 0, no intervals)",
+        )
+        parser.add_argument(
+            "--self-check", action="store_true", help="ask the judges questions with known answers; makes paid calls"
+        )
+        parser.add_argument(
+            "--panel", metavar="P", help="with --self-check: panel whose judges are asked (default: the default panel)"
+        )
 
     def run(self, **options: Any) -> object:
         """Choose, then say it; or check the judges themselves."""

@@ -17,9 +17,12 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """The judges are the same model with other scales."""
-        parser.add_argument("name")
+        parser.add_argument("name", help="name of the collection")
         parser.add_argument(
-            "--judges", type=split_names, required=True, help="two or more judges that voted on the same pairs"
+            "--judges",
+            type=split_names,
+            required=True,
+            help="two or more judges that voted on the same pairs, separated by commas",
         )
 
     def run(self, **options: Any) -> object:

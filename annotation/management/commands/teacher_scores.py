@@ -14,17 +14,21 @@ from corpus.models import Collection
 
 
 class Command(QuorumCommand):
-    help = "Ask a rerank API for the score of every pair that has none of it. Every answer is kept and paid once."
+    help = (
+        "Fetch scores from a rerank API for all pairs that have none. Every answer is stored, so it is paid for once."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="the collection")
+        parser.add_argument("name", help="name of the collection")
         parser.add_argument("--api", required=True, help=f"whose format: {', '.join(APIS)}")
-        parser.add_argument("--model", required=True, help="the model's name, as the API knows it")
-        parser.add_argument("--url", default="", help="where it is, if not at the API's own address")
-        parser.add_argument("--key-env", default="", metavar="K", help="environment variable that holds the key")
-        parser.add_argument("--limit", type=int, metavar="N", help="pairs at most")
-        parser.add_argument("--labelled", action="store_true", help="only pairs that have a label")
-        parser.add_argument("--replace", action="store_true", help="pairs with an imported score too")
+        parser.add_argument("--model", required=True, help="name of the model in the API")
+        parser.add_argument("--url", default="", help="base URL of the API (default: the provider's own)")
+        parser.add_argument(
+            "--key-env", default="", metavar="K", help="name of the environment variable that holds the API key"
+        )
+        parser.add_argument("--limit", type=int, metavar="N", help="maximum number of pairs")
+        parser.add_argument("--labelled", action="store_true", help="score only pairs that have a label")
+        parser.add_argument("--replace", action="store_true", help="also score pairs that have an imported score")
 
     def run(self, **options: Any) -> object:
         api = APIS.get(options["api"])

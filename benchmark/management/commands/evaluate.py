@@ -18,26 +18,42 @@ from corpus.errors import BadInput
 class Command(QuorumCommand):
     """Measure a run, and compare it with others on the same queries."""
 
-    help = "Measure a TREC run by ir_measures. Ties as trec_eval; a query that the run lacks counts 0."
+    help = "Evaluate a TREC run with ir_measures. Ties break as in trec_eval; queries missing from the run count 0."
 
     def arguments(self, parser: CommandParser) -> None:
         """As the contract has them, and runs to compare with."""
-        parser.add_argument("--qrels", type=Path, required=True, metavar="F")
-        parser.add_argument("--run", type=Path, required=True, metavar="F", dest="ranking")
-        parser.add_argument("--measures", required=True, help='names of ir_measures, such as "nDCG@10 R@100"')
-        parser.add_argument("--against", type=Path, action="append", default=[], metavar="F", help="another run")
-        parser.add_argument("--per-query", action="store_true", help="every query's values too")
+        parser.add_argument("--qrels", type=Path, required=True, metavar="F", help="TREC or BEIR qrels")
+        parser.add_argument("--run", type=Path, required=True, metavar="F", dest="ranking", help="TREC run")
         parser.add_argument(
-            "--aspects", type=Path, metavar="F", help="aspects file: alpha-nDCG@k and A-Recall@k too (@10 unless named)"
+            "--measures", required=True, help='names of measures as in ir_measures, for example "nDCG@10 R@100"'
         )
         parser.add_argument(
-            "--changed-run", type=Path, metavar="F", help="the same system under changed instructions: p-MRR too"
+            "--against",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="F",
+            help="another TREC run to compare with (repeatable)",
+        )
+        parser.add_argument("--per-query", action="store_true", help="also print the values of every query")
+        parser.add_argument(
+            "--aspects", type=Path, metavar="F", help="aspects file; adds alpha-nDCG@k and A-Recall@k (default: @10)"
         )
         parser.add_argument(
-            "--changed-qrels", type=Path, metavar="F", help="qrels of the changed instructions, for --changed-run"
+            "--changed-run",
+            type=Path,
+            metavar="F",
+            help="run of the same system under changed instructions; adds p-MRR",
         )
         parser.add_argument(
-            "--relevant-from", type=int, default=1, metavar="G", help="grades that count as relevant for p-MRR"
+            "--changed-qrels", type=Path, metavar="F", help="with --changed-run: qrels for the changed instructions"
+        )
+        parser.add_argument(
+            "--relevant-from",
+            type=int,
+            default=1,
+            metavar="G",
+            help="lowest grade that counts as relevant for p-MRR (default: 1)",
         )
 
     def run(self, **options: Any) -> object:

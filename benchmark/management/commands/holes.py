@@ -30,33 +30,51 @@ class Command(Judge):
 
     name = "holes"
     act = ""
-    help = "Pool some runs, say what their unjudged pairs could change, and fill the holes by judges or people."
+    help = "Pool runs, show how their unjudged pairs could change the measures, and have these holes judged."
 
     def arguments(self, parser: CommandParser) -> None:
         """As the contract has them, and how to fill."""
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--runs", nargs="+", required=True, metavar="F", help="names of its runs, or TREC files")
-        parser.add_argument("--depth", type=int, default=10, help="of the pool, and of the measures (default 10)")
-        parser.add_argument("--qrels", type=int, metavar="N", help="version to fill; the original if left out")
-        parser.add_argument("--fill", action="store_true", help="have what nobody judged judged")
+        parser.add_argument("name", help="name of the collection")
         parser.add_argument(
-            "--first", type=int, metavar="N", help="name the N pairs that could settle most; fill only these"
+            "--runs", nargs="+", required=True, metavar="F", help="names of the collection's runs, or TREC files"
         )
-        parser.add_argument("--people", action="store_true", help="people judge every pair: no judge is asked")
-        parser.add_argument("--policy", help="as `judge` takes it; without it all that the panel's members can do")
-        parser.add_argument("--panel", help="name of a panel; the default panel if left out")
+        parser.add_argument("--depth", type=int, default=10, help="depth of the pool and of the measures (default: 10)")
         parser.add_argument(
-            "--filter", type=split_names, default=(), help="three judges: where all say no, nobody else is asked"
+            "--qrels", type=int, metavar="N", help="number of the qrels version to fill (default: the original)"
         )
-        parser.add_argument("--budget", type=float, help="USD that the judges may cost in all")
-        parser.add_argument("--max-calls", type=int, help="calls that the judges may get in all")
-        parser.add_argument("--retry-failed", action="store_true", help="judge its failed pairs again")
-        parser.add_argument("--failed-to-people", action="store_true", help="pairs that fail go to people")
-        parser.add_argument("--wait", action="store_true", help="show progress until the judges are done")
-        parser.add_argument("--workers", type=int, help="worker processes that --wait starts (default: one per CPU)")
-        parser.add_argument("--with-what-there-is", action="store_true", help="make the filled version now")
-        parser.add_argument("--out", type=Path, metavar="F", help="write the filled version as TREC qrels")
-        parser.add_argument("--yes", action="store_true", help="do not ask before judges that cost money")
+        parser.add_argument("--fill", action="store_true", help="have the unjudged pairs judged")
+        parser.add_argument(
+            "--first",
+            type=int,
+            metavar="N",
+            help="list the N pairs that could change most; with --fill: fill only these",
+        )
+        parser.add_argument("--people", action="store_true", help="have people judge every pair, without model calls")
+        parser.add_argument(
+            "--policy", help="judging policy, as in `judge` (default: the fullest that the panel supports)"
+        )
+        parser.add_argument("--panel", help="name of the panel (default: the default panel)")
+        parser.add_argument(
+            "--filter",
+            type=split_names,
+            default=(),
+            help="three judges that vote first; if all vote no, the pair is not relevant",
+        )
+        parser.add_argument("--budget", type=float, help="maximum cost of the judges in USD")
+        parser.add_argument("--max-calls", type=int, help="maximum number of model calls")
+        parser.add_argument("--retry-failed", action="store_true", help="retry failed pairs")
+        parser.add_argument("--failed-to-people", action="store_true", help="send failed pairs to people")
+        parser.add_argument("--wait", action="store_true", help="wait for the judges and show progress")
+        parser.add_argument(
+            "--workers", type=int, help="with --wait: number of worker processes (default: one per CPU)"
+        )
+        parser.add_argument(
+            "--with-what-there-is",
+            action="store_true",
+            help="create the filled qrels version now, from the judgments so far",
+        )
+        parser.add_argument("--out", type=Path, metavar="F", help="output file for the filled version (TREC qrels)")
+        parser.add_argument("--yes", action="store_true", help="use paid judges without asking for confirmation")
 
     def do(self, options: dict[str, Any]) -> None:
         """Looking is no act; filling is."""

@@ -15,17 +15,17 @@ from judges.management.commands.status import collection_named
 
 class Command(QuorumCommand):
     act = "runs.imported"
-    help = "Import TREC runs, plain or gzip: all of them, or none and what is wrong by line."
+    help = "Import TREC runs, plain or gzip. If any line is wrong, nothing is imported and every error is listed."
 
     def arguments(self, parser: CommandParser) -> None:
         """The collection and the files."""
-        parser.add_argument("name", help="the collection")
+        parser.add_argument("name", help="name of the collection")
         parser.add_argument(
-            "files", nargs="+", metavar="F", help="a TREC run, or RUN=F; named after its file otherwise"
+            "files", nargs="+", metavar="F", help="TREC run file, or NAME=FILE (default name: the file's)"
         )
-        parser.add_argument("--instruction", default="", metavar="TEXT", help="what the systems were told")
+        parser.add_argument("--instruction", default="", metavar="TEXT", help="instruction that the systems were given")
         parser.add_argument(
-            "--skip-unknown", action="store_true", help="leave out and count lines with unknown query or document ids"
+            "--skip-unknown", action="store_true", help="skip lines with unknown query or document ids and count them"
         )
 
     def run(self, **options: Any) -> object:

@@ -26,23 +26,27 @@ from judges.management.commands.status import collection_named
 class Command(QuorumCommand):
     """Make the report unless it is there, and print it."""
 
-    help = "Every measure of the runs before and after filling, with tests, ranks, curves and the verdict."
+    help = "Compare all measures of runs before and after hole filling, with tests, rankings and a conclusion."
 
     def arguments(self, parser: CommandParser) -> None:
         """What it is about, and where its tables go."""
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--runs", nargs="+", metavar="RUN", help="names of runs; all that are ready if left out")
-        parser.add_argument("--before", type=int, metavar="N", help="qrels version; the original if left out")
-        parser.add_argument("--after", type=int, metavar="N", help="qrels version; the newest filled if left out")
-        parser.add_argument("--k", type=int, default=reports.K, help="how many documents of a query are looked at")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("--runs", nargs="+", metavar="RUN", help="names of runs (default: all that are ready)")
+        parser.add_argument(
+            "--before", type=int, metavar="N", help="number of the qrels version before (default: the original)"
+        )
+        parser.add_argument(
+            "--after", type=int, metavar="N", help="number of the qrels version after (default: the newest filled one)"
+        )
+        parser.add_argument("--k", type=int, default=reports.K, help="cutoff rank of the measures")
         parser.add_argument(
             "--aspects-k",
             type=int,
             metavar="K",
-            help="where alpha-nDCG and A-Recall cut (default: k; 25 in the paper)",
+            help="cutoff rank of alpha-nDCG and A-Recall (default: k; the paper uses 25)",
         )
-        parser.add_argument("--measure", choices=RANKING, default="ndcg", help="what systems are ordered by")
-        parser.add_argument("--out", type=Path, metavar="DIR", help="write every table as CSV and LaTeX into it")
+        parser.add_argument("--measure", choices=RANKING, default="ndcg", help="measure that orders the systems")
+        parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write every table to, as CSV and LaTeX")
 
     def run(self, **options: Any) -> object:
         """The stored result, and its tables."""

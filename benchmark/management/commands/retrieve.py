@@ -32,46 +32,55 @@ RECIPE = (
 
 class Command(QuorumCommand):
     act = "run.started"
-    help = "Let a system of ours rank a collection's queries. The same command again goes on where it was."
+    help = "Rank a collection's queries with a built-in system. Running the command again continues where it stopped."
 
     def arguments(self, parser: CommandParser) -> None:
         """The system and its recipe."""
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--system", required=True, choices=[str(kind) for kind in builders.KINDS])
-        parser.add_argument("--name", dest="as_name", metavar="RUN", help="the run's name (default: after its system)")
-        parser.add_argument("--depth", type=int, default=builders.DEPTH, help="documents of a query (default 100)")
+        parser.add_argument("name", help="name of the collection")
         parser.add_argument(
-            "--k1", type=float, help="of bm25, hybrid, and what searches with BM25 (default 1.5; pyserini has 0.9)"
+            "--system", required=True, choices=[str(kind) for kind in builders.KINDS], help="kind of system"
         )
-        parser.add_argument("--b", type=float, help="of the same (default 0.75; pyserini has 0.4)")
-        parser.add_argument("--method", help="of hybrid: minmax, zscore, sum; of rewrite: hyde, query2doc, mugi")
+        parser.add_argument(
+            "--name", dest="as_name", metavar="RUN", help="name of the run (default: named after its system)"
+        )
+        parser.add_argument(
+            "--depth", type=int, default=builders.DEPTH, help="number of documents per query (default: 100)"
+        )
+        parser.add_argument("--k1", type=float, help="BM25's k1 (default: 1.5; pyserini uses 0.9)")
+        parser.add_argument("--b", type=float, help="BM25's b (default: 0.75; pyserini uses 0.4)")
+        parser.add_argument(
+            "--method", help="method; for hybrid: minmax, zscore or sum; for rewrite: hyde, query2doc or mugi"
+        )
         parser.add_argument(
             "--runs",
             type=split_names,
             default=(),
-            help="of hybrid: BM25's run (its k1 and b) and the reranked one, a,b",
+            help="for hybrid: the BM25 run (whose k1 and b are used) and the reranked run, separated by a comma",
         )
         parser.add_argument(
-            "--weights", type=split_names, default=(), help="of hybrid: of BM25 and of the run, 0.1,0.9"
+            "--weights",
+            type=split_names,
+            default=(),
+            help="for hybrid: weights of BM25 and of the reranked run, for example 0.1,0.9",
         )
-        parser.add_argument("--judge", help="of rewrite, reasoning, dense, rerank: who is asked")
-        parser.add_argument("--samples", type=int, help="of rewrite: texts for each query")
-        parser.add_argument("--over", metavar="bm25|dense:JUDGE", help="of rewrite, reasoning: what searches")
+        parser.add_argument("--judge", help="for rewrite, reasoning, dense and rerank: judge whose model is called")
+        parser.add_argument("--samples", type=int, help="for rewrite: number of texts per query")
         parser.add_argument(
-            "--run", help="of rerank: the run whose documents are ordered anew; of hybrid: the reranked run"
+            "--over", metavar="bm25|dense:JUDGE", help="for rewrite and reasoning: system that searches"
         )
+        parser.add_argument("--run", help="for rerank: run to rerank; for hybrid: the reranked run")
         parser.add_argument(
-            "--scores", choices=SCORES, help="of hybrid: what the run's are (default: margins where one is below 0)"
+            "--scores", choices=SCORES, help="for hybrid: kind of the run's scores (default: margins if any is below 0)"
         )
-        parser.add_argument("--top", type=int, help="of rerank: how many of each query")
-        parser.add_argument("--instruction", help="of dense, rerank: what the model is told")
+        parser.add_argument("--top", type=int, help="for rerank: number of documents per query")
+        parser.add_argument("--instruction", help="for dense and rerank: instruction for the model")
         parser.add_argument("--query-prefix", help="of dense")
         parser.add_argument("--document-prefix", help="of dense")
-        parser.add_argument("--budget", type=float, help="USD that it may cost in all")
-        parser.add_argument("--max-calls", type=int, help="calls that it may make in all")
-        parser.add_argument("--estimate", action="store_true", help="say what it would cost, and make nothing")
-        parser.add_argument("--yes", action="store_true", help="do not ask before a paid run")
-        parser.add_argument("--wait", action="store_true", help="show progress until it is made")
+        parser.add_argument("--budget", type=float, help="maximum cost in USD")
+        parser.add_argument("--max-calls", type=int, help="maximum number of calls")
+        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
+        parser.add_argument("--yes", action="store_true", help="start a paid run without asking for confirmation")
+        parser.add_argument("--wait", action="store_true", help="wait for the run and show progress")
 
     def run(self, **options: Any) -> object:
         """Ask about money, begin or go on, and with --wait stay until the end."""

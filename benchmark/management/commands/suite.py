@@ -23,18 +23,20 @@ TESTS = ("low", "high", "p", "p_holm", "letters_before", "letters_after")
 class Command(QuorumCommand):
     """Make, list and report suites."""
 
-    help = "Suites: each member collection a column, and the unweighted mean."
+    help = "Manage suites: tables with a column per collection and their unweighted mean."
 
     def arguments(self, parser: CommandParser) -> None:
         """The act, and what it is done to."""
-        parser.add_argument("what", choices=["make", "list", "report", "delete"])
-        parser.add_argument("suite", nargs="?", metavar="NAME", help="of the suite")
-        parser.add_argument("collections", nargs="*", metavar="COLLECTION", help="make: its members in their order")
-        parser.add_argument("--title", default="", help="make: how pages call it")
-        parser.add_argument("--measure", choices=MEASURES, default="ndcg", help="report: which one")
-        parser.add_argument("--k", type=int, default=reports.K, help="report: how many documents are looked at")
-        parser.add_argument("--csv", type=Path, metavar="F", help="report: write the table as CSV too")
-        parser.add_argument("--latex", type=Path, metavar="F", help="report: write the table as LaTeX too")
+        parser.add_argument("what", choices=["make", "list", "report", "delete"], help="what to do")
+        parser.add_argument("suite", nargs="?", metavar="NAME", help="name of the suite")
+        parser.add_argument(
+            "collections", nargs="*", metavar="COLLECTION", help="for make: member collections, in order"
+        )
+        parser.add_argument("--title", default="", help="for make: title shown on pages")
+        parser.add_argument("--measure", choices=MEASURES, default="ndcg", help="for report: measure")
+        parser.add_argument("--k", type=int, default=reports.K, help="for report: cutoff rank")
+        parser.add_argument("--csv", type=Path, metavar="F", help="for report: also write the table as CSV")
+        parser.add_argument("--latex", type=Path, metavar="F", help="for report: also write the table as LaTeX")
 
     def run(self, **options: Any) -> object:
         """One of four."""

@@ -15,25 +15,27 @@ K = 3
 
 class Command(QuorumCommand):
     name = "synthesize_scores"
-    help = "Let a graded judge score documents of each query several times, and write the chains as training data."
+    help = "Have a graded judge score each query's documents several times and write its reasoning as training data."
 
     def arguments(self, parser: CommandParser) -> None:
         """As the paper has it, by default: three generations, 20 documents a query."""
-        parser.add_argument("name")
+        parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--judge",
             required=True,
             help='a judge with scale = "0-10" that answers differently each time: not at '
             "temperature 0, and without a seed",
         )
-        parser.add_argument("--run", type=Path, help="TREC run that documents are drawn from; BM25 if left out")
-        parser.add_argument("--out", type=Path, required=True, help="a new or empty folder")
+        parser.add_argument("--run", type=Path, help="TREC run to draw documents from (default: BM25)")
+        parser.add_argument("--out", type=Path, required=True, help="output folder; must be new or empty")
         parser.add_argument("--k", type=int, default=K, help=f"generations for each pair (default {K})")
-        parser.add_argument("--documents", type=int, default=20, help="documents of each query (default 20)")
-        parser.add_argument("--queries", type=int, help="so many queries with a positive, drawn by the seed; else all")
-        parser.add_argument("--seed", type=int, default=0)
-        parser.add_argument("--budget", type=float, help="USD that it may cost")
-        parser.add_argument("--max-calls", type=int, help="calls that it may make")
+        parser.add_argument("--documents", type=int, default=20, help="number of documents per query (default: 20)")
+        parser.add_argument(
+            "--queries", type=int, help="number of queries with a relevant document, drawn at random (default: all)"
+        )
+        parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+        parser.add_argument("--budget", type=float, help="maximum cost in USD")
+        parser.add_argument("--max-calls", type=int, help="maximum number of calls")
 
     def run(self, **options: Any) -> object:
         """Draw, ask, write."""
@@ -46,7 +48,11 @@ class Command(QuorumCommand):
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise BadInput(f"{out} is not empty: name a new folder")
         drawn = scores.draw_by_query(
-            collection, options["run"], number=options["documents"], queries=options["queries"], seed=options["seed"]
+            collection,
+            options["run"],
+            number=options["documents"],
+            queries=options["queries"],
+            seed=options["seed"],
         )
         self.stderr.write(
             f"{len(drawn):,} queries, {sum(map(len, drawn.values())):,} documents, {options['k']} answers each"

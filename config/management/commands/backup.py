@@ -21,7 +21,7 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """The file, and how many are kept."""
-        parser.add_argument("file", type=Path, metavar="F", help="a new file")
+        parser.add_argument("file", type=Path, metavar="F", help="output file; must not exist")
         add_keep(parser, "beside the new backup remove older ones of this instance, until N are left")
 
     def run(self, **options: Any) -> object:

@@ -28,10 +28,10 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """Where to serve, and who judges."""
-        parser.add_argument("--port", type=int, help="default: the first free from 8000")
-        parser.add_argument("--judges", type=Path, metavar="F", help="judge with this judges file; it may cost money")
-        parser.add_argument("--judge-workers", type=int, default=2, help="processes that judge")
-        parser.add_argument("--no-training", action="store_true", help="do not set up the training extra")
+        parser.add_argument("--port", type=int, help="port to listen on (default: the first free one from 8000)")
+        parser.add_argument("--judges", type=Path, metavar="F", help="judges file to judge with; may cost money")
+        parser.add_argument("--judge-workers", type=int, default=2, help="number of judge worker processes")
+        parser.add_argument("--no-training", action="store_true", help="do not install the training dependencies")
 
     def run(self, **options: Any) -> object:
         """Everything in one go, until somebody asks us to end."""

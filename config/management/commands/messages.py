@@ -11,11 +11,11 @@ from corpus.commands import QuorumCommand
 class Command(QuorumCommand):
     """Update locale/*/LC_MESSAGES/django.po and compile django.mo beside it."""
 
-    help = "Collect the strings of all pages into locale/*.po and compile them"
+    help = "Collect the strings of all pages into locale/*.po and compile them."
 
     def arguments(self, parser: CommandParser) -> None:
         """Whether strings are collected first."""
-        parser.add_argument("--compile", action="store_true", help="only compile what the catalogues hold")
+        parser.add_argument("--compile", action="store_true", help="only compile the existing catalogues")
 
     def run(self, **options: Any) -> object:
         """Each language: merge, save, compile, and say how many strings have no translation yet."""

@@ -19,12 +19,12 @@ from corpus.models import Collection
 class Command(QuorumCommand):
     """Restore; nothing is lost, because the present state becomes a backup of its own."""
 
-    help = "Replace the whole instance by a backup. What is there now is first written to VAR/backups."
+    help = "Replace the whole instance with a backup. The current state is first saved to VAR/backups."
 
     def arguments(self, parser: CommandParser) -> None:
         """The file."""
-        parser.add_argument("file", type=Path, metavar="F", help="a file that `backup` wrote")
-        parser.add_argument("--no-safety-copy", action="store_true", help="do not back up what is there now")
+        parser.add_argument("file", type=Path, metavar="F", help="file written by `backup`")
+        parser.add_argument("--no-safety-copy", action="store_true", help="do not back up the current state first")
         add_keep(parser, "afterwards remove older copies of what was there before, until N are left")
 
     def run(self, **options: Any) -> object:

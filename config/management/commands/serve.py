@@ -14,16 +14,16 @@ from corpus.errors import BadInput
 class Command(QuorumCommand):
     """Serve the site; one JSON line {url, pids} on standard output when it is ready."""
 
-    help = "Serve the site and its judge workers; print one JSON line {url, pids} when ready. Ctrl-C ends both."
+    help = "Serve the site and run its judge workers. Prints one JSON line {url, pids} when ready; Ctrl-C stops both."
     requires_system_checks = "__all__"
 
     def arguments(self, parser: CommandParser) -> None:
         """The options of the contract."""
-        parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
-        parser.add_argument("--bind", default="127.0.0.1", help="the address to listen on")
-        parser.add_argument("--judge-workers", type=int, default=1, help="processes that judge (0: none)")
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on; 0 takes a free one")
+        parser.add_argument("--bind", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--judge-workers", type=int, default=1, help="number of judge worker processes (0: none)")
         parser.add_argument(
-            "--gpu-workers", type=int, default=0, help="training jobs at once, one for each GPU (0: none)"
+            "--gpu-workers", type=int, default=0, help="number of training workers, one per GPU (0: none)"
         )
 
     def run(self, **options: Any) -> object:

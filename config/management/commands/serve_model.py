@@ -28,13 +28,27 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """The model, where to listen, and how much may wait."""
-        parser.add_argument("--model", type=Path, required=True, metavar="DIR")
-        parser.add_argument("--port", type=int, default=8100, help="0 takes a free one")
-        parser.add_argument("--bind", default="127.0.0.1", help="elsewhere QUORUM_RERANK_TOKEN must be set")
-        parser.add_argument("--limit", type=int, default=32, help="requests in work or waiting before 503")
-        parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+        parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="folder of the model")
+        parser.add_argument("--port", type=int, default=8100, help="port to listen on; 0 takes a free one")
         parser.add_argument(
-            "--pooling", choices=POOLINGS, default="", help="serve vectors pooled so, whatever the folder says"
+            "--bind",
+            default="127.0.0.1",
+            help="address to listen on; other than 127.0.0.1 requires QUORUM_RERANK_TOKEN",
+        )
+        parser.add_argument(
+            "--limit",
+            type=int,
+            default=32,
+            help="maximum number of requests in progress or waiting; more are answered 503",
+        )
+        parser.add_argument(
+            "--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (default: cpu)"
+        )
+        parser.add_argument(
+            "--pooling",
+            choices=POOLINGS,
+            default="",
+            help="pooling of embedding models (default: as the model folder says)",
         )
 
     def run(self, **options: Any) -> object:

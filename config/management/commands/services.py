@@ -20,11 +20,11 @@ PATIENCE = 30.0
 class Command(QuorumCommand):
     """Show or end the embedded services. It starts nothing."""
 
-    help = "Show (status) or end (stop) this instance's own PostgreSQL and Redis."
+    help = "Show the status of this instance's embedded PostgreSQL and Redis, or stop them."
 
     def arguments(self, parser: CommandParser) -> None:
         """What to do."""
-        parser.add_argument("act", choices=["status", "stop"])
+        parser.add_argument("act", choices=["status", "stop"], help="what to do")
 
     def run(self, **options: Any) -> object:
         """{"state": running|stopped|external, "pid", "database", "redis", "pids", "users": [pid]}."""

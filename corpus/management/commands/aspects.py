@@ -18,9 +18,9 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """As the contract has them."""
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("way", choices=["import", "export"])
-        parser.add_argument("file", type=Path, metavar="F")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("way", choices=["import", "export"], help="what to do")
+        parser.add_argument("file", type=Path, metavar="F", help="aspects file to read or write (JSON Lines)")
 
     def run(self, **options: Any) -> object:
         """In or out."""

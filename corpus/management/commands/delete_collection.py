@@ -17,8 +17,10 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """The collection, and that it is meant."""
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("--yes", action="store_true", help="do it: nothing brings it back")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument(
+            "--yes", action="store_true", help="delete without asking for confirmation; this cannot be undone"
+        )
 
     def run(self, **options: Any) -> object:
         """Delete, then say what went."""

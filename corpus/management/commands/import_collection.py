@@ -14,24 +14,36 @@ class Command(QuorumCommand):
     """Import a collection; the same files again change nothing."""
 
     act = "import.files"
-    help = "Import a collection in BEIR (JSON lines) or TREC (XML) format, plain or gzip."
+    help = "Import a collection in BEIR (JSON Lines) or TREC (XML) format, plain or gzip."
 
     def arguments(self, parser: CommandParser) -> None:
         """The options of the contract."""
         parser.add_argument("name", help="lower-case letters, digits, - and _")
-        parser.add_argument("--corpus", type=Path, required=True, metavar="F", help="documents")
-        parser.add_argument("--queries", type=Path, required=True, metavar="F", help="queries, perhaps with answers")
-        parser.add_argument("--qrels", type=Path, metavar="F", help="reference grades (BEIR or TREC qrels)")
-        parser.add_argument("--pairs", type=Path, metavar="F", help="candidates, perhaps with teacher_score and gold")
-        parser.add_argument("--runs", type=Path, nargs="+", default=[], metavar="F", help="candidates: TREC runs")
-        parser.add_argument("--bm25", type=int, default=0, metavar="K", help="candidates: the best K by BM25")
-        parser.add_argument("--depth", type=int, default=10, help="ranks of each run that are candidates")
-        parser.add_argument("--qrels-pairs", action="store_true", help="the qrels' pairs are candidates too")
-        parser.add_argument("--grades", type=int, metavar="MAX", help="the highest grade (3)")
-        parser.add_argument("--query-ids", choices=["num", "position"], default="num", help="where ids come from")
-        parser.add_argument("--empty", choices=["refuse", "keep"], default="refuse", help="documents without text")
-        parser.add_argument("--update", action="store_true", help="a changed text becomes a new version")
-        parser.add_argument("--dry-run", action="store_true", help="check and count, change nothing")
+        parser.add_argument("--corpus", type=Path, required=True, metavar="F", help="file of documents")
+        parser.add_argument(
+            "--queries", type=Path, required=True, metavar="F", help="file of queries, with or without answers"
+        )
+        parser.add_argument("--qrels", type=Path, metavar="F", help="file of reference grades (BEIR or TREC qrels)")
+        parser.add_argument(
+            "--pairs", type=Path, metavar="F", help="file of candidate pairs, with or without teacher_score and gold"
+        )
+        parser.add_argument(
+            "--runs", type=Path, nargs="+", default=[], metavar="F", help="TREC runs whose documents become candidates"
+        )
+        parser.add_argument(
+            "--bm25", type=int, default=0, metavar="K", help="make the top K documents by BM25 candidates"
+        )
+        parser.add_argument(
+            "--depth", type=int, default=10, help="number of top ranks of each run that become candidates"
+        )
+        parser.add_argument("--qrels-pairs", action="store_true", help="make the pairs of the qrels candidates too")
+        parser.add_argument("--grades", type=int, metavar="MAX", help="highest grade of the scale (default: 3)")
+        parser.add_argument("--query-ids", choices=["num", "position"], default="num", help="where query ids come from")
+        parser.add_argument(
+            "--empty", choices=["refuse", "keep"], default="refuse", help="what to do with documents that have no text"
+        )
+        parser.add_argument("--update", action="store_true", help="update changed texts as new versions")
+        parser.add_argument("--dry-run", action="store_true", help="validate and count without importing")
 
     def run(self, **options: Any) -> object:
         """Import, then say what changed."""

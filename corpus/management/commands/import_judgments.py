@@ -19,11 +19,18 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """The options of the contract."""
-        parser.add_argument("name", help="the collection")
-        parser.add_argument("file", type=Path, metavar="F")
-        parser.add_argument("--assessor", required=True, metavar="A", help="who graded, where the file does not say")
-        parser.add_argument("--kind", required=True, choices=list(KINDS), help="human grades settle; others measure")
-        parser.add_argument("--skip-invalid", action="store_true", help="leave bad rows out and count them")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("file", type=Path, metavar="F", help="qrels or CSV")
+        parser.add_argument(
+            "--assessor", required=True, metavar="A", help="name of the assessor for rows that name none"
+        )
+        parser.add_argument(
+            "--kind",
+            required=True,
+            choices=list(KINDS),
+            help="kind of assessor; only human grades resolve pairs, others are for measuring",
+        )
+        parser.add_argument("--skip-invalid", action="store_true", help="skip invalid rows and count them")
 
     def run(self, **options: Any) -> object:
         """Import, then say what was added and what was left out."""

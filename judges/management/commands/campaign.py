@@ -17,9 +17,9 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """NAME, what to do, and to which campaign."""
-        parser.add_argument("name")
-        parser.add_argument("action", choices=[*ACTIONS, "retry-failed", "send-again"])
-        parser.add_argument("--campaign", type=int, help="id of the campaign; the newest by default")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("action", choices=[*ACTIONS, "retry-failed", "send-again"], help="what to do")
+        parser.add_argument("--campaign", type=int, help="id of the campaign (default: the newest)")
 
     def run(self, **options: Any) -> object:
         """Do it; the status document."""

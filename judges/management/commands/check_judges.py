@@ -33,9 +33,9 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """The panel, or judges by name."""
-        parser.add_argument("--panel", help="name of the panel; the default one unless given")
-        parser.add_argument("--judge", nargs="+", metavar="NAME", help="only these judges, whether on a panel or not")
-        parser.add_argument("--yes", action="store_true", help="do not ask before paid calls")
+        parser.add_argument("--panel", help="name of the panel (default: the default panel)")
+        parser.add_argument("--judge", nargs="+", metavar="NAME", help="check only these judges, on a panel or not")
+        parser.add_argument("--yes", action="store_true", help="make paid calls without asking for confirmation")
 
     def run(self, **options: Any) -> object:
         """Say, ask, probe, keep, print; fail when one failed."""

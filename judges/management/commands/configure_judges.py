@@ -18,11 +18,11 @@ class Command(QuorumCommand):
     """Stores judges and panel, or nothing when the file has a mistake."""
 
     act = "judges.configured"
-    help = "Take over a judges file (TOML). A changed judge becomes a new version; its panel becomes the default."
+    help = "Load a judges file (TOML). A changed judge gets a new version; the file's panel becomes the default panel."
 
     def arguments(self, parser: CommandParser) -> None:
         """The file."""
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", type=Path, help="judges file (TOML)")
 
     def run(self, **options: Any) -> object:
         """Read, check, store, say what changed."""

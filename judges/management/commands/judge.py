@@ -43,54 +43,67 @@ def idle_line(collection: Collection) -> str:
 class Command(QuorumCommand):
     name = "judge"
     act = "campaign.started"
-    help = "Judge a collection's pairs with a panel. The same command again goes on where it was."
+    help = "Judge a collection's pairs with a panel. Running the command again continues where it stopped."
 
     def arguments(self, parser: CommandParser) -> None:
         """As the contract has them."""
-        parser.add_argument("name")
-        parser.add_argument("--panel", help="name of a panel; the default panel if left out")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("--panel", help="name of the panel (default: the default panel)")
         parser.add_argument(
             "--policy",
-            help="debate, ensemble, debate+ensemble or single; without it all that the panel's members can do",
+            help="debate, ensemble, debate+ensemble or single (default: the fullest that the panel supports)",
         )
-        parser.add_argument("--rounds", type=int, help="rounds of a debate at most (default 2)")
+        parser.add_argument("--rounds", type=int, help="maximum number of debate rounds (default: 2)")
         parser.add_argument(
-            "--debaters", type=split_names, default=(), help="two judges: who begins with relevant, who not"
-        )
-        parser.add_argument("--agents", type=int, help="4 with two debaters: each holds both stances, all must agree")
-        parser.add_argument(
-            "--stance-order", choices=ORDERS, default="relevant-first", help="the stance that agent A begins with"
-        )
-        parser.add_argument("--temperature", type=float, help="of the debate's agents, in place of their own")
-        parser.add_argument(
-            "--adjudicator", default="", help="judge who settles disagreements; `panel`: the panel's own"
+            "--debaters",
+            type=split_names,
+            default=(),
+            help="two judges that debate: the first argues for relevance, the second against",
         )
         parser.add_argument(
-            "--filter", type=split_names, default=(), help="three judges: where all say no, nobody else is asked"
+            "--agents", type=int, help="number of agents; with 4, both debaters argue both sides and all must agree"
+        )
+        parser.add_argument(
+            "--stance-order", choices=ORDERS, default="relevant-first", help="initial stance of agent A"
+        )
+        parser.add_argument("--temperature", type=float, help="temperature of the debating agents (default: their own)")
+        parser.add_argument(
+            "--adjudicator", default="", help="judge that resolves disagreements; `panel` takes the panel's own"
+        )
+        parser.add_argument(
+            "--filter",
+            type=split_names,
+            default=(),
+            help="three judges that vote first; if all vote no, the pair is not relevant",
         )
         parser.add_argument(
             "--no-debate-for-people",
             dest="debate_for_people",
             action="store_false",
-            help="what goes to people without a debate gets none",
+            help="do not debate escalated pairs before people judge them",
         )
-        parser.add_argument("--batch", action="store_true", help="through batch endpoints: half the price, takes hours")
-        parser.add_argument("--play-on", action="store_true", help="play every round, even after an agreement")
+        parser.add_argument("--batch", action="store_true", help="use batch APIs: about half the price, takes hours")
+        parser.add_argument("--play-on", action="store_true", help="play all rounds, even after agreement")
         parser.add_argument(
-            "--guard", action="store_true", help="agreement without new evidence counts as disagreement"
+            "--guard", action="store_true", help="count an agreement without new evidence as disagreement"
         )
         parser.add_argument(
-            "--judges", type=split_names, default=(), help="who votes, an odd number; a name again: another sample"
+            "--judges",
+            type=split_names,
+            default=(),
+            help="judges that vote, an odd number, separated by commas; a repeated name votes again",
         )
-        parser.add_argument("--limit", type=int, help="pairs that the campaign covers in all")
-        parser.add_argument("--budget", type=float, help="USD that the campaign may cost in all")
-        parser.add_argument("--max-calls", type=int, help="calls that the campaign may make in all")
-        parser.add_argument("--workers", type=int, help="worker processes that --wait starts (default: one per CPU)")
-        parser.add_argument("--wait", action="store_true", help="show progress until the campaign ends")
-        parser.add_argument("--again", action="store_true", help="start a new campaign over all pairs")
-        parser.add_argument("--retry-failed", action="store_true", help="judge failed pairs again")
-        parser.add_argument("--failed-to-people", action="store_true", help="pairs that fail go to people")
-        parser.add_argument("--yes", action="store_true", help="do not ask before a paid campaign")
+        parser.add_argument("--limit", type=int, help="maximum number of pairs in the campaign")
+        parser.add_argument("--budget", type=float, help="maximum cost of the campaign in USD")
+        parser.add_argument("--max-calls", type=int, help="maximum number of calls of the campaign")
+        parser.add_argument(
+            "--workers", type=int, help="with --wait: number of worker processes (default: one per CPU)"
+        )
+        parser.add_argument("--wait", action="store_true", help="wait for the end of the campaign and show progress")
+        parser.add_argument("--again", action="store_true", help="start a new campaign on all pairs")
+        parser.add_argument("--retry-failed", action="store_true", help="retry failed pairs")
+        parser.add_argument("--failed-to-people", action="store_true", help="send failed pairs to people")
+        parser.add_argument("--yes", action="store_true", help="start a paid campaign without asking for confirmation")
 
     def run(self, **options: Any) -> object:
         """Start or join, and with --wait stay until the end."""

@@ -21,17 +21,24 @@ Line = tuple[str, str, int | None, str]
 
 
 class Command(QuorumCommand):
-    help = "Measure a model's answers (JSON lines), or the collection's own targets, by rule and by a judge."
+    help = "Measure the evidence that a model wrote (JSON Lines), or the collection's own, by rules and by a judge."
 
     def arguments(self, parser: CommandParser) -> None:
         """NAME, the answers, and who judges."""
-        parser.add_argument("name")
-        parser.add_argument("file", nargs="?", type=Path, help="JSON lines {query_id, doc_id, output, [label]}")
-        parser.add_argument("--judge", default="", help="the judge that lists entities and scores; none: rules alone")
+        parser.add_argument("name", help="name of the collection")
         parser.add_argument(
-            "--tokenizer", help="count lengths in the tokens of this tokenizer.json or model folder (default: words)"
+            "file",
+            nargs="?",
+            type=Path,
+            help="JSON Lines file of {query_id, doc_id, output, [label]} (default: the collection's own evidence)",
         )
-        parser.add_argument("--max-calls", type=int, help="refuse when more calls would be needed")
+        parser.add_argument(
+            "--judge", default="", help="judge that lists entities and scores the texts (default: none, only rules)"
+        )
+        parser.add_argument(
+            "--tokenizer", help="tokenizer.json or model folder whose tokens measure lengths (default: words)"
+        )
+        parser.add_argument("--max-calls", type=int, help="maximum number of calls; refuse to start if more are needed")
 
     def run(self, **options: Any) -> object:
         """The measures as one document."""

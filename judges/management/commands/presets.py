@@ -20,8 +20,10 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """One of them."""
-        parser.add_argument("name", nargs="?", help="one provider: its block for a judges file, and its facts")
-        parser.add_argument("--markdown", action="store_true", help="all of them as docs/presets.md, with every source")
+        parser.add_argument(
+            "name", nargs="?", help="name of a provider: print its block for a judges file and its facts"
+        )
+        parser.add_argument("--markdown", action="store_true", help="print all providers as Markdown, with sources")
 
     def run(self, **options: Any) -> object:
         """Print one or all."""

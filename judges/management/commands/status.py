@@ -13,12 +13,12 @@ from judges.models import Campaign
 
 
 class Command(QuorumCommand):
-    help = "Print the state of a collection's newest campaign, or of another one."
+    help = "Print the status of a campaign."
 
     def arguments(self, parser: CommandParser) -> None:
         """NAME and the campaign."""
-        parser.add_argument("name")
-        parser.add_argument("--campaign", type=int, help="id of the campaign; the newest by default")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument("--campaign", type=int, help="id of the campaign (default: the newest)")
 
     def run(self, **options: Any) -> object:
         """The status document."""

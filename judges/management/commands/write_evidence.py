@@ -19,21 +19,27 @@ class Command(judge.Command):
 
     name = "write_evidence"
     act = "evidence.started"
-    help = "Write contribution and evidence of a collection's relevant pairs. The same command again goes on."
+    help = "Write contribution and evidence of a collection's relevant pairs. Running the command again continues."
 
     def arguments(self, parser: CommandParser) -> None:
         """Who writes, who measures, and where it stops."""
-        parser.add_argument("name")
-        parser.add_argument("--writer", required=True, help="the judge that writes; offline-writer needs no key")
-        parser.add_argument("--measure", default="", help="the judge that measures; without one only rules do")
-        parser.add_argument("--limit", type=int, help="pairs that the campaign covers in all")
-        parser.add_argument("--budget", type=float, help="USD that the campaign may cost in all")
-        parser.add_argument("--max-calls", type=int, help="calls that the campaign may make in all")
-        parser.add_argument("--workers", type=int, help="worker processes that --wait starts (default: one per CPU)")
-        parser.add_argument("--wait", action="store_true", help="show progress until the campaign ends")
-        parser.add_argument("--again", action="store_true", help="write a judge's texts anew, never a person's")
-        parser.add_argument("--retry-failed", action="store_true", help="try failed pairs again")
-        parser.add_argument("--yes", action="store_true", help="do not ask before a paid campaign")
+        parser.add_argument("name", help="name of the collection")
+        parser.add_argument(
+            "--writer", required=True, help="judge that writes the texts; offline-writer needs no API key"
+        )
+        parser.add_argument("--measure", default="", help="judge that measures the texts (default: none, only rules)")
+        parser.add_argument("--limit", type=int, help="maximum number of pairs in the campaign")
+        parser.add_argument("--budget", type=float, help="maximum cost of the campaign in USD")
+        parser.add_argument("--max-calls", type=int, help="maximum number of calls of the campaign")
+        parser.add_argument(
+            "--workers", type=int, help="with --wait: number of worker processes (default: one per CPU)"
+        )
+        parser.add_argument("--wait", action="store_true", help="wait for the end of the campaign and show progress")
+        parser.add_argument(
+            "--again", action="store_true", help="rewrite texts that judges wrote; texts of people are kept"
+        )
+        parser.add_argument("--retry-failed", action="store_true", help="retry failed pairs")
+        parser.add_argument("--yes", action="store_true", help="start a paid campaign without asking for confirmation")
 
     def run(self, **options: Any) -> object:
         """Start or join, and with --wait stay until the end; the status document of the campaign."""

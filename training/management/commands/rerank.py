@@ -21,19 +21,23 @@ EVERY_S = 2.0
 class Command(QuorumCommand):
     """Score the pairs of a run; write a run of raw fp32 margins."""
 
-    help = "Rerank a TREC run with a model folder. The score is the raw fp32 margin."
+    help = "Rerank a TREC run with a model. Scores are raw fp32 margins."
 
     def arguments(self, parser: CommandParser) -> None:
         """As the contract has them, and the depth."""
-        parser.add_argument("--model", type=Path, required=True, metavar="DIR")
-        parser.add_argument("--run", type=Path, required=True, metavar="IN", dest="ranking")
-        parser.add_argument("--collection", required=True, metavar="NAME", help="where the texts come from")
-        parser.add_argument("--out", type=Path, required=True, metavar="OUT", help="a new file")
-        parser.add_argument("--depth", type=int, default=100, help="documents for each query (default 100)")
+        parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="folder of the model")
+        parser.add_argument("--run", type=Path, required=True, metavar="IN", dest="ranking", help="TREC run to rerank")
         parser.add_argument(
-            "--insert-positives", type=Path, metavar="QRELS", help="put relevant documents that the run lacks into it"
+            "--collection", required=True, metavar="NAME", help="name of the collection that holds the texts"
         )
-        parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+        parser.add_argument("--out", type=Path, required=True, metavar="OUT", help="output file; must not exist")
+        parser.add_argument("--depth", type=int, default=100, help="number of documents per query (default: 100)")
+        parser.add_argument(
+            "--insert-positives", type=Path, metavar="QRELS", help="qrels whose relevant documents are added to the run"
+        )
+        parser.add_argument(
+            "--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (default: cpu)"
+        )
 
     def run(self, **options: Any) -> object:
         """Check everything, then score query by query."""

@@ -37,23 +37,37 @@ class Command(QuorumCommand):
     """Queue a training; wait for it where that is asked for."""
 
     act = "training.started"
-    help = "Fine-tune a reranker on an export of format prism. Runs on the queue `gpu`; --wait stays until the end."
+    help = "Fine-tune a reranker on an export in the format prism, on the queue `gpu`."
 
     def arguments(self, parser: CommandParser) -> None:
         """As the contract has them, and the options of the recipe."""
-        parser.add_argument("recipe", choices=sorted(TABLE))
-        parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="an export of format prism")
-        parser.add_argument("--base", required=True, help="a model folder, a hub id in the local cache, or tiny:qwen3")
-        parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="new or empty: the model's folder")
-        parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+        parser.add_argument("recipe", choices=sorted(TABLE), help="recipe to train by")
+        parser.add_argument(
+            "--data", type=Path, required=True, metavar="DIR", help="folder of an export in the format prism"
+        )
+        parser.add_argument(
+            "--base", required=True, help="base model: a folder, a Hugging Face id in the local cache, or tiny:qwen3"
+        )
+        parser.add_argument(
+            "--out", type=Path, required=True, metavar="DIR", help="output folder for the model; must be new or empty"
+        )
+        parser.add_argument(
+            "--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (default: cpu)"
+        )
         parser.add_argument("--preset", help="defaults of the recipe: " + ", ".join(TABLE["prism"]))
-        parser.add_argument("--sft-reduction", choices=("sum", "mean"))
-        parser.add_argument("--loss", choices=sorted({one for names in LOSSES.values() for one in names}))
-        parser.add_argument("--precision", choices=("auto", "fp32", "bf16"))
-        parser.add_argument("--packing", action="store_true", default=None, help="several rows in one sequence")
+        parser.add_argument(
+            "--sft-reduction", choices=("sum", "mean"), help="how losses of tokens are reduced (default: the preset's)"
+        )
+        parser.add_argument(
+            "--loss", choices=sorted({one for names in LOSSES.values() for one in names}), help="default: the preset's"
+        )
+        parser.add_argument(
+            "--precision", choices=("auto", "fp32", "bf16"), help="number format (default: the preset's)"
+        )
+        parser.add_argument("--packing", action="store_true", default=None, help="pack several rows into one sequence")
         for name, kind in NUMBERS.items():
-            parser.add_argument("--" + name.replace("_", "-"), type=kind)
-        parser.add_argument("--wait", action="store_true", help="show progress until it ends")
+            parser.add_argument("--" + name.replace("_", "-"), type=kind, metavar="N", help="default: the preset's")
+        parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
 
     def run(self, **options: Any) -> object:
         """Queue, follow, sum up."""
