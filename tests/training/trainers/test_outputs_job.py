@@ -9,12 +9,11 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.learnable import export  # noqa: E402
-from training.jobs.folder import JobFolder  # noqa: E402
+from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes import data, rendering  # noqa: E402
 from training.trainers import outputs_job  # noqa: E402
 from training.trainers.base import tiny_base  # noqa: E402
 from training.trainers.generating import generate_answers  # noqa: E402
-from training.jobs.folder import TrainingCancelled  # noqa: E402
 from training.trainers.outputs_job import OutputWriter, write_outputs  # noqa: E402
 from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
