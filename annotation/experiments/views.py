@@ -66,7 +66,7 @@ def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
         form.add_error(None, str(wrong))
         return _render_debate_effect(request, scope, form, status=422)
     messages.success(request, _("The study has begun: its pairs come first to those who take part."))
-    return redirect("fairness", scope.collection.name)
+    return redirect("debate_effect", scope.collection.name)
 
 
 @action("admin")
@@ -75,7 +75,7 @@ def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
     """Withdraw what is open of a study."""
     end_study(scope, get_object_or_404(Study, pk=study, collection=scope.collection))
     messages.success(request, _("The study has ended. What was judged is kept."))
-    return redirect("fairness", scope.collection.name)
+    return redirect("debate_effect", scope.collection.name)
 
 
 def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, status: int = 200) -> HttpResponse:

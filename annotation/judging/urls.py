@@ -24,6 +24,6 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/consent/", onboarding.judge_consent, name="judge_consent"),
     path("c/<slug:name>/judge/returned/", onboarding.judge_returned, name="judge_returned"),
     path("c/<slug:name>/judge/guidelines/", onboarding.judge_guidelines, name="judge_guidelines"),
-    path("c/<slug:name>/gold/grade/", gold.grade_gold, name="gold_desk"),
+    path("c/<slug:name>/gold/grade/", gold.grade_gold, name="grade_gold"),
     path("c/<slug:name>/gold/review/", gold.gold_review, name="gold_review"),
 ]

@@ -57,7 +57,7 @@ def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), [])
     if stored is None or not stored.is_ready:
         messages.error(request, _("Work out first how safe the ranking is."))
-        return redirect("safety", scope.collection.name)
+        return redirect("ranking_bounds", scope.collection.name)
     if not form.is_valid():
         return _render_page(request, scope, form)
     try:
@@ -81,4 +81,4 @@ def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     except BadInput as error:
         form.add_error(None, str(error))
         return _render_page(request, scope, form)
-    return redirect("filling", scope.collection.name, found.pk)
+    return redirect("hole_filling", scope.collection.name, found.pk)

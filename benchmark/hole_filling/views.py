@@ -84,7 +84,7 @@ def _start_filling(scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
             **form.asked(),
         )
         record_act(scope, "filling.started", filling=found.pk, policy=given["policy"], pairs=found.funnel["candidates"])
-    return redirect("filling", scope.collection.name, found.pk)
+    return redirect("hole_filling", scope.collection.name, found.pk)
 
 
 @action("admin")
@@ -129,4 +129,4 @@ def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act:
             record_act(scope, "filling.ended", filling=found.pk, what=act)
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
-    return redirect("filling", scope.collection.name, found.pk)
+    return redirect("hole_filling", scope.collection.name, found.pk)

@@ -144,7 +144,7 @@ def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpRespons
         return render_workspace(request, scope, found, problem=str(wrong), failed=act)
     if request.headers.get("HX-Request"):
         return render_workspace(request, scope, found, focus=focus)
-    address = reverse("aspects_desk", args=[scope.collection.name, query])
+    address = reverse("aspects_workshop", args=[scope.collection.name, query])
     return redirect(f"{address}?focus={focus}#{focus}")
 
 

@@ -78,7 +78,9 @@ def _store_passages(scope: Scope, query: Query, row: PassageDraft, new: list[New
     documents.add_passages(query, scope.member.assessor, new)
     drafts.mark_used(row)
     record(scope, "aspects.revised", query=query.external_id, did="passage", passages=len(new))
-    return redirect(reverse("aspects_desk", args=[scope.collection.name, query.pk]) + "?focus=passages-h#passages-h")
+    return redirect(
+        reverse("aspects_workshop", args=[scope.collection.name, query.pk]) + "?focus=passages-h#passages-h"
+    )
 
 
 def _draft_page(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft, problem: str) -> HttpResponse:
@@ -118,7 +120,7 @@ def _cut_document(request: HttpRequest, scope: Scope, query: Query, row: Documen
     new = forms.cut_passages(row.text, row.title, forms.read_segment_aspects(request.POST), documents.cut_record(row))
     documents.cut(query, scope.member.assessor, row, new)
     record(scope, "aspects.revised", query=query.external_id, did="cut", passages=len(new))
-    return redirect(reverse("aspects_desk", args=[scope.collection.name, query.pk]) + "?focus=next-card")
+    return redirect(reverse("aspects_workshop", args=[scope.collection.name, query.pk]) + "?focus=next-card")
 
 
 @action("adjudicate")
@@ -156,7 +158,7 @@ def _is_htmx_request(request: HttpRequest) -> bool:
 
 
 def _redirect_to_incoming(scope: Scope, query: int) -> HttpResponse:
-    return redirect(reverse("aspects_desk", args=[scope.collection.name, query]) + "?focus=incoming-h#incoming-h")
+    return redirect(reverse("aspects_workshop", args=[scope.collection.name, query]) + "?focus=incoming-h#incoming-h")
 
 
 def _list_aspects(query: Query) -> list[Aspect]:

@@ -59,7 +59,7 @@ def _answer_gold(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
 
 
 def _url_name(who: str) -> str:
-    return "gold_desk" if who == Who.EXPERT else "gold_review"
+    return "grade_gold" if who == Who.EXPERT else "gold_review"
 
 
 def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str, status: int) -> HttpResponse:

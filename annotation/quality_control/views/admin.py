@@ -29,7 +29,7 @@ def quality_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
             form.save()
             record(scope, "settings.changed", keys=sorted(form.changed_data))
         messages.success(request, _("Settings saved."))
-        return redirect("care", scope.collection.name)
+        return redirect("quality_control", scope.collection.name)
     return _render_quality_settings(request, scope, form=form, status=422 if form.is_bound else 200)
 
 
@@ -56,7 +56,7 @@ def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """No check is lent any more."""
     n = attention_checks.withdraw_checks(collection=scope.collection, by=scope.user)
     messages.success(request, ngettext("%(n)s check was withdrawn.", "%(n)s checks were withdrawn.", n) % {"n": n})
-    return redirect("care", scope.collection.name)
+    return redirect("quality_control", scope.collection.name)
 
 
 @action("admin")
@@ -69,12 +69,12 @@ def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
         problem = _("No model is configured that could argue, or a worker is at it already.")
         return _render_quality_settings(request, scope, problem=problem, status=422)
     messages.success(request, _("The models are asked. Reload to see how far they are."))
-    return redirect("care", scope.collection.name)
+    return redirect("quality_control", scope.collection.name)
 
 
 @action("admin")
 @require_POST
-def make_test(request: HttpRequest, scope: Scope) -> HttpResponse:
+def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A new qualification test."""
     form = SizeForm(request.POST, prefix="test")
     if not form.is_valid():
@@ -95,7 +95,7 @@ def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
     if "stop" in request.POST:
         consent.disable_consent(collection=scope.collection, by=scope.user)
         messages.success(request, _("Nobody is asked any more. Who agreed stays recorded."))
-        return redirect("care", scope.collection.name)
+        return redirect("quality_control", scope.collection.name)
     form = ConsentForm(request.POST)
     if not form.is_valid():
         return _render_quality_settings(request, scope, text=form, status=422)
@@ -112,7 +112,7 @@ def _run_action(request: HttpRequest, scope: Scope, work: Callable[[], str]) -> 
         messages.success(request, work())
     except BadInput as error:
         return _render_quality_settings(request, scope, problem=str(error), status=422)
-    return redirect("care", scope.collection.name)
+    return redirect("quality_control", scope.collection.name)
 
 
 def _render_quality_settings(
@@ -198,7 +198,7 @@ def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpRe
 
 @action("admin")
 @require_POST
-def bring_back(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
+def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
     """What was set aside stands again."""
     found = get_object_or_404(
         JudgmentExclusion.objects.select_related("membership"), pk=act, membership__collection=scope.collection
@@ -214,7 +214,7 @@ def bring_back(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
 
 @action("admin")
 @require_POST
-def person_test(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+def person_qualification(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Another test for somebody who failed; with `pass`, none."""
     row = _get_membership(scope, member)
     try:
@@ -225,7 +225,7 @@ def person_test(request: HttpRequest, scope: Scope, member: int) -> HttpResponse
     except BadInput as error:
         return _render_quality_settings(request, scope, problem=str(error), status=422)
     messages.success(request, _("Done: %(name)s.") % {"name": row.user.username})
-    return redirect("care", scope.collection.name)
+    return redirect("quality_control", scope.collection.name)
 
 
 @action("admin")

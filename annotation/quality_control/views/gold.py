@@ -85,4 +85,4 @@ def compare_near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
         done = near_pairs.refresh_groups(scope.collection)
         record(scope, "statistics.asked")
     messages.info(request, _("The labels were compared.") if done else _("A worker compares the labels."))
-    return redirect("near_pairs", scope.collection.name)
+    return redirect("near_duplicates", scope.collection.name)

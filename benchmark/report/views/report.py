@@ -118,7 +118,7 @@ def _request_report(request: HttpRequest, scope: AccessScope, form: ReportForm) 
     )
     record_act(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
     if before == after:
-        return redirect("safety", scope.collection.name)
+        return redirect("ranking_bounds", scope.collection.name)
     return redirect("report", scope.collection.name, found.pk)
 
 

@@ -60,7 +60,7 @@ LEFT: dict[str, Act] = {
     ),
     "instruction": Act("settings.instruction", data={"text": "What counts.", "base": "0"}),
     "guidelines_editor": Act("settings.guidelines", data={"text": "How to judge.", "base": "0"}),
-    "money_settings": Act("settings.money", data={"budget": "5"}),
+    "cost_settings": Act("settings.money", data={"budget": "5"}),
     "price": Act("price.changed", data={"input_price": "1", "output_price": "2", "confirm": "1"}),
     "member_role": Act("member.role", data={"role": "2"}),
     "member_active": Act("member.active", data={"active": "0"}),
@@ -85,14 +85,14 @@ LEFT: dict[str, Act] = {
     "compare_policies": Act("policies.compared"),
     "recompute": Act("statistics.asked"),
     "measure_agreement": Act("statistics.asked"),
-    "compare_near_pairs": Act("statistics.asked"),
+    "compare_near_duplicates": Act("statistics.asked"),
     "make_export": Act("export.made", data={"format": "csv"}),
     "use_panel": Act("panel.used", data={"judge": OFFLINE}),
     "self_check": Act("judge.self-check", data={"judge": OFFLINE[:1]}),
     "ask_canaries": Act("canaries.asked", data={"whom": "free"}),
     "schedule_canaries": Act("canaries.schedule", data={"whom": "free", "hours": "24"}),
     "apply_preset": Act("settings.changed", data={"preset": "dream"}),
-    "arms_settings": Act("settings.arms", data={"shown": "1", "hidden": "1", "reveal": "1"}),
+    "arm_settings": Act("settings.arms", data={"shown": "1", "hidden": "1", "reveal": "1"}),
     "start_training": Act("training.started"),
     "control_job": Act("training.control", path=lambda world: f"/c/birds/training/jobs/{world.job.pk}/cancel/"),
     "use_model": Act("training.control", path=lambda world: f"/c/birds/training/models/{world.model.pk}/rerank/"),
@@ -101,12 +101,12 @@ LEFT: dict[str, Act] = {
     "control_run": Act("run.control", path=lambda world: f"/c/birds/benchmark/runs/{waiting_run(world).pk}/cancel/"),
     "delete_run": Act("run.control"),
     "make_report": Act("report.asked"),
-    "fillings": Act(
+    "hole_fillings": Act(
         "filling.started",
         data={"k": "10", "policy": "people", "confirm": "1"},
     ),
     "control_filling": Act(
-        "filling.ended", path=lambda world: f"/c/birds/benchmark/filling/{world.filling.pk}/cancel/"
+        "filling.ended", path=lambda world: f"/c/birds/benchmark/hole-filling/{world.filling.pk}/cancel/"
     ),
     "qrels": Act("qrels.made", data={"what": "original"}),
     "suites": Act("suite.made", "owner", {"name": "two", "members": ["birds"]}),
@@ -119,15 +119,15 @@ LEFT: dict[str, Act] = {
         lambda world: f"/c/birds/aspects/{world.pair.query_id}/add/",
     ),
     "aspects_export": Act("aspects.exported", "adjudicator"),
-    "care": Act(
+    "quality_control": Act(
         "settings.changed",
         data={"checks": "0.1", "repeats": "0.05", "batch": "20", "qualification": "", "pass_mark": "90"},
     ),
     "withdraw_checks": Act("checks.withdrawn"),
     "write_consent": Act("consent.written", data={"text": "What you judge is kept."}),
     "person_pause": Act("member.paused"),
-    "person_aside": Act("judgments.aside"),
-    "person_test": Act("qualification.passed", data={"pass": "1"}),
+    "exclude_judgments": Act("judgments.aside"),
+    "person_qualification": Act("qualification.passed", data={"pass": "1"}),
     "person_expert": Act("member.expert", data={"on": "1"}),
     "gold": Act("gold.made", data={"size": "1", "seed": "0", "spot": "0.2"}),
     "password_link": Act("password.link", "owner"),
@@ -151,8 +151,11 @@ ELSEWHERE = {
         "test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do",
     ),
     "make_checks": ("tests.annotation.quality_control.test_care", "test_checks_come_in_their_share_and_leave_no_label"),
-    "make_test": ("tests.annotation.quality_control.test_care", "test_below_the_pass_mark_there_are_no_items"),
-    "bring_back": ("tests.annotation.audit_log.test_audit_walk", "test_what_is_set_aside_and_brought_back_is_told"),
+    "make_qualification": ("tests.annotation.quality_control.test_care", "test_below_the_pass_mark_there_are_no_items"),
+    "reinstate_judgments": (
+        "tests.annotation.audit_log.test_audit_walk",
+        "test_what_is_set_aside_and_brought_back_is_told",
+    ),
     "gold_end": ("tests.annotation.audit_log.test_audit_walk", "test_a_gold_sample_is_told_from_its_draw_to_its_end"),
     "new_study": (
         "tests.annotation.experiments.test_fairness",
@@ -217,7 +220,7 @@ NO_ACT = {
     "aspects_again": "asks anew for the address whose fetching is told",
     "aspects_dismiss": "throws a draft of one's own away",
     "aspects_second": "a second person's weights: kept in a table of their own, append-only",
-    "gold_desk": "what experts say: append-only rows of their own",
+    "grade_gold": "what experts say: append-only rows of their own",
     "gold_review": "what seniors say: append-only rows of their own",
     "judge_consent": "kept in a table of its own, append-only",
     "judge_returned": "that somebody read of it: kept with the membership",
@@ -256,7 +259,7 @@ class Walk:
         if name == "upload_runs":
             query, document = self.world.pair.query.external_id, self.world.pair.document.external_id
             return {"files": upload("mine.run", f"{query} Q0 {document} 1 2.5 mine\n")}
-        if name == "fillings":
+        if name == "hole_fillings":
             picked = {"runs": [self.world.run.pk], "before": self.world.qrels.pk}
             return {**LEFT[name].data, **picked}
         if name == "adjudicate_submit":
@@ -405,9 +408,9 @@ def test_what_a_draft_becomes_is_told(walk: Walk) -> None:
 
 def test_what_is_set_aside_and_brought_back_is_told(walk: Walk) -> None:
     client, member = walk.world.client("admin"), walk.world.bystander
-    client.post(f"/c/birds/people/{member.pk}/aside/", {"note": "fast"})
+    client.post(f"/c/birds/people/{member.pk}/exclude/", {"note": "fast"})
     act = JudgmentExclusion.objects.get()
-    client.post(f"/c/birds/care/aside/{act.pk}/back/")
+    client.post(f"/c/birds/quality-control/exclusions/{act.pk}/reinstate/")
     told = AuditEntry.objects.filter(act__startswith="judgments.").order_by("pk")
     assert [(entry.act, entry.concerns) for entry in told] == [
         ("judgments.aside", member.user),

@@ -213,7 +213,7 @@ def test_the_page_takes_few_statements_however_much_there_is(
 
 
 def test_an_admin_sets_caps_and_takes_them_away(books: Collection, charlie: Client) -> None:
-    address = reverse("money_settings", args=["books"])
+    address = reverse("cost_settings", args=["books"])
     page = charlie.get(reverse("settings", args=["books"])).content.decode()
     assert "Judges cost $1.00 so far" in page and 'name="daily_budget"' in page
     assert charlie.post(address, {"budget": "12.5", "daily_budget": "2", "hourly_rate": "30"}).status_code == 302

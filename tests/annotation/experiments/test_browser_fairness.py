@@ -202,7 +202,7 @@ def judged(books, alice):
 def test_axe_finds_nothing_on_the_page_of_the_arms(judged, new_page, violations, instance, name, options):
     charlie = make_member(judged, "charlie", Role.ADMIN)
     page = new_page(user=charlie.user, **options)
-    page.goto("/c/books/fairness/")
+    page.goto("/c/books/debate-effect/")
     page.locator("#new-study summary").click()
     assert violations(page) == []
     if name == "phone":
@@ -222,7 +222,7 @@ def test_an_admin_sets_arms_and_begins_and_ends_a_study(judged, new_page, instan
     page.get_by_label("Debate shown").fill("1")
     page.get_by_role("button", name="Save arms").click()
     assert page.get_by_text("it holds for what is lent from now on").is_visible()
-    page.goto("/c/books/fairness/")
+    page.goto("/c/books/debate-effect/")
     page.get_by_text("End it").first.click()
     page.get_by_role("button", name="End the study").first.click()
     assert page.get_by_text("The study has ended").is_visible()

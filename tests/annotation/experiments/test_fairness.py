@@ -290,19 +290,19 @@ def test_the_page_its_json_and_its_csv_say_the_same(books, admin):
     alice = make_member(books, "alice")
     for grade in (0, 1, 1, 1):
         answer(alice, grade, seconds=4)
-    page = admin.get("/c/books/fairness/")
+    page = admin.get("/c/books/debate-effect/")
     assert page.status_code == 200
     assert "wrong to right" in page.text and "100.0%" in page.text and "alice" in page.text
-    found = json.loads(admin.get("/c/books/fairness.json").text)
+    found = json.loads(admin.get("/c/books/debate-effect.json").text)
     assert found["flips"]["all"]["wrong_to_right"]["value"] == 1.0
-    rows = admin.get("/c/books/fairness.csv").text.splitlines()
+    rows = admin.get("/c/books/debate-effect.csv").text.splitlines()
     assert rows[0] == "part,row,measure,value,low,high,n,reason"
     assert "flips,all,right_to_wrong,,,,0,no first vote was right" in rows
     assert any(row.startswith("flips by person,alice,wrong_to_right,1.0,0.02") for row in rows)
-    svg = admin.get("/c/books/fairness/?chart=flips&as=svg")
+    svg = admin.get("/c/books/debate-effect/?chart=flips&as=svg")
     assert svg["Content-Type"].startswith("image/svg+xml")
-    assert admin.get("/c/books/fairness.json?since=2999-01-01").json()["votes"] == 0
-    assert admin.get("/c/books/fairness/?since=2999-99-99").status_code == 200
+    assert admin.get("/c/books/debate-effect.json?since=2999-01-01").json()["votes"] == 0
+    assert admin.get("/c/books/debate-effect/?since=2999-99-99").status_code == 200
 
 
 def test_the_page_costs_at_most_twenty_statements(books, admin):
@@ -312,27 +312,27 @@ def test_the_page_costs_at_most_twenty_statements(books, admin):
         make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
     answer(members[0], 1)
     with CaptureQueriesContext(connection) as counted:
-        assert admin.get("/c/books/fairness/").status_code == 200
+        assert admin.get("/c/books/debate-effect/").status_code == 200
     assert len(counted) <= 20
 
 
 def test_an_empty_page_says_what_to_do_next(books, admin):
-    page = admin.get("/c/books/fairness/").text
+    page = admin.get("/c/books/debate-effect/").text
     assert "No vote in an arm yet" in page
     assert "Set the arms" in page
 
 
 def test_the_settings_page_sets_the_weights(books, admin):
     assert "What annotators read of the debate" in admin.get("/c/books/settings/").text
-    answer = admin.post("/c/books/settings/arms/", {"shown": 2, "hidden": 1, "reveal": 1})
+    answer = admin.post("/c/books/settings/experiment-arms/", {"shown": 2, "hidden": 1, "reveal": 1})
     assert (answer.status_code, answer["Location"]) == (302, "/c/books/settings/")
     assert Collection.objects.get().arms == {"shown": 2, "hidden": 1, "reveal": 1}
     for bad in ({"shown": 0, "hidden": 0, "reveal": 0}, {"shown": 101, "hidden": 0, "reveal": 0}, {"shown": 1}):
-        refused = admin.post("/c/books/settings/arms/", bad)
+        refused = admin.post("/c/books/settings/experiment-arms/", bad)
         assert refused.status_code == 422
     assert (
         "at least one arm a weight above 0"
-        in admin.post("/c/books/settings/arms/", {"shown": 0, "hidden": 0, "reveal": 0}).text
+        in admin.post("/c/books/settings/experiment-arms/", {"shown": 0, "hidden": 0, "reveal": 0}).text
     )
     assert Collection.objects.get().arms == {"shown": 2, "hidden": 1, "reveal": 1}
 
@@ -343,18 +343,18 @@ def test_a_study_is_made_and_ended_on_the_page_and_in_the_audit_log(books, admin
     make_scene(books, 2)
     members = people(books, 2)
     given = {"pairs": 2, "overlap": 1, "people": [m.pk for m in members]}
-    answer = admin.post("/c/books/fairness/studies/", given)
+    answer = admin.post("/c/books/debate-effect/studies/", given)
     assert answer.status_code == 302
     study = Study.objects.get()
     assert study.made_by.username == "charlie"
-    page = admin.get("/c/books/fairness/").text
+    page = admin.get("/c/books/debate-effect/").text
     assert "0 of 2 pairs have all 1 votes of both groups" in page
-    assert admin.post(f"/c/books/fairness/studies/{study.pk}/end/").status_code == 302
+    assert admin.post(f"/c/books/debate-effect/studies/{study.pk}/end/").status_code == 302
     assert Study.objects.get().ended_at
     acts = list(AuditEntry.objects.filter(act__startswith="study").order_by("pk").values_list("act", flat=True))
     assert acts == ["study.made", "study.ended"]
     assert set(acts) <= set(ACTS)
-    refused = admin.post("/c/books/fairness/studies/", {**given, "pairs": 2000})
+    refused = admin.post("/c/books/debate-effect/studies/", {**given, "pairs": 2000})
     assert refused.status_code == 422
     assert "ask for fewer" in refused.text
-    assert admin.post("/c/books/fairness/studies/", {"pairs": 0}).status_code == 422
+    assert admin.post("/c/books/debate-effect/studies/", {"pairs": 0}).status_code == 422

@@ -120,6 +120,6 @@ def test_an_admin_pauses_sets_aside_and_brings_back_from_the_persons_page(books)
     assert (act.note, act.made_by, len(act.judgments)) == ("asleep", admin.user, 1)
     assert "1 set aside" in client.get(here).text
     assert client.post(f"{here}aside/").status_code == 422, "nothing is left to set aside"
-    client.post(f"/c/books/care/aside/{act.pk}/back/")
+    client.post(f"/c/books/quality-control/exclusions/{act.pk}/reinstate/")
     assert Judgment.objects.get(superseded_by=None).grade == 1
-    assert client.post(f"/c/books/care/aside/{act.pk}/back/").status_code == 422
+    assert client.post(f"/c/books/quality-control/exclusions/{act.pk}/reinstate/").status_code == 422

@@ -128,7 +128,7 @@ def test_a_batch_without_a_check_is_not_checked_and_not_accepted():
     client.login(username="charlie", password="charlie-password")
     page = client.get(f"/c/books/people/{alice.pk}/").text
     assert "not checked" in page and "accepted, no check" not in page
-    assert "not checked, because they hold no answered check: 1" in client.get("/c/books/care/").text
+    assert "not checked, because they hold no answered check: 1" in client.get("/c/books/quality-control/").text
 
 
 def test_whole_queries_make_up_for_the_places_that_a_page_passes_over():
@@ -235,24 +235,24 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
     client = Client()
     client.login(username="charlie", password="charlie-password")
     JudgeVersion.objects.update(provider="offline")
-    page = client.get("/c/books/care/").text
+    page = client.get("/c/books/quality-control/").text
     assert "with only the offline pair's: 5" in page and "No model is configured" in page
-    assert "/care/checks/arguments/" not in page
-    assert client.post("/c/books/care/checks/arguments/").status_code == 422
+    assert "/quality-control/checks/arguments/" not in page
+    assert client.post("/c/books/quality-control/checks/arguments/").status_code == 422
     JudgeVersion.objects.update(provider="openai")
-    page = client.get("/c/books/care/").text
+    page = client.get("/c/books/quality-control/").text
     assert "with models' words: 2; with only the offline pair's: 3" in page.replace("Gold pairs with", "with").replace(
         "&#x27;", "'"
     )
     assert "Cost: about 12 calls" in page and "Write arguments for 3 pairs" in page
     assert not ArgumentsRequest.objects.exists(), "the page alone asks nobody"
-    assert client.post("/c/books/care/checks/arguments/").status_code == 302
+    assert client.post("/c/books/quality-control/checks/arguments/").status_code == 302
     asked = ArgumentsRequest.objects.get()
     assert asked.gold_set is None and asked.ended_at is None
     assert AuditEntry.objects.filter(act="arguments.asked", person__username="charlie").count() == 1
-    page = " ".join(client.get("/c/books/care/").text.split())
+    page = " ".join(client.get("/c/books/quality-control/").text.split())
     assert "Asked for" in page and re.search(r'disabled aria-describedby="writing" ?> ?Write arguments', page)
-    assert client.post("/c/books/care/checks/arguments/").status_code == 422, "it is asked for already"
+    assert client.post("/c/books/quality-control/checks/arguments/").status_code == 422, "it is asked for already"
 
 
 def test_nobody_is_asked_to_pay_for_arguments_that_no_check_would_show():
@@ -267,10 +267,10 @@ def test_nobody_is_asked_to_pay_for_arguments_that_no_check_would_show():
     make_member(collection, "charlie", Role.ADMIN)
     client = Client()
     client.login(username="charlie", password="charlie-password")
-    page = client.get("/c/books/care/").text
-    assert "checks show its words too" in page and "/care/checks/arguments/" not in page
+    page = client.get("/c/books/quality-control/").text
+    assert "checks show its words too" in page and "/quality-control/checks/arguments/" not in page
     JudgeVersion.objects.update(provider="openai")
-    assert "/care/checks/arguments/" in client.get("/c/books/care/").text
+    assert "/quality-control/checks/arguments/" in client.get("/c/books/quality-control/").text
 
 
 def test_each_of_four_agents_has_a_statement_of_its_own():
@@ -327,7 +327,7 @@ def test_dreams_own_form_is_a_relevant_pair_with_arguments_about_something_else(
     make_member(collection, "charlie", Role.ADMIN)
     client = Client()
     client.login(username="charlie", password="charlie-password")
-    sent = client.post("/c/books/care/checks/", {"checks-size": 4, "checks-seed": 1, "checks-form": "dream"})
+    sent = client.post("/c/books/quality-control/checks/", {"checks-size": 4, "checks-seed": 1, "checks-form": "dream"})
     assert sent.status_code == 302, sent.text[:500]
     made = list(Item.objects.filter(reason="check"))
     assert len(made) == 4
@@ -455,7 +455,7 @@ def test_what_cannot_be_made_has_a_disabled_button_with_the_reason():
     client.login(username="charlie", password="charlie-password")
 
     def disabled(button: str) -> bool:
-        page = " ".join(client.get("/c/books/care/").text.split())
+        page = " ".join(client.get("/c/books/quality-control/").text.split())
         found = re.search(rf'<button class="button[^"]*"( disabled aria-describedby="([^"]+)")? ?> ?{button}', page)
         assert found and (not found[2] or f'id="{found[2]}"' in page)
         return bool(found[1])

@@ -167,7 +167,7 @@ def test_near_duplicates_with_different_labels_stand_side_by_side(books):
     assert [side.grade for side in group["sides"]] == [1, 0]
     client = Client()
     client.force_login(make_member(books, "admin", Role.ADMIN).user)
-    page = client.get("/c/books/care/near-duplicates/").text
+    page = client.get("/c/books/quality-control/near-duplicates/").text
     assert "Label 1" in page and "Label 0" in page and "Compare" not in page
 
 
@@ -176,7 +176,7 @@ def test_many_labels_are_compared_by_a_worker_and_shown_as_they_are_now(books, m
     twins = labelled_twins(books)
     client = Client()
     client.force_login(make_member(books, "admin", Role.ADMIN).user)
-    address = "/c/books/care/near-duplicates/"
+    address = "/c/books/quality-control/near-duplicates/"
     assert "Not compared yet" in client.get(address).text
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     assert client.post(f"{address}compare/").status_code == 302

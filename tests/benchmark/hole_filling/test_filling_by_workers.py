@@ -50,17 +50,17 @@ def begun(books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -
 
 
 def page(client: Client, begun: Filling) -> str:
-    return client.get(f"{HOME}filling/{begun.pk}/").content.decode()
+    return client.get(f"{HOME}hole-filling/{begun.pk}/").content.decode()
 
 
 def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling) -> None:
-    answer = charlie.post(f"{HOME}filling/{begun.pk}/finish/")
+    answer = charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/")
     begun.refresh_from_db()
     assert (answer.status_code, begun.state, begun.after) == (302, "finishing", None)
     shown = page(charlie, begun)
     assert "being made by a worker, of 5 settled pairs" in shown and "<progress" in shown
     assert "Fill with what is settled" not in shown, "it is asked for already"
-    charlie.post(f"{HOME}filling/{begun.pk}/finish/")
+    charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/")
     hole_filling.advance_due()
     hole_filling.advance_due()
     begun.refresh_from_db()
@@ -68,12 +68,12 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
     assert begun.after.made_by == "charlie" and begun.after.counts["origins"]["people"] == 5
     assert Qrels.objects.filter(kind="filled").count() == 1
     assert "5 holes were found" in page(charlie, begun)
-    assert charlie.get(f"{HOME}filling/{begun.pk}/", headers={"HX-Request": "true"}).status_code == 286
+    assert charlie.get(f"{HOME}hole-filling/{begun.pk}/", headers={"HX-Request": "true"}).status_code == 286
 
 
 def test_a_small_one_is_finished_at_once(charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "LIVE", begun.funnel["candidates"])
-    charlie.post(f"{HOME}filling/{begun.pk}/finish/")
+    charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/")
     begun.refresh_from_db()
     assert begun.state == "filled"
 

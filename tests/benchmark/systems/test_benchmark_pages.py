@@ -194,23 +194,23 @@ def test_a_hybrid_needs_a_run_first(charlie: Client) -> None:
 
 
 def test_how_safe_names_bounds_and_open_orders(whole: Client) -> None:
-    page = text(whole, f"{HOME}safety/")
+    page = text(whole, f"{HOME}bounds/")
     assert "not settled" in page and "Send these pairs" in page
-    rows = table(whole, f"{HOME}safety/?table=safety&as=csv")
+    rows = table(whole, f"{HOME}bounds/?table=safety&as=csv")
     assert rows[0][:5] == ["system", "Judged@10", "nDCG@10", "at least", "at most"]
     assert len(rows) == 7 and all(float(low) <= float(now) <= float(high) for _n, _j, now, low, high, _o in rows[1:])
-    assert "\\begin{tabular}" in whole.get(f"{HOME}safety/?table=unsettled&as=tex").content.decode()
-    assert whole.get(f"{HOME}safety/?chart=bounds&as=svg")["Content-Type"].startswith("image/svg")
-    assert whole.get(f"{HOME}safety/?table=nothing").status_code == 404
+    assert "\\begin{tabular}" in whole.get(f"{HOME}bounds/?table=unsettled&as=tex").content.decode()
+    assert whole.get(f"{HOME}bounds/?chart=bounds&as=svg")["Content-Type"].startswith("image/svg")
+    assert whole.get(f"{HOME}bounds/?table=nothing").status_code == 404
 
 
 def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
     before = qrels.original_version(books)
     reports.ensure_report(books, before, before, runs, 10)
-    response = charlie.post(f"{HOME}safety/send/", {"first": "5", "policy": "people"})
+    response = charlie.post(f"{HOME}bounds/send/", {"first": "5", "policy": "people"})
     filling = Filling.objects.get()
-    assert response["Location"] == f"{HOME}filling/{filling.pk}/"
+    assert response["Location"] == f"{HOME}hole-filling/{filling.pk}/"
     assert len(filling.pairs) == 5 and Item.objects.filter(reason="hole", state="open").count() == 5
     assert AuditEntry.objects.get(act="filling.started").details["pairs"] == 5
     first = [(query, document) for query, document, _n in Report.objects.get().result["safety"]["first"][:5]]
@@ -222,19 +222,19 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: 
 def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
     form = {"runs": [run.pk for run in runs], "k": "10", "policy": "people", "before": ""}
-    page = charlie.post(f"{HOME}filling/", form).content.decode()
+    page = charlie.post(f"{HOME}hole-filling/", form).content.decode()
     assert "Start this filling?" in page and "left to judge" in page and not Filling.objects.exists()
-    begun = charlie.post(f"{HOME}filling/", {**form, "confirm": "1"})
+    begun = charlie.post(f"{HOME}hole-filling/", {**form, "confirm": "1"})
     filling = Filling.objects.get()
-    assert begun["Location"] == f"{HOME}filling/{filling.pk}/"
-    assert "wait for people" in text(charlie, f"{HOME}filling/{filling.pk}/")
-    assert charlie.get(f"{HOME}filling/{filling.pk}/", **HTMX).status_code == 200
-    refused = charlie.post(f"{HOME}filling/{filling.pk}/finish/", follow=True).content.decode()
+    assert begun["Location"] == f"{HOME}hole-filling/{filling.pk}/"
+    assert "wait for people" in text(charlie, f"{HOME}hole-filling/{filling.pk}/")
+    assert charlie.get(f"{HOME}hole-filling/{filling.pk}/", **HTMX).status_code == 200
+    refused = charlie.post(f"{HOME}hole-filling/{filling.pk}/finish/", follow=True).content.decode()
     assert "nothing is settled yet" in refused
-    charlie.post(f"{HOME}filling/{filling.pk}/cancel/")
+    charlie.post(f"{HOME}hole-filling/{filling.pk}/cancel/")
     filling.refresh_from_db()
     assert filling.state == "cancelled" and "no version of the qrels came of it" in text(
-        charlie, f"{HOME}filling/{filling.pk}/"
+        charlie, f"{HOME}hole-filling/{filling.pk}/"
     )
 
 
@@ -256,31 +256,31 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
         ("ann", "ben"): "The filter: name 3 judges of different families, not 2",
         ("ann", "ben", "dan"): "are of one family",
     }.items():
-        refused = charlie.post(f"{HOME}filling/", {**form, "filter": wrong})
+        refused = charlie.post(f"{HOME}hole-filling/", {**form, "filter": wrong})
         page = refused.content.decode()
         assert refused.status_code == 422 and said in page and "--filter" not in page
         assert re.findall(r'name="filter" value="(\w+)"[^>]*checked', page) == list(wrong), "what was ticked stays"
-    people = charlie.post(f"{HOME}filling/", {**form, "policy": "people", "filter": three})
+    people = charlie.post(f"{HOME}hole-filling/", {**form, "policy": "people", "filter": three})
     assert people.status_code == 422 and "no judge is asked" in people.content.decode()
     assert not Filling.objects.exists()
 
-    without = calls_of(charlie.post(f"{HOME}filling/", form).content.decode())
-    asked = charlie.post(f"{HOME}filling/", {**form, "filter": three}).content.decode()
+    without = calls_of(charlie.post(f"{HOME}hole-filling/", form).content.decode())
+    asked = charlie.post(f"{HOME}hole-filling/", {**form, "filter": three}).content.decode()
     assert "First ann, ben, cas are asked" in asked and calls_of(asked) > without, "the filter's calls are counted"
     hidden = re.findall(r'<input type="hidden" name="filter" value="(\w+)">', asked)
     assert hidden == three
-    charlie.post(f"{HOME}filling/", {**form, "filter": hidden, "confirm": "1"})
+    charlie.post(f"{HOME}hole-filling/", {**form, "filter": hidden, "confirm": "1"})
     found = Filling.objects.get()
     assert found.options["filters"] == three
     protocol = Campaign.objects.get(pk=found.campaign).protocol
     assert protocol["filter"] == list(
         JudgeVersion.objects.filter(name__in=three).order_by("name").values_list("pk", flat=True)
     )
-    facts = facts_of(text(charlie, f"{HOME}filling/{found.pk}/"))
+    facts = facts_of(text(charlie, f"{HOME}hole-filling/{found.pk}/"))
     assert (facts["Policy"], facts["Panel"], facts["Filter"]) == ("ensemble", "offline", "ann, ben, cas")
     assert facts["Judges"].split(", ") == Panel.objects.get(name="offline").ensemble and "Debaters" not in facts
     Filling.objects.update(campaign=None)
-    assert facts_of(text(charlie, f"{HOME}filling/{found.pk}/"))["Filter"] == "ann, ben, cas", "before it is prepared"
+    assert facts_of(text(charlie, f"{HOME}hole-filling/{found.pk}/"))["Filter"] == "ann, ben, cas", "before it is prepared"
 
 
 def facts_of(page: str) -> dict[str, str]:
@@ -301,17 +301,17 @@ def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, boo
     before = qrels.original_version(books)
     reports.ensure_report(books, before, before, runs, 10)
     form = {"first": "5", "policy": "single", "panel": "offline"}
-    refused = charlie.post(f"{HOME}safety/send/", {**form, "filter": three[:1]})
+    refused = charlie.post(f"{HOME}bounds/send/", {**form, "filter": three[:1]})
     page = refused.content.decode()
     assert refused.status_code == 422 and "The filter: name 3 judges" in page
-    assert f'href="{HOME}safety/?table=safety&amp;as=csv"' in page, "files of a refused form are those of the page"
-    charlie.post(f"{HOME}safety/send/", {**form, "filter": three})
+    assert f'href="{HOME}bounds/?table=safety&amp;as=csv"' in page, "files of a refused form are those of the page"
+    charlie.post(f"{HOME}bounds/send/", {**form, "filter": three})
     assert Filling.objects.get().options["filters"] == three
 
 
 def test_a_filling_without_a_run_is_refused_and_keeps_the_form(charlie: Client, books: Collection) -> None:
     scene.runs_of(books)
-    page = charlie.post(f"{HOME}filling/", {"k": "7", "policy": "people", "before": ""})
+    page = charlie.post(f"{HOME}hole-filling/", {"k": "7", "policy": "people", "before": ""})
     assert page.status_code == 422 and 'value="7"' in page.content.decode()
 
 
@@ -498,7 +498,7 @@ def test_the_whole_list_of_queries_can_be_saved_as_it_was_asked_for(whole: Clien
 def test_lists_of_runs_fillings_and_versions_can_be_saved(whole: Client) -> None:
     runs = table(whole, f"{HOME}runs/?table=runs&as=csv")
     assert {row[0] for row in runs[1:]} == set(scene.SYSTEMS) and runs[1][-2] == "20"
-    done = table(whole, f"{HOME}filling/?table=fillings&as=csv")
+    done = table(whole, f"{HOME}hole-filling/?table=fillings&as=csv")
     assert done[1][-2:] == ["1", "2"] and done[1][2] == "filled"
     versions = table(whole, f"{HOME}qrels/?table=versions&as=csv")
     two = Qrels.objects.get(number=2).counts

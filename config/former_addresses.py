@@ -1,0 +1,38 @@
+"""Addresses that pages had before: who comes by one is sent to today's (tests/site/addresses.txt has those to keep)."""
+
+import re
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase, HttpResponsePermanentRedirect
+from django.views.defaults import page_not_found
+
+FORMER = (
+    (r"^(/c/[^/]+)/care/aside/(\d+)/back/$", r"\1/quality-control/exclusions/\2/reinstate/"),
+    (r"^(/c/[^/]+)/care/test/$", r"\1/quality-control/qualification/"),
+    (r"^(/c/[^/]+)/care/", r"\1/quality-control/"),
+    (r"^(/c/[^/]+/people/\d+)/aside/$", r"\1/exclude/"),
+    (r"^(/c/[^/]+/people/\d+)/test/$", r"\1/qualification/"),
+    (r"^(/c/[^/]+)/fairness([./])", r"\1/debate-effect\2"),
+    (r"^(/c/[^/]+)/settings/money/$", r"\1/settings/costs/"),
+    (r"^(/c/[^/]+)/settings/arms/$", r"\1/settings/experiment-arms/"),
+    (r"^(/c/[^/]+)/benchmark/safety/", r"\1/benchmark/bounds/"),
+    (r"^(/c/[^/]+)/benchmark/filling/", r"\1/benchmark/hole-filling/"),
+    (r"^(/c/[^/]+/aspects/\d+/passages/\d+)/away/$", r"\1/dismiss/"),
+)
+
+
+def current_address(path: str) -> str:
+    """Today's address of a page; the same where it has not moved."""
+    for pattern, address in FORMER:
+        if re.match(pattern, path):
+            return re.sub(pattern, address, path)
+    return path
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """Send on who came by a former address, a form with what it sent; else the page that says 404."""
+    address = current_address(request.path)
+    if address == request.path:
+        return page_not_found(request, exception)
+    query = request.META.get("QUERY_STRING")
+    return HttpResponsePermanentRedirect(f"{address}?{query}" if query else address, preserve_request=True)
