@@ -33,7 +33,7 @@ def test_every_page_answers_in_300_ms_at_25_systems_and_3657_queries() -> None:
     client.force_login(make_member(collection, "charlie", Role.ADMIN).user)
     query = QrelsRow.objects.filter(qrels=large.after).values_list("query_id", flat=True)[1000]
     home = f"/c/{collection.name}/benchmark/"
-    pages = ["", "runs/", "safety/", "filling/", f"filling/{filling.pk}/", f"report/{report.pk}/",
+    pages = ["", "runs/", "bounds/", "hole-filling/", f"hole-filling/{filling.pk}/", f"report/{report.pk}/",
              f"report/{report.pk}/leaderboard/", f"runs/{runs[-1].pk}/", "queries/", f"queries/{query}/", "qrels/",
              "qrels/diff/?one=1&other=2"]  # fmt: skip
     client.get(home)

@@ -67,8 +67,8 @@ def test_every_page_without_a_run_says_what_to_do_next(charlie: Client) -> None:
     for part, words in {
         "": "No system to look at yet",
         "runs/": "No run yet",
-        "safety/": "No system to look at yet",
-        "filling/": "There is no run yet whose documents could be pooled",
+        "bounds/": "No system to look at yet",
+        "hole-filling/": "There is no run yet whose documents could be pooled",
         "report/": "Nothing to compare yet",
         "qrels/": "No version yet",
     }.items():
@@ -504,7 +504,7 @@ def test_lists_of_runs_fillings_and_versions_can_be_saved(whole: Client) -> None
     two = Qrels.objects.get(number=2).counts
     last = dict(zip(versions[0], versions[2], strict=True))
     assert (last["judged"], last["people"]) == (str(two["judged"]), str(two["origins"]["people"]))
-    for part in ("runs/?table=runs", "filling/?table=fillings", "qrels/?table=versions"):
+    for part in ("runs/?table=runs", "hole-filling/?table=fillings", "qrels/?table=versions"):
         assert "table=" in text(whole, HOME + part.partition("?")[0])
         assert r"\toprule" in whole.get(f"{HOME}{part}&as=tex").content.decode(), part
 
@@ -575,12 +575,12 @@ def test_runs_and_reports_of_another_collection_are_not_found(whole: Client) -> 
     make_member(Collection.objects.get(name="stones"), "charlie", Role.ADMIN)
     run, report, filling = Run.objects.first(), Report.objects.latest("pk"), Filling.objects.get()
     assert run is not None
-    for part in (f"runs/{run.pk}/", f"report/{report.pk}/", f"filling/{filling.pk}/", f"runs/{run.pk}/run.txt",
+    for part in (f"runs/{run.pk}/", f"report/{report.pk}/", f"hole-filling/{filling.pk}/", f"runs/{run.pk}/run.txt",
                  f"report/{report.pk}/leaderboard/", "qrels/1.txt", "qrels/diff/?one=1&other=2"):  # fmt: skip
         assert whole.get(f"/c/stones/benchmark/{part}").status_code == 404, part
 
 
-@pytest.mark.parametrize("part", ["", "runs/", "safety/", "filling/", "report/", "queries/", "qrels/"])
+@pytest.mark.parametrize("part", ["", "runs/", "bounds/", "hole-filling/", "report/", "queries/", "qrels/"])
 def test_pages_read_and_do_not_write(charlie: Client, books: Collection, part: str) -> None:
     scene.runs_of(books)
     charlie.get(HOME + part)
@@ -629,8 +629,8 @@ def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(whole: Cl
     report, filling, run = Report.objects.latest("pk"), Filling.objects.get(), Run.objects.get(name="dense-large")
     queries, documents = scene.by_id(run.collection)
     query = f"queries/{queries['q3'].pk}/"
-    pages = ["", "runs/", "runs/make/hybrid/", f"runs/{run.pk}/", f"runs/{run.pk}/delete/", "safety/", "filling/",
-             f"filling/{filling.pk}/", "report/", f"report/{report.pk}/", f"report/{report.pk}/leaderboard/",
+    pages = ["", "runs/", "runs/make/hybrid/", f"runs/{run.pk}/", f"runs/{run.pk}/delete/", "bounds/", "hole-filling/",
+             f"hole-filling/{filling.pk}/", "report/", f"report/{report.pk}/", f"report/{report.pk}/leaderboard/",
              "queries/", query, f"{query}{documents['d3-1'].pk}/", "qrels/", "qrels/diff/?one=1&other=2"]  # fmt: skip
     dear = {}
     for part in pages:

@@ -90,7 +90,7 @@ def test_empty_pages_have_no_violation(
     collection = scene.collection_of_books()
     page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user, **LOOKS[look])
     found = {}
-    for part in ("", "runs/", "safety/", "filling/", "report/", "qrels/", "queries/"):
+    for part in ("", "runs/", "bounds/", "hole-filling/", "report/", "qrels/", "queries/"):
         answer = page.goto(HOME + part)
         assert answer and answer.ok, part
         if SHOTS and look == "light":
