@@ -130,7 +130,7 @@ class Filling(models.Model):
     options = models.JSONField(
         default=dict, help_text="policy, panel, filters, limits; first: so many of the pool; finished_by."
     )
-    funnel = models.JSONField(default=dict, help_text="Counts by step: docs/holes.md.")
+    funnel = models.JSONField(default=dict, help_text="Counts by step: docs/hole-filling.md.")
     error = models.TextField(blank=True, help_text="Why it could not be prepared or finished, one line.")
     looked_at = models.DateTimeField(null=True, help_text="When a worker last looked how far it is.")
     made_by = models.CharField(max_length=150, blank=True)
@@ -152,14 +152,14 @@ class Filling(models.Model):
 
 
 class Report(LeasedJob):
-    """What two versions of the qrels say of the runs: computed once for each set of both (docs/holes.md)."""
+    """What two versions of the qrels say of the runs: computed once for each set of both (docs/hole-filling.md)."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="reports")
     before = models.ForeignKey(Qrels, models.CASCADE, related_name="+")
     after = models.ForeignKey(Qrels, models.CASCADE, related_name="+")
     key = models.CharField(max_length=64, help_text="sha256 of all that it depends on.")
     options = models.JSONField(default=dict, help_text="runs (ids), k, seed.")
-    result = models.JSONField(null=True, help_text="By system and over all; docs/holes.md.")
+    result = models.JSONField(null=True, help_text="By system and over all; docs/hole-filling.md.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["collection", "key"], name="report_once")]

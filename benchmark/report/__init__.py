@@ -1,1 +1,1 @@
-"""What two versions of the qrels say of a set of runs: measures, significance, shifts, curves (docs/holes.md)."""
+"""Two versions of the qrels compared: measures, significance, shifts, curves (docs/hole-filling.md)."""

@@ -1,4 +1,4 @@
-"""attention_checks NAME [--count N]: make attention checks of gold, and let models argue about it (docs/quality-control.md)."""
+"""attention_checks NAME [--count N]: make attention checks of gold and their arguments (docs/quality-control.md)."""
 
 from typing import Any
 

@@ -280,7 +280,9 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
     assert (facts["Policy"], facts["Panel"], facts["Filter"]) == ("ensemble", "offline", "ann, ben, cas")
     assert facts["Judges"].split(", ") == Panel.objects.get(name="offline").ensemble and "Debaters" not in facts
     Filling.objects.update(campaign=None)
-    assert facts_of(text(charlie, f"{HOME}hole-filling/{found.pk}/"))["Filter"] == "ann, ben, cas", "before it is prepared"
+    assert facts_of(text(charlie, f"{HOME}hole-filling/{found.pk}/"))["Filter"] == "ann, ben, cas", (
+        "before it is prepared"
+    )
 
 
 def facts_of(page: str) -> dict[str, str]:
