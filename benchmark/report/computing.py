@@ -1,4 +1,4 @@
-"""A report from arrays: what two versions of the qrels say of some runs. Pure. docs/hole-filling.md has the result's shape."""
+"""A report from arrays: two versions of the qrels, some runs. Pure. docs/hole-filling.md has the result's shape."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
