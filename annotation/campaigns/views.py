@@ -64,7 +64,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
         if expected is not None and not expected.free:
             return _ask_to_write(request, scope, form, expected)
         with transaction.atomic():
-            started = evidence.start_campaign(collection=scope.collection, wanted=wanted, **limits)
+            started = services.start_or_join(collection=scope.collection, wanted=wanted, **limits)
             number = started.campaign.pk if started.campaign else None
             record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:

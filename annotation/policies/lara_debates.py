@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import psycopg
-from django.conf import settings
 from django.db import connection
 
 from judges.costs.budget import BudgetExhausted
@@ -35,16 +34,7 @@ def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
     with psycopg.connect(**database_parameters(), autocommit=True) as own:  # it reads JSON as the engine does
         held = [one for number in work for one in _held_leases(own, plan, number)]
     connection.close()
-    runner.run_inline(
-        plan,
-        held,
-        _play_debate,
-        dsn=database_parameters(),
-        redis_url=settings.REDIS_URL,
-        prefix=settings.PREFIX,
-        folder=settings.VAR / "spool",
-        retry_s=settings.RETRY_SECONDS,
-    )
+    runner.run_inline(plan, held, _play_debate)
 
 
 def _held_leases(own: psycopg.Connection[Any], plan: plans.Plan, work: int) -> list[Claimed]:

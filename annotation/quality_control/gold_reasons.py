@@ -23,7 +23,6 @@ from judges import prompts
 from judges.campaigns import configurations, forecasts
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.estimates import Estimate
-from judges.costs.budget import BudgetExhausted
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.inline.pairs import ask_inline
@@ -187,8 +186,8 @@ class Arguing:
 
     form: Form
 
-    async def __call__(self, caller: Caller, claimed: Claimed) -> Rounds | None:
-        """Every round, until an agent leaves its side or says nothing usable; None where the money is spent."""
+    async def __call__(self, caller: Caller, claimed: Claimed) -> Rounds:
+        """Every round, until an agent leaves its side or says nothing usable. Raises BudgetExhausted."""
         seats = arguments.list_agents(self.form)
         rounds: Rounds = []
         for number in range(1, self.form.rounds + 1):
@@ -196,12 +195,8 @@ class Arguing:
             for place, (seat, judge) in enumerate(zip(seats, caller.plan.debaters, strict=True)):
                 before = rounds[-1] if rounds else None
                 prompt = prompts.argument_prompt(claimed.inputs, seat, number, before, seats)
-                try:
-                    turn = await caller.ask(
-                        claimed, JudgeQuestion(("check", number, place), judge, prompt, prompts.TURN_SCHEMA)
-                    )
-                except BudgetExhausted:
-                    return None
+                question = JudgeQuestion(("check", number, place), judge, prompt, prompts.TURN_SCHEMA)
+                turn = await caller.ask(claimed, question)
                 if isinstance(turn, Turn) and turn.verdict == int(seat.side is Side.FOR):
                     said[seat] = turn
             rounds.append(said)

@@ -12,7 +12,8 @@ from benchmark.synthesis.drawing import Drawn, draw_documents
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
-from judges.retrieval.synthesis import LONGEST, SynthesisResult, Synthesized, synthesize
+from judges.inline.pairs import InlineResult
+from judges.retrieval.synthesis import LONGEST, Synthesized, synthesize
 
 DEEPEST = 1000
 
@@ -56,7 +57,9 @@ def make_scores(
     """
     pairs = _create_pairs(collection, chosen)
     result = synthesize(collection, judge, list(pairs.values()), k=k, **limits)
-    by_query = {query: [result.pairs.get(pairs[query, one.document]) for one in docs] for query, docs in chosen.items()}
+    by_query = {
+        query: [result.answers.get(pairs[query, one.document]) for one in docs] for query, docs in chosen.items()
+    }
     long = {query for query, found in by_query.items() if any(one is not None and one.too_long for one in found)}
     short = {query for query, found in by_query.items() if query not in long and None in found}
     rows = [
@@ -80,7 +83,7 @@ def _manifest_document(
     collection: Collection,
     judge: str,
     k: int,
-    result: SynthesisResult,
+    result: InlineResult[Synthesized],
     rows: list[tuple[str, Drawn, Synthesized]],
     long: set[str],
     short: set[str],

@@ -31,11 +31,11 @@ class Configuration:
 
     panel: str
     policy: str
-    rounds: int
-    debaters: tuple[Judge, ...]
     voters: tuple[Judge, ...]
-    majority: int
-    early_stop: bool
+    debaters: tuple[Judge, ...] = ()
+    rounds: int = 2
+    majority: int = 1
+    early_stop: bool = False
     protocol: Protocol = field(default_factory=Protocol)
     filters: tuple[Judge, ...] = ()
     adjudicator: Judge | None = None

@@ -98,7 +98,8 @@ def sample_inputs(collection: Collection) -> list[Inputs]:
     return [pair_inputs(collection, pair.query, pair.document) for pair in chosen]
 
 
-def pair_inputs(collection: Collection, query: Query, document: Document) -> Inputs:
-    """What a judge is shown of a pair."""
-    definition = collection.relevance.of(query)
-    return Inputs(query.text, tuple(query.answers), document.title, document.text, definition)
+def pair_inputs(owner: Collection | Campaign, query: Query, document: Document) -> Inputs:
+    """What a judge is shown of a pair; `owner` says what relevant means: the collection now, a campaign as it began."""
+    definition = owner.relevance.of(query)
+    answers = tuple(query.answers)
+    return Inputs(query.text, answers, document.title, document.text, definition, query.collection_id, document.pk)

@@ -7,8 +7,6 @@ home, and leases are renewed as long as the process lives.
 import asyncio
 import concurrent.futures
 import logging
-import os
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -24,7 +22,7 @@ from judges.costs import budget
 from judges.engine import leases
 from judges.engine.cache import Cache
 from judges.engine.calls import Tools
-from judges.engine.limits import RateLimits
+from judges.engine.limits import RateLimits, process_name
 from judges.engine.plan import Plan
 from judges.engine.worker_loop import Pace, WorkerLoop
 from judges.engine.writer import ResultWriter
@@ -54,7 +52,7 @@ class Child:
         self.dsn, self.redis_url, self.prefix, self.folder = dsn, redis_url, prefix, folder
         self.pace, self.calls, self.retry_s, self.stopping = pace, calls, retry_s, stopping
         self.batch_poll = batch_poll
-        self.holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
+        self.holder = process_name()
         self.flights: dict[int, WorkerLoop | BatchWorkerLoop] = {}
         self.draining: set[int] = set()
         self.started: concurrent.futures.Future[None] = concurrent.futures.Future()

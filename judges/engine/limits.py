@@ -7,6 +7,8 @@ whoever has a pair to put back is turned away (docs/adr/0047).
 
 import asyncio
 import logging
+import os
+import socket
 import time
 from collections import deque
 from collections.abc import Callable
@@ -34,6 +36,11 @@ ONE_QUESTION = 4
 """Errors in a row that one question alone can cause: it is tried so often. More of them speak of the account."""
 
 logger = logging.getLogger(__name__)
+
+
+def process_name() -> str:
+    """Who holds permits and reservations: the random end tells a process from an earlier one with its number."""
+    return f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
 
 
 class CircuitOpen(Exception):

@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.campaigns.configurations import Configuration
-from judges.campaigns.lifecycle import Started, start_or_join
 from judges.engine.plan import judge_of
 from judges.evidence.quality import judged_as
 from judges.models import Campaign, JudgeVersion
@@ -61,15 +60,7 @@ def writer_configuration(writer: str, measure: str = "") -> Configuration:
     """The writer, and the judge that measures, in their present versions. Raises BadInput."""
     ensure_writers()
     judges = tuple(judge_named(name) for name in (writer, measure) if name)
-    return Configuration(
-        panel=writer,
-        policy=Campaign.Policy.EVIDENCE.value,
-        rounds=2,
-        debaters=(),
-        voters=judges,
-        majority=1,
-        early_stop=False,
-    )
+    return Configuration(writer, Campaign.Policy.EVIDENCE.value, judges)
 
 
 def judge_named(name: str) -> Judge:
@@ -88,28 +79,6 @@ def judge_named(name: str) -> Judge:
 def score_meaning(wanted: Configuration) -> str:
     """What the scores of this configuration say: quality, fidelity to teacher, or nothing (no measuring judge)."""
     return judged_as(wanted.voters[1], wanted.voters[0]) if len(wanted.voters) > 1 else ""
-
-
-def start_campaign(
-    *,
-    collection: Collection,
-    wanted: Configuration,
-    limit: int | None = None,
-    budget: float | None = None,
-    max_calls: int | None = None,
-    again: bool = False,
-    retry: bool = False,
-) -> Started:
-    """Start writing, or go on; what has a good target already is left alone. Raises BadInput."""
-    return start_or_join(
-        collection=collection,
-        wanted=wanted,
-        limit=limit,
-        budget=budget,
-        max_calls=max_calls,
-        again=again,
-        retry=retry,
-    )
 
 
 def target_coverage(collection: Collection) -> Coverage:

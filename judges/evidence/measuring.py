@@ -1,7 +1,6 @@
 """A judge measures texts that others wrote: a trained model's answers, or the targets of a collection (P 5.3)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q
@@ -9,7 +8,6 @@ from django.db.models import Q
 from corpus.evidence import measures
 from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Label, Pair, Target
-from judges.costs.budget import BudgetExhausted
 from judges.domain.verdicts import NoVerdict
 from judges.engine import targets
 from judges.engine.calls import Caller
@@ -19,23 +17,9 @@ from judges.evidence import answers as writings
 from judges.evidence import quality
 from judges.evidence.campaigns import writer_configuration
 from judges.evidence.outputs import JudgedOutput, OutputRow
-from judges.inline.pairs import InlineLimits, ask_inline
+from judges.inline.pairs import InlineResult, ask_inline
 from judges.models import JudgeVersion
 from judges.records import Judge
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What came of it: the answers by pair, how many pairs got none, and the campaign that keeps the attempts."""
-
-    judged: dict[int, JudgedOutput]
-    lost: int
-    campaign: int
-    calls: int
-    cached: int
-    cost: float
-    unpriced: int = 0
-    """Calls whose price nobody knows: they are not in `cost`."""
 
 
 def rows_of_targets(collection: Collection) -> list[OutputRow]:
@@ -87,7 +71,7 @@ def measure_rows(
     *,
     budget: float | None = None,
     done: Callable[[int], None] = lambda count: None,
-) -> Measured:
+) -> InlineResult[JudgedOutput]:
     """Ask the judge for entities and scores of each row that has a target. Raises BadInput for an unknown judge."""
     wanted = {row.pair: row.target for row in rows if row.target is not None}
 
@@ -96,21 +80,12 @@ def measure_rows(
         assert target is not None
         try:
             listed, scored = await targets.measure_target(caller, claimed, caller.plan.voters[0], target, 1)
-        except (targets.FailedTarget, BudgetExhausted):
+        except targets.FailedTarget:
             return None
         return _judged_output(claimed, target, listed, scored)
 
-    found = ask_inline(
-        collection,
-        writer_configuration(name),
-        "measuring",
-        list(wanted),
-        ask,
-        limits=InlineLimits(budget=budget),
-        done=done,
-    )
-    answers = dict(found.answers)
-    return Measured(answers, found.lost, found.campaign, found.calls, found.cached, found.cost, found.unpriced)
+    asked = writer_configuration(name)
+    return ask_inline(collection, asked, "measuring", list(wanted), ask, budget=budget, done=done)
 
 
 def _judged_output(claimed: Claimed, target: measures.EvidenceTarget, listed: Any, scored: Any) -> JudgedOutput:

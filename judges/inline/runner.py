@@ -1,16 +1,10 @@
-"""A bounded number of questions asked by this process itself, without workers: every attempt is a row all the same.
-
-The campaign that keeps them is finished from the start, so no worker takes its work. What was paid for is found in
-the cache when the same is asked again, also after a kill: what a dead process had received is stored first.
-"""
+"""A bounded number of questions asked by this process itself, without workers: every attempt is a row all the same."""
 
 import asyncio
-import os
-import socket
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from django.conf import settings
 from redis.asyncio import Redis
 
 from judges.campaigns import counters
@@ -18,11 +12,12 @@ from judges.costs.budget import Budget
 from judges.engine.cache import FIND, Cache
 from judges.engine.calls import Caller, Tools
 from judges.engine.leases import Claimed
-from judges.engine.limits import RateLimits
+from judges.engine.limits import RateLimits, process_name
 from judges.engine.plan import Plan
 from judges.engine.recovery import recover_answers
 from judges.engine.writer import ResultWriter
 from judges.providers import close_providers, load_provider, open_provider
+from judges.tasks import database_parameters
 
 T = TypeVar("T")
 AT_ONCE = 32
@@ -34,33 +29,30 @@ def run_inline(
     held: Sequence[Claimed],
     ask: Callable[[Caller, Claimed], Awaitable[T]],
     *,
-    dsn: dict[str, Any],
-    redis_url: str,
-    prefix: str,
-    folder: Path,
-    retry_s: float,
     done: Callable[[int], None] = lambda count: None,
     stopped: Callable[[], bool] = lambda: False,
     known: str = FIND,
 ) -> list[T]:
     """What `ask` makes of each pair, in their order. `done` is told how many have ended.
 
-    `stopped`: nothing more may be sent; `ask` gets the engine's Stopped. `known`: the statement that finds earlier
-    answers.
+    `stopped`: nothing more may be sent, and `ask` gets the engine's Cancelled. `known`: the statement that finds
+    earlier answers.
     """
 
     async def main() -> list[T]:
-        holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
-        writer = ResultWriter(dsn, folder, counters.random_shard())
+        holder, folder = process_name(), settings.VAR / "spool"
+        writer = ResultWriter(database_parameters(), folder, counters.random_shard())
         writer.start()
         await writer.ready()
-        limits = RateLimits(lambda: Redis.from_url(redis_url), prefix, holder)
-        tools = Tools(writer, Cache(writer, known), limits, asyncio.Semaphore(AT_ONCE), holder, retry_s)
+        limits = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
+        sending = asyncio.Semaphore(AT_ONCE)
+        tools = Tools(writer, Cache(writer, known), limits, sending, holder, settings.RETRY_SECONDS)
         for account, limit in plan.limits.items():
             limits.account(account).limit = limit
         budget = Budget(writer, plan.campaign, holder, LEASE_S)
         budget.apply_plan(plan)
         try:
+            # What a dead process of the same command had received is in the cache before anything is asked again.
             await recover_answers(writer, folder)
             await budget.look()
             for judge in plan.voters:

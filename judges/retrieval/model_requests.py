@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.conf import settings
 from django.db import connection
 from django.utils.translation import gettext as _
 
@@ -28,11 +27,11 @@ from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import judge_of, judges_of, raise_output_limit, records_of
 from judges.inline import runner
+from judges.inline.pairs import open_finished_campaign
 from judges.models import Campaign, JudgeVersion
 from judges.models.retrieval import RetrievalCall
 from judges.panels.offline_panel import OFFLINE_REWRITER, ensure_writers
 from judges.records import Inputs, Judge, Prompt, Turn
-from judges.tasks import database_parameters
 
 ENDPOINTS = {"rank": "rerank", "embed": "embed"}
 """Role to the only wire that takes it; other roles are for judges that write text."""
@@ -136,36 +135,19 @@ def _describe_unknown(role: str, name: str, known: Sequence[str]) -> str:
 
 def check_limits(collection: Collection, judges: Sequence[Judge], budget: float | None, max_calls: int | None) -> None:
     """Raises BadInput for a budget that cannot be held: of a judge without a price, of nothing."""
-    check_budget(collection, _build_configuration(judges, ""), budget, max_calls, None)
+    check_budget(collection, _build_configuration(judges), budget, max_calls, None)
 
 
 def open_campaign(
     collection: Collection, judges: Sequence[Judge], purpose: str, *, budget: float | None, max_calls: int | None
 ) -> Campaign:
     """Keeps the calls of a run. Raises BadInput as `check_limits` does."""
-    wanted = _build_configuration(judges, purpose)
-    check_budget(collection, wanted, budget, max_calls, None)
-    return Campaign.objects.create(
-        collection=collection,
-        rubric=collection.rubric,
-        instruction=collection.instruction,
-        state=Campaign.State.FINISHED,
-        budget=budget,
-        max_calls=max_calls,
-        **wanted.values,
-    )
+    check_limits(collection, judges, budget, max_calls)
+    return open_finished_campaign(collection, _build_configuration(judges), purpose, budget, max_calls)
 
 
-def _build_configuration(judges: Sequence[Judge], purpose: str) -> Configuration:
-    return Configuration(
-        panel=purpose[:100],
-        policy=Campaign.Policy.RETRIEVAL.value,
-        rounds=1,
-        debaters=(),
-        voters=tuple(judges),
-        majority=1,
-        early_stop=False,
-    )
+def _build_configuration(judges: Sequence[Judge]) -> Configuration:
+    return Configuration("", Campaign.Policy.RETRIEVAL.value, tuple(judges), rounds=1)
 
 
 def judges_in(campaign: Campaign) -> list[Judge]:
@@ -204,18 +186,7 @@ def ask_model(
             return turns
         return None
 
-    found.answers = runner.run_inline(
-        plan,
-        held,
-        one,
-        dsn=database_parameters(),
-        redis_url=settings.REDIS_URL,
-        prefix=settings.PREFIX,
-        folder=settings.VAR / "spool",
-        retry_s=settings.RETRY_SECONDS,
-        stopped=stopped,
-        known=FIND_CALLS,
-    )
+    found.answers = runner.run_inline(plan, held, one, stopped=stopped, known=FIND_CALLS)
     return found
 
 

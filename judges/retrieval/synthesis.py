@@ -13,13 +13,12 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges import prompts
 from judges.campaigns.lifecycle import check_budget
-from judges.costs.budget import BudgetExhausted
 from judges.domain import copies, ensemble
 from judges.domain.verdicts import NoVerdict
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.evidence.campaigns import writer_configuration
-from judges.inline.pairs import InlineLimits, ask_inline
+from judges.inline.pairs import InlineResult, ask_inline
 from judges.models import Attempt, Campaign
 from judges.records import Turn
 
@@ -55,20 +54,6 @@ class Synthesized:
         return self.cut or any(one.tokens > LONGEST for one in self.generations)
 
 
-@dataclass(frozen=True, slots=True)
-class SynthesisResult:
-    """What came of all pairs. `lost`: pairs without a single score."""
-
-    pairs: dict[int, Synthesized]
-    lost: int
-    campaign: int
-    calls: int
-    cached: int
-    cost: float
-    spent: bool
-    """Money or calls ran out before the end."""
-
-
 def synthesize(
     collection: Collection,
     judge: str,
@@ -78,7 +63,7 @@ def synthesize(
     budget: float | None = None,
     max_calls: int | None = None,
     done: Callable[[int], None] = lambda count: None,
-) -> SynthesisResult:
+) -> InlineResult[Synthesized]:
     """Ask `judge` k times about each pair. Raises BadInput for an unknown judge, and one without a scale of its own."""
     wanted = replace(writer_configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
     if wanted.voters[0].grades == 1:
@@ -87,29 +72,19 @@ def synthesize(
         alike = _("%(k)s generations of %(judge)s would be alike: %(why)s")
         raise BadInput(alike % {"judge": judge, "k": k, "why": why})
     check_budget(collection, wanted, budget, max_calls, None)
-    spent = False
 
     async def ask(caller: Caller, claimed: Claimed) -> Synthesized | None:
-        nonlocal spent
         member = caller.plan.voters[0]
         prompt, schema = prompts.render_ballot(claimed.inputs, member)
         answers: list[Turn | NoVerdict] = []
-        try:
-            for number in range(k):
-                slot = ("generation", number, 0)
-                answers.append(
-                    await caller.ask(claimed, JudgeQuestion(slot, member, prompt, schema, key_sample=number))
-                )
-        except BudgetExhausted:
-            spent = True
-            return None
+        for number in range(k):
+            question = JudgeQuestion(("generation", number, 0), member, prompt, schema, key_sample=number)
+            answers.append(await caller.ask(claimed, question))
         return _synthesized_pair(claimed, f"{prompt.system}\n\n{prompt.user}", answers)
 
-    limits = InlineLimits(budget, max_calls)
-    found = ask_inline(collection, wanted, "scoring", pairs, ask, limits=limits, done=done)
+    found = ask_inline(collection, wanted, "scoring", pairs, ask, budget=budget, max_calls=max_calls, done=done)
     tokens = _tokens_by_answer(found.campaign)
-    kept = {pair: _with_tokens(one, tokens) for pair, one in found.answers.items()}
-    return SynthesisResult(kept, found.lost, found.campaign, found.calls, found.cached, found.cost, spent)
+    return replace(found, answers={pair: _with_tokens(one, tokens) for pair, one in found.answers.items()})
 
 
 def _synthesized_pair(claimed: Claimed, prompt: str, answers: Sequence[Turn | NoVerdict]) -> Synthesized | None:

@@ -91,10 +91,10 @@ def score_outputs(job: int, judge: str, budget: float | None) -> None:
 def _score_side(job: Job, judge: str, rows: list[OutputRow], budget: float | None) -> dict[str, Any]:
     assert job.collection is not None
     found = measuring.measure_rows(job.collection, judge, rows, budget=budget)
-    by_rule = measures_table(rows, found.judged)
-    scored = sum(one.scores is not None for one in found.judged.values())
+    by_rule = measures_table(rows, found.answers)
+    scored = sum(one.scores is not None for one in found.answers.values())
     return {
-        **mean_scores(found.judged),
+        **mean_scores(found.answers),
         "fidelity": by_rule["fidelity"],
         "fidelity_prism": by_rule["fidelity_prism"],
         "rows": len(rows),

@@ -130,7 +130,7 @@ class Command(Judge):
         limits["retry"] = options["retry_failed"]
         depth = options["depth"]
         told = hole_filling.estimate_cost(collection, runs, depth, before, most=options["first"], **who)
-        self.ask_about(collection, told, options)
+        self.confirm_cost(collection, told, options)
         if options["first"]:
             return hole_filling.send_pairs(
                 collection=collection, runs=runs, before=before, k=depth, first=options["first"], **who, **limits

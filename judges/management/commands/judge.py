@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -31,13 +32,6 @@ LINE_EVERY_S = 10.0
 CHECK_WORKERS_S = 3.0
 PATIENCE_S = 300.0
 AWAY = (OperationalError, InterfaceError, RedisError)
-
-
-def idle_line(collection: Collection) -> str:
-    """Why there is nothing to do."""
-    if not collection.pair_set.filter(is_candidate=True).exists():
-        return f"nothing to do: {collection.name} has no pairs: import some with --bm25, --runs or --pairs"
-    return f"nothing to do: this panel and policy have judged all that was asked for of {collection.name}"
 
 
 class Command(QuorumCommand):
@@ -93,42 +87,16 @@ class Command(QuorumCommand):
             default=(),
             help="judges that vote, an odd number, separated by commas; a repeated name votes again",
         )
-        parser.add_argument("--limit", type=int, help="maximum number of pairs in the campaign")
-        parser.add_argument("--budget", type=float, help="maximum cost of the campaign in USD")
-        parser.add_argument("--max-calls", type=int, help="maximum number of calls of the campaign")
-        parser.add_argument(
-            "--workers", type=int, help="with --wait: number of worker processes (default: one per CPU)"
-        )
-        parser.add_argument("--wait", action="store_true", help="wait for the end of the campaign and show progress")
-        parser.add_argument("--again", action="store_true", help="start a new campaign on all pairs")
-        parser.add_argument("--retry-failed", action="store_true", help="retry failed pairs")
         parser.add_argument("--failed-to-people", action="store_true", help="send failed pairs to people")
-        parser.add_argument("--yes", action="store_true", help="start a paid campaign without asking for confirmation")
+        add_limits(parser, again="start a new campaign on all pairs")
 
     def run(self, **options: Any) -> object:
-        """Start or join, and with --wait stay until the end."""
+        """Start or join, and with --wait stay until the end; the status document of the campaign."""
         collection = collection_named(options["name"])
         if options["workers"] is not None and not 1 <= options["workers"] <= 64:
             raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
-        wanted = configurations.build_configuration(
-            panel=options["panel"],
-            policy=options["policy"],
-            rounds=options["rounds"],
-            debaters=options["debaters"],
-            voters=options["judges"],
-            options=CampaignOptions(
-                stance_order=options["stance_order"],
-                agents=options["agents"],
-                temperature=options["temperature"],
-                play_on=options["play_on"],
-                batch=options["batch"],
-                debate_for_people=options["debate_for_people"],
-                guard=options["guard"],
-                adjudicator=options["adjudicator"],
-                filter=options["filter"],
-            ),
-        )
-        self.confirm_cost(collection, wanted, options)
+        wanted = self.configure(options)
+        self.confirm_cost(collection, self.forecast(collection, wanted, options), options)
         started = lifecycle.start_or_join(
             collection=collection,
             wanted=wanted,
@@ -137,9 +105,24 @@ class Command(QuorumCommand):
             max_calls=options["max_calls"],
             again=options["again"],
             retry=options["retry_failed"],
-            failed_to_people=options["failed_to_people"],
+            failed_to_people=options.get("failed_to_people", False),
         )
         return self.follow(collection, started, options)
+
+    def configure(self, options: dict[str, Any]) -> Configuration:
+        """Who judges and how, from the options. Raises BadInput."""
+        return configurations.build_configuration(
+            panel=options["panel"],
+            policy=options["policy"],
+            rounds=options["rounds"],
+            debaters=options["debaters"],
+            voters=options["judges"],
+            options=CampaignOptions(**{field.name: options[field.name] for field in fields(CampaignOptions)}),
+        )
+
+    def forecast(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> Estimate | None:
+        """What the start would cost; None where there is nothing to do."""
+        return forecasts.forecast_judging(collection, wanted, limit=options["limit"], again=options["again"])
 
     def follow(self, collection: Collection, started: Started, options: dict[str, Any]) -> object:
         """Say what was started; wait for it where that was asked for."""
@@ -162,7 +145,9 @@ class Command(QuorumCommand):
 
     def idle(self, collection: Collection) -> str:
         """Why there is nothing to do."""
-        return idle_line(collection)
+        if not collection.pair_set.filter(is_candidate=True).exists():
+            return f"nothing to do: {collection.name} has no pairs: import some with --bm25, --runs or --pairs"
+        return f"nothing to do: this panel and policy have judged all that was asked for of {collection.name}"
 
     def wait(self, collection: Collection, campaign: Campaign, workers: int | None) -> None:
         """Until the campaign runs no more; workers of our own where no other serves the queue."""
@@ -239,31 +224,19 @@ class Command(QuorumCommand):
             )
         return status
 
-    def confirm_cost(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> None:
-        """Print what a paid campaign may cost, and ask on a terminal."""
-        forecast = forecasts.forecast_judging(collection, wanted, limit=options["limit"], again=options["again"])
-        self.ask_about(collection, forecast, options)
-
-    def ask_about(self, collection: Collection, forecast: Estimate | None, options: dict[str, Any]) -> None:
-        """Whether to pay so much. Raises BadInput for anything but yes."""
+    def confirm_cost(self, collection: Collection, forecast: Estimate | None, options: dict[str, Any]) -> None:
+        """Print what a paid campaign may cost, and ask on a terminal. Raises BadInput for anything but yes."""
         if forecast is None or forecast.free:
             return
         self.note(f"estimate: {forecast.line()}")
-        self.say_what_is_left(collection, forecast.known.expected)
-        bounded = options["budget"] is not None or options["max_calls"] is not None
-        if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return
-        self.confirm()
-
-    def say_what_is_left(self, collection: Collection, usd: float) -> None:
-        """What the collection's caps allow, and whether a campaign of so many dollars will stop there."""
         found = collection_budgets.collection_budget(collection)
         if line := found.line():
-            short = "; this campaign is expected to stop there" if found.is_short_for(usd) else ""
+            short = "; this campaign is expected to stop there" if found.is_short_for(forecast.known.expected) else ""
             self.note(f"{line}{short}")
-
-    def confirm(self) -> None:
-        """Ask on the terminal. Raises BadInput for anything but yes."""
+        bounded = options["budget"] is not None or options["max_calls"] is not None
+        # A script has nobody to ask: what it starts is bounded by its options and the collection's caps.
+        if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return
         self.stderr.write("Go on? [y/N] ", ending="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise BadInput("not started: set a --budget, or answer yes")
@@ -304,6 +277,18 @@ class ShownProgress:
         elif last or time.monotonic() - self.told > LINE_EVERY_S:
             self.told = time.monotonic()
             self.command.note(line)
+
+
+def add_limits(parser: CommandParser, *, again: str) -> None:
+    """Options of every command that starts a campaign and may wait for it. `again`: what --again does, for its help."""
+    parser.add_argument("--limit", type=int, help="maximum number of pairs in the campaign")
+    parser.add_argument("--budget", type=float, help="maximum cost of the campaign in USD")
+    parser.add_argument("--max-calls", type=int, help="maximum number of calls of the campaign")
+    parser.add_argument("--workers", type=int, help="with --wait: number of worker processes (default: one per CPU)")
+    parser.add_argument("--wait", action="store_true", help="wait for the end of the campaign and show progress")
+    parser.add_argument("--again", action="store_true", help=again)
+    parser.add_argument("--retry-failed", action="store_true", help="retry failed pairs")
+    parser.add_argument("--yes", action="store_true", help="start a paid campaign without asking for confirmation")
 
 
 def split_names(value: str) -> tuple[str, ...]:

@@ -60,16 +60,16 @@ class Command(QuorumCommand):
         judged = {
             "judge": judge.name,
             "as": measuring.score_meaning(collection, judge),
-            "rows": sum(one.scores is not None for one in found.judged.values()),
-            "without_scores": sum(one.scores is None for one in found.judged.values()) + found.lost,
-            **mean_scores(found.judged),
+            "rows": sum(one.scores is not None for one in found.answers.values()),
+            "without_scores": sum(one.scores is None for one in found.answers.values()) + found.lost,
+            **mean_scores(found.answers),
         }
         cost = None if found.calls and found.unpriced == found.calls else found.cost
         spent = {"campaign": found.campaign, "calls": found.calls, "calls_cached": found.cached, "cost": cost}
         spent["calls_without_price"] = found.unpriced
         by = f"patterns and {judge.name}"
         told = self.told(
-            {**document, "entities_by": by, **measures_table(rows, found.judged, count), "judged": judged, **spent}
+            {**document, "entities_by": by, **measures_table(rows, found.answers, count), "judged": judged, **spent}
         )
         if found.lost:
             raise Incomplete(f"{found.lost:,} texts were not judged: the same command again asks for them only", told)

@@ -11,6 +11,7 @@ import pytest
 from config.env import ROOT
 from corpus.models import Label, Target
 from jobs.processes import spawn_child
+from judges.campaigns import lifecycle
 from judges.engine import worker_pool
 from judges.evidence import campaigns
 from judges.models import Attempt
@@ -48,7 +49,7 @@ def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
     model_server.script({"writer": writers, "measurer": [listed, {**measured(), **slow}]})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
     own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    started = campaigns.start_campaign(
+    started = lifecycle.start_or_join(
         collection=collection, wanted=campaigns.writer_configuration("writer", "measurer")
     )
     assert started.campaign is not None
