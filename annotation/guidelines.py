@@ -14,8 +14,8 @@ from corpus.models import Collection, Query
 from corpus.rubric import Definition, Rubric
 
 HEAD = gettext_noop("Decide one thing: is this document relevant to this query?")
+# Before the definition of each kind of query, where they differ.
 WHERE = (gettext_noop("Where the query lists answers:"), gettext_noop("Where the query lists no answers:"))
-"""Before the definition of each kind of query, where they differ."""
 HOW = (
     gettext_noop("How to judge"),
     gettext_noop("- Judge what the text says, not what you know about the subject."),

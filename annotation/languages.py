@@ -15,8 +15,7 @@ from django.utils.cache import patch_vary_headers
 from annotation.models import User
 
 CODES = frozenset(code for code, _ in settings.LANGUAGES)
-CONTRASTS = frozenset({"", "more"})
-"""As the device asks, or always high."""
+CONTRASTS = frozenset({"", "more"})  # As the device asks, or always high.
 CONTRAST_COOKIE = "contrast"
 A_YEAR = 365 * 24 * 3600
 

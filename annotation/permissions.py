@@ -34,16 +34,16 @@ from annotation.models import Membership, Role, User
 from corpus.access import Action, View
 from corpus.models import Collection
 
+# Actions in a collection, and the smallest role that may do them.
 SMALLEST: dict[Action, Role] = {
     "member": Role.ANNOTATOR,
     "judge": Role.ANNOTATOR,
     "adjudicate": Role.ADJUDICATOR,
     "admin": Role.ADMIN,
 }
-"""Actions in a collection, and the smallest role that may do them."""
 
+# Actions that leave a grade: they need a membership, because grades stand under its assessor.
 AS_MEMBER: frozenset[Action] = frozenset({"judge", "adjudicate"})
-"""Actions that leave a grade: they need a membership, because grades stand under its assessor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,7 @@ class Scope:
     user: User
     collection: Collection
     membership: Membership | None
-    role: Role
-    """What they may do here; owners count as admins."""
+    role: Role  # What they may do here; owners count as admins.
 
     @property
     def may_admin(self) -> bool:

@@ -27,10 +27,10 @@ from corpus.models import Collection
 
 logger = logging.getLogger(__name__)
 
+# Advisory lock: two commands that make accounts at once take their names one after the other.
 NAMES_LOCK = 7_304_118
-"""Advisory lock: two commands that make accounts at once take their names one after the other."""
+# How long five wrong passwords close an account's door (settings, ACCOUNT_RATE_LIMITS).
 LOCKED_SECONDS = 300
-"""How long five wrong passwords close an account's door (settings, ACCOUNT_RATE_LIMITS)."""
 
 
 class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types

@@ -16,8 +16,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import User
 
-REPLAY_SECONDS = 120
-"""Longer than a code is good for: its half minute, and one on either side."""
+REPLAY_SECONDS = 120  # Longer than a code is good for: its half minute, and one on either side.
 QUIET_ZONE = 4
 
 

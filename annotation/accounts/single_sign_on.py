@@ -32,10 +32,10 @@ logger = logging.getLogger(__name__)
 registry.register(OpenIDConnectProvider)
 
 KEPT_CLAIMS = ("sub", "preferred_username", "name")
+# Signatures with a key pair. An id_token signed with a shared secret, or not at all, is refused.
 ALGORITHMS = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
-"""Signatures with a key pair. An id_token signed with a shared secret, or not at all, is refused."""
+# In the session: the link by which somebody came who goes to the provider now.
 INVITED = "invitation"
-"""In the session: the link by which somebody came who goes to the provider now."""
 
 
 class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types

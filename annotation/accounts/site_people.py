@@ -115,6 +115,7 @@ def pseudonymise(person: User, *, by: User) -> str:
     return _("%(old)s is %(new)s from now on. What they judged stays.") % {"old": old, "new": new}
 
 
+# What owners may do to an account, by the word in the address; each returns a sentence for the page.
 ACTS: dict[str, Callable[..., str]] = {
     "stop": close_account,
     "start": reopen_account,
@@ -124,7 +125,6 @@ ACTS: dict[str, Callable[..., str]] = {
     "unmake-owner": unmake_owner,
     "pseudonymise": pseudonymise,
 }
-"""What owners may do to an account, by the word in the address; each returns a sentence for the page."""
 
 
 def _base_pseudonym(person: User) -> str:

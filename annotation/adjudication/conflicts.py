@@ -31,8 +31,8 @@ from corpus.labels import ADJUDICATOR, write_labels
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from judges.campaigns.counters import ADD
 
+# A prime: each adjudicator begins elsewhere, so two of them rarely meet on one conflict without any lease.
 SPREAD = 7919
-"""A prime: each adjudicator begins elsewhere, so two of them rarely meet on one conflict without any lease."""
 
 
 def find_conflicts(membership: Membership) -> QuerySet[Item]:
@@ -85,8 +85,7 @@ class Opinion:
     grade: int | None
     comment: str
     flagged: bool
-    note: str
-    """Of a flag, or why it was skipped."""
+    note: str  # Of a flag, or why it was skipped.
 
 
 def list_opinions(item: Item) -> list[Opinion]:

@@ -25,12 +25,9 @@ from jobs import background
 FETCH = "annotation.fetch_passage"
 State = PassageDraft.State
 PENDING = (State.WAITING, State.FETCHING)
-MOST_PENDING = 5
-"""Pages that one person may wait for at a time."""
-MOST_UPLOADED = 2_000_000
-"""Bytes of an uploaded file."""
-SILENT = timedelta(seconds=60)
-"""After this long without news somebody may ask again."""
+MOST_PENDING = 5  # Pages that one person may wait for at a time.
+MOST_UPLOADED = 2_000_000  # Bytes of an uploaded file.
+SILENT = timedelta(seconds=60)  # After this long without news somebody may ask again.
 TOLD_SECONDS = 0.5
 
 

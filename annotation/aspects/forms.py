@@ -14,8 +14,7 @@ from corpus.aspects.entries import ANCHORS, Wording
 from corpus.aspects.passages import group_portions
 from corpus.errors import BadInput
 
-MOST_PARTS = 4
-"""Aspects into which one is split at a time."""
+MOST_PARTS = 4  # Aspects into which one is split at a time.
 
 
 def read_row_number(post: QueryDict, name: str) -> int:

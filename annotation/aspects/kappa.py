@@ -16,8 +16,8 @@ from annotation.agreement.resampling import Floats, Grades, percentile_interval
 RESAMPLES = 2_000
 LEVELS = range(1, 6)
 
+# For each query its aspects' importances: (the first person's, the second's).
 Readings = Sequence[Sequence[tuple[int, int]]]
-"""For each query its aspects' importances: (the first person's, the second's)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,9 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.models.aspects import AspectRevision
 
-SIZE = 50
-"""Queries of a sample (BRIGHT-Pro 3.3)."""
+SIZE = 50  # Queries of a sample (BRIGHT-Pro 3.3).
 MOST = 5_000
-FAR = 2
-"""Steps between two importances from which on an aspect is shown as one to talk about."""
+FAR = 2  # Steps between two importances from which on an aspect is shown as one to talk about.
 
 
 @dataclass(frozen=True, slots=True)

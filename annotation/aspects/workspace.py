@@ -16,13 +16,10 @@ from corpus.aspects.revising import earlier_revision, newest_revision, undoable_
 from corpus.models import Assessor, CurrentJudgment, Document, Judgment, Label, Pair, Query
 from corpus.models.aspects import Aspect, AspectRevision
 
-SHOWN = 3_000
-"""Characters of a document on its card; the rest is a click away."""
-MOST = 100
-"""Documents of one query on the page."""
+SHOWN = 3_000  # Characters of a document on its card; the rest is a click away.
+MOST = 100  # Documents of one query on the page.
 HISTORY = 50
-KEYS = 9
-"""Aspects that have a digit."""
+KEYS = 9  # Aspects that have a digit.
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +28,9 @@ class AspectCard:
 
     document: Document
     text: str
-    more: int
-    """Characters that are not shown."""
+    more: int  # Characters that are not shown.
     aspects: frozenset[str]
-    reason: str
-    """Why it was discarded; "" when it was not."""
+    reason: str  # Why it was discarded; "" when it was not.
 
     @property
     def state(self) -> str:
@@ -68,22 +63,19 @@ class Workspace:
     """The page."""
 
     query: Query
-    number: int
-    """Of the newest revision; 0 before the first."""
+    number: int  # Of the newest revision; 0 before the first.
     aspects: list[dict[str, Any]]
     to_review: list[AspectCard]
     discarded: list[AspectCard]
-    cut_off: int
-    """How many documents are shown, when there may be more; else 0."""
+    cut_off: int  # How many documents are shown, when there may be more; else 0.
     incoming: list[Incoming]
     history: list[AspectRevision]
     undoable: AspectRevision | None
-    before: int | None
-    """The query before this one, and the one after."""
+    before: int | None  # The query before this one, and the one after.
     after: int | None
     kept: int = field(default=0)
+    # The set of an earlier text of the query, where this one has none.
     earlier: AspectRevision | None = None
-    """The set of an earlier text of the query, where this one has none."""
 
 
 def load_workspace(query: Query) -> Workspace:

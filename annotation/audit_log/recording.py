@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import AuditEntry, User
 from corpus.models import Collection
 
+# What is recorded, and how a page says it: "alice ...".
 ACTS = {
     "session.in": _("signed in"),
     "session.out": _("signed out"),
@@ -102,7 +103,6 @@ ACTS = {
     "report.asked": _("had a report of the benchmark made"),
     "audit.exported": _("exported the audit log"),
 }
-"""What is recorded, and how a page says it: "alice ..."."""
 
 
 class SomeScope(Protocol):

@@ -13,6 +13,7 @@ from judges.campaigns.configurations import Configuration
 from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline, judges_that_vote
 
+# Options of the command `judge` in its errors, as this page calls them.
 OPTIONS = {
     "--budget": gettext_lazy("A budget"),
     "--max-calls": gettext_lazy("The number of calls"),
@@ -29,10 +30,8 @@ OPTIONS = {
     "--batch": gettext_lazy("Batches"),
     "--no-debate-for-people": gettext_lazy("“No debate for people”"),
 }
-"""Options of the command `judge` in its errors, as this page calls them."""
 
-SWITCHES = ("batch", "guard", "play_on")
-"""Options of the protocol that are on or off."""
+SWITCHES = ("batch", "guard", "play_on")  # Options of the protocol that are on or off.
 
 POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in configurations.JUDGING]
 

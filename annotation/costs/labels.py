@@ -25,10 +25,8 @@ class PerLabel:
     truth: str
     labels: int
     paid: Paid
-    accuracy: Statistic
-    """Share of the labels that is correct."""
-    cost: Statistic
-    """USD per correct label; `n` are the labels that were compared."""
+    accuracy: Statistic  # Share of the labels that is correct.
+    cost: Statistic  # USD per correct label; `n` are the labels that were compared.
     population: str
 
     @property

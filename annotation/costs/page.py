@@ -29,8 +29,7 @@ HEADER = (
     "tokens_written",
     "tokens_reasoning",
 )
-SHOWN = 12
-"""Judges in the picture; the table has all."""
+SHOWN = 12  # Judges in the picture; the table has all.
 
 
 def judge_cost_chart(found: CostReport) -> Chart | None:

@@ -14,6 +14,7 @@ from judges.models import JudgeVersion
 from judges.models.prices import PriceRow
 from judges.records import Judge
 
+# As people know the prices.
 NAMES = {
     "input_price": gettext_lazy("Input"),
     "output_price": gettext_lazy("Output"),
@@ -24,7 +25,6 @@ NAMES = {
     "batch_output_price": gettext_lazy("Output in a batch"),
     "batch_cached_input_price": gettext_lazy("Input in a batch, read from a prompt cache"),
 }
-"""As people know the prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,7 @@ class JudgePrice:
 
     judge: Judge
     known: Price | None
-    batch: Price | None
-    """None where its provider has no batch endpoint that is used."""
+    batch: Price | None  # None where its provider has no batch endpoint that is used.
     source: str
 
     @property

@@ -22,6 +22,7 @@ from judges.domain.audits import OVERLAP
 from judges.engine.plan import LABEL_NOTHING
 from judges.models import Campaign
 
+# Of labels that judges gave, and of pairs that people settled: with a reference grade, and equal to it.
 GOLD = """
 WITH own AS MATERIALIZED (
     SELECT pair_id, state, label FROM judges_work
@@ -41,7 +42,6 @@ SELECT count(*) FILTER (WHERE w.state = 'labelled'),
 FROM own w JOIN gold ON gold.pair_id = w.pair_id
 LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL
 """
-"""Of labels that judges gave, and of pairs that people settled: with a reference grade, and equal to it."""
 
 NO_AUDIT = gettext_noop("not measured: no audited pair is settled yet")
 

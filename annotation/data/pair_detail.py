@@ -20,16 +20,13 @@ class Evidence:
 
     pair: Pair
     label: Label | None
-    work: list[Work]
-    """Its places in campaigns, newest first."""
+    work: list[Work]  # Its places in campaigns, newest first.
     debate: Debate
-    latency: Latency | None
-    """Of its newest campaign."""
+    latency: Latency | None  # Of its newest campaign.
     attempts: list[AttemptView]
     judgments: list[Judgment]
     assignments: list[Assignment]
-    targets: list[Target]
-    """Contribution and evidence that were written about it, newest first."""
+    targets: list[Target]  # Contribution and evidence that were written about it, newest first.
 
     @property
     def title(self) -> DebateText:

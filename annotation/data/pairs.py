@@ -20,8 +20,7 @@ from judges.domain.routing import ORIGINS as ROUTES
 from judges.models import Audit, Campaign, Work
 
 PAGE = 50
-COUNTED = 1000
-"""Totals are exact up to here; beyond, "more than"."""
+COUNTED = 1000  # Totals are exact up to here; beyond, "more than".
 
 ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLED})
 STATES = [
@@ -50,10 +49,10 @@ class PairFilters:
     label: str = ""
     verdict: str = ""
     round: str = ""
+    # Pairs that were drawn for the audit of this route (judges.domain.audits), in any state.
     route: str = ""
-    """Pairs that were drawn for the audit of this route (judges.domain.audits), in any state."""
+    # A cell of debate against ensemble (annotation.policies.crossing), of one campaign.
     cross: str = ""
-    """A cell of debate against ensemble (annotation.policies.crossing), of one campaign."""
     origin: str = ""
     gold: str = ""
     campaign: str = ""

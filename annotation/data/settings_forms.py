@@ -13,8 +13,8 @@ NAMES = ("hourly_rate", "budget", "daily_budget")
 
 
 RATE: dict[str, Any] = {"required": False, "min_value": 0, "max_value": HIGHEST_RATE}
+# As the command has them.
 BUDGET: dict[str, Any] = {"required": False, "min_value": 0, "max_value": HIGHEST_BUDGET}
-"""As the command has them."""
 
 
 class CostSettingsForm(forms.Form):

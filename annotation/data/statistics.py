@@ -12,10 +12,8 @@ from corpus.models import Collection
 from corpus.search.text import tokenize_text
 from judges.campaigns.selectors import campaign_status, campaigns_of, count_filtered
 
-SAMPLE = 1_000
-"""Texts of each kind whose words are counted."""
-KEPT_S = 60
-"""The page of a collection with a million pairs reads every row once in this time."""
+SAMPLE = 1_000  # Texts of each kind whose words are counted.
+KEPT_S = 60  # The page of a collection with a million pairs reads every row once in this time.
 
 COUNTS = """
     SELECT (SELECT count(*) FROM corpus_document WHERE collection_id = %(c)s AND is_current),
@@ -43,8 +41,7 @@ class CandidateStep:
 
     words: str
     pairs: int
-    of: int
-    """What it is a part of."""
+    of: int  # What it is a part of.
 
     @property
     def share(self) -> float | None:
@@ -67,11 +64,10 @@ class Statistics:
     words_a_query: float | None
     words_a_document: float | None
     words_an_answer: float | None
+    # Documents labelled relevant for each query that has a label (D table 7).
     relevant_a_query: float | None
-    """Documents labelled relevant for each query that has a label (D table 7)."""
     queries_labelled: int
-    sampled: bool
-    """The words are counted in a sample."""
+    sampled: bool  # The words are counted in a sample.
     campaign: int | None
     funnel: tuple[CandidateStep, ...]
 

@@ -23,8 +23,7 @@ class Crossing:
     """A cell of the cross table."""
 
     count: int
-    query: str
-    """Query string of this page with its pairs below."""
+    query: str  # Query string of this page with its pairs below.
     equal: bool
     chosen: bool
     words: str
@@ -41,12 +40,9 @@ class Two:
     rows: tuple[tuple[str, tuple[Crossing, ...]], ...]
     population: str
     summary: str
-    shown: str
-    """Which pairs stand below."""
-    disagree: str
-    """Query string of all pairs on which they differ."""
-    query: str
-    """This page's own."""
+    shown: str  # Which pairs stand below.
+    disagree: str  # Query string of all pairs on which they differ.
+    query: str  # This page's own.
     chart: Chart
 
     @property

@@ -39,8 +39,7 @@ class Flips:
     right_wrong: int
     wrong_right: int
     wrong_wrong: int
-    flipped: Statistic
-    """Of all votes, with a reference or not."""
+    flipped: Statistic  # Of all votes, with a reference or not.
     right_to_wrong: Statistic
     wrong_to_right: Statistic
 

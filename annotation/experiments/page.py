@@ -47,8 +47,8 @@ class StudyShown:
     """A study with its three lines and its picture."""
 
     found: StudyFound
+    # Name, figures, and whether they are a difference.
     rows: tuple[tuple[str, PairedRow, bool], ...]
-    """Name, figures, and whether they are a difference."""
     chart: Chart
 
 

@@ -72,8 +72,7 @@ class PairedTable:
 
     pairs: int
     known: int
-    ties: int
-    """Pairs with a reference that a tie in a group leaves out of the recalls."""
+    ties: int  # Pairs with a reference that a tie in a group leaves out of the recalls.
     hidden: PairedRow
     shown: PairedRow
     difference: PairedRow

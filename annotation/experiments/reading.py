@@ -10,20 +10,21 @@ from annotation.models import Study
 from corpus.collections.task_order import MEASURING
 from corpus.models import Collection
 
+# Newest votes that are looked at: the intervals are narrow by then, and a page does not wait.
 MOST = 20_000
-"""Newest votes that are looked at: the intervals are narrow by then, and a page does not wait."""
 
+# The newest reference grade of the pair.
 _TRUTH = """
 LEFT JOIN LATERAL (
     SELECT r.grade FROM current_judgment r JOIN corpus_assessor ra ON ra.id = r.assessor_id
     WHERE r.pair_id = j.pair_id AND ra.kind = 'reference' AND r.aspect_id IS NULL
     ORDER BY r.id DESC LIMIT 1) gold ON true
 """
-"""The newest reference grade of the pair."""
 
+# At work: the time on the page without the idle part.
 _SECONDS = "(j.milliseconds - coalesce(j.idle_milliseconds, 0)) / 1000.0::float8"
-"""At work: the time on the page without the idle part."""
 
+# An audit is always blind, and a study chooses: neither is drawn by lot, so neither is compared with what is.
 DRAWN = f"""
 SELECT j.item_id, j.assessor_id, split_part(j.arm, ':', 1), j.step, j.grade >= %(relevant)s,
        gold.grade >= %(relevant)s, {_SECONDS}, j.arm <> 'reveal:seen', j.grade
@@ -33,7 +34,6 @@ WHERE a.collection_id = %(collection)s AND a.kind = 'person' AND j.step IN ('fir
   AND (%(since)s::date IS NULL OR j.created_at >= %(since)s::date)
 ORDER BY j.id DESC LIMIT %(most)s
 """
-"""An audit is always blind, and a study chooses: neither is drawn by lot, so neither is compared with what is."""
 
 STUDIED = f"""
 SELECT j.pair_id, i.arm, j.grade >= %(relevant)s, {_SECONDS}, gold.grade >= %(relevant)s

@@ -22,18 +22,14 @@ class DebateEffect:
     """Votes on items whose arm was drawn by lot."""
 
     votes: int
-    newest_only: bool
-    """There are more votes than were looked at."""
-    seen: int
-    """First votes that were given anew after the reveal, and count as no blind vote."""
+    newest_only: bool  # There are more votes than were looked at.
+    seen: int  # First votes that were given anew after the reveal, and count as no blind vote.
     sides: list[ArmVotes]
-    accuracy_gain: Statistic
-    """With the debate shown minus hidden; share of right votes."""
+    accuracy_gain: Statistic  # With the debate shown minus hidden; share of right votes.
     balanced_gain: Statistic
     times: Times
     flips: FlipTable
-    names: Mapping[int, str]
-    """Of the people in the flip table, by assessor."""
+    names: Mapping[int, str]  # Of the people in the flip table, by assessor.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +37,7 @@ class StudyFound:
     """A paired study and its table."""
 
     study: Study
-    pairs: int
-    """Pairs of the study; `table.pairs` of them are finished."""
+    pairs: int  # Pairs of the study; `table.pairs` of them are finished.
     shown: tuple[str, ...]
     hidden: tuple[str, ...]
     table: PairedTable

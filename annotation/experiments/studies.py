@@ -18,11 +18,11 @@ from corpus.collections.task_order import MEASURING, NEXT_SEQ, forget_watermarks
 from corpus.errors import BadInput
 from corpus.models import Collection
 
-MOST = 2_000
-"""Pairs of a study."""
+MOST = 2_000  # Pairs of a study.
+# Priority of its items: those who take part do them in one go, so that both groups work alike.
 FIRST = -1e9
-"""Priority of its items: those who take part do them in one go, so that both groups work alike."""
 
+# Escalated pairs with a debate that nobody has on the desk and that nobody of the study has met, by lot.
 CANDIDATES = """
 SELECT p.id FROM corpus_pair p
 WHERE p.collection_id = %(collection)s
@@ -38,7 +38,6 @@ WHERE p.collection_id = %(collection)s
        WHERE j.pair_id = p.id AND a.kind = 'reference' AND j.aspect_id IS NULL))
 ORDER BY sha256(convert_to(%(seed)s::text || ':' || p.id, 'UTF8')) LIMIT %(pairs)s
 """
-"""Escalated pairs with a debate that nobody has on the desk and that nobody of the study has met, by lot."""
 
 _SIDES = """
 SELECT %(collection)s::bigint AS collection, pair, NULL::bigint AS campaign, 'study' AS reason,

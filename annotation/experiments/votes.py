@@ -17,8 +17,7 @@ from annotation.agreement.resampling import MISSING, Floats, draw_resamples, per
 from charts.translation import gettext_noop
 from corpus.collections.arm_allocation import HIDDEN, REVEAL, SHOWN
 
-RESAMPLES = 400
-"""As for kappas: 20,000 votes take about a second."""
+RESAMPLES = 400  # As for kappas: 20,000 votes take about a second.
 NO_VOTE = gettext_noop("nobody has voted here yet")
 NO_GOLD = gettext_noop("no reference grade on these pairs")
 NO_CLASS = gettext_noop("no reference pair of this class")
@@ -35,11 +34,10 @@ class Vote:
     arm: str
     step: str
     relevant: bool
-    truth: bool | None = None
-    """The reference says relevant; None: there is none."""
+    truth: bool | None = None  # The reference says relevant; None: there is none.
     seconds: float | None = None
+    # False for a first vote that was given anew after its author had seen the debate.
     blind: bool = True
-    """False for a first vote that was given anew after its author had seen the debate."""
     grade: int = 0
 
 
@@ -50,8 +48,7 @@ class Moment:
     key: str
     arm: str
     step: str
-    blind: bool
-    """No debate was seen."""
+    blind: bool  # No debate was seen.
 
 
 MOMENTS = (
@@ -70,17 +67,14 @@ class ArmVotes:
     items: int
     votes: int
     people: int
-    agreement: Statistic
-    """Krippendorff's alpha, over items with two votes and more."""
-    fleiss: Statistic
-    """Fleiss' kappa, over items with the same number of votes, whoever cast them."""
+    agreement: Statistic  # Krippendorff's alpha, over items with two votes and more.
+    fleiss: Statistic  # Fleiss' kappa, over items with the same number of votes, whoever cast them.
     percent: Statistic
     prevalence: float | None
     accuracy: Statistic
     recall_relevant: Statistic
     recall_not: Statistic
-    balanced: Statistic
-    """The mean of both recalls (bAcc)."""
+    balanced: Statistic  # The mean of both recalls (bAcc).
 
 
 def votes_at(moment: Moment, votes: Iterable[Vote]) -> list[Vote]:
@@ -136,8 +130,8 @@ def _index_ids(ids: Iterable[int]) -> dict[int, int]:
     return {one: place for place, one in enumerate(sorted(set(ids)))}
 
 
+# Weights of the items (resamples x items) to one value for each row; NaN where it is undefined.
 Measure = Callable[[Floats], Floats]
-"""Weights of the items (resamples x items) to one value for each row; NaN where it is undefined."""
 
 
 def over_items(

@@ -13,8 +13,7 @@ from corpus.errors import BadInput
 MANIFEST = "manifest.json"
 
 
-Counts = dict[str, Any]
-"""rows, queries, and rows by what the format counts."""
+Counts = dict[str, Any]  # rows, queries, and rows by what the format counts.
 
 
 def ready_folder(folder: Path) -> bool:

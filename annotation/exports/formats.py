@@ -14,8 +14,7 @@ from corpus.errors import BadInput
 
 Row = Sequence[Any]
 
-NOT_YET = ("erank-sft", "flagembedding", "ms-swift")
-"""Named in the contract, built later."""
+NOT_YET = ("erank-sft", "flagembedding", "ms-swift")  # Named in the contract, built later.
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,7 @@ class Format:
     about: str
     line: Callable[[Row], str]
     header: str = ""
-    labels: bool = False
-    """Made of resolved labels, so that it can be limited to some origins."""
+    labels: bool = False  # Made of resolved labels, so that it can be limited to some origins.
     counted: Mapping[str, int] = field(default_factory=dict)
     version: int = 1
 

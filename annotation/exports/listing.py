@@ -21,10 +21,9 @@ from jobs.models import BackgroundJob
 from judges.models import Attempt
 
 MAKE = "annotation.make_snapshot"
+# Rows from which a worker makes the export; smaller ones are made while the page waits (about 0.3 s).
 LARGE = 50_000
-"""Rows from which a worker makes the export; smaller ones are made while the page waits (about 0.3 s)."""
-LARGE_SET = 5_000
-"""The same for training sets, which compare and carry the texts."""
+LARGE_SET = 5_000  # The same for training sets, which compare and carry the texts.
 SILENT = timedelta(minutes=10)
 SHOWN = 50
 
@@ -35,10 +34,8 @@ class ListedExport:
 
     snapshot: Snapshot
     form: Format | SetFormat | None
-    rows_so_far: int | None
-    """While it is being made; None before its first rows."""
-    is_lost: bool
-    """Nothing was heard of it for a while: no worker took it, or it was interrupted."""
+    rows_so_far: int | None  # While it is being made; None before its first rows.
+    is_lost: bool  # Nothing was heard of it for a while: no worker took it, or it was interrupted.
 
     @property
     def is_in_progress(self) -> bool:

@@ -28,6 +28,7 @@ LABELS = f"""
     ORDER BY {ORDER}
 """
 
+# `again`: places where a judge stands once more on its panel: each of its samples is a vote of its own.
 JUDGMENTS = f"""
     SELECT q.external_id, d.external_id, j.name, j.kind, j.grade, j.step, j.arm, j.guideline, j.ms, j.time, j.judge,
            j.number
@@ -50,7 +51,6 @@ JUDGMENTS = f"""
     ) j {PAIRS.format(of="j")}
     ORDER BY {ORDER}, j.kind COLLATE "C", j.name COLLATE "C", j.judge, j.number, j.id
 """
-"""`again`: places where a judge stands once more on its panel: each of its samples is a vote of its own."""
 
 MARKS = f"""
     SELECT q.external_id, d.external_id, a.name, j.grade, span.start, span.end,

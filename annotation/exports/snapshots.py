@@ -27,8 +27,8 @@ from corpus.errors import BadInput
 from corpus.models import Collection, ExportRecord, Label, Pair
 from corpus.search.lengths import file_of
 
+# Formats that hold neither judgments nor labels: a judgment may be taken back after them.
 WITHOUT_JUDGMENTS = frozenset({"debates", "aspects"})
-"""Formats that hold neither judgments nor labels: a judgment may be taken back after them."""
 
 Progress = Callable[[int], None]
 

@@ -10,8 +10,7 @@ from typing import Any
 from corpus.search.text import detect_language, text_direction
 from judges.domain.stance_flips import Stance, flips
 
-LANGUAGE_FROM = 400
-"""Characters that show a text's language well enough."""
+LANGUAGE_FROM = 400  # Characters that show a text's language well enough.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,7 @@ class DebateQuote:
 
     text: str
     label: str = ""
-    is_first: bool = False
-    """The label in the document links back to this one."""
+    is_first: bool = False  # The label in the document links back to this one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +52,10 @@ class DebateTurn:
     """One side's turn in a round. `judge` is named to admins only."""
 
     side: str
-    verdict: int | None = None
-    """1: relevant, 0: not relevant, None: no readable answer."""
+    verdict: int | None = None  # 1: relevant, 0: not relevant, None: no readable answer.
     reason: DebateText | None = None
     judge: str = ""
-    changed_sides: bool = False
-    """Without a new quote."""
+    changed_sides: bool = False  # Without a new quote.
     quotes: tuple[DebateQuote, ...] = ()
 
 
@@ -69,8 +65,7 @@ class HighlightedRound:
 
     number: int
     couple: int
-    turns: tuple[DebateTurn, ...]
-    """For, then against."""
+    turns: tuple[DebateTurn, ...]  # For, then against.
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +76,8 @@ class Debate:
     spans: tuple[Span, ...] = field(repr=False)
 
 
+# {side, round, verdict, reason, quotes: [{text, start, end}]} and optionally couple (from 0) and judge.
 Turn = Mapping[str, Any]
-"""{side, round, verdict, reason, quotes: [{text, start, end}]} and optionally couple (from 0) and judge."""
 
 Places = dict[tuple[str, int, int], Span]
 
@@ -161,11 +156,10 @@ class Stretch:
     """A part of the document's text, and the quotes that cover all of it."""
 
     text: str
+    # Who quotes it, in the alphabet's order: "", "for", "against" or "against for".
     sides: str = ""
-    """Who quotes it, in the alphabet's order: "", "for", "against" or "against for"."""
     labels: str = ""
-    begins: tuple[Span, ...] = ()
-    """The quotes that begin here."""
+    begins: tuple[Span, ...] = ()  # The quotes that begin here.
 
 
 def highlight_spans(text: str, spans: Sequence[Span]) -> list[Stretch]:

@@ -32,13 +32,11 @@ class Draft:
 
     contribution: str
     evidence: str
-    writer: str
-    """The judge whose texts failed; empty when none wrote."""
+    writer: str  # The judge whose texts failed; empty when none wrote.
     problems: tuple[str, ...]
     scores: tuple[Score, ...]
     scored_by: str
-    meaning: str
-    """quality, or fidelity to teacher."""
+    meaning: str  # quality, or fidelity to teacher.
 
 
 def draft_of(item: int) -> Draft:

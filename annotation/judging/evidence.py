@@ -16,8 +16,7 @@ from corpus.evidence.targets import locked_pair, next_version
 from corpus.models import Target
 from judges.evidence.quality import find_problems, target_measures
 
-LONGEST = 20_000
-"""Characters of a contribution or of evidence."""
+LONGEST = 20_000  # Characters of a contribution or of evidence.
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,7 @@ class Edited:
     token: str
     target: evidence.EvidenceTarget
     milliseconds: int | None
-    rating: int | None = None
-    """Of the texts as they were found."""
+    rating: int | None = None  # Of the texts as they were found.
 
 
 def parse_edit(data: QueryDict, membership: Membership) -> Edited:

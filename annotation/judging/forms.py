@@ -9,10 +9,9 @@ from annotation.models import Assignment, Membership
 from annotation.queue.annotators import SubmittedAnswer
 from corpus.models import Collection
 
-LONGEST = 5_000
-"""Characters of a comment or note."""
+LONGEST = 5_000  # Characters of a comment or note.
+# Fields of the page that are kept before they are sent, and their greatest length.
 DRAFTED = {"comment": LONGEST, "note": LONGEST, "contribution": 20_000, "evidence": 20_000, "spans": 2_000}
-"""Fields of the page that are kept before they are sent, and their greatest length."""
 
 
 class Invalid(Exception):

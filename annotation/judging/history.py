@@ -20,8 +20,7 @@ DECIDED = [Assignment.State.DONE, Assignment.State.SKIPPED]
 class PastDecision:
     """One line of the list. `grade` is None for a flag or a skip, which `what` names."""
 
-    item: int
-    """Its public id (Assignment.item_of)."""
+    item: int  # Its public id (Assignment.item_of).
     query: str
     document: str
     what: str

@@ -17,11 +17,10 @@ from annotation.queue.assignment import EVIDENCE, fetch_dicts
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.models import Collection
 
-QUEUE_SHOWN = 100
-"""The queue is counted up to here: "100+" says enough and costs nothing."""
+QUEUE_SHOWN = 100  # The queue is counted up to here: "100+" says enough and costs nothing.
 
+# Fields of the page that are kept before they are sent.
 TYPED = ("comment", "note", "contribution", "evidence", "spans")
-"""Fields of the page that are kept before they are sent."""
 SAID_FOR_SECONDS = 8
 WAITING_FOR_SECONDS = 5.0
 
@@ -45,8 +44,7 @@ WHY_ELSE = gettext_lazy("People are asked about it.")
 class TaskView:
     """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
 
-    item: int
-    """Its public id (Assignment.item_of); its own id for adjudicators."""
+    item: int  # Its public id (Assignment.item_of); its own id for adjudicators.
     token: str
     seconds: int
     why: str
@@ -59,18 +57,15 @@ class TaskView:
     debate: Debate
     comment: str = ""
     grade: int | None = None
+    # Without the debate: an audit, an item that asks for texts, an arm that hides it.
     blind: bool = False
-    """Without the debate: an audit, an item that asks for texts, an arm that hides it."""
-    step: str = ""
-    """In the reveal arm: first (the debate follows) or final (it is shown now)."""
+    step: str = ""  # In the reveal arm: first (the debate follows) or final (it is shown now).
+    # Contribution and evidence to be edited, where the item asks for them.
     draft: Draft | None = None
-    """Contribution and evidence to be edited, where the item asks for them."""
+    # What was typed or marked and not sent, by field of the page.
     typed: Mapping[str, str] = field(default_factory=dict)
-    """What was typed or marked and not sent, by field of the page."""
-    only_alone: bool = False
-    """It belongs on a page of its own: texts to edit, practice and test."""
-    spans: str = ""
-    """What its author marked before it was taken back, as the form has it."""
+    only_alone: bool = False  # It belongs on a page of its own: texts to edit, practice and test.
+    spans: str = ""  # What its author marked before it was taken back, as the form has it.
 
     @cached_property
     def highlighted(self) -> list[Stretch]:
@@ -85,8 +80,7 @@ class Desktop:
     today: int
     waiting: int
     last_item: int | None
-    last_what: str | None
-    """saved, flagged or skipped."""
+    last_what: str | None  # saved, flagged or skipped.
     last_seconds: int | None
 
     @property
@@ -163,8 +157,8 @@ LEFT JOIN corpus_judgment before ON before.id = j.supersedes_id
 LEFT JOIN corpus_judgment f ON f.id = a.first_id
 WHERE m.id = %(membership)s
 """
+# A whole group, in an order that tells nothing.
 _HELD = f"{_OPEN} ORDER BY hashint8extended(a.item_id, a.membership_id)"
-"""A whole group, in an order that tells nothing."""
 _ONE = f"{_OPEN} AND a.item_id = %(item)s"
 _OPEN = f"{_OPEN} ORDER BY a.place LIMIT 1"
 _RESTING = f"SELECT {_AROUND} FROM annotation_membership m {_LAST} WHERE m.id = %(membership)s"

@@ -6,8 +6,7 @@ from django.core import signing
 
 from annotation.models import Membership
 
-CONFLICT, GOLD = "conflict", "gold"
-"""Desks that show such pairs."""
+CONFLICT, GOLD = "conflict", "gold"  # Desks that show such pairs.
 SALT = "annotation.judging.shown"
 
 

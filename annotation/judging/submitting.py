@@ -15,8 +15,8 @@ from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.check_scheduling import QUALIFICATION
 
+# One claim in so many ignores the watermark, because judges add items that come before it.
 FROM_THE_START = 16
-"""One claim in so many ignores the watermark, because judges add items that come before it."""
 
 
 def submit(db: Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer) -> int | None:

@@ -37,12 +37,9 @@ from corpus.labels import REFERENCE
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import DebateRound, debate_of
 
-OWN, DREAM = "own", "dream"
-"""Forms of a check: arguments about its own pair, or DREAM's."""
-OVERLAP = 32_000
-"""Everybody may have it: no collection has so many people."""
-ORDINARY_READ = 2_000
-"""Newest ordinary items that are looked at."""
+OWN, DREAM = "own", "dream"  # Forms of a check: arguments about its own pair, or DREAM's.
+OVERLAP = 32_000  # Everybody may have it: no collection has so many people.
+ORDINARY_READ = 2_000  # Newest ordinary items that are looked at.
 LAST = 1e12
 
 _TURNS = """
@@ -64,6 +61,7 @@ FROM (SELECT * FROM corpus_item WHERE collection_id = %(collection)s AND state <
         AND reason <> ALL (%(others)s) ORDER BY id DESC LIMIT {ORDINARY_READ}) i
 JOIN corpus_pair p ON p.id = i.pair_id JOIN corpus_document d ON d.id = p.document_id
 """
+# Gold pairs that may become checks: none that somebody still waits for as an ordinary item.
 _GOLD = f"""
 SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, g.grade, {_TURNS},
        (SELECT json_object_agg(a.couples, a.rounds) FROM annotation_goldarguments a WHERE a.pair_id = p.id) AS argued
@@ -74,7 +72,6 @@ WHERE NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason 
                   AND i.state = 'standing')
   AND (SELECT count(*) FROM corpus_item i WHERE i.pair_id = p.id AND i.state = 'open') = 0
 """
-"""Gold pairs that may become checks: none that somebody still waits for as an ordinary item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +79,11 @@ class CheckPool:
     """What checks there are, and what there could be."""
 
     standing: int
-    answered: int
-    """Judgments on them."""
-    gold: int
-    """Gold pairs that are no check yet and that nobody waits for."""
-    debated: int
-    """Of them, those about which judges debated; for the others arguments are written."""
-    relevant: int
-    """Of the gold pairs, those that are relevant."""
-    ordinary: int
-    """Ordinary items that show what a check must look like."""
+    answered: int  # Judgments on them.
+    gold: int  # Gold pairs that are no check yet and that nobody waits for.
+    debated: int  # Of them, those about which judges debated; for the others arguments are written.
+    relevant: int  # Of the gold pairs, those that are relevant.
+    ordinary: int  # Ordinary items that show what a check must look like.
 
 
 def read_features(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:

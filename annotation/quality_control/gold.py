@@ -33,16 +33,16 @@ from judges.offline.judges import UniformLexicon
 from judges.records import DebateAgent, Inputs, Side
 
 PRACTICE = 5
-SPREAD = 7919
-"""A prime: each expert begins elsewhere, so two of them rarely meet on one pair."""
+SPREAD = 7919  # A prime: each expert begins elsewhere, so two of them rarely meet on one pair.
 Who = GoldAnswer.Who
+# By the number of answers (2: and more), and whether the query is longer than the middle one.
 STRATA = (
     (gettext_noop("no answer, short query"), gettext_noop("no answer, long query")),
     (gettext_noop("one answer, short query"), gettext_noop("one answer, long query")),
     (gettext_noop("several answers, short query"), gettext_noop("several answers, long query")),
 )
-"""By the number of answers (2: and more), and whether the query is longer than the middle one."""
 
+# One random pair of each query that no gold set has yet.
 POOL = """
 SELECT DISTINCT ON (p.query_id) p.query_id, p.id, cardinality(q.answers) AS answers,
        array_length(regexp_split_to_array(trim(q.text), '\\s+'), 1) AS words
@@ -53,7 +53,6 @@ WHERE p.collection_id = %(collection)s AND p.is_candidate
                   WHERE gp.query_id = p.query_id)
 ORDER BY p.query_id, hashint8extended(p.id, %(seed)s)
 """
-"""One random pair of each query that no gold set has yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +261,8 @@ class GoldProgress:
     relevant: int
     spots: int
     looked: int
+    # Share of the senior's looks that found what the expert had said; exact 95% interval.
     same: Statistic
-    """Share of the senior's looks that found what the expert had said; exact 95% interval."""
 
     @property
     def done(self) -> bool:

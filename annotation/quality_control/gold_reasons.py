@@ -31,12 +31,10 @@ from judges.records import DebateAgent, Side, Turn
 
 WRITE = "annotation.write_gold_reasons"
 OFFLINE = "offline"
-AT_ONCE = 200
-"""Pairs that are asked about before what came of it is stored."""
+AT_ONCE = 200  # Pairs that are asked about before what came of it is stored.
 NO_DEBATE = (Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL)
 
-Rounds = list[dict[DebateAgent, Turn]]
-"""What was said about a pair, round by round."""
+Rounds = list[dict[DebateAgent, Turn]]  # What was said about a pair, round by round.
 
 
 # --- who writes, what is left to write, and what that costs -----------------------------------------------------------
@@ -67,16 +65,13 @@ def form_for(ordinary: Sequence[PairFeatures], wanted: Configuration) -> Form:
 class Left:
     """Gold pairs that could become checks, by whose arguments they have, and the cost of writing the rest."""
 
-    by_models: int
-    """Models argued, or debated, about them in the form that people read."""
-    offline: int
-    """Only the offline pair speaks."""
-    writers: str = ""
-    """Names of the models; "" where none is configured."""
+    by_models: int  # Models argued, or debated, about them in the form that people read.
+    offline: int  # Only the offline pair speaks.
+    writers: str = ""  # Names of the models; "" where none is configured.
+    # Of writing the rest; None where nothing is left or nobody writes.
     estimate: Estimate | None = None
-    """Of writing the rest; None where nothing is left or nobody writes."""
+    # All debates that people read are the offline pair's, so no check would show a model's words.
     beside_offline: bool = False
-    """All debates that people read are the offline pair's, so no check would show a model's words."""
 
 
 def forecast_arguments(collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]) -> Left:

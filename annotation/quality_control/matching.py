@@ -7,8 +7,7 @@ from math import log
 from random import Random
 from typing import Any
 
-Turn = dict[str, Any]
-"""A turn as an item keeps it."""
+Turn = dict[str, Any]  # A turn as an item keeps it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +23,16 @@ class PairFeatures:
     """What of an item's page can be seen at a glance. Lengths in characters."""
 
     pair: int
-    shape: str
-    """Rounds, agents and last verdicts of its debate; "" for none."""
+    shape: str  # Rounds, agents and last verdicts of its debate; "" for none.
     debate: int
     document: int
     reason: str = ""
     arm: str = ""
     query: int = 0
-    relevant: bool = True
-    """Of a gold pair: what is known to be right."""
-    by_models: bool = False
-    """Models wrote its debate, not the offline pair."""
+    relevant: bool = True  # Of a gold pair: what is known to be right.
+    by_models: bool = False  # Models wrote its debate, not the offline pair.
+    # Of a gold pair: in how many rounds models argued about it, by the number of couples.
     argued: Mapping[int, int] = field(default_factory=dict)
-    """Of a gold pair: in how many rounds models argued about it, by the number of couples."""
 
     def has_arguments(self, form: Form | None) -> bool:
         """Models wrote arguments of this form about the pair."""
@@ -54,16 +50,14 @@ class Dressed:
     pair: int
     reason: str
     arm: str
-    turns: list[Turn] | None = None
-    """The debate that the check shows; None: that of its own pair."""
+    turns: list[Turn] | None = None  # The debate that the check shows; None: that of its own pair.
 
 
-BLIND = ("audit",)
-"""Reasons of items without a debate: any gold pair may look so."""
+BLIND = ("audit",)  # Reasons of items without a debate: any gold pair may look so.
+# Gold pairs that are looked at for one twin: arguments are written for those that need some.
 TRIED = 12
-"""Gold pairs that are looked at for one twin: arguments are written for those that need some."""
+# What a gold pair shows in place of an own debate so that it looks like the twin; None where nothing can.
 Writer = Callable[[int, PairFeatures], list[Turn] | None]
-"""What a gold pair shows in place of an own debate so that it looks like the twin; None where nothing can."""
 
 
 def match_checks(

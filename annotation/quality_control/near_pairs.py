@@ -21,18 +21,13 @@ from jobs import background, workers
 from jobs.models import BackgroundJob
 
 QUERIES_ALIKE = 0.9
-DOCUMENTS_ALIKE = 0.8
-"""Jaccard similarity of shingles from which texts count as near-duplicates."""
-AT_ONCE = 2_000
-"""Labels that are compared while the page waits."""
-MOST = 200_000
-"""Newest labels that a worker compares: their texts are in memory together."""
+DOCUMENTS_ALIKE = 0.8  # Jaccard similarity of shingles from which texts count as near-duplicates.
+AT_ONCE = 2_000  # Labels that are compared while the page waits.
+MOST = 200_000  # Newest labels that a worker compares: their texts are in memory together.
 SHOWN = 100
-SIDES = 4
-"""Groups, and pairs of each, that are shown."""
+SIDES = 4  # Groups, and pairs of each, that are shown.
 COMPUTE = "annotation.compare_near_pairs"
-KEY = "near"
-"""Under which `Computed.values` keeps what was found beside the other statistics."""
+KEY = "near"  # Under which `Computed.values` keeps what was found beside the other statistics.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +48,10 @@ class Near:
 
     groups: list[dict[str, Any]]
     compared: int = 0
-    all: bool = True
-    """Every label was compared."""
-    stored: bool = False
-    """A worker found it, at `at`; `at` None: nothing was compared yet."""
+    all: bool = True  # Every label was compared.
+    stored: bool = False  # A worker found it, at `at`; `at` None: nothing was compared yet.
     at: datetime | None = None
-    job: BackgroundJob | None = None
-    """Of a worker that compares, or the last that did."""
+    job: BackgroundJob | None = None  # Of a worker that compares, or the last that did.
 
 
 def near_pairs(collection: Collection) -> Near:

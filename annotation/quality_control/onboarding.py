@@ -17,10 +17,8 @@ from annotation.queue.annotators import closed, needs_qualification
 from corpus.labels import reference_grades
 from corpus.models import Item
 
-PRACTICE = 5
-"""Examples with feedback before the test (DREAM A.2)."""
-SHOWN = 50
-"""Returned batches that their author reads of."""
+PRACTICE = 5  # Examples with feedback before the test (DREAM A.2).
+SHOWN = 50  # Returned batches that their author reads of.
 
 
 @dataclass(frozen=True, slots=True)

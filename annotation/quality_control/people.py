@@ -18,18 +18,14 @@ SHOWN = 50
 class AnnotatorRecord:
     """What the page of a person shows."""
 
-    standing: int
-    """Judgments that could be set aside."""
-    texts: int
-    """And edited texts."""
-    acts: list[JudgmentExclusion]
-    """Newest first; each with `reversed`: it was taken back."""
+    standing: int  # Judgments that could be set aside.
+    texts: int  # And edited texts.
+    acts: list[JudgmentExclusion]  # Newest first; each with `reversed`: it was taken back.
     batches: list[Batch]
-    result: QualificationResult | None
-    """Of the qualification test, where one was taken."""
+    result: QualificationResult | None  # Of the qualification test, where one was taken.
     open: int
+    # The name under which the list of pairs finds what they graded; empty where it finds nothing.
     listed_as: str
-    """The name under which the list of pairs finds what they graded; empty where it finds nothing."""
 
 
 def annotator_record(membership: Membership) -> AnnotatorRecord:

@@ -21,8 +21,7 @@ from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debate_of
 
 OVERLAP = 32_000
-FIRST = -1.0
-"""Priority of practice: before the test, whose items have 0."""
+FIRST = -1.0  # Priority of practice: before the test, whose items have 0.
 
 
 def list_tests(collection: Collection) -> list[int]:

@@ -60,22 +60,16 @@ class AnnotatorContext:
     watermark: tuple[float, int] | None = None
     weights: Weights = SHOWN_ONLY
     seed: int = 0
-    drawn: int = 0
-    """Items whose arm was drawn for this member so far."""
-    rounds: str = ALL_ROUNDS
-    """What is read of a debate."""
-    lent: int = 0
-    """Items that were lent to this member so far."""
-    closed_to: int = 0
-    """Of those, how many are in batches that were looked at."""
+    drawn: int = 0  # Items whose arm was drawn for this member so far.
+    rounds: str = ALL_ROUNDS  # What is read of a debate.
+    lent: int = 0  # Items that were lent to this member so far.
+    closed_to: int = 0  # Of those, how many are in batches that were looked at.
+    # Size of a batch, share of checks, share of repeats.
     shares: tuple[int, float, float] = (20, 0.0, 0.0)
-    """Size of a batch, share of checks, share of repeats."""
-    closed: str = ""
-    """Why nothing is lent (`closed`); empty: the queue is open."""
-    least_ms: int = 0
-    """A grade that comes sooner after its pair was served is refused."""
+    closed: str = ""  # Why nothing is lent (`closed`); empty: the queue is open.
+    least_ms: int = 0  # A grade that comes sooner after its pair was served is refused.
+    # The qualification test that comes before everything else; None: none.
     trial: int | None = None
-    """The qualification test that comes before everything else; None: none."""
 
     @classmethod
     def of(cls, membership: Membership) -> "AnnotatorContext":
@@ -152,10 +146,9 @@ class SubmittedAnswer:
     grade: int
     comment: str = ""
     milliseconds: int | None = None
-    idle: int | None = None
-    """Of these, with the page hidden or untouched."""
+    idle: int | None = None  # Of these, with the page hidden or untouched.
+    # Characters of the document that the author marked as evidence: [start, end).
     spans: tuple[tuple[int, int], ...] = ()
-    """Characters of the document that the author marked as evidence: [start, end)."""
 
     def fields(self, held: float) -> dict[str, Any]:
         """What is stored of it as it came. Nobody was on the page for longer than the `held` seconds of the lease."""

@@ -30,15 +30,13 @@ T = TypeVar("T")
 TRIES = 6
 AGAIN = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)
 SHARDS = 16
+# The debate is not on the page: audits are judged from the texts alone (MECHANICS M4).
 BLIND = "hidden"
-"""The debate is not on the page: audits are judged from the texts alone (MECHANICS M4)."""
+# Of a first vote that was taken back and given anew: its author had seen the debate, so it is not blind.
 SEEN = "reveal:seen"
-"""Of a first vote that was taken back and given anew: its author had seen the debate, so it is not blind."""
 
-WORKABLE = ("open", "conflict", "standing")
-"""States of an item in which a decision on it counts."""
-EVIDENCE = "evidence"
-"""The reason of items that ask for texts and not for a grade."""
+WORKABLE = ("open", "conflict", "standing")  # States of an item in which a decision on it counts.
+EVIDENCE = "evidence"  # The reason of items that ask for texts and not for a grade.
 
 
 class OwnAssignment(NamedTuple):
@@ -59,14 +57,11 @@ class OwnAssignment(NamedTuple):
     arm: str
     priority: float
     first_id: int | None
+    # Of the blind vote in the reveal arm; None where it is yet to be given, or was taken back.
     first_grade: int | None
-    """Of the blind vote in the reveal arm; None where it is yet to be given, or was taken back."""
-    place: int
-    """In a lease group; 0: not in one."""
-    held: float
-    """Seconds since it was lent."""
-    served_ms: float | None
-    """Since it came to the page."""
+    place: int  # In a lease group; 0: not in one.
+    held: float  # Seconds since it was lent.
+    served_ms: float | None  # Since it came to the page.
 
     @property
     def asks_first(self) -> bool:
@@ -450,5 +445,5 @@ def fetch_tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[st
         return found
 
 
+# The names of a statement's columns, read once for a process.
 _names: dict[str, tuple[str, ...]] = {}
-"""The names of a statement's columns, read once for a process."""

@@ -8,8 +8,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 CHECK, REPEAT, QUALIFICATION = "check", "repeat", "qualification"
-SEPARATE = 20
-"""A pair is asked again after so many others at the least."""
+SEPARATE = 20  # A pair is asked again after so many others at the least.
 
 
 def checks_in(size: int, checks: float) -> int:

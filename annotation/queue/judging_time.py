@@ -4,6 +4,7 @@ from django.db import connection
 
 from corpus.models import Collection
 
+# Of everybody's newest 100: a page must not read all judgments.
 TIME = """
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY j.milliseconds - coalesce(j.idle_milliseconds, 0)
                                                    + coalesce(f.milliseconds - coalesce(f.idle_milliseconds, 0), 0))
@@ -14,7 +15,6 @@ JOIN corpus_judgment j ON j.id = newest.judgment_id
 LEFT JOIN corpus_judgment f ON f.id = newest.first_id
 WHERE m.collection_id = %(collection)s
 """
-"""Of everybody's newest 100: a page must not read all judgments."""
 
 
 def median_seconds(collection: Collection) -> float | None:

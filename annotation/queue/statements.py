@@ -60,8 +60,8 @@ _LABEL = f"""
         SELECT FROM corpus_item newer
         WHERE newer.pair_id = %(pair)s AND newer.id > %(item)s AND newer.state = 'settled'
           AND newer.reason <> 'evidence' AND newer.reason <> ALL (%(measuring)s))"""
+# What a campaign counts when one of its items is settled.
 COUNTED = "SELECT %(campaign)s::bigint, %(shard)s::int, %(tally)s::text, 1 WHERE %(campaign)s::bigint IS NOT NULL"
-"""What a campaign counts when one of its items is settled."""
 
 # One statement for everything that a judgment changes. `taken` goes up for a late judgment on a returned lease.
 SETTLE = f"""
@@ -128,11 +128,11 @@ UPDATE corpus_item SET taken = taken - n, place = nextval('corpus_item_place')
 FROM (SELECT item_id, count(*) AS n FROM late GROUP BY item_id) late WHERE corpus_item.id = late.item_id
 """
 
+# Of a group all: whoever works on one has the others on the same page.
 RENEW = """
 UPDATE annotation_assignment SET lease_until = now() + make_interval(mins => %(minutes)s)
 WHERE membership_id = %(membership)s AND state = 'open'
 """
-"""Of a group all: whoever works on one has the others on the same page."""
 
 DRAFT = """
 UPDATE annotation_assignment SET draft = %(draft)s::jsonb
@@ -235,8 +235,7 @@ SET state = 'open', token = excluded.token, lent_at = now(), lease_until = exclu
 RETURNING id"""
 
 
-GROUP_SIZE = 20
-"""Pairs of one query that are lent together, at most."""
+GROUP_SIZE = 20  # Pairs of one query that are lent together, at most.
 
 # What else waits of the query of a lease that was just made, each pair once. The items that draw an arm get the next
 # ones of this member's sequence, which the lease itself may have moved on.
@@ -293,9 +292,9 @@ WHERE a.membership_id = %(membership)s AND a.number >= %(begin)s AND i.reason = 
 CLAIM_AGAIN = claim_statement(above_watermark=False, again=True)
 CLAIM_TRIAL = f"WITH found AS ({_STANDING}), {_assign_clause(counts=False)}"
 
+# By: above the watermark, what stands in place of the queue's item.
 CLAIM = {
     (above, before): claim_statement(above_watermark=above, before=before)
     for above in (True, False)
     for before in ("", "check", "repeat")
 }
-"""By: above the watermark, what stands in place of the queue's item."""

@@ -17,10 +17,8 @@ class Api:
     home: str
     path: str
     key_env: str
-    top: str
-    """The field that says how many results are wanted."""
-    results: str
-    """The field that holds them."""
+    top: str  # The field that says how many results are wanted.
+    results: str  # The field that holds them.
     extra: tuple[tuple[str, Any], ...] = ()
 
     def address(self, base: str) -> str:

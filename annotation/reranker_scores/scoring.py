@@ -21,8 +21,7 @@ from judges.records import BadAnswer, ProviderError
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0
-BATCH = 100
-"""Documents in one call."""
+BATCH = 100  # Documents in one call.
 THREADS = 4
 MISSING = """
     SELECT p.query_id, p.id FROM corpus_pair p
@@ -58,14 +57,13 @@ Progress = Callable[[int], None]
 class ScoringReport:
     """What one command did."""
 
-    pairs: int = 0
-    """Without a score of this teacher, when it began."""
+    pairs: int = 0  # Without a score of this teacher, when it began.
     scored: int = 0
     failed: int = 0
     calls: int = 0
     calls_failed: int = 0
+    # Different ones, in the order in which they came.
     errors: list[str] = field(default_factory=list)
-    """Different ones, in the order in which they came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +73,7 @@ class RerankRequest:
     pairs: tuple[int, ...]
     query: str
     documents: tuple[str, ...]
-    tries: int = 0
-    """Calls made for them so far."""
+    tries: int = 0  # Calls made for them so far.
 
 
 @dataclass(frozen=True, slots=True)

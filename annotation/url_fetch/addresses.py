@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from annotation.url_fetch.problems import NoPage
 
+# This machine, private networks, carriers' networks, link-local, documentation, benchmarks, multicast, reserved.
 _PRIVATE_4 = [
     ipaddress.IPv4Network(block)
     for block in (
@@ -18,11 +19,10 @@ _PRIVATE_4 = [
         *("203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
     )
 ]
-"""This machine, private networks, carriers' networks, link-local, documentation, benchmarks, multicast, reserved."""
+# Of IPv6 only what is given out for the open network: no mapped, compatible or translated IPv4, nothing local.
 _GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
-"""Of IPv6 only what is given out for the open network: no mapped, compatible or translated IPv4, nothing local."""
+# Teredo and other protocols' blocks, documentation, 6to4: each may carry or stand for another address.
 _NOT_GLOBAL_6 = [ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
-"""Teredo and other protocols' blocks, documentation, 6to4: each may carry or stand for another address."""
 
 
 @dataclass(frozen=True, slots=True)

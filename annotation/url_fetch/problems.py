@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 
+# By code. A code never changes its meaning: it is stored.
 WORDS = {
     "address-odd": gettext_noop("The address holds white space, or is too long: copy it from the browser."),
     "address-none": gettext_noop("This is not an address: copy it from the browser."),
@@ -31,7 +32,6 @@ WORDS = {
     "broken": gettext_noop("The page could not be read: copy what you need and paste it."),
     "reader": gettext_noop("The page broke the reader: copy what you need and paste it."),
 }
-"""By code. A code never changes its meaning: it is stored."""
 
 
 class NoPage(BadInput):

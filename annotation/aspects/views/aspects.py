@@ -21,8 +21,8 @@ from corpus.aspects.exchange import export_lines
 from corpus.errors import BadInput
 from corpus.models import Document, Query
 
+# Does an act; returns the id of the element that has the focus next.
 Handler = Callable[[HttpRequest, Scope, Query, int | None], str]
-"""Does an act; returns the id of the element that has the focus next."""
 
 
 @action("adjudicate")
@@ -260,6 +260,7 @@ def _get_document(request: HttpRequest, scope: Scope) -> Document:
     )
 
 
+# Acts of the desk by their address.
 HANDLERS: dict[str, Handler] = {
     "add": _add_aspect,
     "clarify": _clarify_aspect,
@@ -277,4 +278,3 @@ HANDLERS: dict[str, Handler] = {
     "bring": _add_document,
     "fetch": _request_page,
 }
-"""Acts of the desk by their address."""

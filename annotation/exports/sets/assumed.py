@@ -91,8 +91,8 @@ def _new_rows(query: SetQuery, ranked: dict[str, int], keys: dict[str, int], pre
             yield SetRow(query.source, query.id, name, query.key, key, 0, 0, ORIGIN, False, assumed=True, rank=rank)
 
 
+# Of pairs that exist: pair, teacher's score, votes for relevant, votes, has a label, waits for people.
 Known = dict[tuple[int, int], tuple[int, float | None, int, int, bool, bool]]
-"""Of pairs that exist: pair, teacher's score, votes for relevant, votes, has a label, waits for people."""
 
 
 def _read_known_pairs(source: SetSource, new: dict[int, list[SetRow]]) -> Known:

@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 
 from corpus.errors import BadInput
 
-SCORES = 6
-"""Equal bins of the teacher's score in [0, 1]."""
+SCORES = 6  # Equal bins of the teacher's score in [0, 1].
+# Words or tokens where a length bin ends; the last bin has no end.
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
-"""Words or tokens where a length bin ends; the last bin has no end."""
 AIM = 0.99
-ALL = SCORES * (len(LENGTHS) + 1)
-"""Cells: 48."""
+ALL = SCORES * (len(LENGTHS) + 1)  # Cells: 48.
 
 Grid = NDArray[np.int64]
 
@@ -24,14 +22,13 @@ Grid = NDArray[np.int64]
 class Spread:
     """How evenly rows lie in the cells."""
 
+    # Rows: score bins from low to high. Columns: length bins from short to long.
     cells: list[list[int]]
-    """Rows: score bins from low to high. Columns: length bins from short to long."""
+    # Of the cells' shares, over the logarithm of the number of cells that hold anything; 1: all alike.
     entropy: float
-    """Of the cells' shares, over the logarithm of the number of cells that hold anything; 1: all alike."""
+    # The same over the logarithm of all 48 cells (P eq. 5); it cannot reach 1 where a cell is empty.
     entropy_of_all: float
-    """The same over the logarithm of all 48 cells (P eq. 5); it cannot reach 1 where a cell is empty."""
-    variation: float
-    """Standard deviation over mean of the cells that hold anything."""
+    variation: float  # Standard deviation over mean of the cells that hold anything.
 
     def in_manifest(self) -> dict[str, Any]:
         """Rounded, so that it reads well."""
@@ -47,8 +44,7 @@ class Spread:
 class Balanced:
     """What stays, and how even it is."""
 
-    kept: list[int]
-    """Places in the sequences given, ascending."""
+    kept: list[int]  # Places in the sequences given, ascending.
     cap: int
     before: Spread
     after: Spread

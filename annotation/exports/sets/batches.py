@@ -19,14 +19,12 @@ class Filled:
 
     query: SetQuery
     text: SetText
-    documents: dict[int, SetText]
-    """By their keys; those of the whole batch."""
-    instruction: str
-    """What relevant means for its pairs: the statement of its definition."""
+    documents: dict[int, SetText]  # By their keys; those of the whole batch.
+    instruction: str  # What relevant means for its pairs: the statement of its definition.
+    # For each pair what each judge said, by id and sample: 0 or 1.
     votes: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
-    """For each pair what each judge said, by id and sample: 0 or 1."""
+    # For each pair the text of contribution and evidence, where there is one.
     targets: dict[int, str] = field(default_factory=dict)
-    """For each pair the text of contribution and evidence, where there is one."""
 
 
 Batch = list[Filled]

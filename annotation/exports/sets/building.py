@@ -32,10 +32,9 @@ from corpus.search.lengths import length_counter
 from corpus.search.text import tokenize_text
 
 Progress = Callable[[int], None]
+# Formats whose rows carry each judge's vote, contribution and evidence.
 EVIDENCE = ("prism", "parquet", "trl")
-"""Formats whose rows carry each judge's vote, contribution and evidence."""
-WITHOUT_TEACHER = ("beir", "trl")
-"""Formats that have no place for a score."""
+WITHOUT_TEACHER = ("beir", "trl")  # Formats that have no place for a score.
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from annotation.exports.sets.rows import SetQuery, SetRow, order_key
 from charts.translation import gettext_noop
 
 SETTLED = ("people", "adjudicator")
-Left = Counter[str]
-"""How many pairs were left out, by the reason in words."""
+Left = Counter[str]  # How many pairs were left out, by the reason in words.
 
 
 def filter_queries(queries: Iterable[SetQuery], asked: SetOptions, left: Left) -> list[SetQuery]:

@@ -31,51 +31,44 @@ ENTROPIES = {
     "filled": gettext_noop("evenness over the cells that hold a pair"),
     "prism": gettext_noop("as in Prism: over all 48 cells, so nearly all of them must hold pairs"),
 }
-RANKS = (11, 100)
-"""Of a run, where nobody says which: below what is most likely relevant."""
+RANKS = (11, 100)  # Of a run, where nobody says which: below what is most likely relevant.
 
 
 @dataclass(frozen=True, slots=True)
 class SetOptions:
     """The choices of one training set. `None` leaves a limit out."""
 
-    split: float = 0.9
-    """Share of the queries that are trained on; 1: no dev file."""
+    split: float = 0.9  # Share of the queries that are trained on; 1: no dev file.
     seed: int = 0
-    teacher: str = "labels"
-    """Formats whose rows are scores ask for one: `default_teacher`."""
+    teacher: str = "labels"  # Formats whose rows are scores ask for one: `default_teacher`.
     preset: str = "paper"
     labels: str = "resolved"
     origins: tuple[str, ...] | None = None
+    # Grades from here on are relevant; None: as the collection says.
     relevant_from: int | None = None
-    """Grades from here on are relevant; None: as the collection says."""
+    # Smallest share of the panel's votes that must equal a machine's label.
     agreement: float | None = None
-    """Smallest share of the panel's votes that must equal a machine's label."""
-    negatives: int | None = None
-    """At most so many negatives for each positive of a query."""
+    negatives: int | None = None  # At most so many negatives for each positive of a query.
+    # Exactly so many documents a query; queries with fewer are left out.
     documents: int | None = None
-    """Exactly so many documents a query; queries with fewer are left out."""
-    run: str | None = None
-    """Name of the run file that negatives are taken from."""
-    ranks: tuple[int, int] = RANKS
-    """Ranks of that run, from 1, both ends included."""
+    run: str | None = None  # Name of the run file that negatives are taken from.
+    ranks: tuple[int, int] = RANKS  # Ranks of that run, from 1, both ends included.
+    # Take unjudged documents as negatives even where a panel or a reranker scores them high.
     keep_holes: bool = False
-    """Take unjudged documents as negatives even where a panel or a reranker scores them high."""
+    # Jaccard similarity from which texts are near-duplicates; None: they may stand on both sides.
     near: float | None = 0.8
-    """Jaccard similarity from which texts are near-duplicates; None: they may stand on both sides."""
     balance: bool = False
+    # What the entropy of the cells is divided by: the logarithm of the filled ones, or of all 48 (P eq. 5).
     balance_entropy: str = "filled"
-    """What the entropy of the cells is divided by: the logarithm of the filled ones, or of all 48 (P eq. 5)."""
+    # A tokenizer.json: lengths of documents are counted in its tokens, as the paper does; None: in words.
     tokenizer: str | None = None
-    """A tokenizer.json: lengths of documents are counted in its tokens, as the paper does; None: in words."""
     shape: str = "pair"
-    collections: tuple[str, ...] = ()
-    """Further collections that the set is drawn from."""
+    collections: tuple[str, ...] = ()  # Further collections that the set is drawn from.
+    # Queries drawn from each collection; None: all, or as many as the smallest has when `uniform`.
     quota: int | None = None
-    """Queries drawn from each collection; None: all, or as many as the smallest has when `uniform`."""
     uniform: bool = False
+    # Write the set even where a split is empty or train has only one label.
     allow_incomplete: bool = False
-    """Write the set even where a split is empty or train has only one label."""
 
     def __post_init__(self) -> None:
         _check_options(self)

@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 SHARD = 500_000
-GROUP = 20_000
-"""Rows of a file, and of a row group in it."""
+GROUP = 20_000  # Rows of a file, and of a row group in it.
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-SAMPLED = 200
-"""Texts from which the card's languages come."""
+SAMPLED = 200  # Texts from which the card's languages come.
 
 
 def column_schema() -> "pyarrow.Schema":

@@ -17,17 +17,12 @@ class SetRow:
     grade: int
     origin: str
     relevant: bool
-    teacher: float | None = None
-    """In [0, 1], as the chosen teacher says; None: it says nothing."""
+    teacher: float | None = None  # In [0, 1], as the chosen teacher says; None: it says nothing.
     yes: int = 0
-    votes: int = 0
-    """Votes that the newest campaign cast on the pair, and how many said relevant."""
-    panel: int = 0
-    """Votes that the campaign's panel has; 0: a judge alone was asked, or nobody."""
-    assumed: bool = False
-    """Nobody judged it: a run named it, and it is taken as a negative."""
-    rank: int = 0
-    """In the run, from 1; 0: not among the ranks that were asked for."""
+    votes: int = 0  # Votes that the newest campaign cast on the pair, and how many said relevant.
+    panel: int = 0  # Votes that the campaign's panel has; 0: a judge alone was asked, or nobody.
+    assumed: bool = False  # Nobody judged it: a run named it, and it is taken as a negative.
+    rank: int = 0  # In the run, from 1; 0: not among the ranks that were asked for.
 
     @property
     def annotated_score(self) -> float | None:
@@ -41,8 +36,7 @@ class SetQuery:
 
     source: str
     id: str
-    key: int
-    """The row of the database."""
+    key: int  # The row of the database.
     rows: list[SetRow] = field(default_factory=list)
 
 

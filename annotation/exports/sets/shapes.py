@@ -10,8 +10,7 @@ from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
 
 Line = dict[str, Any]
-NEGATIVES = 5
-"""Of an n-tuple, where nobody says how many."""
+NEGATIVES = 5  # Of an n-tuple, where nobody says how many.
 
 
 def _pair_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:

@@ -19,11 +19,10 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.models import Campaign
 
-PIECE = 2_000
-"""Texts in memory at a time."""
+PIECE = 2_000  # Texts in memory at a time.
 SETTLED = ["people", "adjudicator"]
+# Of the released code, for the mean of its two teachers; the paper takes one score as it is.
 EXPONENT = 1.609
-"""Of the released code, for the mean of its two teachers; the paper takes one score as it is."""
 NEWEST_VOTES = """
     SELECT DISTINCT ON (pair_id) pair_id, yes, n,
            CASE WHEN c.policy = 'single' THEN 0 ELSE cardinality(c.voters) END AS panel
@@ -48,6 +47,7 @@ ROWS = f"""
 """
 LABELLED = f"SELECT p.id FROM corpus_label l {PAIRS.format(of='l')} WHERE l.aspect_id IS NULL"
 DOCUMENT = "external_id, title, text, metadata"
+# Each with the judge's number among its own votes: a model that is sampled several times has as many.
 VOTES = """
     SELECT a.pair_id, a.campaign_id, a.judge_id,
            (SELECT count(*) FROM unnest(c.voters[1:a.sample]) AS before WHERE before = a.judge_id), a.verdict
@@ -55,7 +55,6 @@ VOTES = """
     WHERE a.pair_id = ANY(%s) AND a.role = 'vote' AND a.counts AND a.outcome = 'labelled'
     ORDER BY a.pair_id, a.campaign_id, a.sample
 """
-"""Each with the judge's number among its own votes: a model that is sampled several times has as many."""
 
 
 @dataclass(frozen=True, slots=True)

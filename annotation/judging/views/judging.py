@@ -24,8 +24,8 @@ from annotation.quality_control import onboarding
 from annotation.queue import assignment, undo
 from annotation.queue.annotators import AnnotatorContext
 
+# Answers come at multiples of this. People do not feel it; without it a classifier on times alone found checks.
 GRID_S = 0.025
-"""Answers come at multiples of this. People do not feel it; without it a classifier on times alone found checks."""
 
 Desk = Callable[[HttpRequest, Scope], HttpResponse]
 

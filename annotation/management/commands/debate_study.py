@@ -14,16 +14,16 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.campaigns import configurations
 
+# Ways to debate by axis, as options of `judge` (DREAM B.1, B.4.1, B.4.3, B.3); `families` hangs on who debates.
 AXES = {
     "order": [["--stance-order", "relevant-first"], ["--stance-order", "irrelevant-first"]],
     "agents": [["--agents", "2"], ["--agents", "4"]],
     "temperature": [["--temperature", "0"], ["--temperature", "0.6"], ["--temperature", "1.0"]],
     "rounds": [["--rounds", "5", "--play-on"]],
 }
-"""Ways to debate by axis, as options of `judge` (DREAM B.1, B.4.1, B.4.3, B.3); `families` hangs on who debates."""
 
+# Options that every campaign gets, each for itself.
 PASSED = {"panel": "--panel", "limit": "--limit", "budget": "--budget", "max_calls": "--max-calls"}
-"""Options that every campaign gets, each for itself."""
 
 
 class Command(QuorumCommand):

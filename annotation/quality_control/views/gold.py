@@ -15,8 +15,7 @@ from annotation.quality_control import gold, gold_reasons, near_pairs
 from annotation.quality_control.forms import GoldForm
 from corpus.errors import BadInput
 
-USUAL = 50
-"""Pairs of a sample, unless the form says otherwise."""
+USUAL = 50  # Pairs of a sample, unless the form says otherwise.
 
 
 @action("admin")
