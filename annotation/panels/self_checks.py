@@ -16,9 +16,9 @@ from annotation.models.self_checks import SelfCheck
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Pair, Query
 from jobs import background, notifications, workers
+from judges.campaigns.configurations import find_panel
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
-from judges.panels.offline_panel import ensure_offline
 from judges.probes import self_check as asking
 from judges.probes.known_orders import ANSWERS, ELSEWHERE, Findings, Probe, built_in
 from judges.probes.self_check import SelfCheckResult
@@ -66,13 +66,7 @@ class SelfCheckState:
 
 def panel_judges(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
     """The panel, or the default one, and its judges in their present versions. Raises BadInput."""
-    ensure_offline()
-    found = Panel.objects.filter(name=panel).first() if panel else Panel.objects.filter(is_default=True).first()
-    if found is None:
-        known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
-        raise BadInput(
-            _("there is no panel %(panel)s: known are %(known)s") % {"panel": panel or _("by default"), "known": known}
-        )
+    found = find_panel(panel)
     names = list(dict.fromkeys([*found.ensemble, *found.debate, *filter(None, [found.adjudicator])]))
     # The offline debaters argue and cannot vote.
     return found, [

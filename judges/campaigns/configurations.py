@@ -126,7 +126,7 @@ def build_configuration(
     options: CampaignOptions = CampaignOptions(),
 ) -> Configuration:
     """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
-    chosen = _find_panel(panel)
+    chosen = find_panel(panel)
     rule = policy or usual_policy(debaters or chosen.debate, voters or chosen.ensemble)
     _check_options(rule, rounds, options)
     agents = _choose_debaters(_find_judges(debaters or chosen.debate, "debaters"), options.agents)
@@ -346,7 +346,8 @@ def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
     return judge
 
 
-def _find_panel(name: str | None) -> Panel:
+def find_panel(name: str | None) -> Panel:
+    """The named panel, or the default one. Raises BadInput."""
     ensure_offline()
     found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if found is None:

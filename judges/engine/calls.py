@@ -28,7 +28,7 @@ from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, Circui
 from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import Plan
 from judges.engine.recovery import unexpected_error
-from judges.engine.rows import Attempted
+from judges.engine.rows import NO_ANSWER, Attempted
 from judges.engine.writer import ResultWriter
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS
@@ -253,7 +253,7 @@ class Caller:
                 used = result.usage.input + result.usage.output
         finally:
             account.release(permit, used)
-        _update_limits(account, result, call.begun)
+        update_limits(account, result, call.begun)
         decision, attempted = sent.ended(result)
         if question.keep is not None and isinstance(decision, Turn):
             question.keep(decision)
@@ -294,7 +294,7 @@ class Caller:
         self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, number: int, key: str
     ) -> dict[str, Any]:
         role, round, sample = question.slot
-        return {
+        return NO_ANSWER | {
             "id": await self.tools.writer.next_id(),
             "work": claimed.work,
             "fence": claimed.fence,
@@ -308,31 +308,9 @@ class Caller:
             "round": round,
             "sample": sample,
             "number": number,
-            "outcome": "error",
-            "counts": False,
-            "cached": False,
-            "verdict": None,
-            "score": None,
-            "probabilities": None,
-            "reason": "",
-            "reasoning": "",
-            "quotes": [],
-            "error": "",
-            "status": None,
-            "finish": "",
-            "tokens_in": 0,
-            "tokens_cached": 0,
-            "tokens_written": 0,
-            "tokens_out": 0,
-            "tokens_reasoning": 0,
-            "cost": 0.0,
-            "ms": 0,
             "key": key,
             "started": datetime.now(UTC).isoformat(),
             "holder": self.tools.holder,
-            "usd": 0.0,
-            "calls": 0,
-            "bound": 0.0,
         }
 
     def _upper_bound(self, question: JudgeQuestion, prompt: Prompt) -> float:
@@ -396,7 +374,7 @@ class Call:
         return int((time.monotonic() - self.begun) * 1000)
 
 
-def _update_limits(account: AccountLimits, result: Reply | ProviderError, sent: float = math.inf) -> None:
+def update_limits(account: AccountLimits, result: Reply | ProviderError, sent: float = math.inf) -> None:
     """What the account's limits and its circuit make of it; `sent`: when, by the monotonic clock."""
     if isinstance(result, Reply):
         account.answered()

@@ -22,6 +22,16 @@ from judges.records import RETRIEVAL
 Row = dict[str, Any]
 
 
+NO_ANSWER: Row = {
+    **{"outcome": "error", "counts": False, "cached": False, "quotes": [], "calls": 0},
+    **dict.fromkeys(("verdict", "score", "probabilities", "status")),
+    **dict.fromkeys(("reason", "reasoning", "error", "finish"), ""),
+    **dict.fromkeys(("tokens_in", "tokens_cached", "tokens_written", "tokens_out", "tokens_reasoning", "ms"), 0),
+    **dict.fromkeys(("cost", "usd", "bound"), 0.0),
+}
+"""What the row of a call says until its answer is there."""
+
+
 @dataclass(slots=True)
 class Attempted:
     """A row of Attempt with its two compressed bodies, and what it held of the budget."""

@@ -5,37 +5,30 @@ soon as it is here. No campaign, no cache and no label has a part in it.
 """
 
 import asyncio
-import os
 import random
-import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from time import perf_counter
 from zlib import compress
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Now
-from django.utils.translation import gettext as _
-from redis.asyncio import Redis
 
-from corpus.errors import BadInput
 from judges import prompts
+from judges.campaigns.configurations import find_panel
 from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
 from judges.costs.prices import price_for_judge
 from judges.costs.token_mixes import mixes_of
 from judges.engine.answers import Retry, Sent
-from judges.engine.calls import _update_limits
-from judges.engine.limits import AccountLimits, CircuitOpen, RateLimits
-from judges.engine.plan import limit_of, prompt_ids, records_of
+from judges.engine.limits import CircuitOpen, RateLimits
+from judges.engine.plan import prompt_ids, records_of
+from judges.engine.rows import NO_ANSWER
 from judges.models import JudgeVersion, Panel
 from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
-from judges.panels.offline_panel import ensure_offline
 from judges.probes.canary_texts import Canary, all_canaries
-from judges.providers import close_providers, load_provider, open_provider
-from judges.records import Judge, ModelRequest, Prompt, ProviderError, Reply
+from judges.probes.limited_calls import run_within_limits, send_request
+from judges.records import Judge, ModelRequest, Prompt
 
 AT_ONCE = 16
 TRIES = 3
@@ -43,18 +36,6 @@ LONGEST_WAIT_S = 30.0
 TASK = "judges.probes.canaries"
 
 Done = Callable[[int], None]
-
-
-def panel_named(name: str) -> Panel:
-    """The panel, or the default one for "". Raises BadInput."""
-    ensure_offline()
-    panel = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
-    if panel is None:
-        known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
-        raise BadInput(
-            _("there is no panel %(name)s: known are %(known)s") % {"name": name or _("by default"), "known": known}
-        )
-    return panel
 
 
 def default_panel() -> Panel | None:
@@ -90,29 +71,18 @@ def forecast(judges: Sequence[Judge]) -> Estimate:
 def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda count: None) -> CanaryRound:
     """Send every canary to every judge and keep the answers. `done` is told how many are here."""
     made = CanaryRound.objects.create(panel=panel, by=by)
-    limits = {judge.account: limit_of(judge.account) for judge in judges}
-    asking = CanaryRunner(made, prompt_ids(judges=judges), done)
+    runner = CanaryRunner(made, prompt_ids(judges=judges), done)
 
-    async def main() -> None:
-        holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
-        shared = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
+    async def main(shared: RateLimits) -> None:
         try:
-            for judge in judges:
-                shared.account(judge.account).limit = limits[judge.account]
-                await asyncio.to_thread(load_provider, judge.provider)
-            calls = [
-                asking.one(shared.account(judge.account), judge, canary)
-                for judge in judges
-                for canary in judge_canaries(judge)
-            ]
-            await asyncio.gather(*calls)
+            await asyncio.gather(
+                *(runner.ask(shared, judge, canary) for judge in judges for canary in judge_canaries(judge))
+            )
         finally:
-            await close_providers()
-            await shared.close()
-            await asking.close()
+            await runner.close()
 
     connection.close()  # a long wait begins
-    asyncio.run(main())
+    run_within_limits(judges, main)
     return made
 
 
@@ -125,13 +95,14 @@ class CanaryRunner:
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="canaries")
         self.count = 0
 
-    async def one(self, account: AccountLimits, judge: Judge, canary: Canary) -> None:
+    async def ask(self, shared: RateLimits, judge: Judge, canary: Canary) -> None:
         """Ask until there is an answer, at most TRIES times, and store it."""
         request = _canary_request(judge, canary)
         async with self.room:
             for number in range(1, TRIES + 1):
-                sent = Sent(_empty_row(canary), judge, canary.inputs.document, price_for_judge(judge), False, False, "")
-                raw, decision = await self._send(account, request, sent)
+                row = NO_ANSWER | {"role": canary.role, "cost": None}
+                sent = Sent(row, judge, canary.inputs.document, price_for_judge(judge), False, False, "")
+                raw, decision = await self._send(shared, request, sent)
                 if not isinstance(decision, Retry) or number == TRIES:
                     break
                 await asyncio.sleep(decision.wait + random.uniform(0, min(LONGEST_WAIT_S, 2.0**number)))
@@ -140,21 +111,12 @@ class CanaryRunner:
         self.count += 1
         self.done(self.count)
 
-    async def _send(self, account: AccountLimits, request: ModelRequest, sent: Sent) -> tuple[str, object]:
-        bound = sum(map(len, (request.prompt.system.encode(), request.prompt.user.encode())))
+    async def _send(self, shared: RateLimits, request: ModelRequest, sent: Sent) -> tuple[str, object]:
         try:
-            permit = await account.acquire(bound + request.judge.max_output_tokens, lambda: False)
+            result, sent.row["ms"] = await send_request(shared, request)
         except CircuitOpen as error:
             sent.row.update(error=f"{request.judge.name}: {error}"[:1000])
             return "", None
-        began, used = perf_counter(), 0
-        try:
-            result = await _complete_request(request)
-            used = result.usage.input + result.usage.output if isinstance(result, Reply) else 0
-        finally:
-            account.release(permit, used)
-        _update_limits(account, result)
-        sent.row["ms"] = int((perf_counter() - began) * 1000)
         return result.raw, sent.ended(result)[0]
 
     def _answer(self, judge: Judge, canary: Canary, prompt: Prompt, sent: Sent, raw: str) -> CanaryAnswer:
@@ -195,22 +157,10 @@ def _canary_request(judge: Judge, canary: Canary) -> ModelRequest:
     return ModelRequest(judge, prompt, prompts.TURN_SCHEMA, canary.inputs, canary.role, round=2, history=canary.history)
 
 
-def _empty_row(canary: Canary) -> dict[str, object]:
-    row: dict[str, object] = {"role": canary.role, "outcome": "error", "verdict": None, "reason": "", "error": ""}
-    return row | {"tokens_in": 0, "tokens_out": 0, "cost": None, "ms": 0}
-
-
-async def _complete_request(request: ModelRequest) -> Reply | ProviderError:
-    try:
-        return await open_provider(request.judge).complete(request)
-    except ProviderError as error:
-        return error
-
-
 def set_schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:
     """From now on every so many hours; 0: never again. Raises BadInput for an unknown panel."""
     if panel:
-        panel_named(panel)
+        find_panel(panel)
     values = {"hours": hours, "paid": paid, "panel": panel, "due_at": Now() + timedelta(hours=hours)}
     CanarySchedule.objects.update_or_create(pk=1, defaults=values)
     return CanarySchedule.objects.get(pk=1)
@@ -232,6 +182,6 @@ def run_scheduled() -> CanaryRound | None:
 
 def ask_panel(name: str, *, paid: bool, by: str) -> CanaryRound | None:
     """Those of the panel that cost nothing, or all; None where that is nobody."""
-    panel = panel_named(name)
+    panel = find_panel(name)
     judges = [judge for judge in panel_judges(panel) if paid or is_free(judge)]
     return ask_canaries(panel=panel.name, judges=judges, by=by) if judges else None

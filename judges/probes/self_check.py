@@ -5,26 +5,21 @@ Every question is one call, tried again where the provider failed. Each is asked
 """
 
 import asyncio
-import os
 import random
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.utils.translation import gettext as _
-from redis.asyncio import Redis
 
 from judges import prompts
 from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
 from judges.costs.prices import call_cost, price_for_judge
 from judges.costs.token_mixes import mixes_of
 from judges.domain import verdicts
-from judges.engine.calls import _update_limits
-from judges.engine.limits import AccountLimits, CircuitOpen, RateLimits
-from judges.engine.plan import limit_of
+from judges.engine.limits import CircuitOpen, RateLimits
 from judges.probes.known_orders import Findings, Grade, Probe, count_findings
-from judges.providers import close_providers, load_provider, open_provider
+from judges.probes.limited_calls import run_within_limits, send_request
 from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply
 
 AT_ONCE = 16
@@ -64,23 +59,13 @@ def self_check(
     judges: Sequence[Judge], probes: Sequence[Probe], *, repeats: int = 2, done: Done = lambda count: None
 ) -> list[tuple[SelfCheckResult, Findings]]:
     """Ask every judge every document so many times. `done` is told how many answers are here."""
-    limits = {judge.account: limit_of(judge.account) for judge in judges}
-    asking = _SelfCheckRunner(repeats, done)
+    runner = _SelfCheckRunner(repeats, done)
 
-    async def main() -> list[SelfCheckResult]:
-        holder = f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
-        shared = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
-        try:
-            for judge in judges:
-                shared.account(judge.account).limit = limits[judge.account]
-                await asyncio.to_thread(load_provider, judge.provider)
-            calls = [asking.judge(shared.account(judge.account), judge, probes) for judge in judges]
-            return list(await asyncio.gather(*calls))
-        finally:
-            await close_providers()
-            await shared.close()
+    async def main(shared: RateLimits) -> list[SelfCheckResult]:
+        return list(await asyncio.gather(*(runner.ask_judge(shared, judge, probes) for judge in judges)))
 
-    return [(checked, count_findings(probes, checked.grades)) for checked in asyncio.run(main())]
+    results = run_within_limits(judges, main)
+    return [(checked, count_findings(probes, checked.grades)) for checked in results]
 
 
 class _SelfCheckRunner:
@@ -90,18 +75,18 @@ class _SelfCheckRunner:
         self.repeats, self.done = repeats, done
         self.count = 0
 
-    async def judge(self, account: AccountLimits, judge: Judge, probes: Sequence[Probe]) -> SelfCheckResult:
+    async def ask_judge(self, shared: RateLimits, judge: Judge, probes: Sequence[Probe]) -> SelfCheckResult:
         """One judge's answers to everything; a slow one holds up no other."""
         checked, room = SelfCheckResult(judge), asyncio.Semaphore(AT_ONCE)
         places = [(probe.name, at, inputs) for probe in probes for at, (_, inputs) in enumerate(probe.documents)]
         asked = [(name, at, inputs, sample) for name, at, inputs in places for sample in range(self.repeats)]
-        grades = await asyncio.gather(*(self.one(account, room, checked, inputs, n) for _, _, inputs, n in asked))
+        grades = await asyncio.gather(*(self._ask(shared, room, checked, inputs, n) for _, _, inputs, n in asked))
         for (name, at, _inputs, _sample), grade in zip(asked, grades, strict=True):
             checked.grades.setdefault((name, at), []).append(grade)
         return checked
 
-    async def one(
-        self, account: AccountLimits, room: asyncio.Semaphore, checked: SelfCheckResult, inputs: Inputs, sample: int
+    async def _ask(
+        self, shared: RateLimits, room: asyncio.Semaphore, checked: SelfCheckResult, inputs: Inputs, sample: int
     ) -> Grade:
         """Ask until there is an answer, at most TRIES times; None: no verdict."""
         prompt, schema = prompts.render_ballot(inputs, checked.judge)
@@ -111,7 +96,7 @@ class _SelfCheckRunner:
         async with room:
             for number in range(1, TRIES + 1):
                 try:
-                    grade = _read_grade(checked, await _send_request(account, request, checked))
+                    grade = _read_grade(checked, await _send_counted(shared, request, checked))
                 except (ProviderError, CircuitOpen) as error:
                     checked.error = checked.error or str(error)
                     if number < TRIES and isinstance(error, ProviderError) and error.retry:
@@ -124,25 +109,16 @@ class _SelfCheckRunner:
         return grade
 
 
-async def _send_request(account: AccountLimits, request: ModelRequest, checked: SelfCheckResult) -> Reply:
-    """One call within the account's limits. Raises ProviderError, CircuitOpen."""
-    texts = (request.prompt.system, request.prompt.user)
-    bound = sum(len(text.encode()) for text in texts) + request.judge.max_output_tokens
-    permit = await account.acquire(bound, lambda: False)
-    used, checked.calls = 0, checked.calls + 1
-    try:
-        reply = await open_provider(request.judge).complete(request)
-        used = reply.usage.input + reply.usage.output
-    except ProviderError as error:
-        _update_limits(account, error)
-        if error.billed:
+async def _send_counted(shared: RateLimits, request: ModelRequest, checked: SelfCheckResult) -> Reply:
+    """One call, counted with what it costs. Raises ProviderError, CircuitOpen."""
+    result, _milliseconds = await send_request(shared, request)
+    checked.calls += 1
+    if isinstance(result, ProviderError):
+        if result.billed:
             checked.cost = None
-        raise
-    finally:
-        account.release(permit, used)
-    _update_limits(account, reply)
-    checked.paid(reply)
-    return reply
+        raise result
+    checked.paid(result)
+    return result
 
 
 def _read_grade(checked: SelfCheckResult, reply: Reply) -> Grade:

@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 from annotation.label_quality.canaries import LIMIT, CanaryFlips, measure_flips
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
+from judges.campaigns.configurations import find_panel
 from judges.models.canaries import CanarySchedule
 from judges.probes import canaries
 from judges.records import Judge
@@ -29,7 +30,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """Estimate, ask, count; with --every only the schedule is set."""
-        panel = canaries.panel_named(options["panel"])
+        panel = find_panel(options["panel"])
         judges = canaries.panel_judges(panel)
         chosen = [judge for judge in judges if options["paid"] or canaries.is_free(judge)]
         left = [judge for judge in judges if judge not in chosen]

@@ -1,0 +1,60 @@
+"""Calls to judges without a campaign, cache or label, within the limits of their accounts: canaries and self-checks."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from time import perf_counter
+from typing import TypeVar
+
+from django.conf import settings
+from redis.asyncio import Redis
+
+from judges.engine.calls import update_limits
+from judges.engine.limits import RateLimits, process_name
+from judges.engine.plan import limit_of
+from judges.providers import close_providers, load_provider, open_provider
+from judges.records import Judge, ModelRequest, ProviderError, Reply
+
+T = TypeVar("T")
+
+
+def run_within_limits(judges: Sequence[Judge], work: Callable[[RateLimits], Awaitable[T]]) -> T:
+    """Run `work` in an event loop of its own, with the accounts of these judges."""
+    # Read before the loop begins: Django's queries are not for a running one.
+    limits = {judge.account: limit_of(judge.account) for judge in judges}
+
+    async def main() -> T:
+        shared = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, process_name())
+        try:
+            for judge in judges:
+                shared.account(judge.account).limit = limits[judge.account]
+                await asyncio.to_thread(load_provider, judge.provider)
+            return await work(shared)
+        finally:
+            await close_providers()
+            await shared.close()
+
+    return asyncio.run(main())
+
+
+async def send_request(shared: RateLimits, request: ModelRequest) -> tuple[Reply | ProviderError, int]:
+    """Send one call as soon as its account allows it; what came of it, and the milliseconds that it took.
+
+    Raises CircuitOpen for an account that answers with errors only.
+    """
+    account = shared.account(request.judge.account)
+    texts = (request.prompt.system, request.prompt.user)
+    # A token is at least one byte, so bytes and the answer's limit bound what the call can take of a quota.
+    permit = await account.acquire(
+        sum(len(text.encode()) for text in texts) + request.judge.max_output_tokens, lambda: False
+    )
+    began, used = perf_counter(), 0
+    result: Reply | ProviderError
+    try:
+        result = reply = await open_provider(request.judge).complete(request)
+        used = reply.usage.input + reply.usage.output
+    except ProviderError as error:
+        result = error
+    finally:
+        account.release(permit, used)
+    update_limits(account, result)
+    return result, int((perf_counter() - began) * 1000)
