@@ -434,6 +434,14 @@
   }
   setInterval(showLease, 1000);
 
+  // --- On a phone the query folds to its first line while the text is read; a tap opens it, scrolling on closes it --------
+  addEventListener("scroll", () => {
+    const question = $(".question");
+    question?.classList.toggle("folded", scrollY > 60);
+    question?.classList.remove("open");
+  }, { passive: true });
+  document.addEventListener("click", (event) => event.target.closest?.(".question.folded")?.classList.toggle("open"));
+
   // --- A new pair on the desk -------------------------------------------------------------------------------------
   function arrive(desk, swapped) {
     beginTime();
