@@ -1,0 +1,69 @@
+"""What is in sight on the judging page without scrolling: on desktops, on a phone, and enlarged to twice its size."""
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.factories import make_collection, make_member
+from tests.judging_scene import make_scene
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+IN_SIGHT = """() => {
+  const bar = document.querySelector(".actions").getBoundingClientRect();
+  const seen = (box) => box && box.height > 0 && box.top >= 0 && box.bottom <= bar.top + 1;
+  const box = (selector) => document.querySelector(selector)?.getBoundingClientRect();
+  const range = document.createRange();
+  range.selectNodeContents(document.querySelector(".document .text"));
+  const lines = new Set([...range.getClientRects()].filter(seen).map((rect) => Math.round(rect.bottom / 12)));
+  return {
+    grades: [...document.querySelectorAll(".grade")].every((one) => one.getBoundingClientRect().bottom <= innerHeight),
+    others: [...document.querySelectorAll(".others > *")].every((it) => it.getBoundingClientRect().right <= innerWidth),
+    query: seen(box("#query")), lines: lines.size, turn: seen(box(".turn")),
+    beside: (box(".debate")?.left ?? 0) >= (box(".document")?.right ?? Infinity),
+    sideways: document.documentElement.scrollWidth > innerWidth,
+  };
+}"""
+
+
+@pytest.fixture
+def page(new_page, instance, request) -> Page:
+    collection = make_collection("books", title="Python's reference")
+    alice = make_member(collection, "alice")
+    make_scene(collection, 3)
+    page = new_page(user=alice.user, **request.param)
+    page.goto("/c/books/judge/")
+    page.get_by_role("button", name="Start judging").click()
+    page.wait_for_selector("#answer")
+    return page
+
+
+def desktop(width: int, height: int) -> dict[str, object]:
+    return {"viewport": {"width": width, "height": height}}
+
+
+@pytest.mark.parametrize("page", [desktop(1440, 900), desktop(1280, 800)], indirect=True, ids=["1440", "1280"])
+def test_the_debate_stands_beside_the_text(page):
+    seen = page.evaluate(IN_SIGHT)
+    assert seen["grades"] and seen["others"] and seen["query"] and seen["lines"] >= 6
+    assert seen["turn"] and seen["beside"] and not seen["sideways"]
+
+
+@pytest.mark.parametrize("page", [PHONE, desktop(720, 450)], indirect=True, ids=["phone", "1440 x 900 at 200%"])
+def test_narrow_the_query_six_lines_and_the_grades_are_in_sight(page):
+    seen = page.evaluate(IN_SIGHT)
+    assert seen["grades"] and seen["others"] and seen["query"] and not seen["sideways"]
+    assert seen["lines"] >= 6
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True)
+def test_on_a_phone_the_query_folds_to_a_line_that_opens(page):
+    drawn = "() => getComputedStyle(document.querySelector('.question')).clipPath"
+    assert page.evaluate(drawn) == "none"
+    before = page.evaluate("document.documentElement.scrollHeight")
+    page.evaluate("scrollTo(0, 300)")
+    page.wait_for_function("document.querySelector('.question.folded')")
+    assert page.evaluate(drawn) != "none"
+    assert page.evaluate("document.documentElement.scrollHeight") == before, "nothing moves"
+    page.locator("#query").tap(position={"x": 10, "y": 5})
+    assert page.evaluate(drawn) == "none"
