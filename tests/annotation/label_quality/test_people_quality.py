@@ -91,14 +91,21 @@ def test_the_page_shows_it_all_leads_to_the_person_and_costs_at_most_twenty_stat
     exclusion.pause(membership=alice, by=admin.user, note="Let us talk.")
     client = Client()
     client.force_login(admin.user)
-    for address in ("agreement/people/", f"people/{alice.pk}/", "care/", "gold/", "care/near-duplicates/", "members/"):
+    for address in (
+        "agreement/people/",
+        f"people/{alice.pk}/",
+        "quality-control/",
+        "gold/",
+        "quality-control/near-duplicates/",
+        "members/",
+    ):
         with CaptureQueriesContext(
             connection,
         ) as seen:
             page = client.get(f"/c/books/{address}")
         assert page.status_code == 200, address
         assert len(seen) <= 20, (address, len(seen))
-        assert "paused" in page.text or address in ("care/", "gold/", "care/near-duplicates/")
+        assert "paused" in page.text or address in ("quality-control/", "gold/", "quality-control/near-duplicates/")
 
 
 def test_an_admin_pauses_sets_aside_and_brings_back_from_the_persons_page(books):
@@ -114,12 +121,12 @@ def test_an_admin_pauses_sets_aside_and_brings_back_from_the_persons_page(books)
     client.post(f"{here}pause/", {"on": "1"})
     alice.refresh_from_db()
     assert alice.paused_at is None
-    assert client.post(f"{here}aside/", {"since": "never"}).status_code == 422
-    client.post(f"{here}aside/", {"note": "asleep"})
+    assert client.post(f"{here}exclude/", {"since": "never"}).status_code == 422
+    client.post(f"{here}exclude/", {"note": "asleep"})
     act = alice.set_aside.get()
     assert (act.note, act.made_by, len(act.judgments)) == ("asleep", admin.user, 1)
     assert "1 set aside" in client.get(here).text
-    assert client.post(f"{here}aside/").status_code == 422, "nothing is left to set aside"
+    assert client.post(f"{here}exclude/").status_code == 422, "nothing is left to set aside"
     client.post(f"/c/books/quality-control/exclusions/{act.pk}/reinstate/")
     assert Judgment.objects.get(superseded_by=None).grade == 1
     assert client.post(f"/c/books/quality-control/exclusions/{act.pk}/reinstate/").status_code == 422

@@ -154,7 +154,14 @@ def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collect
     exclusion.exclude_judgments(membership=alice, by=admin.user, note="asleep")
     exclusion.pause(membership=alice, by=admin.user, note="Let us talk first.")
     gold.draw(collection=collection, size=2, seed=1, spot=1, by=None)
-    addresses = ("care/", f"people/{alice.pk}/", "gold/", "care/near-duplicates/", "agreement/people/", "members/")
+    addresses = (
+        "quality-control/",
+        f"people/{alice.pk}/",
+        "gold/",
+        "quality-control/near-duplicates/",
+        "agreement/people/",
+        "members/",
+    )
     for look, options in (("light", {}), ("dark", {"color_scheme": "dark"}), ("phone", PHONE)):
         page = new_page(user=admin.user, **options)
         for address in addresses:
