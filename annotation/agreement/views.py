@@ -46,7 +46,7 @@ def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
         "mixed": mixed_prompts(scope.collection),
     }
     return render(
-        request, "reports/agreement.html", context | (_tables_context(request, scope, asked, found) if report else {})
+        request, "agreement/agreement.html", context | (_tables_context(request, scope, asked, found) if report else {})
     )
 
 

@@ -55,7 +55,7 @@ def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
         "page": selectors.load_page(scope.collection, filters, before=key),
         "acts": ACTS,
     }
-    return render(request, "accounts/audit_log.html", context)
+    return render(request, "audit_log/audit_log.html", context)
 
 
 def _export_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponseBase:

@@ -96,7 +96,7 @@ def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected:
         "short": caps.is_short_for(expected.known.expected),
         "hidden": [(field.html_name, value) for field in form if (value := form.data.get(field.html_name))],
     }
-    return render(request, "money/writing_confirm.html", context)
+    return render(request, "campaigns/writing_confirm.html", context)
 
 
 @action("admin")
@@ -172,7 +172,7 @@ def _confirm_start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpR
         "unchecked": unchecked_judges(scope.collection, wanted.judges) if left >= LARGE else (),
         "hidden": form.hidden(),
     }
-    return render(request, "collections/campaign_confirm.html", context)
+    return render(request, "campaigns/confirm.html", context)
 
 
 def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
@@ -213,4 +213,4 @@ def _render_campaigns(
         "writing": writing or WriteForm(prefix="write"),
         "texts": evidence.target_coverage(scope.collection),
     }
-    return render(request, "collections/campaigns.html", context, status=status)
+    return render(request, "campaigns/campaigns.html", context, status=status)

@@ -87,7 +87,7 @@ def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, s
         return file
     context = {"scope": scope, "section": "agreement", "page": shown, "form": form, "since": since}
     context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in ArmWeightsForm.NAMES.items()]}
-    return render(request, "fairness/fairness.html", context, status=status)
+    return render(request, "experiments/debate_effect.html", context, status=status)
 
 
 def _build_document(request: HttpRequest, scope: Scope) -> dict[str, object]:

@@ -26,7 +26,7 @@ from jobs import background
 def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
     """What the collection holds, and what became of its candidates round by round."""
     context = {"scope": scope, "section": "exports", "found": statistics_of(scope.collection)}
-    return render(request, "reports/statistics.html", context)
+    return render(request, "exports/statistics.html", context)
 
 
 @action("admin")
@@ -39,7 +39,7 @@ def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     context = _snapshot_context(scope, found)
     if request.headers.get("HX-Request"):
         # 286 tells HTMX to stop asking.
-        return render(request, "reports/_snapshots.html", context, status=200 if context["making"] else 286)
+        return render(request, "exports/_snapshots.html", context, status=200 if context["making"] else 286)
     return _exports_page(request, scope, context, SetForm(collection=scope.collection))
 
 
@@ -58,7 +58,7 @@ def _exports_page(
         "asked": asked,
         "chosen": request.POST.get("format") or next(iter(FORMATS)),
     }
-    return render(request, "reports/exports.html", context, status=status)
+    return render(request, "exports/exports.html", context, status=status)
 
 
 @action("admin")

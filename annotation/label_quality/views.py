@@ -34,7 +34,7 @@ def audit(request: HttpRequest, scope: Scope) -> HttpResponse:
     left = audit_sampling.remaining_by_stratum(campaign.pk) if campaign and ended else None
     found = measure_audits(scope.collection, campaign, counters.read(campaign.pk), left) if campaign else None
     context = {"scope": scope, "section": "agreement", "campaign": campaign, "audits": found, "ended": ended}
-    return render(request, "reports/audits.html", context)
+    return render(request, "label_quality/audits.html", context)
 
 
 @action("admin")
@@ -81,7 +81,7 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
     context = {"scope": scope, "section": "agreement", "campaign": row, "route": route, "measured": measured}
     left = returning.count_unasked(row, route)
     context |= {"left": left, "judgments": left * OVERLAP, "audits": found}
-    return render(request, "reports/audit_to_people.html", context)
+    return render(request, "label_quality/audit_to_people.html", context)
 
 
 @action("admin")
@@ -124,7 +124,7 @@ def aggregate(request: HttpRequest, scope: Scope) -> HttpResponse:
         "rows": [(pairs[row.pair], row) for row in rows if row.pair in pairs],
         "population": page.POPULATIONS[asked.population],
     }
-    return render(request, "reports/aggregate.html", context)
+    return render(request, "label_quality/aggregate.html", context)
 
 
 @action("admin")
@@ -151,7 +151,7 @@ def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
     if file := download(request, [chart]):
         return file
     context = {"scope": scope, "section": "agreement", "chart": chart, "over": found.over_time, "job": found.job}
-    return render(request, "reports/over_time.html", {**context, "stale": statistics.is_stale(found)})
+    return render(request, "label_quality/over_time.html", {**context, "stale": statistics.is_stale(found)})
 
 
 @action("admin")
@@ -164,4 +164,4 @@ def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     if file := download(request, charts):
         return file
     context = {"scope": scope, "section": "members", "people": found.people, "charts": charts, "job": found.job}
-    return render(request, "reports/people.html", {**context, "stale": statistics.is_stale(found)})
+    return render(request, "label_quality/annotators.html", {**context, "stale": statistics.is_stale(found)})

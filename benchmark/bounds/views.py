@@ -45,8 +45,8 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> Ht
     }
     if request.headers.get("HX-Request"):
         over = stored is None or stored.report.is_over
-        return render(request, "benchmark/_safety.html", context, status=286 if over else 200)
-    return render(request, "benchmark/safety.html", context, status=422 if form.is_bound else 200)
+        return render(request, "benchmark/_bounds.html", context, status=286 if over else 200)
+    return render(request, "benchmark/bounds.html", context, status=422 if form.is_bound else 200)
 
 
 @action("admin")

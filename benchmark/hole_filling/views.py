@@ -47,7 +47,7 @@ def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if "table" in request.GET and (file := download(request, [], [tables.fillings_table(rows)])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "form": form, "fillings": rows[:SHOWN]}
-    return render(request, "benchmark/fillings.html", context, status=422 if form.is_bound else 200)
+    return render(request, "benchmark/hole_fillings.html", context, status=422 if form.is_bound else 200)
 
 
 def _render_confirmation(request: HttpRequest, scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
@@ -108,9 +108,9 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
         "unattended": worker_presence.is_unattended(found),
     }
     if request.headers.get("HX-Request"):
-        return render(request, "benchmark/_filling.html", context, status=286 if found.is_over else 200)
+        return render(request, "benchmark/_hole_filling.html", context, status=286 if found.is_over else 200)
     context["runs"] = found.runs.order_by("name")
-    return render(request, "benchmark/filling.html", context)
+    return render(request, "benchmark/hole_filling.html", context)
 
 
 @action("admin")

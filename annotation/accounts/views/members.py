@@ -125,4 +125,4 @@ def _render_members(
         "form": form,
         "problem": problem,
     }
-    return render(request, "collections/members.html", context, status=status)
+    return render(request, "accounts/members.html", context, status=status)

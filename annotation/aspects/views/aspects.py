@@ -112,7 +112,7 @@ def render_workspace(
         "typed": forms.typed_values(request.POST),
     }
     return render(
-        request, "aspects/_desk.html" if part else "aspects/desk.html", context, status=422 if problem else 200
+        request, "aspects/_page.html" if part else "aspects/page.html", context, status=422 if problem else 200
     )
 
 

@@ -28,7 +28,7 @@ def ledger(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
         "chart": chart,
         "left": page.describe_budget_left(found),
     }
-    return render(request, "money/ledger.html", context)
+    return render(request, "costs/ledger.html", context)
 
 
 @action("admin")

@@ -26,7 +26,7 @@ from judges.records import Judge
 def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The price that holds for each judge, and where it is from."""
     context = {"scope": scope, "section": "settings", "lines": page.judge_prices(), "list": list_version()}
-    return render(request, "money/prices.html", context)
+    return render(request, "costs/prices.html", context)
 
 
 @action("admin")
@@ -52,7 +52,7 @@ def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
         "others": judges_sharing(judge),
         "hidden": [(name, request.POST.get(name, "")) for name in form.fields],
     }
-    return render(request, "money/price_confirm.html", context)
+    return render(request, "costs/price_confirm.html", context)
 
 
 def _save_price(request: HttpRequest, scope: Scope, judge: Judge, wanted: dict[str, float], note: str) -> HttpResponse:
@@ -92,7 +92,7 @@ def _render_price(request: HttpRequest, scope: Scope, judge: Judge, form: PriceF
         "rows": page.describe_price_rows(rows),
         "entered": judge.priced_by if judge.priced_by in ("page", "table") else "",
     }
-    return render(request, "money/price.html", context, status=status)
+    return render(request, "costs/price.html", context, status=status)
 
 
 def _get_judge(version: int) -> Judge:

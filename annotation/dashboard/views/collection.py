@@ -21,7 +21,7 @@ def home(request: HttpRequest, scope: Scope) -> HttpResponse:
     if scope.may_admin:
         return _admin_home(request, scope)
     own = overview.own_work(scope.member)
-    return render(request, "collections/own_home.html", {"scope": scope, "section": "home", "own": own})
+    return render(request, "dashboard/own_home.html", {"scope": scope, "section": "home", "own": own})
 
 
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
@@ -33,5 +33,5 @@ def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     story = board.story
     context = {"scope": scope, "section": "home", "board": board, "story": story, "status": story.status}
     if not request.headers.get("HX-Request"):
-        return render(request, "collections/home.html", context)
-    return render(request, "collections/_story.html", context, status=200 if story.is_live else STOP_POLLING)
+        return render(request, "dashboard/home.html", context)
+    return render(request, "dashboard/_story.html", context, status=200 if story.is_live else STOP_POLLING)

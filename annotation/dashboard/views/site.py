@@ -18,7 +18,7 @@ from annotation.permissions import SiteScope, action
 def home(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Collections with their progress."""
     return render(
-        request, "collections/site_home.html", {"scope": scope, "cards": overview.list_collection_cards(scope.user)}
+        request, "dashboard/site_home.html", {"scope": scope, "cards": overview.list_collection_cards(scope.user)}
     )
 
 
@@ -34,4 +34,4 @@ def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
         messages.success(request, _("The collection is there. Next: bring in its documents and queries."))
         return redirect("collection", collection.name)
     status = 422 if form.is_bound else 200
-    return render(request, "collections/new.html", {"scope": scope, "form": form}, status=status)
+    return render(request, "dashboard/new.html", {"scope": scope, "form": form}, status=status)

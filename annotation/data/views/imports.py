@@ -38,7 +38,7 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
             messages.success(request, _describe_import(report))
             return redirect("collection", scope.collection.name)
     context = {"scope": scope, "section": "settings", "form": form}
-    return render(request, "collections/import.html", context, status=422 if form.is_bound else 200)
+    return render(request, "data/import.html", context, status=422 if form.is_bound else 200)
 
 
 def _upload_names(form: ImportForm) -> list[str]:

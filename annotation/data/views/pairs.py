@@ -43,7 +43,7 @@ def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
         "grades": range(scope.collection.grades + 1),
         "origins": listing.ORIGINS,
     }
-    template = "collections/_pair_list.html" if request.headers.get("HX-Request") else "collections/pairs.html"
+    template = "data/_pair_list.html" if request.headers.get("HX-Request") else "data/pairs.html"
     return render(request, template, context)
 
 
@@ -53,7 +53,7 @@ def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
     """One pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
     found = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
     context = {"scope": scope, "section": "pairs", "pair": found, "evidence": pair_detail.load_pair_detail(found)}
-    return render(request, "collections/pair.html", context)
+    return render(request, "data/pair.html", context)
 
 
 @action("admin")
@@ -89,7 +89,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     if file := download(request, [found.chart]):
         return file
     context = {"scope": scope, "section": "agreement", "two": found, "filters": filters, "page": rows}
-    return render(request, "reports/two.html", {**context, "campaign": campaign})
+    return render(request, "data/differing_pairs.html", {**context, "campaign": campaign})
 
 
 def _get_campaign(collection: Collection, asked: str) -> Campaign | None:

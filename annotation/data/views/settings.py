@@ -53,7 +53,7 @@ def _settings_page(
         "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),
         "departs": not guidelines.follows_definition(scope.collection),
     }
-    return render(request, "collections/settings.html", context, status=status)
+    return render(request, "data/settings.html", context, status=status)
 
 
 @action("admin")
@@ -146,7 +146,7 @@ def _render_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpRespons
         "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),
         "departs": kind == "guidelines" and not guidelines.follows_definition(scope.collection),
     }
-    return render(request, "collections/text_editor.html", context, status=422 if saves else 200)
+    return render(request, "data/text_editor.html", context, status=422 if saves else 200)
 
 
 def _shown_version(request: HttpRequest, editor: texts.Editor, scope: Scope, held: str) -> str:

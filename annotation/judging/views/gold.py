@@ -23,7 +23,7 @@ Who = GoldAnswer.Who
 def grade_gold(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The expert's next pair, with a reason for and one against."""
     if not scope.member.is_expert:
-        return render(request, "care/no_expert.html", {"scope": scope, "section": "judge"})
+        return render(request, "judging/no_expert.html", {"scope": scope, "section": "judge"})
     return _answer_gold(request, scope, Who.EXPERT)
 
 
@@ -79,7 +79,7 @@ def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str
         "submit_url": reverse(_url_name(who), args=[scope.collection.name]),
         "grades": page.grade_choices(scope.collection),
     }
-    fragment = "care/_gold.html"
+    fragment = "judging/_gold.html"
     if request.headers.get("HX-Request"):
         return render(request, fragment, context, status=status)
     context |= {"fragment": fragment, "guidelines": guidelines.current(scope.collection)}

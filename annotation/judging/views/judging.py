@@ -162,7 +162,7 @@ def render_task(
     """The open pair, or the calm page for having none."""
     work, desktop = judging.read_open_task(scope.member)
     if work is None and (stop := onboarding.find_stop(scope.member)):
-        return _render_fragment(request, scope, "care/_stop.html", {"stop": stop, "problem": problem}, status=status)
+        return _render_fragment(request, scope, "judging/_stop.html", {"stop": stop, "problem": problem}, status=status)
     context: dict[str, object] = {
         "work": work,
         "desktop": desktop,

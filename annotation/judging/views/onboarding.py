@@ -31,7 +31,7 @@ def judge_returned(request: HttpRequest, scope: Scope) -> HttpResponse:
         onboarding.read_returned(scope.member)
         return redirect("judge", scope.collection.name)
     context = {"scope": scope, "section": "judge", "batches": onboarding.returned_batches(scope.member)}
-    return render(request, "care/returned.html", context)
+    return render(request, "judging/returned.html", context)
 
 
 @action("judge")
@@ -47,5 +47,5 @@ def judge_guidelines(request: HttpRequest, scope: Scope) -> HttpResponse:
     number, lines = onboarding.guideline_changes(scope.member)
     context = {"scope": scope, "section": "judge", "number": number, "lines": lines}
     return render(
-        request, "care/guidelines_changed.html", context | {"news": onboarding.has_new_guidelines(scope.member)}
+        request, "judging/guidelines_changed.html", context | {"news": onboarding.has_new_guidelines(scope.member)}
     )

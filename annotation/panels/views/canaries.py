@@ -83,4 +83,4 @@ def _render_page(request: HttpRequest, scope: Scope, form: ScheduleForm, status:
         "estimate": canaries.forecast(judges) if judges else None,
         "schedule": CanarySchedule.objects.first(),
     }
-    return render(request, "reports/canaries.html", context, status=status)
+    return render(request, "panels/canaries.html", context, status=status)

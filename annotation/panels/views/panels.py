@@ -49,11 +49,11 @@ def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
             size=asked.size,
         )
     except BadInput as error:
-        return render(request, "reports/panel.html", {**context, "problem": str(error)})
+        return render(request, "panels/panel.html", {**context, "problem": str(error)})
     found = page.build_page(chosen, scope.collection.relevant_from)
     if file := download(request, found.charts):
         return file
-    return render(request, "reports/panel.html", {**context, "page": found})
+    return render(request, "panels/panel.html", {**context, "page": found})
 
 
 @action("admin")
@@ -69,7 +69,7 @@ def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
         raise Http404(str(error)) from error
     checks = self_checks.newest_self_checks(scope.collection, judges).values()
     context = {"scope": scope, "section": "agreement", "change": found, "judges": judges, "checks": checks}
-    return render(request, "reports/panel_use.html", context)
+    return render(request, "panels/panel_use.html", context)
 
 
 def _apply_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
@@ -112,7 +112,7 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
         "own": sum(probe.own for probe in asked),
         "estimate": forecast(records_of(judges), asked, self_checks.REPEATS),
     }
-    return render(request, "reports/self_check.html", context)
+    return render(request, "panels/self_check.html", context)
 
 
 def _find_judges(scope: Scope, given: QueryDict) -> list[JudgeVersion]:

@@ -149,7 +149,7 @@ def _render_quality_settings(
         "returned": people.returned_batches(scope.collection.pk),
         "problem": problem,
     }
-    return render(request, "care/care.html", context, status=status)
+    return render(request, "quality_control/quality_control.html", context, status=status)
 
 
 # --- one person ------------------------------------------------------------------------------------------------------
@@ -255,4 +255,4 @@ def _render_person(request: HttpRequest, scope: Scope, row: Membership, *, probl
         "care": people.annotator_record(row),
         "problem": problem,
     }
-    return render(request, "care/person.html", context, status=422 if problem else 200)
+    return render(request, "quality_control/person.html", context, status=422 if problem else 200)

@@ -45,7 +45,7 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
         "drawn": USUAL + gold.PRACTICE,
         "arguments": gold_reasons.of_sample(scope.collection, USUAL + gold.PRACTICE),
     }
-    return render(request, "care/gold.html", context, status=422 if form.is_bound else 200)
+    return render(request, "quality_control/gold.html", context, status=422 if form.is_bound else 200)
 
 
 @action("admin")
@@ -65,7 +65,7 @@ def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpRespo
     row = get_object_or_404(GoldSet, pk=gold_set, collection=scope.collection)
     pairs = row.pairs.select_related("pair__query", "pair__document").prefetch_related("answers__membership__user")
     context = {"scope": scope, "section": "members", "gold_set": row, "pairs": pairs.order_by("place")}
-    return render(request, "care/gold_answers.html", context)
+    return render(request, "quality_control/gold_answers.html", context)
 
 
 @action("admin")
@@ -73,7 +73,7 @@ def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpRespo
 def near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Near-duplicate pairs with different labels, side by side."""
     context = {"scope": scope, "section": "members", "near": near_pairs.near_pairs(scope.collection)}
-    return render(request, "care/near.html", context)
+    return render(request, "quality_control/near_duplicates.html", context)
 
 
 @action("admin")
