@@ -25,14 +25,13 @@ from judges.engine.rows import Attempted
 from judges.engine.worker_loop import Pace
 from judges.records import Body, Judge, ProviderError, Refused, Rejected, Reply, Unreachable
 
-CHUNK = 64
-"""Pairs in memory at a time, and answers that are stored together."""
+CHUNK = 64  # Pairs in memory at a time, and answers that are stored together.
 TICK_S = 0.2
+# Batches refused in a row before the campaign stands still: each refused one is split, and a fault of all of them would
+# be refused call by call.
 REFUSALS = 20
-"""Batches refused in a row before the campaign stands still: each refused one is split, and a fault of all of them
-would be refused call by call."""
+# Statuses below 500 with which a provider does not say that there is nothing left to cancel.
 NOT_HEARD = (401, 402, 403, 408, 429)
-"""Statuses below 500 with which a provider does not say that there is nothing left to cancel."""
 LOST = (
     "no clear answer came when it was sent ({error}): whether the provider began it is not known, so it is not sent "
     "again by itself; it is looked for at each poll"

@@ -13,8 +13,7 @@ from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.records import Turn
 
-LEASE_S = 7 * 86_400.0
-"""Of pairs and of money that wait for a batch: nobody renews them in between."""
+LEASE_S = 7 * 86_400.0  # Of pairs and of money that wait for a batch: nobody renews them in between.
 
 
 class WaitingForBatch(Cancelled):

@@ -28,24 +28,21 @@ class Most:
     """What one batch holds at most."""
 
     calls: int
-    size: int
-    """Bytes."""
+    size: int  # Bytes.
 
 
 MEGABYTE = 1_000_000
+# By wire. OpenAI, Anthropic and Google take 50,000 calls and 200 MB; 100,000 and 256 MB; 20 MB inlined: there is room
+# for what differs from our own count, and a batch is held in memory while it is sent.
 MOST = {
     "chat": Most(20_000, 100 * MEGABYTE),
     "messages": Most(20_000, 120 * MEGABYTE),
     "generate": Most(2_000, 15 * MEGABYTE),
 }
-"""By wire. OpenAI, Anthropic and Google take 50,000 calls and 200 MB; 100,000 and 256 MB; 20 MB inlined: there is room
-for what differs from our own count, and a batch is held in memory while it is sent."""
-SKEW = timedelta(minutes=10)
-"""By which a provider's clock may differ from ours."""
+SKEW = timedelta(minutes=10)  # By which a provider's clock may differ from ours.
 TIMEOUT_S = 600.0
 NEVER_LEFT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
-UNCLEAR = (408, 409)
-"""Statuses below 500 that do not say whether the batch was created."""
+UNCLEAR = (408, 409)  # Statuses below 500 that do not say whether the batch was created.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +50,9 @@ class BatchStatus:
     """What a provider says of a batch."""
 
     ended: bool
-    failure: str = ""
-    """Why it ended without answers: it was refused as a whole, and nothing of it was asked."""
-    crowded: bool = False
-    """It was refused for what else is out: later it may be taken."""
-    begun: bool = True
-    """The provider has looked at it and taken it."""
+    failure: str = ""  # Why it ended without answers: it was refused as a whole, and nothing of it was asked.
+    crowded: bool = False  # It was refused for what else is out: later it may be taken.
+    begun: bool = True  # The provider has looked at it and taken it.
 
 
 class Endpoint(ABC):
@@ -330,12 +324,12 @@ class GoogleBatches(Endpoint):
         await self.http.aclose()
 
 
+# By wire, for presets with a batch endpoint.
 ENDPOINTS: dict[str, type[Endpoint]] = {
     "chat": OpenAIBatches,
     "messages": AnthropicBatches,
     "generate": GoogleBatches,
 }
-"""By wire, for presets with a batch endpoint."""
 
 
 def status_of(error: Exception) -> int | None:

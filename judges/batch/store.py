@@ -21,8 +21,7 @@ from judges.engine.rows import Attempted, store_rows
 from judges.records import Inputs, Judge, ModelRequest, Prompt
 
 TAKE = "SELECT pg_try_advisory_lock(7107, %s)"
-LEAVE = "SELECT pg_advisory_unlock(7107, %s)"
-"""One process at a time works on a batch campaign."""
+LEAVE = "SELECT pg_advisory_unlock(7107, %s)"  # One process at a time works on a batch campaign.
 
 RENEW = """
 UPDATE judges_work SET lease_until = now() + make_interval(secs => %(lease)s)
@@ -66,8 +65,7 @@ INSERT INTO judges_batch (campaign_id, name, judge, model, provider_id, calls, p
 VALUES (%s, %s, %s, %s, '', %s, %s) RETURNING id
 """
 
-ENVELOPE = 2048
-"""Bytes of a call beside its messages and its schema: id, model, parameters, separators."""
+ENVELOPE = 2048  # Bytes of a call beside its messages and its schema: id, model, parameters, separators.
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +77,8 @@ class Out:
     provider_id: str
     judge: Judge
     calls: int
-    sent_at: datetime | None
-    """None: it has not left."""
-    likely: bool = False
-    """`provider_id` is a batch that fits, and may be somebody else's."""
+    sent_at: datetime | None  # None: it has not left.
+    likely: bool = False  # `provider_id` is a batch that fits, and may be somebody else's.
 
 
 def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Collected]) -> None:

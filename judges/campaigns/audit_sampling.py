@@ -21,6 +21,7 @@ from judges.domain.audits import OVERLAP, allocate_sample, audit_sample_size
 from judges.models import Campaign
 
 _MET = ", ".join(f"'{reason}'" for reason in ("audit", *MEASURING))
+# A campaign's labelled pairs that no person met for another reason, with the number of audits.uniform_draw.
 FRAME = f"""
 SELECT w.pair_id, w.stratum, {PART} AS part, w.stratum || '/' || {PART} AS cell, w.label,
        substr(encode(sha256(convert_to(
@@ -29,19 +30,18 @@ FROM judges_work w JOIN judges_campaign g ON g.id = w.campaign_id JOIN corpus_co
 WHERE w.campaign_id = %(campaign)s AND w.state = 'labelled' AND w.stratum <> ''
   AND NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = w.pair_id AND i.reason NOT IN ({_MET}))
 """
-"""A campaign's labelled pairs that no person met for another reason, with the number of audits.uniform_draw."""
 
+# Pairs of each stratum, and those up to the highest number that was drawn: they belong to the sample. They are drawn
+# already, unless the collection's share of audits was lowered while the campaign ran.
 SIZES = f"""
 SELECT cell, count(*), count(*) FILTER (WHERE number <= highest) FROM (
     SELECT f.cell, f.number, max(f.number) FILTER (WHERE a.id IS NOT NULL) OVER (PARTITION BY f.cell) AS highest
     FROM ({FRAME}) f LEFT JOIN judges_audit a ON a.campaign_id = %(campaign)s AND a.pair_id = f.pair_id) found
 GROUP BY cell
 """
-"""Pairs of each stratum, and those up to the highest number that was drawn: they belong to the sample. They are drawn
-already, unless the collection's share of audits was lowered while the campaign ran."""
 
+# All that were drawn, those among them that people met since for another reason.
 DRAWN = "SELECT stratum, count(*) FROM judges_audit WHERE campaign_id = %(campaign)s AND stratum <> '' GROUP BY stratum"
-"""All that were drawn, those among them that people met since for another reason."""
 
 OTHERS = """
 SELECT (SELECT audit FROM corpus_collection WHERE id = %(collection)s), count(*)
@@ -89,6 +89,7 @@ tallied AS ({counters.ADD.format(rows="SELECT campaign, shard, key, value FROM s
 SELECT count(*) FROM audited
 """
 
+# The probability of a stratum's pairs is its share that is in the sample, for those that were drawn before as well.
 SHARES = f"""
 UPDATE judges_audit a SET probability = s.share
 FROM judges_work w JOIN judges_campaign g ON g.id = w.campaign_id, (
@@ -98,14 +99,13 @@ FROM judges_work w JOIN judges_campaign g ON g.id = w.campaign_id, (
 WHERE a.campaign_id = %(campaign)s AND w.campaign_id = a.campaign_id AND w.pair_id = a.pair_id
   AND a.stratum = s.stratum AND {PART} = s.part AND s.share > 0 AND a.probability <> s.share
 """
-"""The probability of a stratum's pairs is its share that is in the sample, for those that were drawn before as well."""
 
 PARTS = "SELECT cardinality(sampled_at) FROM judges_campaign WHERE id = %(campaign)s"
 
 END_PART = "UPDATE judges_campaign SET sampled_at = sampled_at || clock_timestamp() WHERE id = %(campaign)s"
 
+# Before, the pairs that are labelled later would come into the sample by another chance than those that are.
 ENDED = (Campaign.State.FINISHED, Campaign.State.CANCELLED)
-"""Before, the pairs that are labelled later would come into the sample by another chance than those that are."""
 
 LOCK = "SELECT FROM judges_campaign WHERE id = %(campaign)s FOR NO KEY UPDATE"
 

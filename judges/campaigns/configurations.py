@@ -17,12 +17,11 @@ from judges.panels.offline_panel import ensure_offline
 from judges.records import Judge
 
 Policy = Campaign.Policy
+# Policies that are started here; evidence, runs by models and lara start their own.
 JUDGING = tuple(value for value in Policy.values if value not in (Policy.EVIDENCE, Policy.LARA, Policy.RETRIEVAL))
-"""Policies that are started here; evidence, runs by models and lara start their own."""
 
 
-VOTED = (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE)
-"""Policies under which a panel votes."""
+VOTED = (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE)  # Policies under which a panel votes.
 
 
 @dataclass(frozen=True, slots=True)

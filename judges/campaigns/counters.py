@@ -16,9 +16,9 @@ from django.db import connection
 
 SHARDS = 16
 
+# Add to counters: format it with `rows`, a VALUES list or an ordered SELECT of (campaign, shard, key, value).
 ADD = """INSERT INTO judges_tally AS t (campaign_id, shard, key, value) {rows}
 ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value"""
-"""Add to counters: format it with `rows`, a VALUES list or an ordered SELECT of (campaign, shard, key, value)."""
 
 ADD_ONE = ADD.format(rows="VALUES (%(campaign)s, %(shard)s, %(key)s, %(value)s)")
 

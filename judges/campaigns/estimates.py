@@ -16,17 +16,14 @@ from judges.domain.ensemble import asked_first, expected_votes, usual_majority
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, fit_prompt, render_ballot, writing
 from judges.records import Inputs, Judge, Prompt, Usage
 
-DISAGREE = 0.3
-"""Expected share of debates that a round leaves without agreement."""
+DISAGREE = 0.3  # Expected share of debates that a round leaves without agreement.
+# Expected share of pairs that the ensemble alone cannot settle, and whose debate is played for people.
 ESCALATED = 0.15
-"""Expected share of pairs that the ensemble alone cannot settle, and whose debate is played for people."""
-REWRITTEN = 0.3
-"""Expected share of contributions and evidence that fail their checks and are written once more."""
+REWRITTEN = 0.3  # Expected share of contributions and evidence that fail their checks and are written once more.
 TURN_TOKENS = 160
+# Expected tokens of an answer without reasoning that the model keeps to itself, by kind of prompt.
 LIKELY = {"debate": TURN_TOKENS, "vote": 60, "write": 250, "entity": 40, "measure": 120}
-"""Expected tokens of an answer without reasoning that the model keeps to itself, by kind of prompt."""
-LIKELY_CHAIN = 400
-"""The same of a vote by `score-chain`, which writes its chain of thought into the answer."""
+LIKELY_CHAIN = 400  # The same of a vote by `score-chain`, which writes its chain of thought into the answer.
 SCHEMAS = {
     "debate": TURN_SCHEMA,
     "vote": VOTE_SCHEMA,
@@ -34,8 +31,7 @@ SCHEMAS = {
     "entity": writing.ENTITY_SCHEMA,
     "measure": writing.MEASURE_SCHEMA,
 }
-REASONING = 1_000
-"""Expected tokens of reasoning in an answer of a judge that thinks and has answered nothing yet."""
+REASONING = 1_000  # Expected tokens of reasoning in an answer of a judge that thinks and has answered nothing yet.
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +39,15 @@ class Mix:
     """What earlier answers of a judge took, `answers` of them."""
 
     answers: int = 0
-    cached: float = 0.0
-    """The share of the input that its provider read from a cache."""
-    written: float = 0.0
-    """The share of the input that its provider wrote to one."""
-    reasoning: float = 0.0
-    """Tokens of reasoning in an answer."""
+    cached: float = 0.0  # The share of the input that its provider read from a cache.
+    written: float = 0.0  # The share of the input that its provider wrote to one.
+    reasoning: float = 0.0  # Tokens of reasoning in an answer.
 
 
 NO_MIX = Mix()
-Way = tuple[int, bool, str]
-"""What decides how a judge is asked for its vote: its scale, its endpoint and its prompt."""
+Way = tuple[int, bool, str]  # What decides how a judge is asked for its vote: its scale, its endpoint and its prompt.
+# By way to ask: the prompts of a sample of pairs, and the schema of the answer.
 Ballots = Mapping[Way, tuple[Sequence[Prompt], dict[str, Any]]]
-"""By way to ask: the prompts of a sample of pairs, and the schema of the answer."""
 
 
 def way_of(judge: Judge) -> Way:
@@ -77,23 +69,21 @@ class CampaignSize:
     """What decides how many calls a campaign makes: pairs without an outcome, and its policy with its judges."""
 
     pairs: int
+    # debate, ensemble, debate+ensemble, single, or evidence: the first voter writes, the second one measures.
     policy: str
-    """debate, ensemble, debate+ensemble, single, or evidence: the first voter writes, the second one measures."""
     debaters: Sequence[Judge] = ()
-    voters: Sequence[Judge] = ()
-    """Under `single` the first one judges."""
+    voters: Sequence[Judge] = ()  # Under `single` the first one judges.
     rounds: int = 2
     early_stop: bool = False
-    majority: int = 0
-    """Votes that must agree; 0: more than half."""
+    majority: int = 0  # Votes that must agree; 0: more than half.
     filters: Sequence[Judge] = ()
     adjudicator: Judge | None = None
     play_on: bool = False
     batch: bool = False
+    # What earlier answers took, by id of the judge (judges.costs.token_mixes).
     mixes: Mapping[int, Mix] = field(default_factory=dict)
-    """What earlier answers took, by id of the judge (judges.costs.token_mixes)."""
+    # What voters and filters are asked; a judge that is not in it gets the vote among the sample's prompts.
     ballots: Ballots = field(default_factory=dict)
-    """What voters and filters are asked; a judge that is not in it gets the vote among the sample's prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +114,9 @@ class Estimate:
     tokens_out: Range
     cost: Range | None
     unknown: tuple[str, ...] = ()
-    known: Range = NOTHING
-    """USD of the judges whose price is known: what it costs at least where others have none."""
+    known: Range = NOTHING  # USD of the judges whose price is known: what it costs at least where others have none.
+    # What is reckoned with beyond the texts, judge by judge: reasoning and caches, measured or assumed.
     notes: tuple[str, ...] = ()
-    """What is reckoned with beyond the texts, judge by judge: reasoning and caches, measured or assumed."""
 
     @property
     def free(self) -> bool:

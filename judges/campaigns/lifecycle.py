@@ -28,8 +28,7 @@ from judges.models import Campaign, Tally, Work
 
 State = Campaign.State
 Policy = Campaign.Policy
-DEFINED = ("rubric", "instruction")
-"""Fields of a campaign that say what relevant means for it, and of a collection."""
+DEFINED = ("rubric", "instruction")  # Fields of a campaign that say what relevant means for it, and of a collection.
 UNFINISHED = (State.RUNNING, State.BUDGET)
 
 ENQUEUE = """
@@ -52,12 +51,13 @@ SELECT count(*) FROM added
 )
 EVERY = ENQUEUE.format(place="p.id", pairs="corpus_pair p", which="AND p.is_candidate")
 LISTED = "unnest(%(pairs)s::bigint[]) WITH ORDINALITY AS listed(pair, place) JOIN corpus_pair p ON p.id = listed.pair"
+# ENQUEUE for every candidate, and for the pairs of a scope in the order in which they were given: workers take up work
+# in the order of its rows.
 ONLY = ENQUEUE.format(place="listed.place", pairs=LISTED, which="")
-"""ENQUEUE for every candidate, and for the pairs of a scope in the order in which they were given: workers take up work
-in the order of its rows."""
 
 # A pair whose newest standing target is good needs none, unless all shall be written again; what a person wrote is
 # never written over, and what waits for one is left to them.
+# ENQUEUE for relevant pairs without a target.
 POSITIVES = """
 WITH chosen AS (
     SELECT p.id, p.id AS place FROM corpus_label l
@@ -76,7 +76,6 @@ WITH chosen AS (
         WHERE i.pair_id = p.id AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
     ORDER BY p.id LIMIT %(limit)s
 ), added AS (""" + EVERY.split("), added AS (")[1]
-"""ENQUEUE for relevant pairs without a target."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,12 @@ from django.db import connection
 from judges.campaigns import counters
 from judges.domain.audits import LIMIT, surely_over
 
-STOPPED = "stopped:"
-"""Counter of a route that stopped, followed by its key; above 0: it did."""
+STOPPED = "stopped:"  # Counter of a route that stopped, followed by its key; above 0: it did.
 
-RESUMED = "resumed:"
-"""Counter of a route that an admin lets go on, followed by its key; above 0: it does."""
+RESUMED = "resumed:"  # Counter of a route that an admin lets go on, followed by its key; above 0: it does.
 
+# The part of campaign `g` in which it labelled the pair of work `w`: 0, and one more after each end of it.
 PART = "coalesce(width_bucket(w.ended_at, g.sampled_at), 0)"
-"""The part of campaign `g` in which it labelled the pair of work `w`: 0, and one more after each end of it."""
 
 ANSWERED = f"""
 WITH drawn AS (

@@ -30,6 +30,7 @@ FROM judges_attempt WHERE campaign_id = %(campaign)s AND NOT cached"""
 
 LATENCY_OF = SENT + " AND pair_id = %(pair)s HAVING count(*) > 0"
 
+# From a spread of pairs, found by steps over keys: a page must not read ten million attempts.
 LATENCY_MEDIANS = f"""
 WITH ends AS (SELECT min(pair_id) AS low, max(pair_id) AS high FROM judges_attempt WHERE campaign_id = %(campaign)s),
 spread AS (
@@ -42,7 +43,6 @@ each AS ({SENT} AND pair_id IN (SELECT pair_id FROM spread) GROUP BY pair_id)
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY summed), percentile_cont(0.5) WITHIN GROUP (ORDER BY wall)
 FROM each HAVING count(*) > 0
 """
-"""From a spread of pairs, found by steps over keys: a page must not read ten million attempts."""
 
 LATENCY_SAMPLE = 400
 
@@ -72,8 +72,7 @@ class DebateRound:
     number: int
     for_turn: Speech | None
     against_turn: Speech | None
-    couple: int = 0
-    """Of agents: 1 for the second pair where four debate."""
+    couple: int = 0  # Of agents: 1 for the second pair where four debate.
 
 
 @dataclass(frozen=True)

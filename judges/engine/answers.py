@@ -47,11 +47,9 @@ class Sent:
     judge: Judge
     document: str
     price: Price | None
-    strict: bool
-    """Policy `single`: an answer without a verdict is no vote, the pair fails."""
+    strict: bool  # Policy `single`: an answer without a verdict is no vote, the pair fails.
     may_repair: bool
-    messages: str
-    """As they are sent, JSON."""
+    messages: str  # As they are sent, JSON.
 
     def ended(self, result: Reply | ProviderError) -> tuple[Decision, Attempted]:
         """What came of it: a decision, and the attempt with the raw body whatever the parser makes of it."""

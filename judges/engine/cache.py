@@ -13,8 +13,7 @@ from psycopg import Connection
 from judges.engine.writer import ResultWriter
 from judges.records import Judge, Prompt, Quote, Turn
 
-SOME = 8
-"""Calls that go on together: a whole claim's in one pass of the loop would hold up what arrives meanwhile."""
+SOME = 8  # Calls that go on together: a whole claim's in one pass of the loop would hold up what arrives meanwhile.
 
 FIND = """
 SELECT DISTINCT ON (a.cache_key) a.cache_key, a.verdict, a.score, a.probabilities, a.reason, a.quotes,
@@ -24,12 +23,12 @@ WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
 ORDER BY a.cache_key, a.cached, a.id
 """
 
+# The same for what runs ask; vectors are looked up by their texts instead (judges.vectors).
 FIND_CALLS = """
 SELECT DISTINCT ON (cache_key) cache_key, 1, NULL, NULL, text, '[]'::jsonb, finish_reason, status, '', messages, raw
 FROM judges_retrievalcall WHERE cache_key = ANY(%s) AND outcome = 'labelled' AND role <> 'embed'
 ORDER BY cache_key, cached, id
 """
-"""The same for what runs ask; vectors are looked up by their texts instead (judges.vectors)."""
 
 
 @dataclass(frozen=True, slots=True)

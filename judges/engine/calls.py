@@ -69,8 +69,8 @@ class JudgeQuestion:
     history: Mapping[DebateAgent, Turn] | None = None
     written: EvidenceTarget | None = None
     documents: tuple[str, ...] = ()
+    # Takes a good answer before the attempt is stored: for what is kept elsewhere (vectors of role embed).
     keep: Callable[[Turn], None] | None = None
-    """Takes a good answer before the attempt is stored: for what is kept elsewhere (vectors of role embed)."""
 
 
 @dataclass(frozen=True, slots=True)

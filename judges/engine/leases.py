@@ -70,14 +70,14 @@ FROM unnest(%(ids)s::bigint[], %(fences)s::int[]) AS mine(id, fence)
 WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 """
 
+# Of a pending pair `lease_until` says from when on it may be claimed. What an account's trouble cost in tries counts
+# anew.
 WAIT = """
 UPDATE judges_work w SET state = 'pending', lease_until = now() + make_interval(secs => %(wait)s),
     claims = GREATEST(0, w.claims - 1), attempt_base = GREATEST(w.attempt_base, LEAST(mine.tried, 32000))
 FROM unnest(%(ids)s::bigint[], %(fences)s::int[], %(tried)s::int[]) AS mine(id, fence, tried)
 WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 """
-"""Of a pending pair `lease_until` says from when on it may be claimed. What an account's trouble cost in tries counts
-anew."""
 
 WAIT_S = 2.0
 
@@ -104,14 +104,13 @@ UPDATE judges_campaign SET state = 'paused', paused_because = %(why)s
 WHERE id = %(campaign)s AND state = 'running' AND starts = %(starts)s
 """
 
+# What a running campaign waits for; '' where it waits for nothing.
 WAITS_FOR = "UPDATE judges_campaign SET paused_because = %(why)s WHERE id = %(campaign)s AND state = 'running'"
-"""What a running campaign waits for; '' where it waits for nothing."""
 
+# Starting, joining and finishing a campaign of one collection exclude each other.
 LOCK = "SELECT pg_advisory_xact_lock(7106, %(collection)s)"
-"""Starting, joining and finishing a campaign of one collection exclude each other."""
 
-Slot = tuple[str, int, int]
-"""Role, round and sample: one turn or one vote."""
+Slot = tuple[str, int, int]  # Role, round and sample: one turn or one vote.
 
 
 @dataclass(slots=True)
@@ -124,19 +123,16 @@ class Claimed:
     attempt_base: int
     query: int = 0
     inputs: Inputs = field(default_factory=lambda: Inputs("", (), "", ""))
-    ended: dict[Slot, Turn | NoVerdict] = field(default_factory=dict)
-    """Counted attempts."""
+    ended: dict[Slot, Turn | NoVerdict] = field(default_factory=dict)  # Counted attempts.
+    # Highest number of an attempt so far, where there was one since the last retry-failed.
     tries: dict[Slot, int] = field(default_factory=dict)
-    """Highest number of an attempt so far, where there was one since the last retry-failed."""
+    # What was wrong with an answer that was not counted and waits for its repair.
     problems: dict[Slot, str] = field(default_factory=dict)
-    """What was wrong with an answer that was not counted and waits for its repair."""
+    # Rendered questions of votes with their schemas, by highest grade, endpoint (Decisions or chat) and prompt.
     ballots: dict[tuple[int, bool, str], tuple[Prompt, dict[str, Any]]] = field(default_factory=dict)
-    """Rendered questions of votes with their schemas, by highest grade, endpoint (Decisions or chat) and prompt."""
     last_error: str = ""
-    waits: bool = False
-    """An account is in trouble: the pair goes back to pending, and nothing more of it is bought."""
-    lost: bool = False
-    """The lease is gone: somebody else has the pair."""
+    waits: bool = False  # An account is in trouble: the pair goes back to pending, and nothing more of it is bought.
+    lost: bool = False  # The lease is gone: somebody else has the pair.
 
 
 def claim(

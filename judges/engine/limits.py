@@ -25,15 +25,14 @@ GRANTS = 64
 LEASE_S = 15.0
 GATHER_S = 0.004
 CLOSE_S = 1.0
+# A key that was not accepted is not tried again for so long: whatever waits for the account is turned away at once.
 DENIED_S = 5.0
-"""A key that was not accepted is not tried again for so long: whatever waits for the account is turned away at once."""
 CIRCUIT_MS = 2000
-GIVE_UP_AFTER = 6
-"""How often the circuit opens before who cannot put a pair back is turned away: about two minutes."""
+GIVE_UP_AFTER = 6  # How often the circuit opens before who cannot put a pair back is turned away: about two minutes.
+# Starts of campaigns that are just being paused: faster than PostgreSQL is looked at.
 REFUSED, REFUSED_MS = "refused", 3000
-"""Starts of campaigns that are just being paused: faster than PostgreSQL is looked at."""
+# Errors in a row that one question alone can cause: it is tried so often. More of them speak of the account.
 ONE_QUESTION = 4
-"""Errors in a row that one question alone can cause: it is tried so often. More of them speak of the account."""
 
 logger = logging.getLogger(__name__)
 
@@ -70,8 +69,7 @@ class Permit:
 
     bucket: int
     tokens: int
-    tries: bool = False
-    """It tries an open circuit."""
+    tries: bool = False  # It tries an open circuit.
 
 
 @dataclass(slots=True)
@@ -81,10 +79,9 @@ class Waiter:
     tokens: int
     future: "asyncio.Future[Permit]"
     stopped: Callable[[], bool]
+    # How often the circuit may open while the call waits; 0: an open circuit turns it away.
     patience: int = GIVE_UP_AFTER
-    """How often the circuit may open while the call waits; 0: an open circuit turns it away."""
-    opened: int | None = None
-    """How often the circuit had opened when the call first met it."""
+    opened: int | None = None  # How often the circuit had opened when the call first met it.
 
 
 class AccountLimits:
@@ -111,16 +108,12 @@ class AccountLimits:
         self.back: list[tuple[int, int]] = []
         self.last_error = ""
         self.denied_until = 0.0
-        self.in_a_row = 0
-        """Errors since the account last answered this process."""
-        self.opened = 0
-        """How often its circuit opened since it last answered anybody; 0: it is closed."""
+        self.in_a_row = 0  # Errors since the account last answered this process.
+        self.opened = 0  # How often its circuit opened since it last answered anybody; 0: it is closed.
         self.open_until = 0.0
-        self.tries = False
-        """The one call that tries an open circuit is ours."""
+        self.tries = False  # The one call that tries an open circuit is ours.
         self.looking = False
-        self.accepted = False
-        """It has answered: its key is good."""
+        self.accepted = False  # It has answered: its key is good.
         self.task: asyncio.Task[None] | None = None
 
     def apply_limit(self, limit: Limit) -> None:
@@ -292,8 +285,8 @@ class RateLimits:
         self.prefix = prefix
         self.process = process
         self.accounts: dict[tuple[str, str, str], AccountLimits] = {}
+        # Starts of campaigns (`Plan.start`) of which an account refused a call, in whatever process.
         self.refused: set[str] = set()
-        """Starts of campaigns (`Plan.start`) of which an account refused a call, in whatever process."""
         self.telling: set[asyncio.Task[None]] = set()
 
     def account(self, name: tuple[str, str, str]) -> AccountLimits:

@@ -17,8 +17,8 @@ from judges.records import DebateAgent, Judge, Side, Turn
 
 Turns = dict[tuple[int, DebateAgent], Turn | NoVerdict]
 Votes = dict[int, Turn | NoVerdict]
+# Looked up for every turn of every pair: an enumeration takes ten times as long to find its member.
 SIDES = {side.value: side for side in Side}
-"""Looked up for every turn of every pair: an enumeration takes ten times as long to find its member."""
 
 
 async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOM = 32_000_000
-"""Bytes after which a new file begins; a full one goes as soon as all that is in it is committed."""
+ROOM = 32_000_000  # Bytes after which a new file begins; a full one goes as soon as all that is in it is committed.
 
 
 @dataclass(slots=True)
@@ -26,8 +25,7 @@ class Segment:
     path: Path
     file: int
     size: int = 0
-    waiting: int = 0
-    """Answers in it that are not committed yet."""
+    waiting: int = 0  # Answers in it that are not committed yet.
 
 
 class PendingAnswerLog:

@@ -20,8 +20,8 @@ from judges.records import DebateAgent, Judge, JudgeSettings
 
 FIELDS = ["id", *(one.name for one in fields(JudgeSettings))]
 
+# Tokens of an answer that may be as long as a document: evidence, or what is searched for in place of a query.
 ROOM = 2048
-"""Tokens of an answer that may be as long as a document: evidence, or what is searched for in place of a query."""
 LABEL_NOTHING = (Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL)
 
 
@@ -40,35 +40,28 @@ class Plan:
     seed: int
     debaters: tuple[Judge, ...]
     voters: tuple[Judge, ...]
+    # For each voter: how many copies of it stand before it on the panel (judges.domain.copies).
     samples: tuple[int, ...]
-    """For each voter: how many copies of it stand before it on the panel (judges.domain.copies)."""
     prices: dict[int, Price | None]
     limits: dict[tuple[str, str, str], Limit]
     prompt_ids: dict[tuple[str, str], int]
+    # Under whose name a label stands, by the route to it: "" is the policy's own (judges.domain.routing).
     assessors: dict[str, int]
-    """Under whose name a label stands, by the route to it: "" is the policy's own (judges.domain.routing)."""
-    relevant: int
-    """The grade of "relevant": the collection's `relevant_from`."""
+    relevant: int  # The grade of "relevant": the collection's `relevant_from`.
     overlap: int
     order: str
     order_seed: int
-    audit: float
-    """The share of labels that people shall check; 0: none."""
-    pairs: int
-    """Of the campaign: what the size of a route is expected from."""
+    audit: float  # The share of labels that people shall check; 0: none.
+    pairs: int  # Of the campaign: what the size of a route is expected from.
     protocol: Protocol = field(default_factory=Protocol)
     filter: tuple[Judge, ...] = ()
     adjudicator: Judge | None = None
-    seats: tuple[DebateAgent, ...] = ()
-    """The places of the debate's agents, () without a debate."""
+    seats: tuple[DebateAgent, ...] = ()  # The places of the debate's agents, () without a debate.
+    # Keys of routes that failed their audit: people get what comes by them (judges.campaigns.route_breakers).
     stopped: frozenset[str] = frozenset()
-    """Keys of routes that failed their audit: people get what comes by them (judges.campaigns.route_breakers)."""
-    paused_because: str = ""
-    """What it waits for, as its row says."""
-    starts: int = 0
-    """How often the campaign had been started again when this was read."""
-    bounded: bool = field(default=False)
-    """The campaign has a budget or a number of calls, or its collection a budget."""
+    paused_because: str = ""  # What it waits for, as its row says.
+    starts: int = 0  # How often the campaign had been started again when this was read.
+    bounded: bool = field(default=False)  # The campaign has a budget or a number of calls, or its collection a budget.
 
     @property
     def start(self) -> str:

@@ -22,6 +22,7 @@ from judges.records import RETRIEVAL
 Row = dict[str, Any]
 
 
+# What the row of a call says until its answer is there.
 NO_ANSWER: Row = {
     **{"outcome": "error", "counts": False, "cached": False, "quotes": [], "calls": 0},
     **dict.fromkeys(("verdict", "score", "probabilities", "status")),
@@ -29,7 +30,6 @@ NO_ANSWER: Row = {
     **dict.fromkeys(("tokens_in", "tokens_cached", "tokens_written", "tokens_out", "tokens_reasoning", "ms"), 0),
     **dict.fromkeys(("cost", "usd", "bound"), 0.0),
 }
-"""What the row of a call says until its answer is there."""
 
 
 @dataclass(slots=True)
@@ -37,8 +37,8 @@ class Attempted:
     """A row of Attempt with its two compressed bodies, and what it held of the budget."""
 
     row: Row
+    # Text is compressed as it is stored, in the writer's thread; bytes are compressed already. So is `raw`.
     messages: str | bytes = b""
-    """Text is compressed as it is stored, in the writer's thread; bytes are compressed already. So is `raw`."""
     raw: str | bytes = b""
 
 
@@ -96,6 +96,7 @@ bodies AS (
 SELECT id, counts FROM written
 """
 
+# What a run asked: about no pair, so there is no work and no fence (judges.models.retrieval).
 CALLS = f"""
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
@@ -123,10 +124,9 @@ written AS (
 {BOOKING}
 SELECT id FROM written
 """
-"""What a run asked: about no pair, so there is no work and no fence (judges.models.retrieval)."""
 
+# Whoever resolves labels locks the pairs first, in this order (corpus.labels).
 LOCK_PAIRS = "SELECT id FROM corpus_pair WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
-"""Whoever resolves labels locks the pairs first, in this order (corpus.labels)."""
 
 _LABELLED = """
 SELECT e.pair, NULL::bigint, e.grade, e.origin FROM ended e WHERE e.state = 'labelled' ORDER BY e.pair"""
@@ -181,6 +181,7 @@ SELECT e.collection, e.pair, e.campaign, e.reason, e.priority, e.overlap
 FROM ended e WHERE e.state = 'escalated' AND NOT EXISTS (
     SELECT 1 FROM corpus_item i
     WHERE i.pair_id = e.pair AND i.reason = e.reason AND i.state IN ('open', 'conflict'))"""
+# An open item of the same pair and reason is kept and passes to the newer campaign; else the next one opens.
 ITEMS = f"""
 standing AS MATERIALIZED (
     SELECT i.id, i.campaign, e.campaign AS taker FROM ended e JOIN corpus_item i ON i.pair_id = e.pair
@@ -192,11 +193,13 @@ moved AS (SELECT campaign FROM standing WHERE campaign IN (SELECT id FROM judges
 opened AS (
     {open_items(_ESCALATED)}
 )"""
-"""An open item of the same pair and reason is kept and passes to the newer campaign; else the next one opens."""
 
 _DRAWN = f"""
 SELECT d.collection, d.pair, d.campaign, 'audit' AS reason, d.priority, {OVERLAP} AS overlap
 FROM drawn d WHERE d.item IS NULL"""
+# Labelled pairs that were drawn go to people with the label, unless people met the pair with another reason before:
+# their answers would not be blind, so such pairs belong to no route. An earlier audit's item serves again. (A scalar
+# query, because NOT EXISTS may be planned as a join that reads all items.)
 AUDITS = f"""
 routed AS MATERIALIZED (
     SELECT e.* FROM ended e WHERE e.state = 'labelled' AND e.stratum IS NOT NULL AND (
@@ -222,9 +225,6 @@ audited AS (
     WHERE COALESCE(d.item, n.id) IS NOT NULL ORDER BY d.pair
     ON CONFLICT DO NOTHING
 )"""
-"""Labelled pairs that were drawn go to people with the label, unless people met the pair with another reason before:
-their answers would not be blind, so such pairs belong to no route. An earlier audit's item serves again. (A scalar
-query, because NOT EXISTS may be planned as a join that reads all items.)"""
 
 OUTCOMES = OUTCOMES.format(
     labels=write_labels(_LABELLED, unless=(ADJUDICATOR, PEOPLE)),
@@ -238,6 +238,7 @@ SELECT e.collection, e.pair, e.campaign, 'evidence' AS reason, e.priority, 1 AS 
 FROM ended e WHERE NOT e.good AND NOT EXISTS (
     SELECT 1 FROM corpus_item i
     WHERE i.pair_id = e.pair AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))"""
+# The state `labelled` says that the work is done; its label stays null, and no judgment, label or audit is written.
 TARGETS = """
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
@@ -267,7 +268,6 @@ sums AS (
 tallied AS ({tally})
 SELECT work FROM ended
 """.format(items=open_items(_UNWRITTEN), tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums"))
-"""The state `labelled` says that the work is done; its label stays null, and no judgment, label or audit is written."""
 
 
 def _compress_text(text: str | bytes) -> bytes:

@@ -21,8 +21,7 @@ from judges.evidence import answers, quality
 from judges.prompts import writing
 from judges.records import Inputs, Judge, Turn
 
-TRIES = 2
-"""What fails its measures is written anew once (SPEC S6)."""
+TRIES = 2  # What fails its measures is written anew once (SPEC S6).
 
 
 class FailedTarget(Exception):

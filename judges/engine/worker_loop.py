@@ -20,8 +20,7 @@ from judges.engine.limits import AccountLimits
 from judges.engine.plan import Plan
 from judges.engine.recovery import recover_answers
 
-LOOK_S = 0.5
-"""How often a drain looks at the campaign's state, and for expired leases when it has nothing to do."""
+LOOK_S = 0.5  # How often a drain looks at the campaign's state, and for expired leases when it has nothing to do.
 
 logger = logging.getLogger(__name__)
 

@@ -22,10 +22,9 @@ from judges.engine.rows import Ended, store_rows
 
 PAUSE_S = 0.015
 BATCH = 200
-STALL_S = 2.0
-"""Work that took longer found PostgreSQL away or standing still."""
+STALL_S = 2.0  # Work that took longer found PostgreSQL away or standing still.
+# Attempt ids are drawn ahead from the sequence, more than the calls that can be out while PostgreSQL is away.
 IDS = 1024
-"""Attempt ids are drawn ahead from the sequence, more than the calls that can be out while PostgreSQL is away."""
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -52,8 +51,8 @@ class ResultWriter:
         self.awake = threading.Event()
         self.stopping = False
         self.ids: deque[int] = deque()
+        # When the present work began, and when PostgreSQL last came back: seconds of the monotonic clock.
         self.began = self.back = float("-inf")
-        """When the present work began, and when PostgreSQL last came back: seconds of the monotonic clock."""
         self.connection: psycopg.Connection[Any] | None = None
         self.thread = threading.Thread(target=self._run, name="writer", daemon=True)
 

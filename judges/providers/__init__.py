@@ -10,6 +10,7 @@ from corpus.errors import BadInput
 from judges.presets import preset
 from judges.records import Judge, Provider
 
+# By a preset's wire and client.
 CLASSES = {
     ("chat", ""): "judges.providers.openai.OpenAIProvider",
     ("chat", "azure"): "judges.providers.azure.AzureProvider",
@@ -23,9 +24,8 @@ CLASSES = {
     ("embed", ""): "judges.providers.embed.EmbedProvider",
     ("offline", ""): "judges.providers.offline.OfflineProvider",
 }
-"""By a preset's wire and client."""
+# Packages that a client needs beside those of the site.
 EXTRA = {"bedrock": ("boto3", "botocore"), "vertex": ("google.auth", "requests")}
-"""Packages that a client needs beside those of the site."""
 
 _Account = tuple[str, str, str]
 _open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}

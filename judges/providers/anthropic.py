@@ -28,8 +28,8 @@ FINISH = {
 # It would write a call's headers into a log of level DEBUG, the key included.
 logging.getLogger("anthropic").setLevel(logging.INFO)
 SIDES = frozenset(Side)
+# A breakpoint: what stands before it may be kept, and read at a tenth of the price by a call that begins alike.
 KEPT = {"type": "ephemeral"}
-"""A breakpoint: what stands before it may be kept, and read at a tenth of the price by a call that begins alike."""
 
 
 class AnthropicProvider(SdkProvider):

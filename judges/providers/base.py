@@ -31,10 +31,8 @@ from judges.records import (
 )
 
 TIMEOUT_S = 60.0
-LOOK_UP_S = 10.0
-"""For what costs nothing and decides nothing."""
-PLACEHOLDER = "set-for-each-call"
-"""In place of the key, which no client holds: it is read anew for each call."""
+LOOK_UP_S = 10.0  # For what costs nothing and decides nothing.
+PLACEHOLDER = "set-for-each-call"  # In place of the key, which no client holds: it is read anew for each call.
 UNPACKED = {"accept-encoding": "identity"}
 
 

@@ -5,11 +5,10 @@ from typing import Any
 from judges.presets.thinking import THINKING
 from judges.records import Judge
 
-TOOL = "answer"
-"""The one tool of mode `tool`: its arguments are the answer."""
+TOOL = "answer"  # The one tool of mode `tool`: its arguments are the answer.
 DESCRIPTION = "Gives the answer. Call it exactly once."
+# Judge keys whose values go into a request as they are.
 PLAIN = ("top_p", "seed", "stop", "reasoning_effort", "service_tier")
-"""Judge keys whose values go into a request as they are."""
 
 
 def add_parameters(body: dict[str, Any], judge: Judge) -> dict[str, Any]:

@@ -11,10 +11,9 @@ import httpx2
 from corpus.errors import BadInput
 from judges.providers.environment import proxy_for, tls_context
 
-CONNECTIONS = 1024
-"""Above any concurrency of one process: the account's limits hold calls back, not the pool."""
+CONNECTIONS = 1024  # Above any concurrency of one process: the account's limits hold calls back, not the pool.
+# A connection that lies idle longer is closed: many servers do so after 5 s, and a call on a dead one is lost.
 IDLE_S = 4.0
-"""A connection that lies idle longer is closed: many servers do so after 5 s, and a call on a dead one is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +22,8 @@ class ConnectionRoute:
 
     tls: ssl.SSLContext | None = None
     proxy: httpx2.Proxy | None = None
+    # Why nothing can be sent. It is said at each call: answers that are kept can be read all the same.
     problem: str = ""
-    """Why nothing can be sent. It is said at each call: answers that are kept can be read all the same."""
 
     @property
     def is_socks(self) -> bool:

@@ -12,8 +12,8 @@ import httpx2
 
 from corpus.errors import BadInput
 
+# OpenSSL's numbers of what is wrong with a certificate where another authority would not help.
 OTHER_NAME, OTHER_TIME = (62, 64), (9, 10)
-"""OpenSSL's numbers of what is wrong with a certificate where another authority would not help."""
 
 
 def tls_context(base_url: str) -> ssl.SSLContext | None:

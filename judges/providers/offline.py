@@ -13,10 +13,8 @@ from judges.evidence import answers
 from judges.offline import debate, evidence, judges, rewriting
 from judges.records import Body, DebateAgent, Inputs, Judge, ModelRequest, Rejected, Reply, Side, Unreachable
 
-FRESH_S = 60.0
-"""Seconds for which a collection's word counts are used without asking whether its documents changed."""
-LONG = 20_000
-"""Characters of a document from which on counting would hold up the other calls of the process."""
+FRESH_S = 60.0  # Seconds for which a collection's word counts are used without asking whether its documents changed.
+LONG = 20_000  # Characters of a document from which on counting would hold up the other calls of the process.
 DEBATERS = ("for", "against")
 WRITERS = (evidence.WRITER, evidence.MEASURER, rewriting.REWRITER)
 KNOWN = (*judges.ASSESSORS, *DEBATERS, *WRITERS)

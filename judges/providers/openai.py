@@ -31,6 +31,7 @@ FINISH = {
     "eos_token": "stop",
     "stop_sequence": "stop",
 }
+# Where OpenAI counts tokens; a preset says where others do.
 USED = {
     "input": "prompt_tokens",
     "cached": "prompt_tokens_details.cached_tokens",
@@ -38,9 +39,7 @@ USED = {
     "output": "completion_tokens",
     "reasoning": "completion_tokens_details.reasoning_tokens",
 }
-"""Where OpenAI counts tokens; a preset says where others do."""
-HOME = ("openai", "openai-responses")
-"""Presets of OpenAI's own servers."""
+HOME = ("openai", "openai-responses")  # Presets of OpenAI's own servers.
 
 
 class OpenAIProvider(SdkProvider):

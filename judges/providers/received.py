@@ -11,9 +11,10 @@ import httpx2
 from judges.providers.environment import certificate_advice, certificate_error
 from judges.records import Body
 
-MAX_BODY = 4_000_000
-"""Bytes of one answer that are read and kept; a judge's answer has a few thousand."""
+MAX_BODY = 4_000_000  # Bytes of one answer that are read and kept; a judge's answer has a few thousand.
 LONGEST_WAIT = 86_400.0
+# Errors that mean: there was no connection. aiohttp's own are looked at first: the SDKs' adapter calls any broken
+# connection a ConnectTimeout.
 UNSENT = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
@@ -23,38 +24,27 @@ UNSENT = (
     httpx2.ProxyError,
     httpx2.UnsupportedProtocol,
 )
-"""Errors that mean: there was no connection. aiohttp's own are looked at first: the SDKs' adapter calls any broken
-connection a ConnectTimeout.
-"""
 FAILURES = (aiohttp.ClientError, httpx2.RequestError)
+# Headers of a request that nobody else may read.
 SECRET = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-amz-security-token")
-"""Headers of a request that nobody else may read."""
 
 
 @dataclass(slots=True)
 class Received:
     """The answer to one call, and what went wrong with it."""
 
-    credentials: Mapping[str, str] = field(default_factory=dict)
-    """Headers that show who asks."""
+    credentials: Mapping[str, str] = field(default_factory=dict)  # Headers that show who asks.
     status: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Found by any spelling of their names."""
+    headers: Mapping[str, str] = field(default_factory=dict)  # Found by any spelling of their names.
     chunks: list[bytes] = field(default_factory=list)
     whole: bool = False
-    failure: str = ""
-    """Why no whole answer came, in the HTTP client's words."""
-    unsent: bool = False
-    """There was no connection: nothing can have been charged."""
-    misconfigured: bool = False
-    """This machine's own settings stand in the way: another try would fail alike."""
+    failure: str = ""  # Why no whole answer came, in the HTTP client's words.
+    unsent: bool = False  # There was no connection: nothing can have been charged.
+    misconfigured: bool = False  # This machine's own settings stand in the way: another try would fail alike.
     arrived: Callable[[Body], None] | None = None
-    began: Callable[[int], None] | None = None
-    """Told the status as soon as an answer begins."""
-    kept: Body | None = None
-    """The answer, once its last byte is here."""
-    hidden: set[str] = field(default_factory=set)
-    """Values of secret headers that went with the request."""
+    began: Callable[[int], None] | None = None  # Told the status as soon as an answer begins.
+    kept: Body | None = None  # The answer, once its last byte is here.
+    hidden: set[str] = field(default_factory=set)  # Values of secret headers that went with the request.
 
     async def read_body(self, status: int, headers: Mapping[str, str], body: AsyncIterable[bytes]) -> None:
         """Read the body, up to MAX_BODY, and keep it."""

@@ -6,16 +6,14 @@ from typing import Any
 
 from judges.records import BadAnswer, Overloaded, ProviderError, RateLimited, Refused, Rejected, Token, Unreachable
 
-LARGEST = 2**31 - 1
-"""What the columns of counts hold."""
+LARGEST = 2**31 - 1  # What the columns of counts hold.
+# Statuses that speak of the account or the model, and not of the question; 412 is an account that Fireworks holds.
 REFUSALS = (401, 402, 403, 404, 412)
-"""Statuses that speak of the account or the model, and not of the question; 412 is an account that Fireworks holds."""
-BUSY = (498,)
-"""Statuses below 500 that mean a server without room: Groq's flex tier."""
+BUSY = (498,)  # Statuses below 500 that mean a server without room: Groq's flex tier.
+# Codes of a 400 that means: the model did not keep to the form this time (Groq). Another try may.
 MISSED = {"json_validate_failed", "tool_use_failed"}
-"""Codes of a 400 that means: the model did not keep to the form this time (Groq). Another try may."""
+# Codes of a 429 that no waiting ends.
 NO_QUOTA = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
-"""Codes of a 429 that no waiting ends."""
 
 
 def parse_body(raw: str) -> dict[str, Any]:

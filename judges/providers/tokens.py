@@ -12,12 +12,9 @@ from typing import Any, NamedTuple
 from judges.providers.replies import get_path, parse_body
 from judges.records import Refused
 
-COMMAND_S = 60.0
-"""Seconds that a command may take."""
-EARLY_S = 300.0
-"""A token is fetched anew so long before it expires: a call must not outlive it."""
-SHORT_S = 300.0
-"""How long a token is kept that does not say when it expires."""
+COMMAND_S = 60.0  # Seconds that a command may take.
+EARLY_S = 300.0  # A token is fetched anew so long before it expires: a call must not outlive it.
+SHORT_S = 300.0  # How long a token is kept that does not say when it expires.
 
 
 class AccessToken(NamedTuple):
