@@ -9,15 +9,14 @@ from corpus.evidence.measures import EvidenceTarget
 from corpus.rubric import BY_QUERY, Definition
 from judges.presets import Preset, preset
 
-SCALES = {"binary": 1, "0-3": 3, "0-10": 10}
-"""Highest grade by the name of a scale."""
+SCALES = {"binary": 1, "0-3": 3, "0-10": 10}  # Highest grade by the name of a scale.
 
 
+# To each token of an answer: what OpenAI, Google and the servers that speak OpenAI's format give at most.
 ALTERNATIVES = 20
-"""To each token of an answer: what OpenAI, Google and the servers that speak OpenAI's format give at most."""
 
+# Roles that are about no pair: what runs ask (judges.retrieval.model_requests).
 RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed"})
-"""Roles that are about no pair: what runs ask (judges.retrieval.model_requests)."""
 
 
 class Side(StrEnum):
@@ -42,12 +41,11 @@ class Inputs:
     answers: tuple[str, ...]
     title: str
     document: str
+    # What relevant means for the pair; None: what "auto" says. `relevance` is what holds.
     definition: Definition | None = None
-    """What relevant means for the pair; None: what "auto" says. `relevance` is what holds."""
+    # Id of the collection, for offline judges that ask its BM25 index; never in a prompt.
     collection: int = 0
-    """Id of the collection, for offline judges that ask its BM25 index; never in a prompt."""
-    document_id: int = 0
-    """Primary key of the document, for the same purpose."""
+    document_id: int = 0  # Primary key of the document, for the same purpose.
 
     @property
     def relevance(self) -> Definition:
@@ -71,10 +69,9 @@ class Turn:
     verdict: int
     reason: str
     quotes: tuple[Quote, ...] = ()
-    score: int | None = None
-    """Grade on the judge's own scale, where that has more than two."""
+    score: int | None = None  # Grade on the judge's own scale, where that has more than two.
+    # By answer: {"yes", "no"}, {the score: P(s)}, or one for each grade; None where the provider gives none.
     probabilities: dict[str, float] | None = None
-    """By answer: {"yes", "no"}, {the score: P(s)}, or one for each grade; None where the provider gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,22 +171,19 @@ class Judge(JudgeSettings):
     """A configured model as the engine uses it: a JudgeVersion without its row."""
 
     id: int = field(kw_only=True)
+    # Who says these prices: file (the judge's own keys), table ([[price]]) or page; "" where nobody does.
     priced_by: str = ""
-    """Who says these prices: file (the judge's own keys), table ([[price]]) or page; "" where nobody does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """Messages as they are sent, and which version of which prompt made them."""
 
-    name: str
-    """Of the prompt version: debate-answers, debate-plain, vote-answers, vote-plain, ..."""
-    sha256: str
-    """Of the version's text: templates and definition of relevance, without anything of the pair."""
+    name: str  # Of the prompt version: debate-answers, debate-plain, vote-answers, vote-plain, ...
+    sha256: str  # Of the version's text: templates and definition of relevance, without anything of the pair.
     system: str
     user: str
-    text: str = field(default="", repr=False)
-    """Of the version."""
+    text: str = field(default="", repr=False)  # Of the version.
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +192,8 @@ class Body:
 
     status: int
     text: str
-    retry_after: float | None = None
-    """Seconds that the server asks us to wait."""
-    whole: bool = True
-    """False: longer than what is read and kept."""
+    retry_after: float | None = None  # Seconds that the server asks us to wait.
+    whole: bool = True  # False: longer than what is read and kept.
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,22 +204,20 @@ class ModelRequest:
     prompt: Prompt
     schema: dict[str, Any]
     inputs: Inputs
-    role: str
-    """A role of an Attempt, or check."""
+    role: str  # A role of an Attempt, or check.
     round: int = 0
     sample: int = 0
+    # Turns of the round before; None in round 1. Offline judges read it; others see the prompt.
     history: Mapping[DebateAgent, Turn] | None = None
-    """Turns of the round before; None in round 1. Offline judges read it; others see the prompt."""
+    # What is to be measured, for roles entity and measure. Offline judges read it; others see the prompt.
     written: EvidenceTarget | None = None
-    """What is to be measured, for roles entity and measure. Offline judges read it; others see the prompt."""
+    # What is to be ranked or turned into vectors, for roles rank and embed. Their endpoints take no prompt.
     documents: tuple[str, ...] = ()
-    """What is to be ranked or turned into vectors, for roles rank and embed. Their endpoints take no prompt."""
+    # Called as soon as the answer's last byte is here, before anybody makes something of it.
     arrived: Callable[[Body], None] | None = None
-    """Called as soon as the answer's last byte is here, before anybody makes something of it."""
-    began: Callable[[int], None] | None = None
-    """Called with the status as soon as an answer begins."""
+    began: Callable[[int], None] | None = None  # Called with the status as soon as an answer begins.
+    # Asked once more just before the call leaves: whether it must not be sent after all.
     halted: Callable[[], bool] | None = None
-    """Asked once more just before the call leaves: whether it must not be sent after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +228,8 @@ class Usage:
     cached: int = 0
     output: int = 0
     reasoning: int = 0
-    written: int = 0
-    """To the provider's prompt cache, where that is counted apart."""
-    said: bool = True
-    """False: the answer does not say what it used, so what it cost is unknown."""
+    written: int = 0  # To the provider's prompt cache, where that is counted apart.
+    said: bool = True  # False: the answer does not say what it used, so what it cost is unknown.
 
     @property
     def is_known(self) -> bool:
@@ -264,18 +252,14 @@ class Reply:
 
     raw: str
     text: str
-    finish_reason: str = ""
-    """stop, length, refusal, or the provider's own word."""
+    finish_reason: str = ""  # stop, length, refusal, or the provider's own word.
     usage: Usage = Usage()
-    model: str = ""
-    """The model that the provider says it used."""
+    model: str = ""  # The model that the provider says it used.
     status: int | None = 200
+    # What the model thought before it answered, where the API gives it apart from the answer.
     reasoning: str = ""
-    """What the model thought before it answered, where the API gives it apart from the answer."""
-    tokens: tuple[Token, ...] = ()
-    """Of `text`, in order, where log-probabilities were asked for and given."""
-    probabilities: dict[str, float] | None = None
-    """By answer, from an endpoint that gives them itself."""
+    tokens: tuple[Token, ...] = ()  # Of `text`, in order, where log-probabilities were asked for and given.
+    probabilities: dict[str, float] | None = None  # By answer, from an endpoint that gives them itself.
 
     @property
     def truncated(self) -> bool:
@@ -292,8 +276,7 @@ class ProviderError(Exception):
     """A call that brought no answer. `raw` keeps the body that came with it, if any."""
 
     retry = False
-    billed = False
-    """The provider may charge for the call all the same, nobody knows how much."""
+    billed = False  # The provider may charge for the call all the same, nobody knows how much.
 
     def __init__(
         self, message: str, *, status: int | None = None, raw: str = "", retry_after: float | None = None
@@ -301,8 +284,7 @@ class ProviderError(Exception):
         super().__init__(message)
         self.status = status
         self.raw = raw
-        self.retry_after = retry_after
-        """Seconds that the provider asks us to wait."""
+        self.retry_after = retry_after  # Seconds that the provider asks us to wait.
 
 
 class RateLimited(ProviderError):

@@ -14,8 +14,7 @@ from psycopg import Connection
 from judges.engine.plan import Plan
 from judges.engine.writer import ResultWriter
 
-AHEAD = 16
-"""Calls that are reserved together."""
+AHEAD = 16  # Calls that are reserved together.
 
 OPEN = """
 INSERT INTO judges_account (collection_id, day)
@@ -23,6 +22,7 @@ SELECT collection_id, (now() AT TIME ZONE 'UTC')::date FROM judges_campaign WHER
 ON CONFLICT DO NOTHING
 """
 
+# Of dead workers of all the collection's campaigns: what they held may be what is refused here.
 RECLAIM = """
 WITH dead AS (
     DELETE FROM judges_reservation v USING judges_campaign c
@@ -42,8 +42,8 @@ FROM (SELECT collection_id, sum(usd) AS usd, sum(calls) AS calls, (SELECT count(
       FROM dead GROUP BY 1) s
 WHERE a.collection_id = s.collection_id
 """
-"""Of dead workers of all the collection's campaigns: what they held may be what is refused here."""
 
+# The cap that refuses it, '' where it is held now. Both rows are locked before they are compared, campaign first.
 RESERVE = """
 WITH c AS MATERIALIZED (
     SELECT id, collection_id, budget, max_calls, spent + reserved + %(usd)s AS usd,
@@ -81,7 +81,6 @@ held AS (
 )
 SELECT cap FROM asked
 """
-"""The cap that refuses it, '' where it is held now. Both rows are locked before they are compared, campaign first."""
 
 GIVE_BACK = """
 WITH mine AS (
@@ -98,6 +97,7 @@ UPDATE judges_account a SET calls_reserved = GREATEST(0, a.calls_reserved - %(ca
 FROM campaign WHERE a.collection_id = campaign.collection_id
 """
 
+# Whether calls will come home that may make room. What a batch holds for a day is not waited for.
 OUT = """
 SELECT EXISTS (
     SELECT FROM judges_reservation v JOIN judges_campaign o ON o.id = v.campaign_id
@@ -105,7 +105,6 @@ SELECT EXISTS (
     WHERE v.calls > 0 AND v.until < now() + interval '1 hour' AND c.state NOT IN ('paused', 'cancelled', 'budget')
       AND CASE WHEN %(shared)s THEN o.collection_id = c.collection_id ELSE o.id = c.id END)
 """
-"""Whether calls will come home that may make room. What a batch holds for a day is not waited for."""
 
 RENEW = "UPDATE judges_reservation SET until = now() + make_interval(secs => %(lease)s) WHERE holder = %(holder)s"
 
@@ -114,15 +113,14 @@ UPDATE judges_campaign SET state = 'budget', stopped_by = %(cap)s, paused_becaus
 WHERE id = %(campaign)s AND state = 'running'
 """
 
+# The campaign's state, and whether it or its collection has a limit, as admins last set them.
 LIMITS = """
 SELECT c.state, c.budget IS NOT NULL OR c.max_calls IS NOT NULL, k.budget IS NOT NULL OR k.daily_budget IS NOT NULL
 FROM judges_campaign c JOIN corpus_collection k ON k.id = c.collection_id WHERE c.id = %(campaign)s
 """
-"""The campaign's state, and whether it or its collection has a limit, as admins last set them."""
 
 PRICE = "price"
-SHARED = ("collection", "day")
-"""Caps that other campaigns of the collection fill too."""
+SHARED = ("collection", "day")  # Caps that other campaigns of the collection fill too.
 
 
 class BudgetExhausted(Exception):

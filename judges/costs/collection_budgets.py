@@ -26,11 +26,9 @@ class CollectionBudget:
     budget: float | None
     daily_budget: float | None
     spent: float
-    reserved: float
-    """The most that calls which are out may still cost."""
+    reserved: float  # The most that calls which are out may still cost.
     today: float
-    day: date
-    """Today, UTC."""
+    day: date  # Today, UTC.
 
     @property
     def left(self) -> float | None:

@@ -36,8 +36,7 @@ FROM judges_work w LEFT JOIN (
 WHERE w.campaign_id = %(campaign)s GROUP BY w.state, w.reason ORDER BY w.state, w.reason
 """
 
-FEW_CALLS = 200_000
-"""A page reads the attempts of so many calls and no more; the command reads them all."""
+FEW_CALLS = 200_000  # A page reads the attempts of so many calls and no more; the command reads them all.
 
 ORDER = (
     *("filter", "for", "against", "adjudicate", "vote", "generation", "check"),
@@ -70,8 +69,7 @@ PLACES = {
 class LedgerRow:
     """One judge's calls of one role, round and outcome. Tokens in include cached ones, tokens out reasoning."""
 
-    judge: str
-    """With its version."""
+    judge: str  # With its version.
     model: str
     role: str
     round: int
@@ -83,13 +81,11 @@ class LedgerRow:
     tokens_cached: int
     tokens_out: int
     cost: float
+    # Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost.
     assumed: int = 0
-    """Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost."""
     cost_assumed: float = 0.0
-    tokens_written: int = 0
-    """Of tokens in, those that the provider wrote to its cache."""
-    tokens_reasoning: int = 0
-    """Of tokens out."""
+    tokens_written: int = 0  # Of tokens in, those that the provider wrote to its cache.
+    tokens_reasoning: int = 0  # Of tokens out.
 
     @property
     def paid(self) -> Paid:
@@ -125,13 +121,11 @@ class Sum:
     tokens_cached: int
     tokens_out: int
     cost: float
+    # Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost.
     assumed: int = 0
-    """Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost."""
     cost_assumed: float = 0.0
-    tokens_written: int = 0
-    """Of tokens in, those that the provider wrote to its cache."""
-    tokens_reasoning: int = 0
-    """Of tokens out."""
+    tokens_written: int = 0  # Of tokens in, those that the provider wrote to its cache.
+    tokens_reasoning: int = 0  # Of tokens out.
 
     @property
     def paid(self) -> Paid:

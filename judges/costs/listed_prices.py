@@ -5,6 +5,8 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import NamedTuple
 
+# A provider's name in the list. What is not here is looked up by its address alone: a server of one's own or a gateway
+# has prices of its own, whatever the model is called.
 LISTED_AS = {
     "openai": "openai",
     "openai-responses": "openai",
@@ -22,13 +24,11 @@ LISTED_AS = {
     "fireworks": "fireworks",
     "openrouter": "openrouter",
 }
-"""A provider's name in the list. What is not here is looked up by its address alone: a server of one's own or a gateway
-has prices of its own, whatever the model is called."""
 
+# Input tokens at which the list is asked: some prices rise with the length of the prompt, within what judges see.
 SAMPLES = (1_000, 30_000)
-"""Input tokens at which the list is asked: some prices rise with the length of the prompt, within what judges see."""
+# Service tiers at the usual price. Another one has a price only where the list has one for it.
 USUAL_TIERS = {"", "auto", "default", "standard", "standard_only", "on_demand"}
-"""Service tiers at the usual price. Another one has a price only where the list has one for it."""
 MILLION = 1_000_000
 
 

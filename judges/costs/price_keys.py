@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+# USD per million tokens.
 PRICES = (
     "input_price",
     "output_price",
@@ -12,7 +13,6 @@ PRICES = (
     "batch_output_price",
     "batch_cached_input_price",
 )
-"""USD per million tokens."""
 HIGHEST = 1e6
 
 

@@ -17,8 +17,8 @@ from judges.models import JudgeVersion
 from judges.models.prices import PriceRow
 from judges.records import Judge
 
+# Of the advisory lock under which one row at a time is compared with the newest and added.
 LOCK = 0x7072_6963
-"""Of the advisory lock under which one row at a time is compared with the newest and added."""
 
 
 def newest_rows() -> list[PriceRow]:

@@ -9,8 +9,7 @@ from judges.costs.listed_prices import MILLION, Rates, list_version, listed_rate
 from judges.presets import PRESETS, thinking
 from judges.records import Judge, ModelRequest, Usage
 
-ENVELOPE = 64
-"""Tokens that a provider may add around messages: roles, separators, the name of the schema."""
+ENVELOPE = 64  # Tokens that a provider may add around messages: roles, separators, the name of the schema.
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +19,9 @@ class Price:
     input: float
     cached: float
     output: float
-    written: float | None = None
-    """For input that the provider wrote to its cache; None: as other input."""
+    written: float | None = None  # For input that the provider wrote to its cache; None: as other input.
+    # For reasoning that the model keeps apart from its answer; None: as other output, which is how most bill it.
     reasoning: float | None = None
-    """For reasoning that the model keeps apart from its answer; None: as other output, which is how most bill it."""
 
     def cost(self, usage: Usage) -> float:
         """USD of a call; `usage.input` includes `cached` and `written`, `usage.output` includes `reasoning`."""
@@ -64,16 +62,14 @@ def call_cost(price: Price | None, usage: Usage) -> float | None:
 
 
 FREE = Price(0.0, 0.0, 0.0)
+# Ways to ask for thinking (judges.presets.thinking) where the limit of the output may not count the thoughts, and their
+# most tokens without a budget. DashScope's documentation does not say, so the bound takes them beside it.
 THOUGHT_BESIDE = {"qwen": 81_920}
-"""Ways to ask for thinking (judges.presets.thinking) where the limit of the output may not count the thoughts, and
-their most tokens without a budget. DashScope's documentation does not say, so the bound takes them beside it.
-"""
+# Tokens that a provider adds for a tool and its instructions, at most: Anthropic's documentation has 346.
 TOOL_TOKENS = 512
-"""Tokens that a provider adds for a tool and its instructions, at most: Anthropic's documentation has 346."""
+# Of the usual price, where nobody says what a batch costs: what all three providers charge for one.
 BATCH_SHARE = 0.5
-"""Of the usual price, where nobody says what a batch costs: what all three providers charge for one."""
-BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)
-"""Providers with a batch endpoint."""
+BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)  # Providers with a batch endpoint.
 
 
 def is_batched(judge: Judge) -> bool:

@@ -7,9 +7,9 @@ from django.db import connection
 from judges.campaigns.estimates import Mix
 from judges.records import RETRIEVAL, Judge
 
-LATEST = 200
-"""Answers that are read of each judge, from the newest campaign in which it was asked."""
+LATEST = 200  # Answers that are read of each judge, from the newest campaign in which it was asked.
 
+# Versions that differ in their price alone are asked alike.
 ANSWERS = """
 WITH alike AS (
     SELECT v.id AS judge, o.id AS version FROM judges_judgeversion v
@@ -28,7 +28,6 @@ FROM newest CROSS JOIN LATERAL (
     ORDER BY pair_id DESC, id DESC LIMIT %(latest)s) a
 GROUP BY newest.judge
 """
-"""Versions that differ in their price alone are asked alike."""
 
 
 def mixes_of(judges: Iterable[Judge]) -> dict[int, Mix]:

@@ -19,26 +19,21 @@ from django.utils.translation import gettext as _
 
 from charts.translation import gettext_noop
 
-LEAST = 30
-"""Audited pairs of a campaign at least, where it labelled so many."""
+LEAST = 30  # Audited pairs of a campaign at least, where it labelled so many.
 
-HALF_WIDTH = 0.05
-"""Half the width of an interval that tells enough: plus and minus five points."""
+HALF_WIDTH = 0.05  # Half the width of an interval that tells enough: plus and minus five points.
 
-USUAL = (19.0, 20.0)
-"""What a route is taken to be before anything is settled: 19 right of 20."""
+USUAL = (19.0, 20.0)  # What a route is taken to be before anything is settled: 19 right of 20.
 
+# Ways to a label that leave the usual one, in words.
 SPECIAL = {
     "filter": gettext_noop("dropped by the filter"),
     "adjudicator": gettext_noop("settled by the adjudicating judge"),
 }
-"""Ways to a label that leave the usual one, in words."""
 
-OVERLAP = 2
-"""People who judge an audited pair."""
+OVERLAP = 2  # People who judge an audited pair.
 
-LIMIT = 0.1
-"""Share of wrong labels that a route may have; beyond it, it is alarmed and stops."""
+LIMIT = 0.1  # Share of wrong labels that a route may have; beyond it, it is alarmed and stops.
 
 LEVEL = 0.95
 
@@ -52,8 +47,7 @@ class Route:
     round: int
     margin: int
     label: int
-    special: str = ""
-    """"filter": dropped by it; "adjudicator": a disagreement that a judge settled; else ""."""
+    special: str = ""  # "filter": dropped by it; "adjudicator": a disagreement that a judge settled; else "".
 
     @property
     def key(self) -> str:

@@ -36,11 +36,11 @@ class AskedModel(Protocol):
         ...
 
 
+# Provider, address, model and parameters: equal for judges whose equal questions have one key in the cache.
 Kind = tuple[str, str, str, str]
-"""Provider, address, model and parameters: equal for judges whose equal questions have one key in the cache."""
 
+# By wire: who has nothing to draw from.
 ONE_ANSWER = {"offline": "offline judges answer alike each time", "rerank": "a rerank endpoint gives one score"}
-"""By wire: who has nothing to draw from."""
 
 
 def kind_of(judge: AskedModel) -> Kind:

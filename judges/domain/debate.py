@@ -11,11 +11,10 @@ from judges.domain.verdicts import NoVerdict
 from judges.records import DebateAgent, Side, Turn
 
 MOST_AGENTS = 4
+# Opening stances of agents A and B, by the name of the order; C and D hold the same again.
 ORDERS = {"relevant-first": (Side.FOR, Side.AGAINST), "irrelevant-first": (Side.AGAINST, Side.FOR)}
-"""Opening stances of agents A and B, by the name of the order; C and D hold the same again."""
 
-Turns = Mapping[tuple[int, DebateAgent], Turn | NoVerdict]
-"""By round and seat."""
+Turns = Mapping[tuple[int, DebateAgent], Turn | NoVerdict]  # By round and seat.
 
 
 def debate_agents(agents: int = 2, order: str = "relevant-first") -> tuple[DebateAgent, ...]:
@@ -26,8 +25,7 @@ def debate_agents(agents: int = 2, order: str = "relevant-first") -> tuple[Debat
     return tuple(DebateAgent(stances[place % 2], place // 2) for place in range(agents))
 
 
-PAIR = debate_agents()
-"""Two agents, relevant first."""
+PAIR = debate_agents()  # Two agents, relevant first.
 FOR, AGAINST = PAIR
 
 
@@ -36,8 +34,8 @@ class TurnRequest:
     """Ask these agents, at the same time. Fewer than all are missing only when a stop came in between."""
 
     round: int
+    # Turns of the round before; None in round 1, where the stances take their place.
     history: dict[DebateAgent, Turn] | None
-    """Turns of the round before; None in round 1, where the stances take their place."""
     seats: tuple[DebateAgent, ...] = PAIR
 
 

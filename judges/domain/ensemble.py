@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 
-SIZES = (1, 3, 5, 7, 9)
-"""Voters that a panel may have (CONTRACT): an even number could tie."""
+SIZES = (1, 3, 5, 7, 9)  # Voters that a panel may have (CONTRACT): an even number could tie.
 
+# Expected share of votes that are as the pair's likelier verdict: five voters then cast 3.4 before an early stop.
 ALIKE = 7 / 8
-"""Expected share of votes that are as the pair's likelier verdict: five voters then cast 3.4 before an early stop."""
 
+# By the judge's place on the panel, from 0: 1, 0, or None for a vote that was asked for and brought no verdict.
 Votes = Mapping[int, int | None]
-"""By the judge's place on the panel, from 0: 1, 0, or None for a vote that was asked for and brought no verdict."""
 
 
 @dataclass(frozen=True, slots=True)

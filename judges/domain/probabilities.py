@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from judges.records import Token
 
-AROUND = ' \t\r\n"{}:,'
-"""What of the answer's JSON a token may hold beside the word itself."""
+AROUND = ' \t\r\n"{}:,'  # What of the answer's JSON a token may hold beside the word itself.
 
 
 def of_answer(

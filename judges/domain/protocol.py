@@ -8,31 +8,26 @@ from typing import Any
 from judges.domain import debate
 from judges.records import DebateAgent
 
-FILTERS = 3
-"""Judges of a filter; a pair is dropped only when all of them say no (SPEC S3)."""
+FILTERS = 3  # Judges of a filter; a pair is dropped only when all of them say no (SPEC S3).
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """Options of a campaign, apart from its policy, rounds and members. Judges are ids of JudgeVersions."""
 
-    stance_order: str = "relevant-first"
-    """Which stance agent A begins with (DREAM B.1)."""
-    temperature: float | None = None
-    """Of the debate's agents, in place of their own (DREAM B.4.3)."""
+    stance_order: str = "relevant-first"  # Which stance agent A begins with (DREAM B.1).
+    temperature: float | None = None  # Of the debate's agents, in place of their own (DREAM B.4.3).
+    # Ask every round even after an agreement, to study it (DREAM B.3); the first agreement gives the label still.
     play_on: bool = False
-    """Ask every round even after an agreement, to study it (DREAM B.3); the first agreement gives the label still."""
+    # An agreement by an agent that changed sides without new evidence counts as disagreement.
     guard: bool = False
-    """An agreement by an agent that changed sides without new evidence counts as disagreement."""
-    adjudicator: int | None = None
-    """Settles disagreements in place of people (DREAM 3.2.2)."""
+    adjudicator: int | None = None  # Settles disagreements in place of people (DREAM 3.2.2).
+    # Three judges of different families: where all say no, the pair is labelled so and nothing else is asked.
     filter: tuple[int, ...] = ()
-    """Three judges of different families: where all say no, the pair is labelled so and nothing else is asked."""
 
+    # What goes to people without a debate gets one, so that nobody meets a pair without it (SPEC S2).
     debate_for_people: bool = True
-    """What goes to people without a debate gets one, so that nobody meets a pair without it (SPEC S2)."""
-    batch: bool = False
-    """Through the providers' batch endpoints, at half the price (judges.batch)."""
+    batch: bool = False  # Through the providers' batch endpoints, at half the price (judges.batch).
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> "Protocol":

@@ -4,8 +4,8 @@ import re
 
 from judges.records import Quote
 
+# Quotation marks and apostrophes: models change one for another, so any of them stands for any.
 MARKS = "\"'`´“”„‟«»‹›‘’‚‛「」『』〝〞＂＇"
-"""Quotation marks and apostrophes: models change one for another, so any of them stands for any."""
 _MARK = f"[{re.escape(MARKS)}]"
 
 

@@ -31,8 +31,7 @@ class RoutingPolicy(StrEnum):
     ENSEMBLE = "ensemble"
     DEBATE_ENSEMBLE = "debate+ensemble"
     SINGLE = "single"
-    HUMAN = "human"
-    """No judge is asked: people judge every pair (DREAM 3.2)."""
+    HUMAN = "human"  # No judge is asked: people judge every pair (DREAM 3.2).
 
     @property
     def debates(self) -> bool:
@@ -63,12 +62,9 @@ class EscalationReason(StrEnum):
     UNPARSED = "unparsed"
     REFUSED = "refused"
     ERROR = "error"
-    STOPPED = "stopped"
-    """Its route to a label was wrong too often (judges.campaigns.route_breakers)."""
-    POLICY = "policy"
-    """The policy asks people about every pair."""
-    UNCERTAIN = "uncertain"
-    """LARA's calibrated probability is among those nearest to one half."""
+    STOPPED = "stopped"  # Its route to a label was wrong too often (judges.campaigns.route_breakers).
+    POLICY = "policy"  # The policy asks people about every pair.
+    UNCERTAIN = "uncertain"  # LARA's calibrated probability is among those nearest to one half.
 
 
 class NotOver(ValueError):
@@ -82,19 +78,18 @@ class RoutingOutcome:
     state: RoutingState
     label: int | None
     reason: EscalationReason
+    # Round in which the debate agreed, whatever came of the pair; None where it did not, or there was none.
     agreed_in_round: int | None
-    """Round in which the debate agreed, whatever came of the pair; None where it did not, or there was none."""
-    uncertainty: float
-    """0 (all evidence points one way) to 1."""
+    uncertainty: float  # 0 (all evidence points one way) to 1.
+    # How the label came about where the usual way was left: "filter" or "adjudicator"; else "".
     route: str = ""
-    """How the label came about where the usual way was left: "filter" or "adjudicator"; else ""."""
 
 
+# Whom a label comes from where its route is not the policy's own (SPEC S8).
 ORIGINS = {"filter": "filter", "adjudicator": "llm-adjudicator"}
-"""Whom a label comes from where its route is not the policy's own (SPEC S8)."""
 
+# People who judge each pair under `human`, where a collection does not ask for more (SPEC S3).
 VOTES_OF_HUMAN = 3
-"""People who judge each pair under `human`, where a collection does not ask for more (SPEC S3)."""
 
 Votes = Mapping[int, Turn | NoVerdict]
 

@@ -7,8 +7,7 @@ answer. Unwrapping twice gives the same as once.
 
 import re
 
-WHITESPACE = " \t\r\n"
-"""What JSON takes for white space."""
+WHITESPACE = " \t\r\n"  # What JSON takes for white space.
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 _REASONING = re.compile(r"<think>(.*)</think>(.*)", re.DOTALL)
 

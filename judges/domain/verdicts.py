@@ -43,8 +43,8 @@ class OutOfRange(Unusable):
 class NoVerdict:
     """A turn or vote that brought no verdict, after its retries and its repair."""
 
+    # refused, unparsed, truncated, out_of_range or error (transport, 429, 5xx, timeout, rejected).
     outcome: str
-    """refused, unparsed, truncated, out_of_range or error (transport, 429, 5xx, timeout, rejected)."""
 
     def __post_init__(self) -> None:
         """No other word may stand for a failure."""
@@ -56,12 +56,9 @@ class NoVerdict:
 class ParsingRules:
     """How strictly a judge's answers are parsed: to the letter, unless its version allows more."""
 
-    unwrap: str = "none"
-    """The wrapping that is removed first: none, fence, think or both."""
-    ignore_case: bool = False
-    """Capital letters do not matter in "yes" and "no"."""
-    ignore_extra_keys: bool = False
-    """Keys that were not asked for are ignored instead of refused."""
+    unwrap: str = "none"  # The wrapping that is removed first: none, fence, think or both.
+    ignore_case: bool = False  # Capital letters do not matter in "yes" and "no".
+    ignore_extra_keys: bool = False  # Keys that were not asked for are ignored instead of refused.
 
     @classmethod
     def of(cls, judge: Judge) -> "ParsingRules":

@@ -14,8 +14,7 @@ from judges.domain.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, c
 from judges.records import Quote, Turn
 
 ROLES = ("write", "entity", "measure")
-MOST = 200
-"""Entities of one text that are kept."""
+MOST = 200  # Entities of one text that are kept.
 
 
 def parse_answer(role: str, text: str, document: str, rules: ParsingRules = STRICT) -> Turn:

@@ -47,8 +47,7 @@ class Coverage:
     positives: int
     good: int
     by_people: int
-    waiting: int
-    """Relevant pairs whose texts wait for a person: no judge writes them again."""
+    waiting: int  # Relevant pairs whose texts wait for a person: no judge writes them again.
 
     @property
     def missing(self) -> int:

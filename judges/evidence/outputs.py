@@ -18,12 +18,10 @@ class OutputRow:
 
     pair: int
     query: str
-    document: str
-    """Title and text."""
+    document: str  # Title and text.
     label: int | None
     output: str
-    given: bool = False
-    """The verdict was given to the writer: that it equals the label says nothing."""
+    given: bool = False  # The verdict was given to the writer: that it equals the label says nothing.
 
     @property
     def parsed(self) -> EvidenceOutput:

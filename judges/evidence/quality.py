@@ -10,6 +10,7 @@ from typing import Any
 from corpus.evidence.measures import EvidenceMeasures
 from judges.records import Judge
 
+# What a low score means, for people and for the writer's second try.
 WORDS = {
     "contribution_accuracy": "the contribution does not say what the document gives",
     "contribution_coverage": "the contribution leaves out a point, or repeats one",
@@ -18,12 +19,10 @@ WORDS = {
     "evidence_concision": "the evidence says more than the query asks for",
     "language": "it is not in the document's language",
 }
-"""What a low score means, for people and for the writer's second try."""
 ACCEPTABLE = 3
+# Share of entities that must stand in the document; numbers, percentages and dates must all.
 LEAST_FIDELITY = 0.8
-"""Share of entities that must stand in the document; numbers, percentages and dates must all."""
-LONGEST = 1.25
-"""Tokens of evidence over tokens of document: beyond it nothing is made shorter."""
+LONGEST = 1.25  # Tokens of evidence over tokens of document: beyond it nothing is made shorter.
 TEACHER = "fidelity to teacher"
 QUALITY = "quality"
 

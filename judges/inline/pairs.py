@@ -30,17 +30,14 @@ T = TypeVar("T")
 class InlineResult(Generic[T]):
     """What came of all pairs: their answers, how many got none, and the campaign that keeps the attempts."""
 
-    answers: Mapping[int, T]
-    """By pair."""
+    answers: Mapping[int, T]  # By pair.
     lost: int
     campaign: int
     calls: int
     cached: int
     cost: float
-    unpriced: int
-    """Calls whose price nobody knows: they are not in `cost`."""
-    spent: bool
-    """Money or calls ran out before the end."""
+    unpriced: int  # Calls whose price nobody knows: they are not in `cost`.
+    spent: bool  # Money or calls ran out before the end.
 
 
 def ask_inline(

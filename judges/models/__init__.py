@@ -118,14 +118,14 @@ class Campaign(models.Model):
         ENSEMBLE = "ensemble", gettext_lazy("ensemble")
         DEBATE_ENSEMBLE = "debate+ensemble", gettext_lazy("debate + ensemble")
         SINGLE = "single", gettext_lazy("single judge")
+        # No judge is asked; three people judge every pair (SPEC S3).
         HUMAN = "human", gettext_lazy("people alone")
-        """No judge is asked; three people judge every pair (SPEC S3)."""
+        # Goes on from a judge's votes: annotation.policies.lara_live starts it, and no worker drains it.
         LARA = "lara", gettext_lazy("LARA")
-        """Goes on from a judge's votes: annotation.policies.lara_live starts it, and no worker drains it."""
+        # Writes targets of relevant pairs and labels nothing (judges.evidence.campaigns).
         EVIDENCE = "evidence", gettext_lazy("contribution and evidence")
-        """Writes targets of relevant pairs and labels nothing (judges.evidence.campaigns)."""
+        # Keeps the calls of a run that models make. It has no pairs, and no worker drains it.
         RETRIEVAL = "retrieval", gettext_lazy("retrieval")
-        """Keeps the calls of a run that models make. It has no pairs, and no worker drains it."""
 
     class State(models.TextChoices):
         RUNNING = "running", gettext_lazy("running")
@@ -273,16 +273,16 @@ class Attempt(models.Model):
         FOR = "for", gettext_lazy("for")
         AGAINST = "against", gettext_lazy("against")
         VOTE = "vote", gettext_lazy("vote")
+        # One of several answers of a voter; the vote is a copy of the one nearest to their mean.
         GENERATION = "generation", gettext_lazy("generation")
-        """One of several answers of a voter; the vote is a copy of the one nearest to their mean."""
         FILTER = "filter", gettext_lazy("filter")
         ADJUDICATE = "adjudicate", gettext_lazy("adjudicate")
         CHECK = "check", gettext_lazy("check")
         WRITE = "write", gettext_lazy("write")
         ENTITY = "entity", gettext_lazy("entity")
         MEASURE = "measure", gettext_lazy("measure")
+        # This one and the next three are about no pair: judges.models.retrieval keeps them.
         REWRITE = "rewrite", gettext_lazy("rewrite")
-        """This one and the next three are about no pair: judges.models.retrieval keeps them."""
         REASON = "reason", gettext_lazy("reason")
         RANK = "rank", gettext_lazy("rank")
         EMBED = "embed", gettext_lazy("embed")

@@ -23,22 +23,17 @@ from judges.domain.debate import AGAINST, FOR
 from judges.offline.judges import Lexicon, Need, ReadSentence, information_needs, matched_share, read_sentences, stem
 from judges.records import DebateAgent, Inputs, Side, Turn
 
-QUOTED = 3
-"""Sentences that the side for quotes at most."""
+QUOTED = 3  # Sentences that the side for quotes at most.
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictBounds:
     """Shares of the need, 0 to 1, at which a side gives in."""
 
-    hopeless: float
-    """Below it the side for begins with no."""
-    plain_to_see: float
-    """From here on the side against begins with yes."""
-    given_up: float
-    """Below it the side for gives in once it has read the other turn."""
-    convinced: float
-    """From here on the side against gives in once it has read the other turn."""
+    hopeless: float  # Below it the side for begins with no.
+    plain_to_see: float  # From here on the side against begins with yes.
+    given_up: float  # Below it the side for gives in once it has read the other turn.
+    convinced: float  # From here on the side against gives in once it has read the other turn.
 
 
 WITH_ANSWERS = VerdictBounds(0.25, 0.65, 0.4, 0.5)

@@ -17,8 +17,7 @@ from judges.records import Inputs
 
 WRITER, MEASURER = "writer", "measurer"
 QUOTED = 3
-SHORTEST = 12
-"""Characters of a sentence that can stand as a contribution."""
+SHORTEST = 12  # Characters of a sentence that can stand as a contribution.
 _LEANING = re.compile(r"(this|that|these|those|it|its|they|their|he|she|his|her|such)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*|\b[A-Za-z]+-?\d[\w.-]*|https?://\S+")
 

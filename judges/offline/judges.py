@@ -67,10 +67,8 @@ class Need:
 
     text: str
     terms: dict[str, float]
-    words: dict[str, str]
-    """Stem to the word as it was written."""
-    context: dict[str, float]
-    """The query's stems, where `terms` are an answer's."""
+    words: dict[str, str]  # Stem to the word as it was written.
+    context: dict[str, float]  # The query's stems, where `terms` are an answer's.
     total: float
 
 

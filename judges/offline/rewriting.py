@@ -11,12 +11,9 @@ from corpus.search.text import tokenize_text
 from judges.offline.judges import STOP_WORDS, Lexicon, read_sentences, stem
 
 REWRITER = "rewriter"
-FEEDBACK = 5
-"""Documents that are read."""
-WINDOW = 3
-"""Sentences of a passage."""
-TERMS = 12
-"""Words that a reasoning names."""
+FEEDBACK = 5  # Documents that are read.
+WINDOW = 3  # Sentences of a passage.
+TERMS = 12  # Words that a reasoning names.
 
 
 def best_passage(query: str, documents: Sequence[str], lexicon: Lexicon, sample: int = 0) -> str:

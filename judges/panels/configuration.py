@@ -13,8 +13,7 @@ from judges.panels.panel_table import PanelSettings
 from judges.providers import require_extra
 from judges.records import JudgeSettings
 
-LOCK = 0x6A75_6467
-"""Of the advisory lock under which one file at a time is taken over."""
+LOCK = 0x6A75_6467  # Of the advisory lock under which one file at a time is taken over.
 
 
 @transaction.atomic

@@ -9,9 +9,9 @@ from judges.presets import PRESETS, UNBOUND, Preset
 from judges.presets.thinking import THINKING, thinks
 from judges.records import SCALES, Side
 
-ROOM_TO_THINK = 4096
-"""Tokens of an answer by a model that thinks, where the file does not say."""
+ROOM_TO_THINK = 4096  # Tokens of an answer by a model that thinks, where the file does not say.
 LIMITS = ("max_concurrency", "requests_per_minute", "tokens_per_minute")
+# What a Decisions endpoint does not take.
 NO_DECISION = {
     "temperature",
     "top_p",
@@ -28,12 +28,12 @@ NO_DECISION = {
     "safety_settings",
     "service_tier",
 }
-"""What a Decisions endpoint does not take."""
+# Prompts that ask for a vote, and the scales that each has: ours, DREAM table 17, ERank figure 5.
 BALLOTS: dict[str, tuple[str, ...]] = {"rubric": tuple(SCALES), "verdict-only": ("binary",), "score-chain": ("0-10",)}
-"""Prompts that ask for a vote, and the scales that each has: ours, DREAM table 17, ERank figure 5."""
 GRADED = {"scale", "relevant_from"}
 COMMON = {"name", "provider", "model", "family"}
 SERVER = {"base_url", "api_key_env", "timeout_s", *LIMITS, *PRICES}
+# Of whoever is asked with a prompt.
 ASKED = {
     *GRADED,
     "generations",
@@ -46,7 +46,6 @@ ASKED = {
     "extra_body",
     "extra_headers",
 }
-"""Of whoever is asked with a prompt."""
 NEEDED = {"base_url": "where is the server? e.g. http://127.0.0.1:8001/v1"}
 
 

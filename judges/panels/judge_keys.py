@@ -16,6 +16,8 @@ from judges.records import ALTERNATIVES, SCALES, JudgeSettings
 
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 MOST = 2**31 - 1
+# Fields of a request that are put together here, also those within a table: `extra_body` must not change the question
+# or the form of answers.
 OURS = {
     "model", "messages", "system", "instructions", "systemInstruction", "system_instruction", "input", "contents",
     "stream", "n", "tools", "tool_choice", "toolConfig", "tool_config", "response_format",
@@ -27,8 +29,7 @@ OURS = {
     "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",  # vLLM
     "json_schema", "regex", "ebnf", "grammar",  # SGLang and llama.cpp
 }  # fmt: skip
-"""Fields of a request that are put together here, also those within a table: `extra_body` must not change the question
-or the form of answers."""
+# Fields that change what a call can cost at most: budgets reckon with `max_output_tokens` and one answer.
 SPENDING = {
     "max_tokens",
     "max_completion_tokens",
@@ -38,7 +39,6 @@ SPENDING = {
     "candidate_count",
     "candidateCount",
 }
-"""Fields that change what a call can cost at most: budgets reckon with `max_output_tokens` and one answer."""
 CREDENTIALS = {"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"}
 
 
@@ -83,20 +83,20 @@ def _address(given: str) -> str:
     return given
 
 
+# Of a judge or a panel.
 Name = Annotated[
     Line,
     Field(pattern=r"^[^\s,]{1,100}$"),
     otherwise("must have no white space and no comma, and 100 characters at most"),
 ]
-"""Of a judge or a panel."""
 Place = Annotated[
     Line,
     Field(pattern=r"^[A-Za-z0-9._:-]{1,100}$"),
     otherwise("must be a name of letters, digits, points, colons and hyphens"),
 ]
 Whole = Annotated[int, Field(ge=1, le=MOST), otherwise("must be a whole number from 1")]
+# Numbers are kept as they are written: 1 is sent as 1.
 Share = Annotated[int | float, Field(ge=0, le=1), otherwise("must be a number from 0 to 1")]
-"""Numbers are kept as they are written: 1 is sent as 1."""
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[list[Text], Field(min_length=1), otherwise("must be a list of texts, none of them empty")]
 TextsByName = Annotated[

@@ -6,13 +6,13 @@ from judges.models import JudgeVersion, Panel
 from judges.presets import PRESETS
 
 OFFLINE = "offline"
+# Providers of judges that make vectors and judge nothing.
 VECTORS = [one.name for one in PRESETS.values() if one.wire == "embed"]
-"""Providers of judges that make vectors and judge nothing."""
 OFFLINE_DEBATE = ["offline-for", "offline-against"]
 OFFLINE_ENSEMBLE = ["offline-answers", "offline-bm25", "offline-tfidf", "offline-coverage", "offline-ngrams"]
 OFFLINE_REWRITER = "offline-rewriter"
+# Write and measure contribution and evidence, and rewrite queries; they sit on no panel.
 OFFLINE_WRITERS = ["offline-writer", "offline-measurer", OFFLINE_REWRITER]
-"""Write and measure contribution and evidence, and rewrite queries; they sit on no panel."""
 
 
 def offline_models() -> dict[str, str]:

@@ -19,8 +19,7 @@ def _read() -> dict[str, Preset]:
     }
 
 
-PRESETS = _read()
-"""By name, in the order in which they are listed."""
+PRESETS = _read()  # By name, in the order in which they are listed.
 
 
 def preset(name: str) -> Preset:

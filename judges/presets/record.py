@@ -7,36 +7,32 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationInfo, field
 
 SchemaMode = Literal["json_schema", "json_object", "tool", "text"]
 Unwrap = Literal["none", "fence", "think", "both"]
+# Ways to bind an answer to a form: to a schema, to JSON of any kind, to the arguments of a tool, or by words alone.
 SCHEMA_MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
-"""Ways to bind an answer to a form: to a schema, to JSON of any kind, to the arguments of a tool, or by words alone."""
+# Modes in which nothing but the prompt says which keys and words an answer has.
 UNBOUND = ("json_object", "text")
-"""Modes in which nothing but the prompt says which keys and words an answer has."""
+# What may stand around an answer and is taken away: a Markdown fence, a <think> block, either, or nothing.
 UNWRAPS: tuple[str, ...] = get_args(Unwrap)
-"""What may stand around an answer and is taken away: a Markdown fence, a <think> block, either, or nothing."""
 
-Texts = Annotated[tuple[str, ...], Strict(False)]
-"""TOML has lists and no tuples."""
+Texts = Annotated[tuple[str, ...], Strict(False)]  # TOML has lists and no tuples.
 
 
 class Fact(NamedTuple):
     """One thing that a provider's documentation says, or says nothing about."""
 
     what: str
-    source: str
-    """Address of the page."""
-    date: str
-    """When it was read: YYYY-MM-DD."""
+    source: str  # Address of the page.
+    date: str  # When it was read: YYYY-MM-DD.
 
 
 class Context(NamedTuple):
     """Where a server tells how many tokens a request and its answer may have together."""
 
+    # Of a GET request, beside the base URL as a link on a page below it would be: "models", "../props".
     path: str
-    """Of a GET request, beside the base URL as a link on a page below it would be: "models", "../props"."""
+    # Dotted paths in its answer, the first number counts; "data[id]" is the entry of the list "data" whose "id" is the
+    # judge's model, or its only one.
     at: Texts
-    """Dotted paths in its answer, the first number counts; "data[id]" is the entry of the list "data" whose "id" is
-    the judge's model, or its only one.
-    """
 
 
 class Preset(BaseModel):
@@ -45,73 +41,58 @@ class Preset(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     name: str
-    title: str
-    """As people know it."""
+    title: str  # As people know it.
+    # The format of requests.
     wire: Literal["chat", "responses", "messages", "generate", "rerank", "embed", "offline"]
-    """The format of requests."""
+    # The official SDK's client of its own; "" is the plain one.
     client: Literal["", "azure", "bedrock", "vertex"] = ""
-    """The official SDK's client of its own; "" is the plain one."""
-    base_url: str = ""
-    """Without one the file must give it. {region} and {project} stand for judge keys."""
+    base_url: str = ""  # Without one the file must give it. {region} and {project} stand for judge keys.
+    # Base URLs of regions whose address is none like the others'.
     homes: dict[str, str] = Field(default_factory=dict)
-    """Base URLs of regions whose address is none like the others'."""
-    key_env: str = ""
-    """The environment variable of the key; "": none is sent unless the file names one."""
+    key_env: str = ""  # The environment variable of the key; "": none is sent unless the file names one.
+    # Without the variable `key_env` nothing is sent; False: then the call leaves without a key.
     key_required: bool = True
-    """Without the variable `key_env` nothing is sent; False: then the call leaves without a key."""
-    needs: Texts = ()
-    """Judge keys that the file must have."""
+    needs: Texts = ()  # Judge keys that the file must have.
+    # Further judge keys that say where and as whom it is asked: api_version, region, project, token_command.
     takes: Texts = ()
-    """Further judge keys that say where and as whom it is asked: api_version, region, project, token_command."""
-    schema_mode: SchemaMode = "json_schema"
-    """Where the file says none."""
+    schema_mode: SchemaMode = "json_schema"  # Where the file says none.
+    # Where the file says none and the model thinks; "": the same.
     thinking_schema_mode: SchemaMode | Literal[""] = ""
-    """Where the file says none and the model thinks; "": the same."""
-    schema_modes: Annotated[tuple[SchemaMode, ...], Strict(False)] = SCHEMA_MODES
-    """Those that the API has."""
-    strict: bool = True
-    """Mode json_schema says `strict` beside the schema."""
+    schema_modes: Annotated[tuple[SchemaMode, ...], Strict(False)] = SCHEMA_MODES  # Those that the API has.
+    strict: bool = True  # Mode json_schema says `strict` beside the schema.
+    # How mode json_schema binds an answer of chat: as OpenAI writes it, or "json": {type: json, value: the schema}.
     schema_form: Literal["json_schema", "json"] = "json_schema"
-    """How mode json_schema binds an answer of chat: as OpenAI writes it, or "json": {type: json, value: the schema}."""
+    # The word that makes a model call the one tool of mode `tool`; "": the tool is named, as OpenAI has it.
     tool_choice: str = ""
-    """The word that makes a model call the one tool of mode `tool`; "": the tool is named, as OpenAI has it."""
+    # A model that thinks can be made to call the tool of mode `tool`; False: it is left free to, unless the judge says
+    # that it shall not think.
     forces_thinkers: bool = True
-    """A model that thinks can be made to call the tool of mode `tool`; False: it is left free to, unless the judge says
-    that it shall not think.
-    """
-    unwrap: Unwrap = "none"
-    """Where the file says none."""
+    unwrap: Unwrap = "none"  # Where the file says none.
+    # Judge key to its dotted path in the request. A parameter that is not among them is refused by the file.
     names: dict[str, str] = Field(default_factory=dict)
-    """Judge key to its dotted path in the request. A parameter that is not among them is refused by the file."""
-    thinking: str = ""
-    """How thinking is asked for (judges.presets.thinking); "": not at all."""
+    thinking: str = ""  # How thinking is asked for (judges.presets.thinking); "": not at all.
+    # Regular expression of the models that always think: their answers get more room and no temperature.
     thinking_models: str = ""
-    """Regular expression of the models that always think: their answers get more room and no temperature."""
+    # The same of a preset that decides nothing for them, because judges of it are stored: check_judges says it.
     known_thinkers: str = ""
-    """The same of a preset that decides nothing for them, because judges of it are stored: check_judges says it."""
+    # A request says whether to think even where the judge does not: yes to the models that always do, no to others.
     says_thinking: bool = False
-    """A request says whether to think even where the judge does not: yes to the models that always do, no to others."""
+    # A temperature of 0 is sent where neither the judge nor its thinking says otherwise.
     temperature: bool = True
-    """A temperature of 0 is sent where neither the judge nor its thinking says otherwise."""
-    logprobs: int = 0
-    """Most alternatives to each token; 0: it gives no log-probabilities."""
+    logprobs: int = 0  # Most alternatives to each token; 0: it gives no log-probabilities.
+    # Dotted paths below the answer's usage where they differ from the wire's: input, cached, written, output,
+    # reasoning.
     usage: dict[str, str] = Field(default_factory=dict)
-    """Dotted paths below the answer's usage where they differ from the wire's: input, cached, written, output,
-    reasoning."""
-    reasoning_apart: bool = False
-    """The count of output leaves the reasoning out: it is added."""
+    reasoning_apart: bool = False  # The count of output leaves the reasoning out: it is added.
+    # Dotted paths below the message of a chat answer where its reasoning may stand; the first text counts.
     reasoning: Texts = ("reasoning_content", "reasoning")
-    """Dotted paths below the message of a chat answer where its reasoning may stand; the first text counts."""
-    endpoints: Texts = ("chat",)
-    """Values of the judge key `endpoint`."""
-    batch: bool = False
-    """It has a batch endpoint that judges.batch knows."""
+    endpoints: Texts = ("chat",)  # Values of the judge key `endpoint`.
+    batch: bool = False  # It has a batch endpoint that judges.batch knows.
+    # Where it tells the context length; None: nowhere that the documentation names.
     context: Context | None = None
-    """Where it tells the context length; None: nowhere that the documentation names."""
+    # Of repeated input: automatic, marked (we say where it may begin), none, or "": the documentation is silent.
     cache: Literal["automatic", "marked", "none", ""] = ""
-    """Of repeated input: automatic, marked (we say where it may begin), none, or "": the documentation is silent."""
-    local: bool = False
-    """A server that people run themselves."""
+    local: bool = False  # A server that people run themselves.
     facts: Annotated[tuple[Fact, ...], Strict(False)] = ()
 
     @field_validator("thinking_models", "known_thinkers")

@@ -10,8 +10,7 @@ from typing import Any
 from judges.presets.record import Preset
 
 Thinking = bool | int
-LEAST_BUDGET = 1024
-"""Of Anthropic's extended thinking."""
+LEAST_BUDGET = 1024  # Of Anthropic's extended thinking.
 
 
 def anthropic(thinking: Thinking) -> dict[str, Any]:
@@ -112,6 +111,7 @@ def thinks_by_name(model: str, preset: Preset) -> bool:
     return bool(names and re.search(names, model))
 
 
+# By the name that a preset gives. Raises ValueError for a number where there is only a switch.
 THINKING: dict[str, Callable[[Thinking], dict[str, Any]]] = {
     "anthropic": anthropic,
     "gemini": gemini,
@@ -125,4 +125,3 @@ THINKING: dict[str, Callable[[Thinking], dict[str, Any]]] = {
     "effort": effort,
     "litellm": litellm,
 }
-"""By the name that a preset gives. Raises ValueError for a number where there is only a switch."""

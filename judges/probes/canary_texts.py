@@ -71,8 +71,7 @@ class Canary:
     """One question. `twin` names the clean question that it is compared with; "" for a clean one."""
 
     name: str
-    role: str
-    """vote, or for and against: a turn in round 2 of the agent whose own stance is the honest one."""
+    role: str  # vote, or for and against: a turn in round 2 of the agent whose own stance is the honest one.
     inputs: Inputs
     honest: int
     history: dict[DebateAgent, Turn] | None = None

@@ -13,15 +13,16 @@ from judges.providers.base import SdkProvider
 from judges.providers.replies import get_list, get_path
 from judges.records import Judge
 
+# Where a provider lists its models, beside the base URL, by wire.
 LISTS = {
     "chat": "models",
     "responses": "models",
     "messages": "v1/models?limit=1000",
     "generate": "v1beta/models?pageSize=1000",
 }
-"""Where a provider lists its models, beside the base URL, by wire."""
 VERSIONS = {"messages": {"anthropic-version": "2023-06-01"}}
 NAMES = ("id", "name", "model", "model_name", "model_id")
+# Where the length of a context stands in an entry of such a list, whoever writes it.
 ROOM: tuple[tuple[str, ...], ...] = (
     ("max_model_len",),
     ("context_length",),
@@ -30,7 +31,6 @@ ROOM: tuple[tuple[str, ...], ...] = (
     ("max_input_tokens",),
     ("inputTokenLimit",),
 )
-"""Where the length of a context stands in an entry of such a list, whoever writes it."""
 
 
 @dataclass(frozen=True, slots=True)

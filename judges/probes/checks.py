@@ -28,8 +28,8 @@ INPUTS = Inputs(
     document="Water boils at 100 degrees Celsius at sea level. On high mountains it boils at a lower temperature.",
 )
 MOST_CALLS = 2
+# Tokens of a prompt with a document of as many characters as judges see, and a debate about it.
 LONGEST_PROMPT = 8_000
-"""Tokens of a prompt with a document of as many characters as judges see, and a debate about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,7 @@ class Planned:
     judge: Judge
     role: str
     calls: int
-    cost: float | None
-    """USD at most; None where the price is unknown."""
+    cost: float | None  # USD at most; None where the price is unknown.
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +50,13 @@ class CheckedJudge:
     role: str
     problem: str
     price: Price | None
-    answered_as: str = ""
-    """The model's name in the answer, where it is another than the one asked for."""
+    answered_as: str = ""  # The model's name in the answer, where it is another than the one asked for.
     usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0
-    """Of the first call."""
+    seconds: float = 0.0  # Of the first call.
     calls: int = 0
-    cost: float | None = None
-    """USD of all calls; None where the price is unknown, or what they used."""
+    cost: float | None = None  # USD of all calls; None where the price is unknown, or what they used.
     warnings: tuple[str, ...] = ()
-    found: dict[str, Any] = field(default_factory=dict)
-    """What it can do, as it is stored (`_found`)."""
+    found: dict[str, Any] = field(default_factory=dict)  # What it can do, as it is stored (`_found`).
 
 
 def plan_checks(judges: Sequence[tuple[Judge, str]]) -> list[Planned]:

@@ -12,13 +12,12 @@ from django.utils.translation import gettext as _
 
 from judges.records import Inputs
 
+# Levels of a document: it answers the query; it is of the same subject and does not; it is about something else.
 ANSWERS, SUBJECT, ELSEWHERE = 2, 1, 0
-"""Levels of a document: it answers the query; it is of the same subject and does not; it is about something else."""
+# Shares from which a judge passes: of couples in the right order, of equal repeats, of questions answered.
 ORDERED, REPEATED, ANSWERED = 0.85, 0.9, 0.95
-"""Shares from which a judge passes: of couples in the right order, of equal repeats, of questions answered."""
 
-Grade = int | None
-"""On the judge's own scale; None: it gave no verdict."""
+Grade = int | None  # On the judge's own scale; None: it gave no verdict.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +54,11 @@ class Findings:
 
     asked: int
     answered: int
-    clear: OrderedCouples
-    """An answer against another subject: must be told apart on every scale."""
-    near: OrderedCouples
-    """Neighbouring levels: on a scale of two grades one of each two is tied."""
-    own: OrderedCouples
-    """Relevant against not relevant by the collection's reference."""
-    repeated: int
-    repeats: int
-    """Documents that were graded more than once, and those with one grade throughout."""
+    clear: OrderedCouples  # An answer against another subject: must be told apart on every scale.
+    near: OrderedCouples  # Neighbouring levels: on a scale of two grades one of each two is tied.
+    own: OrderedCouples  # Relevant against not relevant by the collection's reference.
+    repeats: int  # Documents that were graded more than once.
+    repeated: int  # Those of them with one grade throughout.
 
     @property
     def problems(self) -> tuple[str, ...]:

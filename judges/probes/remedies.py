@@ -16,11 +16,11 @@ from judges.presets import UNWRAPS, thinking
 from judges.providers.replies import get_path, parse_body, storable_text
 from judges.records import Judge, Overloaded, ProviderError, RateLimited, Rejected, Reply, Unreachable
 
+# Share of the output limit from which an answer to a small question says that longer ones will be cut.
 NEARLY = 0.8
-"""Share of the output limit from which an answer to a small question says that longer ones will be cut."""
-NEAREST = 3
-"""Names of models that are offered in place of an unknown one."""
+NEAREST = 3  # Names of models that are offered in place of an unknown one.
 
+# Words of a refusal, by the judge key that they speak of.
 CLUES = (
     (
         "model",
@@ -38,13 +38,11 @@ CLUES = (
     ("reasoning_effort", r"reasoning[ _.]?effort|thinking_?level|\beffort\b"),
     ("thinking", r"thinking|budget|reasoning[ _.]?summar"),
 )
-"""Words of a refusal, by the judge key that they speak of."""
-READING = ("unwrap", "ignore_case", "extra_keys")
-"""How answers are read."""
+READING = ("unwrap", "ignore_case", "extra_keys")  # How answers are read.
+# Refused for these, a judge would be refused again whatever else were changed.
 NO_CHANGE = ("model", "context", "max_output_tokens")
-"""Refused for these, a judge would be refused again whatever else were changed."""
+# Statuses with which servers refuse a parameter; 500 and 501 come from those that do not check it before.
 SPEAKS = (400, 404, 415, 422, 500, 501)
-"""Statuses with which servers refuse a parameter; 500 and 501 come from those that do not check it before."""
 
 
 @dataclass(frozen=True, slots=True)

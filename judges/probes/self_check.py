@@ -35,8 +35,7 @@ class SelfCheckResult:
 
     judge: Judge
     grades: dict[tuple[str, int], list[Grade]] = field(default_factory=dict)
-    cost: float | None = 0.0
-    """USD; None: a call's price is unknown."""
+    cost: float | None = 0.0  # USD; None: a call's price is unknown.
     calls: int = 0
     error: str = ""
 

@@ -10,6 +10,7 @@ from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
 from judges.probes.checks import CheckedJudge
 
+# Of what was found, what a page shows.
 SHOWN = (
     "schema_modes",
     "logprobs",
@@ -22,7 +23,6 @@ SHOWN = (
     "context",
     "price",
 )
-"""Of what was found, what a page shows."""
 
 
 @transaction.atomic

@@ -10,8 +10,9 @@ from corpus.rubric import BY_QUERY, Rubric
 from judges.prompts import render, searching, templates, writing
 from judges.records import Judge, Prompt
 
+# Schema mode to the last part of the name of its prompt versions.
 FORMS = {"json_object": "words", "text": "words", "tool": "tool"}
-"""Schema mode to the last part of the name of its prompt versions."""
+# Of an answer, by how the name of its prompt begins; the first that fits.
 SCHEMAS: dict[str, dict[str, Any]] = {
     **{f"vote-0-{grades}": schema for grades, schema in render.GRADED_SCHEMAS.items()},
     **{f"vote-{name}": schema for name, schema in render.BASELINES.items()},
@@ -24,7 +25,6 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(searching.METHODS, searching.PASSAGE_SCHEMA),
     "reason": searching.REASONING_SCHEMA,
 }
-"""Of an answer, by how the name of its prompt begins; the first that fits."""
 
 
 def fit_prompt(prompt: Prompt, judge: Judge, schema: dict[str, Any]) -> Prompt:

@@ -19,13 +19,11 @@ from judges.domain.debate import PAIR
 from judges.prompts import templates
 from judges.records import SCALES, DebateAgent, Inputs, Judge, Prompt, Side, Turn
 
+# Characters of a document that a judge sees; the prompt says so where there were more.
 DOCUMENT_LIMIT = 24_000
-"""Characters of a document that a judge sees; the prompt says so where there were more."""
-TEXT_LIMIT = 8_000
-"""Characters of a title, query, answer, definition, reason or quotation that a judge sees."""
+TEXT_LIMIT = 8_000  # Characters of a title, query, answer, definition, reason or quotation that a judge sees.
 
-NAMES = "ABCD"
-"""Of a debate's agents, by their place among the seats."""
+NAMES = "ABCD"  # Of a debate's agents, by their place among the seats.
 NUMBERS = {2: "Two", 3: "Three", 4: "Four"}
 STANCES = {
     Side.FOR: "yes, the document is relevant to the query",
@@ -57,6 +55,7 @@ VERDICT_SCHEMA: dict[str, Any] = {
     "required": ["response"],
     "additionalProperties": False,
 }
+# Of a judge with a scale of its own, by its highest grade. The reason comes first: the score follows from it.
 GRADED_SCHEMAS: dict[int, dict[str, Any]] = {
     grades: {
         "type": "object",
@@ -67,25 +66,24 @@ GRADED_SCHEMAS: dict[int, dict[str, Any]] = {
     for grades in SCALES.values()
     if grades > 1
 }
-"""Of a judge with a scale of its own, by its highest grade. The reason comes first: the score follows from it."""
 
+# The papers' own ways to ask for a vote, with their schemas: the definition's statement without its rules, and a
+# verdict without a reason (DREAM table 17), or a chain of thought and a score between two anchors (ERank figure 5).
 BASELINES = {"verdict-only": VERDICT_SCHEMA, "score-chain": GRADED_SCHEMAS[10]}
-"""The papers' own ways to ask for a vote, with their schemas: the definition's statement without its rules, and a
-verdict without a reason (DREAM table 17), or a chain of thought and a score between two anchors (ERank figure 5)."""
 
+# Prompts about contribution and evidence of a pair (judges.prompts.writing), and their templates.
 WRITING = {
     "write": ("write-system", "write", "write-again", "inputs"),
     "measure": ("measure-system", "measure", "inputs"),
 }
-"""Prompts about contribution and evidence of a pair (judges.prompts.writing), and their templates."""
+# What runs ask (judges.prompts.searching), and the templates of it.
 SEARCHING = {
     **{name: (f"{name}-system", name) for name in ("hyde", "query2doc", "mugi", "reason")},
     **{name: (name,) for name in ("rank", "embed")},
 }
-"""What runs ask (judges.prompts.searching), and the templates of it."""
-NO_PAIR = {"entity": ("entity-system", "entity"), **SEARCHING}
-"""Prompts without a definition of relevance."""
+NO_PAIR = {"entity": ("entity-system", "entity"), **SEARCHING}  # Prompts without a definition of relevance.
 
+# Templates of the user message, by kind.
 USERS = {
     "debate": ("debate-first", "debate-later"),
     "argue": ("argue-first", "argue-later"),
@@ -93,7 +91,7 @@ USERS = {
     "adjudicate": ("adjudicate",),
     "decision": ("decision",),
 }
-"""Templates of the user message, by kind."""
+# What else makes another prompt: the number of agents; the scale; a paper's baseline.
 VARIANTS = {
     "debate": ("", "-3", "-4"),
     "argue": ("", "-4"),
@@ -101,11 +99,10 @@ VARIANTS = {
     "adjudicate": ("",),
     "decision": tuple(f"-0-{grades}" for grades in SCALES.values()),
 }
-"""What else makes another prompt: the number of agents; the scale; a paper's baseline."""
+# Key of the quotations that were looked for in the document and do not stand in it.
 NOT_FOUND = "not in the document"
-"""Key of the quotations that were looked for in the document and do not stand in it."""
+# In a version's text for a query's own words: they are kept with the query, whose change makes another query.
 ANYTHING = Definition(QUERY, "{{definition}}")
-"""In a version's text for a query's own words: they are kept with the query, whose change makes another query."""
 
 
 def turn_prompt(

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from judges.domain.verdicts import STRICT, ParsingRules, Unparsed, check_string, fields_of
 from judges.records import Turn
 
-TEXTS = {"rewrite": "passage", "reason": "reasoning"}
-"""Role to the one field of its answer."""
+TEXTS = {"rewrite": "passage", "reason": "reasoning"}  # Role to the one field of its answer.
 
 Vectors = npt.NDArray[np.float32]
 

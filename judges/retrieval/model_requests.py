@@ -33,8 +33,8 @@ from judges.models.retrieval import RetrievalCall
 from judges.panels.offline_panel import OFFLINE_REWRITER, ensure_writers
 from judges.records import Inputs, Judge, Prompt, Turn
 
+# Role to the only wire that takes it; other roles are for judges that write text.
 ENDPOINTS = {"rank": "rerank", "embed": "embed"}
-"""Role to the only wire that takes it; other roles are for judges that write text."""
 
 USED = """
 SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
@@ -58,8 +58,8 @@ class RetrievalRequest:
     prompt: Prompt
     schema: Mapping[str, Any] = field(default_factory=dict)
     documents: tuple[str, ...] = ()
+    # Takes a good answer before its call is booked: for what is kept elsewhere (vectors).
     keep: Callable[[Turn], None] | None = None
-    """Takes a good answer before its call is booked: for what is kept elsewhere (vectors)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ class Wanted:
     query: int
     text: str
     calls: tuple[RetrievalRequest, ...]
-    instruction: str = ""
-    """For rerankers, which have no prompt; others read it in theirs."""
+    instruction: str = ""  # For rerankers, which have no prompt; others read it in theirs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +86,8 @@ class RetrievalReply:
     """Answers in the order of what was wanted; None where one of its calls brought none."""
 
     answers: list[tuple[Turn, ...] | None] = field(default_factory=list)
-    error: str = ""
-    """Why a call brought no answer: the last reason."""
-    spent: str = ""
-    """The cap at which money or calls ran out (Campaign.Cap)."""
+    error: str = ""  # Why a call brought no answer: the last reason.
+    spent: str = ""  # The cap at which money or calls ran out (Campaign.Cap).
     stopped: bool = False
 
     def merge_status(self, later: "RetrievalReply") -> None:

@@ -22,8 +22,7 @@ from judges.inline.pairs import InlineResult, ask_inline
 from judges.models import Attempt, Campaign
 from judges.records import Turn
 
-LONGEST = 2048
-"""Tokens of an answer; a query with a longer one is dropped whole (ERank C)."""
+LONGEST = 2048  # Tokens of an answer; a query with a longer one is dropped whole (ERank C).
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,7 @@ class Synthesized:
     generations: tuple[Generation, ...]
     kept: int
     mean: float
-    cut: bool
-    """An answer was cut at the judge's output limit."""
+    cut: bool  # An answer was cut at the judge's output limit.
 
     @property
     def too_long(self) -> bool:

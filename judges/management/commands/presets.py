@@ -112,11 +112,11 @@ OWN_EXAMPLES = {
     "llama-cpp": {"base_url": "http://127.0.0.1:8080/v1"},
     "tgi": {"base_url": "http://127.0.0.1:8080/v1"},
 }
+# Of clients that find them by themselves.
 CREDENTIALS = {
     "bedrock": "those that AWS's own tools find, or a Bedrock API key in AWS_BEARER_TOKEN_BEDROCK",
     "vertex": "Google's application default credentials",
 }
-"""Of clients that find them by themselves."""
 
 
 def preset_document(one: Preset) -> dict[str, object]:
