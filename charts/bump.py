@@ -11,10 +11,8 @@ from charts.record import Chart, Value
 from charts.translation import gettext_noop
 
 STEP = 26
-ROOM = 250.0
-"""Px for the names on either side, at most."""
-BOLD = 1.2
-"""Bold letters are wider than the mean that `wide` counts with."""
+ROOM = 250.0  # Px for the names on either side, at most.
+BOLD = 1.2  # Bold letters are wider than the mean that `wide` counts with.
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from unicodedata import east_asian_width
 
 INK, INK_2, GRID, PAPER = "#1d1c1a", "#55524c", "#dedad2", "#ffffff"
 SERIES = ("#3a4fb0", "#8a4b08", "#22663f", "#a5271c", "#6b3fa0", "#55524c")
-DASHES = ("", "7 4", "2 4", "10 3 2 3", "1 3", "14 4")
-"""Lines differ by dash as well as by colour."""
+DASHES = ("", "7 4", "2 4", "10 3 2 3", "1 3", "14 4")  # Lines differ by dash as well as by colour.
 TONES = {
     "plain": "#8d8778",
     "accent": "#3a4fb0",
@@ -24,8 +23,8 @@ TONES = {
 HEAT = ("#ffffff", "#ffffff", "#e9ebf6", "#d4d9ee", "#bac2e4", "#9ca7d8")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 WIDTH = 720
+# Mean width of a letter by font size: enough to place labels, for what fonts there are. Chinese takes the whole.
 CHARACTER = 0.56
-"""Mean width of a letter by font size: enough to place labels, for what fonts there are. Chinese takes the whole."""
 
 
 def number(value: float) -> str:

@@ -11,8 +11,7 @@ from charts.record import Chart
 HEIGHT = 180
 BAR = 12
 GAP = 12
-SLOT = 36
-"""The least height of a node with its two lines of text."""
+SLOT = 36  # The least height of a node with its two lines of text.
 
 
 @dataclass(frozen=True, slots=True)

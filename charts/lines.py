@@ -21,8 +21,8 @@ from charts.plot import Plot
 from charts.record import Cell, Chart, Value
 
 T = TypeVar("T")
+# Longer lines are thinned for the picture: more than a screen has no more to show.
 MOST_POINTS = 400
-"""Longer lines are thinned for the picture: more than a screen has no more to show."""
 
 Curve = Sequence[tuple[float, float]]
 Interval = Sequence[tuple[float, float, float]]

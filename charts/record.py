@@ -8,8 +8,7 @@ from charts.cells import csv_line
 from charts.drawing import FONT, INK, INK_2, PAPER, WIDTH, format_figure, number
 from charts.latex import latex_table
 
-SHOWN_ROWS = 100
-"""Rows of the table in the page; the CSV has all."""
+SHOWN_ROWS = 100  # Rows of the table in the page; the CSV has all.
 
 Value = float | None
 Cell = str | float | int | None
@@ -31,8 +30,7 @@ class Chart:
     source: str = ""
     height: float = 300.0
     width: float = WIDTH
-    numbers: int = 1
-    """Columns before this one are names, the others figures."""
+    numbers: int = 1  # Columns before this one are names, the others figures.
 
     @property
     def shown(self) -> list[list[str]]:

@@ -17,8 +17,8 @@ from redis.exceptions import RedisError
 from jobs import notifications
 
 COME_BACK_S = 5
+# It shuts down, crashed, starts, or has no connection left. Errors without a code come from the connection itself.
 ENDED = {"57P01", "57P02", "57P03", "53300"}
-"""It shuts down, crashed, starts, or has no connection left. Errors without a code come from the connection itself."""
 
 
 class AwayMiddleware:

@@ -26,11 +26,9 @@ from embedded.versions import unsupported_reason
 
 VERSION = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"
+# What of VAR cannot be made again, or was paid for. Indexes, logs, static files and services are left out, and base
+# models (VAR/bases): they come from outside.
 KEPT = ("secret_key", "audit.jsonl", "demo", "exports", "jobs", "models", "spool", "teachers", "vectors")
-"""What of VAR cannot be made again, or was paid for.
-
-Indexes, logs, static files and services are left out, and base models (VAR/bases): they come from outside.
-"""
 BEFORE_RESTORE = "before-restore-*.tar"
 NO_HASH = "0" * 64
 

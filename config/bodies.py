@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any
 
+# Bytes. A larger body stays where it is: who is not signed in may not send one (config/limits.py).
 MOST_READ = 1_000_000
-"""Bytes. A larger body stays where it is: who is not signed in may not send one (config/limits.py)."""
 
 StartResponse = Callable[..., Any]
 Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]

@@ -5,8 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-COMMANDS = 10
-"""Connections left for commands, the superuser's reserve and people at psql."""
+COMMANDS = 10  # Connections left for commands, the superuser's reserve and people at psql.
 
 
 def count_connections(judge_workers: int) -> int:

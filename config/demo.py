@@ -12,8 +12,8 @@ from corpus import bundled
 from corpus.models import Collection
 from judges.campaigns import configurations, forecasts
 
+# How many accounts of each role.
 ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
-"""How many accounts of each role."""
 
 
 def load_collection(folder: Path, out: TextIO) -> tuple[Collection, bundled.Built]:

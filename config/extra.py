@@ -17,8 +17,8 @@ from packaging.utils import canonicalize_name
 from config import env
 from jobs.processes import spawn_child, stop_children
 
+# In VAR: {state: installing|ready|failed|left-out, done, of (packages), line (for people), seconds}.
 STATE = "training-extra.json"
-"""In VAR: {state: installing|ready|failed|left-out, done, of (packages), line (for people), seconds}."""
 
 TELL_EVERY_S = 1.0
 FILES = ("requirements-training.txt", "requirements-torch.txt")

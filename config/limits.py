@@ -15,8 +15,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
-STRANGER = 1_000_000
-"""Bytes that somebody may send who is not signed in: forms, no files."""
+STRANGER = 1_000_000  # Bytes that somebody may send who is not signed in: forms, no files.
 
 
 class BodyLimitMiddleware(MiddlewareMixin):
@@ -32,8 +31,8 @@ class BodyLimitMiddleware(MiddlewareMixin):
 
 
 NUL = "\x00"
+# psycopg says so of a text that PostgreSQL cannot hold, Django of a field's value.
 REFUSED = "NUL (0x00)"
-"""psycopg says so of a text that PostgreSQL cannot hold, Django of a field's value."""
 
 
 class NoNulMiddleware:

@@ -23,26 +23,26 @@ from corpus.errors import BadInput, QuorumError
 
 CHUNK = 1 << 20
 MOST_MANIFEST = 256 << 20
+# Columns that hold a path as text, which moves with VAR.
 PATHS = {
     "training_job": ("folder",),
     "training_model": ("folder", "base"),
     "annotation_snapshot": ("folder",),
 }
-"""Columns that hold a path as text, which moves with VAR."""
+# Columns of JSON that hold paths among other things.
 PATHS_IN_JSON = {
     "training_job": ("options", "result"),
     "training_model": ("summary",),
     "annotation_snapshot": ("options", "manifest"),
 }
-"""Columns of JSON that hold paths among other things."""
+# Base models that are named, by the folder in which they lie.
 BASES = """
 SELECT base FROM training_model WHERE starts_with(base, %s)
 UNION SELECT options->>'base' FROM training_job WHERE starts_with(options->>'base', %s) ORDER BY 1
 """
-"""Base models that are named, by the folder in which they lie."""
 FILES_WITH_PATHS = ("jobs/**/*.json", "models/**/*.json")
+# pg_restore 18 writes it for every server; those below 17 do not know it.
 TOO_NEW = b"SET transaction_timeout = 0;\n"
-"""pg_restore 18 writes it for every server; those below 17 do not know it."""
 
 
 def restore_backup(

@@ -28,20 +28,19 @@ from training.jobs import worker_pool
 
 READY_PATIENCE = 60.0
 LOOK_S = 0.5
+# More deaths of children than this within so many seconds: something is wrong that a restart does not mend.
 FALLS, FALLS_S = 5, 60.0
-"""More deaths of children than this within so many seconds: something is wrong that a restart does not mend."""
 BACKLOG = 4096
-CONNECTIONS = 8192
-"""Connections that a web process holds at once, most of them idle."""
+CONNECTIONS = 8192  # Connections that a web process holds at once, most of them idle.
+# Requests that a web process has begun: nearly all of them wait for a body, or for a reader of their answer.
 REQUESTS = 2048
-"""Requests that a web process has begun: nearly all of them wait for a body, or for a reader of their answer."""
+# How long a request waits for a database connection before its visitor is told to come back.
 DATABASE_PATIENCE_S = 5
-"""How long a request waits for a database connection before its visitor is told to come back."""
 STDERR = 2
 
 logger = logging.getLogger(__name__)
+# The exit code of an end that was asked for: Python drops what a signal raises inside a destructor, so look asks.
 _asked: int | None = None
-"""The exit code of an end that was asked for: Python drops what a signal raises inside a destructor, so look asks."""
 
 
 class ServingInterrupted(BaseException):
@@ -252,8 +251,8 @@ class Children:
             kept.close()
 
 
+# Our own address is asked without the proxy of the environment.
 _direct = build_opener(ProxyHandler({}))
-"""Our own address is asked without the proxy of the environment."""
 
 
 def site_answers(address: str) -> bool:

@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from config import env
 
+# Names the provider in addresses and in stored connections: another server under the same name would inherit them.
 PROVIDER = "sso"
-"""Names the provider in addresses and in stored connections: another server under the same name would inherit them."""
 
 
 def openid_providers(url: str) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from embedded import addresses, startup
 from embedded.refuse import refuse
 from embedded.versions import check_server
 
-ADVISORY_LOCK = 0x51756F72756D
-"""One number for all instances of one database: "Quorum" in ASCII."""
+ADVISORY_LOCK = 0x51756F72756D  # One number for all instances of one database: "Quorum" in ASCII.
 APPS = ("corpus", "judges", "annotation", "benchmark", "training")
 
 NEEDS_NOTHING = {"check", "diffsettings", "help", "services", "startapp", "startproject", "version"}

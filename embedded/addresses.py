@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from embedded.refuse import refuse
 
+# Bytes. Unix allows 107, and PostgreSQL writes a lock file beside its socket whose name is longer.
 LONGEST_SOCKET = 90
-"""Bytes. Unix allows 107, and PostgreSQL writes a lock file beside its socket whose name is longer."""
 POSTGRES_SOCKET = ".s.PGSQL.5432"
 REDIS_SOCKET = "redis.sock"
 DATABASE_NAME = "quorum"

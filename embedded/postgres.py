@@ -11,8 +11,8 @@ from pathlib import Path
 from embedded import addresses, identity
 from embedded.probes import postgres_answers
 
+# What PostgreSQL says while an older postmaster of the same data is still on its way out.
 WAITING = ("is another", "pre-existing shared memory", "lock file")
-"""What PostgreSQL says while an older postmaster of the same data is still on its way out."""
 
 
 class Failed(Exception):

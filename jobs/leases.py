@@ -19,8 +19,8 @@ from django.db.models.functions import Coalesce, Now
 
 from jobs.models import LeasedJob
 
+# Claims without progress after which a job fails: whoever takes it up dies of it.
 MOST_ATTEMPTS = 5
-"""Claims without progress after which a job fails: whoever takes it up dies of it."""
 PROGRESS_S = 0.5
 
 Job = TypeVar("Job", bound=LeasedJob)

@@ -29,8 +29,8 @@ class LeasedJob(models.Model):
     RUNNING: ClassVar[str] = JobState.RUNNING
     READY: ClassVar[str] = JobState.READY
     FAILED: ClassVar[str] = JobState.FAILED
+    # The stored states; a subclass with other words for them names them here.
     CANCELLED: ClassVar[str] = JobState.CANCELLED
-    """The stored states; a subclass with other words for them names them here."""
 
     state = models.CharField(max_length=9, choices=JobState, default=JobState.WAITING)
     done = models.PositiveBigIntegerField(default=0)

@@ -13,10 +13,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+# One more try, for a connection that Redis closed meanwhile; redis-py's own tries take ten seconds.
 QUICK: dict[str, Any] = {"socket_connect_timeout": 1.0, "socket_timeout": 1.0, "retry": Retry(NoBackoff(), 1)}
-"""One more try, for a connection that Redis closed meanwhile; redis-py's own tries take ten seconds."""
-AWAY_S = 5.0
-"""Redis that was found away is asked again after so long."""
+AWAY_S = 5.0  # Redis that was found away is asked again after so long.
 
 logger = logging.getLogger(__name__)
 _away_until = 0.0

@@ -23,12 +23,12 @@ from jobs.processes import watch_parent
 
 BEAT_S = 2.0
 LOOK_S = 5.0
+# A message that the watcher sent is taken for lost after so long: all workers may be busy until then.
 TOLD_S = 30
-"""A message that the watcher sent is taken for lost after so long: all workers may be busy until then."""
 
 logger = logging.getLogger(__name__)
+# Shared by a worker's processes: the worker shuts down, what it works on waits for another.
 stopping = multiprocessing.get_context("fork").Value("b", 0)
-"""Shared by a worker's processes: the worker shuts down, what it works on waits for another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +37,17 @@ class JobKind:
 
     task: str
     model: type[LeasedJob]
+    # work(job, stopping): do a claimed job's work until it is over, or given back because the worker stops.
     work: Callable[[Any, Callable[[], bool]], None]
-    """work(job, stopping): do a claimed job's work until it is over, or given back because the worker stops."""
     queue: str = ""
-    only: Callable[[], dict[str, Any]] = dict
-    """Further conditions on the jobs, as for `filter`."""
+    only: Callable[[], dict[str, Any]] = dict  # Further conditions on the jobs, as for `filter`.
 
 
 KINDS: list[JobKind] = []
+# (queue, what its workers do every few seconds besides).
 CHORES: list[tuple[str, Callable[[], None]]] = []
-"""(queue, what its workers do every few seconds besides)."""
+# By queue: the devices that this machine has for its jobs.
 DEVICES: dict[str, Callable[[], tuple[str, ...]]] = {}
-"""By queue: the devices that this machine has for its jobs."""
 
 
 def register_job_kind(kind: JobKind) -> Any:

@@ -13,8 +13,7 @@ from redis.exceptions import RedisError
 from jobs.notifications import is_away, redis_client, redis_key
 from jobs.processes import is_running
 
-LIVE_S = 10.0
-"""A worker that has not been heard of for so long is gone."""
+LIVE_S = 10.0  # A worker that has not been heard of for so long is gone.
 
 
 @dataclass(frozen=True, slots=True)

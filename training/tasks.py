@@ -30,9 +30,9 @@ work = register_job_kind(
         lambda: {"device__in": worker_pool.available_devices()},
     )
 )
+# For workers of the judges' queue: it asks a judge and needs no GPU.
 judge_outputs = register_background(
     graded_outputs.TASK,
     lambda job, _lease: graded_outputs.score_outputs(job.subject, **job.arguments),
     expected=QuorumError,
 )
-"""For workers of the judges' queue: it asks a judge and needs no GPU."""

@@ -9,8 +9,7 @@ from typing import Any
 
 from corpus.errors import BadInput
 
-FINISHED, FAILED, REFUSED, CANCELLED = 0, 1, 2, 3
-"""Exit codes of the process that works on a job."""
+FINISHED, FAILED, REFUSED, CANCELLED = 0, 1, 2, 3  # Exit codes of the process that works on a job.
 
 
 class TrainingCancelled(Exception):

@@ -16,8 +16,8 @@ from training.models import Job
 from training.recipes import data
 from training.recipes.metrics import kept_apart
 
+# One line for each query: {query_id, query, instruction, documents: [{doc_id, text, score}]}.
 PAIRS = "pairs.jsonl"
-"""One line for each query: {query_id, query, instruction, documents: [{doc_id, text, score}]}."""
 QRELS = "qrels.json"
 DEPTH = 50
 BATCH = 2000

@@ -17,8 +17,7 @@ from training.jobs.folder import JobFolder
 from training.models import Job, Model
 from training.recipes import table
 
-SHARED = "_shared"
-"""Folder of jobs that belong to no collection. No collection's name begins so."""
+SHARED = "_shared"  # Folder of jobs that belong to no collection. No collection's name begins so.
 
 
 def collection_folder(kind: str, collection: Collection | None) -> Path:

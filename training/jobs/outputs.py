@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 from corpus.evidence import measures
 
-MOST_POINTS = 2000
-"""Points of figure 5 that are kept: the first rows, whatever comes later."""
+MOST_POINTS = 2000  # Points of figure 5 that are kept: the first rows, whatever comes later.
 
 
 class DevExample(Protocol):

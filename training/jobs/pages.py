@@ -24,12 +24,10 @@ from training.jobs.outcomes import MEASURES
 from training.models import Job, Model
 
 EXTRA = "training-extra.json"
-NEEDED = ("torch", "peft", "accelerate")
-"""Of the training extra: looked for, never imported."""
+NEEDED = ("torch", "peft", "accelerate")  # Of the training extra: looked for, never imported.
 SHOWN = 50
 LOG_LINES = 12
-LONG_CURVE = 400
-"""Points of a curve from which it is drawn as means of neighbours."""
+LONG_CURVE = 400  # Points of a curve from which it is drawn as means of neighbours.
 
 SIDES = ("base", "adapter", "merged")
 ROWS = {
@@ -151,8 +149,7 @@ class Live:
 
     job: Job
     loss: Chart | None
-    latest: dict[str, Any]
-    """The last step's line of metrics."""
+    latest: dict[str, Any]  # The last step's line of metrics.
     measured: list[tuple[int, dict[str, Any]]]
     forecast: timedelta | None
     log: list[str]

@@ -21,8 +21,8 @@ from training.jobs.folder import CANCELLED, FINISHED, REFUSED, JobFolder
 from training.models import Job
 
 LOOK_S = 0.5
+# Of a cancelled job, to save a checkpoint; then it is killed, and an older checkpoint stands.
 PATIENCE_S = 9.0
-"""Of a cancelled job, to save a checkpoint; then it is killed, and an older checkpoint stands."""
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from training.recipes.metrics import Floats, sigmoid
 
+# Fewer positives or negatives than this, and the fit would say more about the sample than about the model.
 LEAST_OF_EACH = 10
-"""Fewer positives or negatives than this, and the fit would say more about the sample than about the model."""
 
 
 @dataclass(frozen=True)

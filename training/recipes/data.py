@@ -36,8 +36,7 @@ class TrainingSet:
     dev: list[Example]
     teacher: str
     collection: str
-    sha256: str
-    """Of the manifest, which holds the hash of every file."""
+    sha256: str  # Of the manifest, which holds the hash of every file.
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+# What decides between checkpoints; the loss on the dev split never does.
 CHOSEN_BY = ("label_pearson", "auc", "accuracy")
-"""What decides between checkpoints; the loss on the dev split never does."""
 
 
 class Undefined(Exception):

@@ -15,14 +15,13 @@ SYSTEM = (
     "between <contribution> and </contribution>, then the passages that show it, short and exact, "
     "between <evidence> and </evidence>."
 )
+# Where no rule was given: a reranker is shown no answers, so it is the one for queries without.
 DEFAULT_INSTRUCTION = HELPFULNESS.statement
-"""Where no rule was given: a reranker is shown no answers, so it is the one for queries without."""
 HEAD = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\nRule: "
 TO_QUERY = "\nQuery: "
 TO_DOCUMENT = "\nDocument: "
 TAIL = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
-END = "<|im_end|>"
-"""Ends the answer."""
+END = "<|im_end|>"  # Ends the answer.
 YES, NO = "yes", "no"
 
 
@@ -30,8 +29,7 @@ class RenderedPair(NamedTuple):
     """What a model wrote for a pair, the label first; "" for models that do not write."""
 
     text: str
-    is_cut: bool = False
-    """It had not come to its end when its tokens were used up."""
+    is_cut: bool = False  # It had not come to its end when its tokens were used up.
 
 
 def render_prompt(query: str, document: str, instruction: str = "") -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 from corpus.errors import BadInput
 
+# Linear layers that get an adapter: attention, the feed-forward part, and Qwen3.5's linear attention.
 TARGETS = (
     "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
     "in_proj_qkv", "in_proj_a", "in_proj_b", "in_proj_z", "out_proj",
 )  # fmt: skip
-"""Linear layers that get an adapter: attention, the feed-forward part, and Qwen3.5's linear attention."""
 
 
 @dataclass(frozen=True)
@@ -21,41 +21,31 @@ class RecipeOptions:
     seed: int = 0
     epochs: float = 2.0
     max_steps: int | None = None
-    batch: int = 8
-    """Rows for each step of the optimiser (the paper: 1 x 8 accumulated)."""
+    batch: int = 8  # Rows for each step of the optimiser (the paper: 1 x 8 accumulated).
     learning_rate: float = 1e-5
     weight_decay: float = 0.01
     warmup_steps: int = 100
-    schedule: str = "cosine"
-    """cosine or constant, after the warm-up."""
-    clip: float = 1.0
-    """Largest norm of the gradient; 0: not clipped."""
-    max_length: int = 10_240
-    """Tokens of a row; the document is cut, never what follows it."""
+    schedule: str = "cosine"  # cosine or constant, after the warm-up.
+    clip: float = 1.0  # Largest norm of the gradient; 0: not clipped.
+    max_length: int = 10_240  # Tokens of a row; the document is cut, never what follows it.
+    # Tokens of one forward pass, padding counted. Less memory, never another gradient.
     token_budget: int = 10_240
-    """Tokens of one forward pass, padding counted. Less memory, never another gradient."""
-    packing: bool = False
-    """Several rows in one sequence, where that is exact."""
-    lora_rank: int = 64
-    """0: all weights are trained, and the base is not kept apart."""
+    packing: bool = False  # Several rows in one sequence, where that is exact.
+    lora_rank: int = 64  # 0: all weights are trained, and the base is not kept apart.
     lora_alpha: int = 128
     lora_dropout: float = 0.0
     point_weight: float = 20.0
     sft_weight: float = 1.0
+    # Over the target's tokens of a row: sum (P eq. 4) or mean (the released code).
     sft_reduction: str = "sum"
-    """Over the target's tokens of a row: sum (P eq. 4) or mean (the released code)."""
-    loss: str = "hybrid"
-    """prism: hybrid; cross-encoder: bce, mse or lambda."""
-    precision: str = "auto"
-    """fp32, bf16, or auto: bf16 on a GPU, fp32 on the CPU."""
-    gradient_checkpointing: bool | None = None
-    """None: on a GPU, except for tiny models."""
+    loss: str = "hybrid"  # prism: hybrid; cross-encoder: bce, mse or lambda.
+    precision: str = "auto"  # fp32, bf16, or auto: bf16 on a GPU, fp32 on the CPU.
+    gradient_checkpointing: bool | None = None  # None: on a GPU, except for tiny models.
+    # Steps between two measurements on the dev split, each a checkpoint to choose from; None: four times.
     evaluate_every: int | None = None
-    """Steps between two measurements on the dev split, each a checkpoint to choose from; None: four times."""
+    # Steps between two checkpoints to resume from; None: as often as is measured, at least every 100.
     checkpoint_every: int | None = None
-    """Steps between two checkpoints to resume from; None: as often as is measured, at least every 100."""
-    processes: int = 1
-    """Processes that share each step's rows."""
+    processes: int = 1  # Processes that share each step's rows.
 
     def as_json(self) -> dict[str, Any]:
         """All of them."""
@@ -63,6 +53,7 @@ class RecipeOptions:
 
 
 PRISM = RecipeOptions()
+# Recipe -> preset -> defaults. `tiny` is ours: tiny models learn nothing at the paper's rate.
 TABLE: Mapping[str, Mapping[str, RecipeOptions]] = {
     "prism": {
         "paper": PRISM,
@@ -88,7 +79,6 @@ TABLE: Mapping[str, Mapping[str, RecipeOptions]] = {
         ),
     },
 }  # fmt: skip
-"""Recipe -> preset -> defaults. `tiny` is ours: tiny models learn nothing at the paper's rate."""
 
 CHOICES = {
     "schedule": ("cosine", "constant"),

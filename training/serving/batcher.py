@@ -8,8 +8,8 @@ from concurrent.futures import Future
 from training.serving.protocol import Extra, ScoredTexts, ServingRequest
 from training.serving.scorer import Scorer, ScoringRequest
 
+# Documents that are scored in one go, so that a small request does not wait for many large ones.
 MOST_TOGETHER = 256
-"""Documents that are scored in one go, so that a small request does not wait for many large ones."""
 
 
 class Full(Exception):

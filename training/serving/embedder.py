@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from corpus.errors import BadInput
 
+# How the vectors of a text's tokens become one: their mean, or that of the last or of the first token.
 POOLINGS = ("mean", "last", "cls")
-"""How the vectors of a text's tokens become one: their mean, or that of the last or of the first token."""
 _MODES = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_lasttoken": "last",
     "pooling_mode_cls_token": "cls",
 }
+# Modules of sentence-transformers that are understood here.
 KNOWN = ("Transformer", "Pooling", "Normalize")
-"""Modules of sentence-transformers that are understood here."""
 
 Vectors = npt.NDArray[np.float32]
 
@@ -26,8 +26,7 @@ Vectors = npt.NDArray[np.float32]
 class Embedder(Protocol):
     """A model that turns texts into vectors."""
 
-    words: str
-    """What stands beside its figures: "tiny model, CPU"."""
+    words: str  # What stands beside its figures: "tiny model, CPU".
 
     def encode(self, texts: Sequence[str]) -> tuple[Vectors, int]:
         """Vectors of length 1, (n, size), and how many tokens were read."""

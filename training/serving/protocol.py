@@ -8,12 +8,12 @@ from uuid import uuid4
 
 MOST_BYTES = 16 * 2**20
 MOST_DOCUMENTS = 1000
+# Documents of one request that contribution and evidence are written for: writing takes far longer than scoring.
 MOST_WRITTEN = 20
-"""Documents of one request that contribution and evidence are written for: writing takes far longer than scoring."""
 
 
+# What a result carries beside its score: contribution, evidence, and whether they are whole.
 Extra = dict[str, str | bool]
-"""What a result carries beside its score: contribution, evidence, and whether they are whole."""
 
 
 class Wrong(Exception):
@@ -30,8 +30,7 @@ class ServingRequest:
 
     query: str
     documents: tuple[str, ...]
-    given: tuple[Any, ...]
-    """The documents as they came: strings, or objects with `text`."""
+    given: tuple[Any, ...]  # The documents as they came: strings, or objects with `text`.
     instruction: str
     top_n: int
     return_documents: bool

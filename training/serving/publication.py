@@ -12,6 +12,7 @@ from typing import Any, Literal
 from training.recipes.calibration import Calibration
 
 Kind = Literal["causal", "encoder"]
+# The card's rows: measures of training/recipes/metrics.py on the dev split.
 TABLE = {
     "label_pearson": "Pearson with the labels",
     "teacher_pearson": "Pearson with the teacher",
@@ -20,7 +21,6 @@ TABLE = {
     "accuracy_at_threshold": "accuracy at the chosen threshold",
     "ndcg@10": "nDCG@10",
 }
-"""The card's rows: measures of training/recipes/metrics.py on the dev split."""
 MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
 
 

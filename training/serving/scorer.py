@@ -12,17 +12,15 @@ from training.recipes.calibration import Calibration
 from training.recipes.rendering import RenderedPair
 
 DEFAULT_LENGTH = 4096
+# Tokens that an answer may have: evidence condenses its document, so the document's own and some besides are room.
 LEAST_ROOM, MOST_ROOM, BESIDES = 512, 4096, 256
-"""Tokens that an answer may have: evidence condenses its document, so the document's own and some besides are room."""
 
 
 class Scorer(Protocol):
     """A model that scores documents for a query."""
 
-    words: str
-    """What stands beside its figures: "tiny model, CPU"."""
-    threshold: float
-    """The score from which on it says yes: fitted with the calibration, else 0.5."""
+    words: str  # What stands beside its figures: "tiny model, CPU".
+    threshold: float  # The score from which on it says yes: fitted with the calibration, else 0.5.
 
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
         """Raw fp32 margins, in the order of the documents: l_yes - l_no, or an encoder's logit."""

@@ -21,8 +21,7 @@ from training.trainers.tiny_encoder import tiny_encoder
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>")
 WHOLE_WORDS = ("yes", "no", "contribution", "evidence")
 VOCABULARY = 2048
-TINY = ("tiny:qwen3", "tiny:qwen3.5", "tiny:encoder")
-"""Names of bases that are made on demand."""
+TINY = ("tiny:qwen3", "tiny:qwen3.5", "tiny:encoder")  # Names of bases that are made on demand.
 
 
 def find_base(name: str, made: Path) -> Path:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Steps whose rows are sorted by length together: near enough to chance, near enough in length.
 NEIGHBOURS = 16
-"""Steps whose rows are sorted by length together: near enough to chance, near enough in length."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from transformers import AutoModel
 from training.trainers.base import load_tokenizer
 from training.trainers.encoder import longest_input
 
-TOGETHER = 32
-"""Texts of one forward pass, those of similar length together."""
+TOGETHER = 32  # Texts of one forward pass, those of similar length together.
 Vectors = npt.NDArray[np.float32]
 
 

@@ -13,8 +13,7 @@ from training.serving.publication import Kind
 from training.trainers.margins import encoder_margins
 from training.trainers.publishing import write_encoder
 
-LONGEST = 512
-"""Where neither tokenizer nor config names a limit."""
+LONGEST = 512  # Where neither tokenizer nor config names a limit.
 
 
 def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0) -> Any:

@@ -13,8 +13,8 @@ from training.recipes.metrics import kept_apart, measure_dev_split, ndcg_by_quer
 from training.serving.publication import Kind, Record
 from training.trainers.publishing import publish_folder
 
+# Queries with a relevant document, from which on half of them are kept for the test of the gain.
 LEAST_TO_SPLIT = 10
-"""Queries with a relevant document, from which on half of them are kept for the test of the gain."""
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,9 @@ from training.trainers.finishing import dev_measures
 from training.trainers.recipe import Recipe, TrainingTask
 from training.trainers.world import World
 
-MEASUREMENTS = 4
-"""Times that a training is measured on the dev split when nobody says how often."""
+MEASUREMENTS = 4  # Times that a training is measured on the dev split when nobody says how often.
 LEAST_EVERY = 100
-KEPT = 2
-"""Newest checkpoints that are kept to resume from, beside the best one."""
+KEPT = 2  # Newest checkpoints that are kept to resume from, beside the best one.
 NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
 
 
@@ -49,13 +47,12 @@ def learning_rate(options: RecipeOptions, step: int, total: int) -> float:
 class TrainingProgress:
     """How far a training is: what a checkpoint keeps beside weights and optimiser."""
 
-    step: int = 0
-    """Steps done."""
+    step: int = 0  # Steps done.
     token_budget: int = 0
     seconds: float = 0.0
     tokens: int = 0
+    # Step -> its measures on the dev split.
     measured: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """Step -> its measures on the dev split."""
 
 
 class Loop:

@@ -9,8 +9,8 @@ import torch
 from corpus.errors import BadInput
 from training.trainers.recipe import TrainingTask
 
+# Bytes for each trained weight: itself, its gradient, and AdamW's two moments, in fp32.
 OPTIMISER = 16
-"""Bytes for each trained weight: itself, its gradient, and AdamW's two moments, in fp32."""
 CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 

@@ -13,10 +13,9 @@ import torch
 
 from training.trainers.margins import BATCH_TOKENS, in_batches, truncate_ids
 
+# In one pass on a CPU, which gains nothing from larger ones: documents of like length pad each other little.
 CPU_TOKENS = 1536
-"""In one pass on a CPU, which gains nothing from larger ones: documents of like length pad each other little."""
-LEAST_SHARED = 16
-"""Tokens from which sharing is worth a pass of its own."""
+LEAST_SHARED = 16  # Tokens from which sharing is worth a pass of its own.
 
 
 def can_share(config: Any) -> bool:

@@ -20,8 +20,8 @@ from training.serving.publication import (
     sentence_transformers_files,
 )
 
+# Greatest difference of a raw fp32 margin between the adapter and the merged model on the fixture.
 TOLERANCE = 1e-4
-"""Greatest difference of a raw fp32 margin between the adapter and the merged model on the fixture."""
 
 
 class MergeDiffers(BadInput):

@@ -24,8 +24,7 @@ class TrainingTask:
     options: RecipeOptions
     device: str
     tiny: bool
-    memory_mb: float | None = None
-    """What the trainer may take; None: all that is free."""
+    memory_mb: float | None = None  # What the trainer may take; None: all that is free.
 
     @property
     def dtype(self) -> torch.dtype:
@@ -49,11 +48,11 @@ class TrainingTask:
 class Recipe(Protocol):
     """One recipe at work on one task."""
 
+    # Part of the loss -> its weight. A part's value is its sum over the step's rows by the rows that carry it.
     weights: dict[str, float]
-    """Part of the loss -> its weight. A part's value is its sum over the step's rows by the rows that carry it."""
 
+    # What is trained; the loop may wrap it, and `forward` calls what it is given.
     model: torch.nn.Module
-    """What is trained; the loop may wrap it, and `forward` calls what it is given."""
 
     def lengths(self) -> list[int]:
         """Tokens of each row of the training split."""
