@@ -5,15 +5,15 @@ from django.urls import URLPattern, path
 from benchmark.bounds import views as safety
 from benchmark.hole_filling import views
 from benchmark.qrels import views as qrels
-from benchmark.report.views import report
+from benchmark.report import views as report
 from benchmark.runs import views as runs
 from benchmark.suites import views as suites
-from benchmark.systems.views import home, queries, systems
+from benchmark.systems import views as systems
 
 HERE = "c/<slug:name>/benchmark/"
 
 urlpatterns: list[URLPattern] = [
-    path(HERE, home.benchmark, name="benchmark"),
+    path(HERE, systems.benchmark, name="benchmark"),
     path(f"{HERE}runs/", runs.runs, name="runs"),
     path(f"{HERE}runs/upload/", runs.upload_runs, name="upload_runs"),
     path(f"{HERE}runs/make/<slug:kind>/", runs.make_run, name="make_run"),
@@ -30,9 +30,9 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}report/make/", report.make_report, name="make_report"),
     path(f"{HERE}report/<int:report>/", report.report, name="report"),
     path(f"{HERE}report/<int:report>/leaderboard/", report.leaderboard, name="leaderboard"),
-    path(f"{HERE}queries/", queries.benchmark_queries, name="benchmark_queries"),
-    path(f"{HERE}queries/<int:query>/", queries.benchmark_query, name="benchmark_query"),
-    path(f"{HERE}queries/<int:query>/<int:document>/", queries.benchmark_text, name="benchmark_text"),
+    path(f"{HERE}queries/", systems.benchmark_queries, name="benchmark_queries"),
+    path(f"{HERE}queries/<int:query>/", systems.benchmark_query, name="benchmark_query"),
+    path(f"{HERE}queries/<int:query>/<int:document>/", systems.benchmark_text, name="benchmark_text"),
     path(f"{HERE}qrels/", qrels.versions, name="qrels"),
     path(f"{HERE}qrels/diff/", qrels.qrels_diff, name="qrels_diff"),
     path(f"{HERE}qrels/<int:number>.txt", qrels.qrels_file, name="qrels_file"),

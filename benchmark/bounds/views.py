@@ -10,9 +10,8 @@ from django.views.decorators.http import require_GET, require_POST
 from benchmark import hole_filling
 from benchmark.bounds import page as pages
 from benchmark.forms import SendForm
-from benchmark.hole_filling import worker_presence
 from benchmark.models import Qrels, Run
-from benchmark.report.views.downloads import download
+from benchmark.report import tables
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
@@ -30,7 +29,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> Ht
     runs = chosen.runs_of(scope.collection)
     stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), runs)
     shown = pages.show_bounds(stored) if stored and stored.is_ready else None
-    if shown and (file := download(request, [shown.chart], shown.tables)) is not None:
+    if shown and (file := tables.download(request, [shown.chart], shown.tables)) is not None:
         return file
     latest = Qrels.objects.filter(collection=scope.collection).order_by("-number").first()
     context = {
@@ -39,7 +38,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> Ht
         "stored": stored,
         "shown": shown,
         "runs": runs,
-        "unattended": worker_presence.is_unattended(stored.report if stored else None),
+        "unattended": chosen.is_unattended(stored.report if stored else None),
         "form": form,
         "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
     }

@@ -9,7 +9,6 @@ from benchmark.hole_filling.planning import (
     judging_configuration,
     preview_filling,
 )
-from benchmark.hole_filling.sending import send_pairs
 from benchmark.hole_filling.stages import (
     advance_filling,
     ask_to_finish,
@@ -19,8 +18,7 @@ from benchmark.hole_filling.stages import (
     finish_requested,
     unfinished_fillings,
 )
-from benchmark.hole_filling.starting import prepare_filling, start_filling
-from benchmark.hole_filling.tasks import advance_due
+from benchmark.hole_filling.starting import advance_due, prepare_filling, send_pairs, start_filling
 
 __all__ = [
     "DEEPEST",

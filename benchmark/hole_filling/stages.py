@@ -1,13 +1,16 @@
 """How far fillings are, stored: by whoever started one, by the command, and by workers between their jobs."""
 
+import numpy as np
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from benchmark.hole_filling import people, version
-from benchmark.hole_filling.funnel import Funnel, compute_funnel
+from benchmark import qrels
+from benchmark.hole_filling import people
+from benchmark.hole_filling.funnel import Funnel, compute_funnel, labels_of
 from benchmark.models import Filling, Qrels
+from benchmark.qrels.reading import ReadQrel
 from corpus.errors import BadInput
 from judges.campaigns import lifecycle
 from judges.models import Campaign
@@ -75,10 +78,37 @@ def finish_filling(filling: Filling, by: str = "") -> Qrels:
     funnel = compute_funnel(locked)
     if not funnel.settled:
         raise BadInput(_("nothing is settled yet: there is nothing to fill with"))
-    locked.after = version.make_version(locked, by)
+    locked.after = make_version(locked, by)
     locked.state, locked.funnel, locked.ended_at, locked.error = State.FILLED, funnel.document, timezone.now(), ""
     locked.save(update_fields=["after", "state", "funnel", "ended_at", "error"])
     return locked.after
+
+
+def filled_rows(filling: Filling) -> dict[int, ReadQrel]:
+    """By query: the rows before, with what is settled now."""
+    rows = qrels.load_rows(filling.before)
+    added: dict[int, list[tuple[int, int, str]]] = {}
+    for query, document, grade, origin in labels_of(filling):
+        added.setdefault(query, []).append((document, grade, origin))
+    for query, new in added.items():
+        old = rows.get(query, ReadQrel(np.empty(0, np.int64), np.empty(0, np.int16), []))
+        documents = np.concatenate([old.documents, np.array([one[0] for one in new], dtype=np.int64)])
+        grades = np.concatenate([old.grades, np.array([one[1] for one in new], dtype=np.int16)])
+        origins = [*old.origins, *(one[2] for one in new)]
+        order = np.argsort(documents)
+        rows[query] = ReadQrel(documents[order], grades[order], [origins[at] for at in order])
+    return rows
+
+
+def is_current(filling: Filling) -> bool:
+    """Whether its filled version is what would come of it now."""
+    return filling.after is not None and qrels.content_hash(filled_rows(filling)) == filling.after.content_hash
+
+
+def make_version(filling: Filling, by: str) -> Qrels:
+    """A version of its own for each filling."""
+    kind, rows = Qrels.Kind.FILLED, filled_rows(filling)
+    return qrels.store_version(filling.collection, kind, rows, parent=filling.before, by=by, once=False)
 
 
 def ask_to_finish(filling: Filling, by: str = "") -> None:

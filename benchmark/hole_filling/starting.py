@@ -15,14 +15,26 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from benchmark import qrels
-from benchmark.hole_filling import people, version
+from benchmark.bounds import compute_bounds
+from benchmark.hole_filling import people
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.pairs import Integers, pairs_of, without_final
-from benchmark.hole_filling.planning import judging_configuration, pool_of
-from benchmark.hole_filling.stages import UNFINISHED, scope_of, store_funnel
+from benchmark.hole_filling.planning import PEOPLE, judging_configuration, pool_of
+from benchmark.hole_filling.stages import (
+    UNFINISHED,
+    advance_filling,
+    due_fillings,
+    finish_requested,
+    is_current,
+    scope_of,
+    store_funnel,
+)
 from benchmark.models import Filling, Qrels, Run
+from benchmark.report import reports
+from benchmark.runs import rankings
 from corpus.errors import BadInput
 from corpus.models import Collection
+from jobs.models import JobState
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
 
@@ -181,7 +193,7 @@ def _find_same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
         if _has_runs(filling, wish.runs) and filling.pairs == list(ids):
             if filling.state != State.FILLED:
                 return filling
-            return filling if compute_funnel(filling).is_done and version.is_current(filling) else None
+            return filling if compute_funnel(filling).is_done and is_current(filling) else None
     return None
 
 
@@ -212,3 +224,71 @@ def prepare_filling(key: int) -> bool:
         Filling.objects.filter(pk=key, state=State.PREPARING).update(error=f"{type(error).__name__}: {error}")
         raise
     return True
+
+
+def send_pairs(
+    *,
+    collection: Collection,
+    runs: Sequence[Run],
+    before: Qrels,
+    k: int,
+    first: int,
+    policy: str = PEOPLE,
+    panel: str | None = None,
+    filters: Sequence[str] = (),
+    budget: float | None = None,
+    max_calls: int | None = None,
+    retry: bool = False,
+    by: str = "",
+) -> Filling:
+    """A filling over the `first` so many pairs that could settle an order. People get them before all else, in order.
+
+    Raises BadInput when every order is settled, or the number is none.
+    """
+    if first < 1:
+        raise BadInput(_("%(first)s pairs: give a number from 1") % {"first": first})
+    pairs = informative_pairs(collection, runs, before, k)[:first]
+    if not pairs:
+        raise BadInput(_("the order of these runs is settled: no unjudged pair of their pool could turn it"))
+    return start_filling(
+        collection=collection,
+        runs=runs,
+        depth=k,
+        before=before,
+        policy=policy,
+        panel=panel,
+        filters=filters,
+        budget=budget,
+        max_calls=max_calls,
+        retry=retry,
+        pairs=pairs,
+        by=by,
+    )
+
+
+def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels, k: int) -> list[tuple[int, int]]:
+    """Query and document of each pair, from the report that is there already, else computed now."""
+    report = reports.find_report(collection, before, before, runs, k)
+    if report is not None and report.state == JobState.READY and report.result:
+        return [(query, document) for query, document, _value in report.result["safety"]["first"]]
+    loaded = rankings.load([run.pk for run in runs], k)
+    found = compute_bounds(loaded, qrels.load(before), collection.grades, k)
+    return [(one.query, one.document) for one in found.first]
+
+
+def advance_due() -> None:
+    """Prepare and finish what waits for it, and look at what nobody looked at for a while.
+
+    A filling ends by itself that way, and pages show a funnel that is seconds old. One that fails holds up no other.
+    """
+    failed: list[Exception] = []
+    for state, act in ((Filling.State.PREPARING, prepare_filling), (Filling.State.FINISHING, finish_requested)):
+        for key in list(Filling.objects.filter(state=state).order_by("pk").values_list("pk", flat=True)):
+            try:
+                act(key)
+            except Exception as error:
+                failed.append(error)
+    for filling in due_fillings():
+        advance_filling(filling)
+    if failed:
+        raise ExceptionGroup("fillings that could not go on", failed)

@@ -13,10 +13,8 @@ from benchmark import hole_filling as services
 from benchmark import qrels
 from benchmark.forms import PEOPLE, HoleFillingForm
 from benchmark.hole_filling import page as pages
-from benchmark.hole_filling import worker_presence
 from benchmark.models import Filling
 from benchmark.report import tables
-from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
@@ -44,7 +42,7 @@ def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             form.add_error(None, str(error))
     rows = Filling.objects.filter(collection=scope.collection).select_related("before", "after")
     rows = rows.defer("pairs").order_by("-pk")
-    if "table" in request.GET and (file := download(request, [], [tables.fillings_table(rows)])) is not None:
+    if "table" in request.GET and (file := tables.download(request, [], [tables.fillings_table(rows)])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "form": form, "fillings": rows[:SHOWN]}
     return render(request, "benchmark/hole_fillings.html", context, status=422 if form.is_bound else 200)
@@ -95,7 +93,7 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
     found = get_object_or_404(rows, pk=filling, collection=scope.collection)
     funnel = services.current_funnel(found).document
     chart, table = pages.funnel_chart(funnel, found), pages.funnel_table(funnel)
-    if (file := download(request, [chart], [table])) is not None:
+    if (file := tables.download(request, [chart], [table])) is not None:
         return file
     context = {
         "scope": scope,
@@ -105,7 +103,7 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
         "asked": pages.describe_judges(found),
         "steps": pages.funnel_steps(funnel),
         "chart": chart,
-        "unattended": worker_presence.is_unattended(found),
+        "unattended": chosen.is_unattended(found),
     }
     if request.headers.get("HX-Request"):
         return render(request, "benchmark/_hole_filling.html", context, status=286 if found.is_over else 200)

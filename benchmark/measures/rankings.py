@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import floor
 from typing import Any, cast
 
 import numpy as np
 
-from benchmark.measures.interpolated import interpolated_precision, is_interpolated
 from benchmark.significance.paired import LEVEL, Tests
 from corpus.errors import BadInput
 
@@ -166,6 +166,29 @@ def _measure_queries(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[
     numbered = {number[query]: of for query, of in judged.items()}
     for one in _run_ir_measures(others, numbered, {number[query]: of for query, of in run.items()}):
         yield one.measure, query_of[one.query_id], float(one.value)
+
+
+def is_interpolated(measure: Any) -> bool:
+    """One of ir_measures' IPrec@r."""
+    return str(getattr(measure, "NAME", "")) == "IPrec"
+
+
+def interpolated_precision(measure: Any, grades: Mapping[str, int], scores: Mapping[str, float]) -> float:
+    """The highest precision at any rank from the one where the recall is reached; 0 where it never is.
+
+    `grades` and `scores` of one query by document; ties by document id, descending.
+    """
+    given = measure.params
+    relevant = {document for document, grade in grades.items() if grade >= given.get("rel", 1)}
+    ranked = sorted(scores, key=lambda document: (scores[document], document), reverse=True)
+    if given.get("judged_only", False):
+        ranked = [document for document in ranked if grades.get(document, -1) >= 0]
+    found = np.cumsum([document in relevant for document in ranked])
+    wanted = floor(given["recall"] * len(relevant) + 0.5)
+    if not len(found) or wanted > found[-1]:
+        return 0.0
+    precisions = found / np.arange(1, len(found) + 1)
+    return float(precisions[np.searchsorted(found, wanted) :].max())
 
 
 def _run_ir_measures(measures: Sequence[Any], qrels: Qrels, run: Run) -> list[Any]:

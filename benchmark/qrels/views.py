@@ -15,8 +15,7 @@ from benchmark.models import Qrels
 from benchmark.qrels.comparing import What
 from benchmark.report import tables
 from benchmark.report.downloads import DownloadTable
-from benchmark.report.views.downloads import download
-from benchmark.runs.uploads import saved_uploads
+from benchmark.runs.importing import saved_uploads
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
@@ -47,7 +46,7 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             messages.success(request, _version_message(new))
             return redirect("qrels", scope.collection.name)
     found = chosen.versions_of(scope.collection)
-    if (file := download(request, [], [tables.versions_table(found)])) is not None:
+    if (file := tables.download(request, [], [tables.versions_table(found)])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "versions": found, "form": form}
     return render(request, "benchmark/qrels.html", context, status=422 if form.is_bound else 200)
@@ -111,7 +110,7 @@ def _diff_file(request: HttpRequest, found: services.Diff) -> HttpResponse:
         for kind in KINDS
         for row in found.rows(kind)
     )
-    file = download(
+    file = tables.download(
         request, [], [DownloadTable("diff", _("What changed between two versions of the qrels"), header, rows, 3)]
     )
     if file is None:

@@ -14,7 +14,6 @@ from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem
 from benchmark.report.graded_runs import Floats, Judgments, Rankings
 from benchmark.report.naming import ASPECTS
 from benchmark.runs import rankings
-from benchmark.runs.rankings.storing import names_of
 from corpus.aspects.entries import importance_weights
 from corpus.models import Collection
 from corpus.models.aspects import AspectRevision
@@ -92,7 +91,7 @@ def sought_aspects(collection: Collection) -> Found:
     with connection.cursor() as cursor:
         cursor.execute(SUPPORTS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
         rows = list(cursor.fetchall())
-    names = names_of(key for _, _, documents in rows for key in documents)
+    names = rankings.names_of(key for _, _, documents in rows for key in documents)
     by_query: dict[int, list[tuple[int, list[int]]]] = {}
     for query, importance, documents in rows:
         by_query.setdefault(query, []).append((importance, documents))

@@ -9,11 +9,13 @@ import numpy as np
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from benchmark import bounds
+from benchmark import bounds, qrels
+from benchmark.measures.following import Following, became_irrelevant, p_mrr
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.report import inputs
 from benchmark.report.computing import VERSION, ComputedReport, ReportQuestion, compute_report
 from benchmark.report.graded_runs import Floats
+from benchmark.runs import rankings
 from benchmark.significance.tests import Values
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
@@ -187,3 +189,9 @@ def query_values(report: Report, run: Run | int, measure: str) -> tuple[Floats, 
     """
     row = ReportValues.objects.get(report=report, run=run, measure=measure)
     return np.array(row.before), np.array(row.after)
+
+
+def measure_following(original: Run, changed: Run, before: Qrels, after: Qrels) -> Following:
+    """`after` are the qrels of the changed instructions. Raises BadInput where no document became irrelevant."""
+    gone = became_irrelevant(qrels.load_named(before), qrels.load_named(after), original.collection.relevant_from)
+    return p_mrr(rankings.as_run(original), rankings.as_run(changed), gone)

@@ -1,11 +1,9 @@
-"""Tables to save of the pages that show rows: runs, systems, queries, fillings, versions.
-
-What a page cuts off, a file has.
-"""
+"""Tables to save of the pages that show rows, uncut, and the view's answer when one of them is asked for."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -15,9 +13,29 @@ from benchmark.report.downloads import Cell as Value
 from benchmark.report.downloads import DownloadTable
 from benchmark.systems.page import SystemPage
 from benchmark.systems.queries import KnownDocument, RankCell, SystemSide
+from charts import Chart
+from corpus import chart_downloads
 
 LENGTH = 160
 """Letters of a text beside its id."""
+
+
+def download(
+    request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[DownloadTable | None] = ()
+) -> HttpResponse | None:
+    """The file that was asked for, or None where the page itself was; 404 where there is no such file.
+
+    `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex`.
+    """
+    key, form = request.GET.get("table"), request.GET.get("as")
+    if key is None:
+        return chart_downloads.download(request, charts)
+    table = next((one for one in tables if one is not None and one.key == key), None)
+    if table is None or form not in ("csv", "tex"):
+        raise Http404(_("No such table."))
+    text = table.csv() if form == "csv" else table.latex()
+    headers = {"Content-Disposition": f'attachment; filename="{table.key}.{form}"'}
+    return HttpResponse(text, content_type=f"{chart_downloads.TYPES[form]}; charset=utf-8", headers=headers)
 
 
 def _shorten_text(text: str) -> str:

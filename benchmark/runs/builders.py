@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from time import monotonic
 from typing import Any, Protocol, cast
 
 from django.core.exceptions import ValidationError
@@ -10,8 +11,9 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import RUN_NAME, Run
 from benchmark.runs import limits, rankings
+from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput, QuorumError
-from corpus.models import Collection
+from corpus.models import Collection, Query
 from jobs import leases
 from jobs.models import JobState
 from jobs.notifications import notify
@@ -21,6 +23,9 @@ MAKE_RUN = "benchmark.make_run"
 DEEPEST = 10_000
 DEPTH = 100
 """Documents of a query unless somebody asks for others."""
+
+STORE_S = 1.0
+"""Seconds of work that a killed worker loses, at most."""
 
 KINDS = {
     Run.Kind.BM25: "benchmark.runs.lexical",
@@ -136,6 +141,27 @@ def work_on_run(run: Run, shutting_down: Stopped) -> None:
         expected=QuorumError,
         last=lambda: ranking_progress(run),
     )
+
+
+def each_query(
+    run: Run, rank: Callable[[Query], RankedQuery], progress: Tell, stopped: Stopped, phase: str = ""
+) -> None:
+    """Rank every query that has no ranking yet, and store what there is every second."""
+    waiting = rankings.unranked_queries(run)
+    total = len(rankings.current_queries(run.collection))
+    done, since = total - len(waiting), monotonic()
+    batch: dict[int, RankedQuery] = {}
+    progress(done, total, phase)
+    for query in waiting:
+        if stopped():
+            break
+        batch[query.pk] = rank(query)
+        if monotonic() - since >= STORE_S:
+            rankings.store(run, batch)
+            done, batch, since = done + len(batch), {}, monotonic()
+            progress(done, total, phase)
+    rankings.store(run, batch)
+    progress(done + len(batch), total, phase)
 
 
 def ranking_progress(run: Run) -> dict[str, int]:

@@ -11,8 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from benchmark.models import Run
 from benchmark.runs import builders, hybrid_scores, lexical, rankings
-from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.looping import each_query
+from benchmark.runs.builders import Stopped, Tell, each_query
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.models import Collection, Query

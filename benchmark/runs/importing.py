@@ -1,12 +1,16 @@
 """TREC runs from files into a collection: all of them, or nothing and every problem by its line."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from django.core.files.uploadedfile import UploadedFile
 from django.db import connection, transaction
 
 from benchmark.models import Run
@@ -156,3 +160,22 @@ def _store_rankings(run: Run, found: Mapping[int, RankedQuery], names: Mapping[i
     while part := list(islice(queries, BATCH)):
         stored += rankings.store(run, {query: found[query] for query in part}, names)
     return stored
+
+
+@contextmanager
+def saved_uploads(uploads: list["UploadedFile[Any]"]) -> Iterator[list[Path]]:
+    """The uploads under their own names until the block ends; BadInput names them as they were uploaded."""
+    with TemporaryDirectory() as folder:
+        try:
+            yield [_save_upload(Path(folder) / str(place), upload) for place, upload in enumerate(uploads)]
+        except BadInput as error:
+            raise BadInput(re.sub(rf"{re.escape(folder)}/\d+/", "", str(error))) from None
+
+
+def _save_upload(folder: Path, upload: "UploadedFile[Any]") -> Path:
+    path = folder / Path(upload.name or "file").name
+    folder.mkdir()
+    with path.open("wb") as file:
+        for chunk in upload.chunks():
+            file.write(chunk)
+    return path

@@ -8,8 +8,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Run
 from benchmark.runs import rankings
-from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.looping import each_query
+from benchmark.runs.builders import Stopped, Tell, each_query
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query

@@ -1,5 +1,6 @@
 """Runs by query rewriting: HyDE, query2doc and MuGI, each by a judge of the judges file (DESIGN 10, SPEC S10)."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -8,9 +9,9 @@ from django.utils.translation import gettext as _
 from benchmark.models import Run
 from benchmark.runs import llm_budget, query_expansion
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.combining import SAMPLES, combine_texts
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
+from corpus.search.text import tokenize_text
 from judges.campaigns.estimates import Estimate
 from judges.prompts.searching import METHODS, PASSAGE_SCHEMA, rewrite_prompt
 from judges.retrieval.model_requests import RetrievalRequest
@@ -18,6 +19,12 @@ from judges.retrieval.model_requests import RetrievalRequest
 ROLE = "rewrite"
 MOST = 20
 """Texts for one query."""
+REPEATS = 5
+"""Times that query2doc repeats the query before the passage (Wang et al. 2023, section 2: n = 5 for BM25)."""
+BETA = 4
+"""MuGI's weight of the references (Zhang et al. 2024, section 3.1)."""
+SAMPLES = {"hyde": 1, "query2doc": 1, "mugi": 5}
+"""Texts that a method asks for, unless the recipe says otherwise."""
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -54,3 +61,18 @@ def _request_builder(recipe: dict[str, Any]) -> query_expansion.Calls:
         return tuple(RetrievalRequest(ROLE, place, prompt, PASSAGE_SCHEMA) for place, prompt in enumerate(prompts))
 
     return calls
+
+
+def combine_texts(method: str, query: str, texts: Sequence[str]) -> str:
+    """The text that takes the query's place, by the method's own rule."""
+    if method == "query2doc":
+        return "\n".join([query] * REPEATS + list(texts))
+    if method == "mugi":
+        return "\n".join([query] * count_repeats(query, texts) + list(texts))
+    return "\n".join(texts)  # HyDE: the query itself is not searched for
+
+
+def count_repeats(query: str, texts: Sequence[str]) -> int:
+    """How often MuGI puts the query first: floor(words of all references / (words of the query x beta)), at least 1."""
+    size = len(tokenize_text(query))
+    return max(1, sum(len(tokenize_text(text)) for text in texts) // (size * BETA)) if size else 1

@@ -12,12 +12,9 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from benchmark.forms import LimitsForm, MakeForm, UploadForm
-from benchmark.hole_filling import worker_presence
 from benchmark.models import Run
 from benchmark.report import tables
-from benchmark.report.views.downloads import download
 from benchmark.runs import builders, importing, limits, rankings
-from benchmark.runs.uploads import saved_uploads
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
@@ -34,11 +31,11 @@ def runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if request.headers.get("HX-Request"):
         found = chosen.runs_of(scope.collection)
         moving = any(not run.is_over for run in found)
-        context = {"scope": scope, "runs": found, "unattended": worker_presence.is_unattended(*found)}
+        context = {"scope": scope, "runs": found, "unattended": chosen.is_unattended(*found)}
         return render(request, "benchmark/_runs.html", context, status=200 if moving else 286)
     if "table" in request.GET:
         rows = chosen.runs_of(scope.collection)
-        return download(request, [], [tables.runs_table(rows)]) or _render_page(request, scope, UploadForm())
+        return tables.download(request, [], [tables.runs_table(rows)]) or _render_page(request, scope, UploadForm())
     return _render_page(request, scope, UploadForm())
 
 
@@ -51,7 +48,7 @@ def _render_page(
         "section": "benchmark",
         "runs": found,
         "moving": any(not run.is_over for run in found),
-        "unattended": worker_presence.is_unattended(*found),
+        "unattended": chosen.is_unattended(*found),
         "form": form,
         "problems": problems or [],
         "kinds": KINDS,
@@ -68,7 +65,7 @@ def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         return _render_page(request, scope, form)
     named = form.named()
     try:
-        with saved_uploads([file for _name, file in named]) as paths, transaction.atomic():
+        with importing.saved_uploads([file for _name, file in named]) as paths, transaction.atomic():
             if len({name for name, _file in named}) < len(named):
                 raise BadInput(_("two files have the same name: a run has a name of its own"))
             files = {name: path for (name, _file), path in zip(named, paths, strict=True)}

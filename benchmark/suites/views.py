@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from benchmark.forms import SuiteForm
 from benchmark.models import Suite
-from benchmark.report.views.downloads import download
+from benchmark.report import tables
 from benchmark.suites import groups as services
 from benchmark.suites import page as pages
 from corpus.access import AccessSiteScope, action, administered
@@ -49,7 +49,7 @@ def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpRespo
     """Systems by members, by one measure, and the unweighted mean."""
     found = _get_suite(scope, suite)
     shown = pages.show_suite(found, request.GET.get("measure", ""), work="tests" in request.GET)
-    if (file := download(request, [], [shown.table])) is not None:
+    if (file := tables.download(request, [], [shown.table])) is not None:
         return file
     return render(request, "benchmark/suite.html", {"scope": scope, "suite": found, "shown": shown})
 

@@ -2,19 +2,25 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import F, Q
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from benchmark.models import Qrels, Report, Run
+from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report.computing import VERSION
 from benchmark.runs.hybrid import scores_told
 from corpus.models import Collection
-from jobs.models import JobState
+from jobs import notifications, workers
+from jobs.models import JobState, LeasedJob
+from judges.models import Campaign
 
 K = 10
 """The depth at which systems are compared unless somebody asks for another one."""
+PATIENCE_S = 8.0
+"""A worker that is starting takes as long until it is heard of."""
 
 
 def runs_of(collection: Collection) -> list[Run]:
@@ -93,3 +99,18 @@ def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | 
     new = [run.name for run in runs if run.state == JobState.READY and run.pk not in ids]
     notes = {run.pk: told for run in runs if (told := scores_told(run))}
     return StoredReport(report, names | now, new, notes)
+
+
+def is_unattended(*followed: LeasedJob | Filling | None) -> bool:
+    """One of these needs a worker, for some seconds already, and none serves this instance."""
+    old = timezone.now() - timedelta(seconds=PATIENCE_S)
+    waiting = any(one is not None and one.created_at < old and _needs_worker(one) for one in followed)
+    return waiting and not notifications.is_away() and not workers.has_workers()
+
+
+def _needs_worker(one: LeasedJob | Filling) -> bool:
+    if isinstance(one, LeasedJob):
+        return not one.is_over
+    if one.state != Filling.State.JUDGING:
+        return one.needs_worker
+    return Campaign.objects.filter(pk=one.campaign or 0, state=Campaign.State.RUNNING).exists()

@@ -5,10 +5,10 @@ import time
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import connection
 
 from benchmark.models import Run
 from benchmark.runs import builders
-from benchmark.runs.cost import paid_calls, run_cost
 from benchmark.runs.hybrid import SCORES, scores_told
 from benchmark.runs.searching import BM25
 from corpus.collections.audit_log import shell_user
@@ -17,6 +17,8 @@ from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
+from judges.campaigns import counters
+from judges.costs.accounting import Paid, of_calls
 from judges.engine import worker_pool
 from judges.management.commands.judge import ShownProgress, split_names
 from judges.management.commands.status import collection_named
@@ -28,6 +30,12 @@ RECIPE = (
     *("instruction", "query_prefix", "document_prefix", "budget", "max_calls"),
 )
 """Options that go into the recipe as they are; the system says which of them it takes."""
+COST = """
+SELECT count(*), COALESCE(sum(cardinality(documents)), 0), count(*) FILTER (WHERE cardinality(documents) = 0),
+       sum(seconds), avg(seconds), COALESCE(sum(tokens_in), 0), COALESCE(sum(tokens_out), 0)
+FROM benchmark_ranking WHERE run_id = %s
+"""
+COST_FIELDS = ("queries", "documents", "empty", "seconds", "seconds_per_query", "tokens_in", "tokens_out")
 
 
 class Command(QuorumCommand):
@@ -192,6 +200,28 @@ def format_progress(run: Run, begun: tuple[float, int]) -> str:
     seconds, done = time.monotonic() - begun[0], run.done - begun[1]
     rate = f" ({done / seconds:,.1f}/s)" if run.state == JobState.RUNNING and done > 0 and seconds > 1 else ""
     return f"run {run.name}: {run.phase or run.state}, {run.done:,} of {run.total:,}{rate}"
+
+
+def run_cost(run: Run) -> dict[str, Any]:
+    """Rankings, their documents, those without any; seconds (null: unknown) and tokens in all, seconds of a query.
+
+    And the calls that were sent for it, those taken over from earlier ones, and USD (null: no price is known).
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(COST, [run.pk])
+        found = dict(zip(COST_FIELDS, cursor.fetchone(), strict=True))
+    calls, cached, cost = paid_calls(run)
+    return {**found, "calls": calls, "calls_cached": cached, "cost": cost.usd}
+
+
+def paid_calls(run: Run) -> tuple[int, int, Paid]:
+    """Calls that were sent, calls taken over from equal ones, and what was paid."""
+    if run.campaign is None:
+        return 0, 0, Paid(0.0)
+    sums = counters.read(run.campaign)
+    calls, unpriced = int(sums["calls"]), int(sums["calls_without_price"])
+    assumed, most = int(sums["calls_assumed"]), sums["cost_assumed"]
+    return calls, int(sums["calls_cached"]), of_calls(sums["cost"], calls, unpriced, assumed, most)
 
 
 def summarise_run(run: Run, document: dict[str, Any]) -> str:

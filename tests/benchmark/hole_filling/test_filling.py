@@ -14,7 +14,7 @@ from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from benchmark import hole_filling, qrels
 from benchmark.hole_filling import Funnel, starting
-from benchmark.hole_filling.sending import informative_pairs
+from benchmark.hole_filling.starting import informative_pairs
 from benchmark.measures.pooling import pool_rankings
 from benchmark.models import Filling, Qrels, Run
 from corpus.collections.removal import delete_collection

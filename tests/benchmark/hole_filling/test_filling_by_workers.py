@@ -110,7 +110,7 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     begun.refresh_from_db()
     Label.objects.create(pair_id=begun.pairs[0], grade=1, origin="people")
     with monkeypatch.context() as broken:
-        broken.setattr("benchmark.hole_filling.version.make_version", breaks)
+        broken.setattr("benchmark.hole_filling.stages.make_version", breaks)
         hole_filling.ask_to_finish(begun)
         with pytest.raises(MemoryError):
             hole_filling.finish_requested(begun.pk)

@@ -15,7 +15,7 @@ from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.qrels import load_named, store_version
 from benchmark.qrels.reading import ReadQrel
 from benchmark.report import reports, tabling
-from benchmark.report.instructions import measure_following
+from benchmark.report.reports import measure_following
 from benchmark.runs.rankings import RankedQuery, as_run
 from benchmark.runs.rankings import store as store_rankings
 from corpus.aspects.exchange import import_aspects

@@ -1,4 +1,4 @@
-"""Queries of the benchmark: the list, one query with its systems side by side, and a document's text."""
+"""Pages of the benchmark's systems: its home, one system, its queries, one query side by side, a document's text."""
 
 from urllib.parse import urlencode
 
@@ -6,14 +6,60 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
+from benchmark.forms import LimitsForm
+from benchmark.models import Run
 from benchmark.report import tables
-from benchmark.report.views.downloads import download
+from benchmark.systems import chosen, figures, page
 from benchmark.systems import queries as pages
-from benchmark.systems.chosen import K
+from benchmark.systems.overview import benchmark_overview
+from corpus import chart_downloads
 from corpus.access import AccessScope, action
 from corpus.models import Document, Query
 
 DEEPEST = 100
+
+
+@action("admin")
+@require_GET
+def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """What there is, how safe its order is, what filling did, what to do next. HTMX asks for news while work runs."""
+    found = benchmark_overview(scope.collection)
+    safety = figures.bounds_chart(found.safety) if found.safety and found.safety.is_ready else None
+    ranks = figures.bump_chart(found.report, figures.MEASURE) if found.report and found.report.is_ready else None
+    if (file := chart_downloads.download(request, [safety, ranks])) is not None:
+        return file
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "overview": found,
+        "safety": safety,
+        "ranks": ranks,
+        "unattended": chosen.is_unattended(*found.followed),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, "benchmark/_story.html", context, status=200 if found.is_moving else 286)
+    return render(request, "benchmark/home.html", context)
+
+
+@action("admin")
+@require_GET
+def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
+    """A run: how far it is while it is made, then its values, changes, holes and cost."""
+    found = get_object_or_404(Run, pk=run, collection=scope.collection)
+    shown = page.system_page(scope.collection, found, whole=request.GET.get("table", ""))
+    if (file := tables.download(request, [], tables.system_tables(shown))) is not None:
+        return file
+    context = {
+        "scope": scope,
+        "section": "benchmark",
+        "run": found,
+        "limits": LimitsForm(initial=found.recipe),
+        "system": shown,
+        "unattended": chosen.is_unattended(found),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, "benchmark/_run.html", context, status=286 if found.is_over else 200)
+    return render(request, "benchmark/system.html", context)
 
 
 def _number_within(given: str | None, least: int, most: int, otherwise: int) -> int:
@@ -32,7 +78,7 @@ def benchmark_queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         page=_number_within(request.GET.get("page"), 1, 100_000, 1),
         whole="table" in request.GET,
     )
-    if (file := download(request, [], [tables.queries_table(found.rows)])) is not None:
+    if (file := tables.download(request, [], [tables.queries_table(found.rows)])) is not None:
         return file
     asked = urlencode({"words": found.words, "order": found.order})
     context = {"scope": scope, "section": "benchmark", "listed": found, "asked": asked}
@@ -44,10 +90,10 @@ def benchmark_queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 def benchmark_query(request: HttpRequest, scope: AccessScope, query: int) -> HttpResponse:
     """What each system returned for it, side by side."""
     found = get_object_or_404(Query, pk=query, collection=scope.collection)
-    depth = _number_within(request.GET.get("k"), 1, DEEPEST, K)
+    depth = _number_within(request.GET.get("k"), 1, DEEPEST, chosen.K)
     side = pages.side_by_side(scope.collection, found, names=request.GET.getlist("run"), k=depth)
     if (
-        file := download(request, [], [tables.side_by_side_table(side, with_grades=scope.collection.grades > 1)])
+        file := tables.download(request, [], [tables.side_by_side_table(side, with_grades=scope.collection.grades > 1)])
     ) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "query": found, "side": side, "depths": (10, 20, 50, 100)}

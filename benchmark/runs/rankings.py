@@ -1,6 +1,6 @@
-"""One row a query: documents best first as trec_eval orders them, without those that the query excludes."""
+"""Rankings in the database: a row for each query of a run, best document first, without those that it excludes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,8 @@ from jobs.leases import LeaseLost
 
 Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
+NAMED_TOGETHER = 200
+"""Queries whose documents' names are asked for together."""
 EXCLUDED = "excluded_ids"
 """In the metadata of a query: ids of documents that no system may return for it (BRIGHT)."""
 INSERT = """
@@ -120,3 +122,59 @@ def unranked_queries(run: Run) -> list[Query]:
     """Queries that have no ranking in the run yet."""
     done = set(Ranking.objects.filter(run=run).values_list("query_id", flat=True))
     return [query for query in current_queries(run.collection) if query.pk not in done]
+
+
+def load(runs: Sequence[int], depth: int | None = None) -> dict[int, dict[int, Keys]]:
+    """Documents (primary keys, int64) best first, by run and query; the best `depth`, or all. Reads in one pass."""
+    part = "documents" if depth is None else f"documents[1:{int(depth)}]"
+    found: dict[int, dict[int, Keys]] = {int(run): {} for run in runs}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""SELECT run_id, array_agg(query_id), array_agg(cardinality({part})),
+                       string_agg(array_to_string({part}, ' '), ' ')
+                FROM benchmark_ranking WHERE run_id = ANY(%s) GROUP BY run_id, query_id / 1000""",
+            [list(found)],
+        )
+        for run, queries, lengths, text in cursor:
+            everything = np.fromstring(text or "", dtype=np.int64, sep=" ")
+            parts = np.split(everything, np.cumsum(lengths)[:-1])
+            found[run].update(zip(queries, parts, strict=True))
+    return found
+
+
+def scores_of(run: Run | int) -> dict[int, tuple[Keys, npt.NDArray[np.float64]]]:
+    """By query: documents (primary keys) best first, and their scores."""
+    key = run if isinstance(run, int) else run.pk
+    rows = Ranking.objects.filter(run=key).values_list("query_id", "documents", "scores")
+    return {
+        query: (np.array(documents, dtype=np.int64), np.array(scores, dtype=np.float64))
+        for query, documents, scores in rows.iterator()
+    }
+
+
+def as_run(run: Run) -> dict[str, dict[str, float]]:
+    """External ids: query -> document -> score, as benchmark.measures.rankings takes it."""
+    return {query: dict(pairs) for query, pairs in _named_rankings(run)}
+
+
+def write_trec(run: Run) -> Iterator[str]:
+    """Lines of a TREC run, queries by id; equal scores stand in trec_eval's order. The tag is the run's name."""
+    for query, pairs in _named_rankings(run):
+        for rank, (document, score) in enumerate(pairs, 1):
+            yield f"{query} Q0 {document} {rank} {score:.9g} {run.name}\n"
+
+
+def _named_rankings(run: Run) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+    rows = Ranking.objects.filter(run=run).values_list("query_id", flat=True)
+    names = dict(Query.objects.filter(pk__in=rows).values_list("pk", "external_id"))
+    order = sorted(names, key=lambda key: names[key])
+    for begin in range(0, len(order), NAMED_TOGETHER):
+        part = order[begin : begin + NAMED_TOGETHER]
+        with transaction.atomic():
+            found = {row.query_id: row for row in Ranking.objects.filter(run=run, query__in=part)}
+            ids = names_of(key for row in found.values() for key in row.documents)
+        for query in part:
+            row = found.get(query)
+            if row is not None:
+                documents = (ids[key] for key in row.documents)
+                yield names[query], list(zip(documents, row.scores, strict=True))

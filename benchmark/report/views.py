@@ -9,11 +9,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from benchmark import qrels
 from benchmark.forms import FollowingForm, ReportForm
-from benchmark.hole_filling import worker_presence
 from benchmark.models import Qrels, Report, Run
-from benchmark.report import instructions, page
+from benchmark.report import page, tables
 from benchmark.report import reports as services
-from benchmark.report.views.downloads import download
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from corpus.access import AccessScope, action
@@ -40,10 +38,10 @@ def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None)
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     stored = chosen.stored_report(found, runs)
     shown = page.show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
-    if shown and (file := download(request, shown.charts, shown.tables)) is not None:
+    if shown and (file := tables.download(request, shown.charts, shown.tables)) is not None:
         return file
     context: dict[str, object] = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown}
-    context |= {"unattended": worker_presence.is_unattended(found), **_following_context(request, stored, runs)}
+    context |= {"unattended": chosen.is_unattended(found), **_following_context(request, stored, runs)}
     if request.headers.get("HX-Request"):
         over = stored is None or stored.report.is_over
         return render(request, "benchmark/_report.html", context, status=286 if over else 200)
@@ -59,7 +57,7 @@ def _following_context(request: HttpRequest, stored: StoredReport | None, runs: 
     if not (asked and stored and form.is_valid()):
         return {"follow": form, "following": None}
     try:
-        found = instructions.measure_following(*form.chosen(), stored.report.before, stored.report.after)
+        found = services.measure_following(*form.chosen(), stored.report.before, stored.report.after)
     except BadInput as error:
         form.add_error(None, str(error))
         return {"follow": form, "following": None}
@@ -144,7 +142,7 @@ def leaderboard(request: HttpRequest, scope: AccessScope, report: int) -> HttpRe
     if stored is None or not stored.is_ready:
         raise Http404(_("This report is not there yet."))
     board = page.build_leaderboard(stored, request.GET.get("sort", ""), request.GET.get("of", ""))
-    if (file := download(request, [], [board.table])) is not None:
+    if (file := tables.download(request, [], [board.table])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "stored": stored, "board": board}
     return render(request, "benchmark/leaderboard.html", context)
