@@ -17,8 +17,7 @@ class QuorumCommand(BaseCommand):
     """A command implements `arguments` and `run`; `run` returns the JSON document, `say` prints for people."""
 
     as_json = False
-    act = ""
-    """What the audit log calls it, for commands that change something by themselves."""
+    act = ""  # What the audit log calls it, for commands that change something by themselves.
     # Django's checks import every page. `make check`, `serve` and `demo` run them; no other command waits for that.
     requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
 

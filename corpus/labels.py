@@ -26,17 +26,15 @@ class Grade:
 
     id: int
     kind: str
-    name: str
-    """Of the assessor."""
+    name: str  # Of the assessor.
     step: str
-    grade: int | None
-    """None withdraws what it supersedes."""
+    grade: int | None  # None withdraws what it supersedes.
     item: int | None = None
+    # The item is settled; or the grade is of an aspect and was given in its workshop, which has no items.
     settled: bool = False
-    """The item is settled; or the grade is of an aspect and was given in its workshop, which has no items."""
     supersedes: int | None = None
+    # The item's reason is one of MEASURING: what was said there is no label.
     measures: bool = False
-    """The item's reason is one of MEASURING: what was said there is no label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +189,15 @@ def resolve_where(condition: str, parameters: list[int | list[int]]) -> int:
     return int(changed)
 
 
+# The assessor under whose name the gold of this collection's own experts stands.
 EXPERTS = "experts"
-"""The assessor under whose name the gold of this collection's own experts stands."""
 
+# One grade for each pair: what experts said before what was imported, and of that the newest.
 REFERENCE = f"""
 SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
 WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL
 ORDER BY j.pair_id, a.name <> '{EXPERTS}', j.id DESC
 """
-"""One grade for each pair: what experts said before what was imported, and of that the newest."""
 
 
 def reference_grades(collection: Collection, pairs: Iterable[int] | None = None) -> dict[int, int]:

@@ -11,8 +11,8 @@ from typing import Protocol
 from django.utils.translation.trans_null import gettext_noop  # the other asks for settings; trainers have none
 
 AUTO = "auto"
+# Names of definitions in words of their own: the collection's instruction, or that of one query.
 COLLECTION, QUERY = "collection", "query"
-"""Names of definitions in words of their own: the collection's instruction, or that of one query."""
 
 RULES = gettext_noop("Rules:")
 
@@ -21,8 +21,7 @@ RULES = gettext_noop("Rules:")
 class Definition:
     """What relevant means for a pair: a statement that holds alone, and rules for whoever judges by it."""
 
-    name: str
-    """The rubric's; COLLECTION or QUERY where an instruction stands in its place."""
+    name: str  # The rubric's; COLLECTION or QUERY where an instruction stands in its place.
     statement: str
     rules: tuple[str, ...] = ()
 
@@ -37,6 +36,7 @@ class Definition:
         return "\n".join([self.statement, *(("", RULES, *self.rules) if self.rules else ())])
 
 
+# A document must hold a whole answer (DREAM F.2, tables 27-29).
 SUFFICIENCY = Definition(
     "sufficiency",
     gettext_noop(
@@ -75,8 +75,8 @@ SUFFICIENCY = Definition(
         ),
     ),
 )
-"""A document must hold a whole answer (DREAM F.2, tables 27-29)."""
 
+# A document must help (ERank table 7, Prism, BRIGHT-Pro 3.3).
 HELPFULNESS = Definition(
     "helpfulness",
     gettext_noop(
@@ -112,7 +112,6 @@ HELPFULNESS = Definition(
         gettext_noop("8. Take the document's statements as they are. Do not ask whether they are true."),
     ),
 )
-"""A document must help (ERank table 7, Prism, BRIGHT-Pro 3.3)."""
 
 RUBRICS = {one.name: one for one in (SUFFICIENCY, HELPFULNESS)}
 
@@ -156,5 +155,4 @@ class Rubric:
         return tuple(dict.fromkeys(self.definition(answers=answers) for answers in (True, False)))
 
 
-BY_QUERY = Rubric()
-""""auto", without an instruction: what holds where nobody chose."""
+BY_QUERY = Rubric()  # "auto", without an instruction: what holds where nobody chose.

@@ -8,8 +8,7 @@ from functools import partial
 
 from django.db import connection, models, transaction
 
-LARGE = 1000
-"""Rows. With fewer, any plan will do."""
+LARGE = 1000  # Rows. With fewer, any plan will do.
 
 
 def renew_statistics(added: int, *tables: type[models.Model]) -> None:

@@ -14,8 +14,7 @@ from corpus.importing.records import content_hash
 from corpus.models import Assessor, Document, Query
 from corpus.models.aspects import AspectRevision
 
-LONGEST = 200_000
-"""Characters of a passage: more is a book."""
+LONGEST = 200_000  # Characters of a passage: more is a book.
 LONGEST_REASON = 1_000
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from corpus.errors import BadInput
 from corpus.search.text import split_sentences
 
+# What an importance means (BRIGHT-Pro appendix A).
 ANCHORS = {
     5: gettext_lazy("dominant"),
     4: gettext_lazy("strong"),
@@ -22,9 +23,7 @@ ANCHORS = {
     2: gettext_lazy("supporting"),
     1: gettext_lazy("peripheral"),
 }
-"""What an importance means (BRIGHT-Pro appendix A)."""
-MOST = 20
-"""Aspects of a query: a compact set, not a list of facts."""
+MOST = 20  # Aspects of a query: a compact set, not a list of facts.
 LONGEST = 2_000
 _NUMBERED = re.compile(r"a([0-9]{1,9})")
 

@@ -14,8 +14,7 @@ from corpus.collections.audit_log import record_act
 from corpus.importing.files import FileSource
 from corpus.models import Assessor, Collection, Document, Query
 
-IMPORTER = "aspects"
-"""The assessor under whose name imported sets stand."""
+IMPORTER = "aspects"  # The assessor under whose name imported sets stand.
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +24,8 @@ class AspectImportReport:
     collection: str
     queries: int
     aspects: int
-    documents: int
-    """(document, aspect) pairs of the file."""
-    changed: int
-    """Queries whose aspects or documents are others now."""
+    documents: int  # (document, aspect) pairs of the file.
+    changed: int  # Queries whose aspects or documents are others now.
 
     def document(self) -> dict[str, Any]:
         """For --json."""

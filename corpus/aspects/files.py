@@ -13,8 +13,7 @@ from corpus.errors import BadInput
 from corpus.importing.files import FileSource
 
 FIELDS = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
-SHOWN = 20
-"""Bad lines that the error names."""
+SHOWN = 20  # Bad lines that the error names.
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,7 @@ class AspectRow:
     documents: tuple[str, ...]
 
 
-Bad = list[tuple[int, str]]
-"""(line, what is wrong with it)."""
+Bad = list[tuple[int, str]]  # (line, what is wrong with it).
 
 
 def aspect_line(values: Sequence[Any]) -> str:

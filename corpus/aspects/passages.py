@@ -13,10 +13,9 @@ from typing import Any
 from corpus.search.text import Sentence, split_sentences
 
 _CHUNK = re.compile(r"(.+)[_#.:/-]([0-9]{1,6})")
+# Characters that the end of one passage and the beginning of the next must share to count as the same text.
 OVERLAP = 20
-"""Characters that the end of one passage and the beginning of the next must share to count as the same text."""
-SEGMENTS = 200
-"""Pieces of a text that a person puts under aspects, at most."""
+SEGMENTS = 200  # Pieces of a text that a person puts under aspects, at most.
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ HERE = Path(__file__).parent
 NAME = "python-reference"
 TITLE = "Python language reference"
 RUBRIC = SUFFICIENCY.name
-BM25 = 8
-"""Candidates for each question."""
+BM25 = 8  # Candidates for each question.
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,7 @@ class Built:
     documents: int
     questions: int
     gold: int
-    gold_dropped: int
-    """Gold labels of passages that this Python words differently."""
+    gold_dropped: int  # Gold labels of passages that this Python words differently.
 
 
 def build(folder: Path, topics: dict[str, str] | None = None) -> Built:

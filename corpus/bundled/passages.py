@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 WORDS = 130
-LONGEST = 260
-"""Tables and grammars that cannot be cut at a paragraph are left out."""
-SHORTEST = 40
-"""A rest of a section with fewer words joins the passage before it."""
+LONGEST = 260  # Tables and grammars that cannot be cut at a paragraph are left out.
+SHORTEST = 40  # A rest of a section with fewer words joins the passage before it.
 
 _UNDERLINE = re.compile(r"^([*=\-^~\"])\1{2,}$")
 _CODE = re.compile(

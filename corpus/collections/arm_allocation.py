@@ -11,16 +11,14 @@ from hashlib import sha256
 from math import gcd
 
 SHOWN, HIDDEN, REVEAL = "shown", "hidden", "reveal"
+# What of a debate people read where they read it: everything, or what both sides said last (SPEC S2).
 ALL_ROUNDS, FINAL_ROUND = "all", "final"
-"""What of a debate people read where they read it: everything, or what both sides said last (SPEC S2)."""
 ARMS = (SHOWN, HIDDEN, REVEAL)
-HIGHEST = 100
-"""The greatest weight: a block is at most three times as long."""
+HIGHEST = 100  # The greatest weight: a block is at most three times as long.
 
-Weights = tuple[int, int, int]
-"""Of shown, hidden, reveal, without a common divisor."""
+Weights = tuple[int, int, int]  # Of shown, hidden, reveal, without a common divisor.
+# Nothing is drawn: items keep no arm, so that what was judged before an experiment is not taken for a part of it.
 SHOWN_ONLY: Weights = (1, 0, 0)
-"""Nothing is drawn: items keep no arm, so that what was judged before an experiment is not taken for a part of it."""
 
 
 def weights_of(given: object) -> Weights:

@@ -15,14 +15,13 @@ from corpus.collections.audit_log import record_act, shell_user
 from corpus.models import Collection
 from corpus.search.bm25 import delete_indexes
 
-FOLDERS = ("exports", "jobs", "models")
-"""Of VAR, with a folder for each collection."""
+FOLDERS = ("exports", "jobs", "models")  # Of VAR, with a folder for each collection.
 
+# Relations of rows that stay: what only mentions the collection, and the audit log.
 OUTLIVES = (models.SET_NULL, models.DO_NOTHING)
-"""Relations of rows that stay: what only mentions the collection, and the audit log."""
 
+# For each model the SQL condition that picks the collection's rows in its table.
 Rows = dict[type[models.Model], str]
-"""For each model the SQL condition that picks the collection's rows in its table."""
 
 
 def rows_of(collection: Collection) -> Rows:

@@ -18,23 +18,23 @@ def pair_priority(order: str, seed: int, *, pair_id: int, query_id: int, uncerta
     return -uncertainty
 
 
+# `priority` in SQL for a pair `p`; format it with the SQL of `order` and `seed` (placeholders or columns).
 PRIORITY_SQL = """CASE {order}
     WHEN 'query' THEN p.query_id::float8
     WHEN 'random' THEN
         ('x' || left(encode(sha256(convert_to(CAST({seed} AS text) || ':' || p.id, 'UTF8')), 'hex'), 12)
         )::bit(48)::bigint / 281474976710656::float8
     ELSE -p.uncertainty END"""
-"""`priority` in SQL for a pair `p`; format it with the SQL of `order` and `seed` (placeholders or columns)."""
 
+# Reasons of items whose judgments measure: they come to no label and to no conflict.
 MEASURING = ("study", "check", "repeat", "qualification")
-"""Reasons of items whose judgments measure: they come to no label and to no conflict."""
 
+# The number of the next item of a `wanted` pair and reason.
 NEXT_SEQ = """COALESCE(
     (SELECT max(i.seq) + 1 FROM corpus_item i WHERE i.pair_id = wanted.pair AND i.reason = wanted.reason), 0)"""
-"""The number of the next item of a `wanted` pair and reason."""
 
+# Added for items that ask for texts: they say that a pair is relevant, so whoever audits it blind gets that first.
 LAST = 1e9
-"""Added for items that ask for texts: they say that a pair is relevant, so whoever audits it blind gets that first."""
 
 
 def open_items(

@@ -13,14 +13,12 @@ from django.utils.translation import gettext as _
 from corpus.search.text import detect_language, split_sentences, tokenize_text
 
 TAGS = ("<contribution>", "</contribution>", "<evidence>", "</evidence>")
-SHORTEST = 10
-"""A field is well formed when it has more characters than this (P 5.3)."""
+SHORTEST = 10  # A field is well formed when it has more characters than this (P 5.3).
+# From this share of the text on a second language makes a document one of several languages.
 MIXED = 0.25
-"""From this share of the text on a second language makes a document one of several languages."""
-PIECE = 160
-"""Characters of a piece whose language is looked at: less shows too little."""
+PIECE = 160  # Characters of a piece whose language is looked at: less shows too little.
+# Share of an answer's words in the document from which on both are of one language, whatever the stop words say.
 SHARED = 0.6
-"""Share of an answer's words in the document from which on both are of one language, whatever the stop words say."""
 
 _OUTPUT = re.compile(r"\s*(yes|no)(?!\w)")
 _TARGET = re.compile(r"<contribution>(.*?)</contribution>\n<evidence>(.*?)</evidence>", re.DOTALL)
@@ -30,6 +28,7 @@ _MONTH = (
     r"|Sept?(?:ember|\.)?|Oct(?:ober|\.)?|Nov(?:ember|\.)?|Dec(?:ember|\.)?)"
 )
 _NUMBER = r"\d+(?:[.,]\d+)*"
+# What a judge measures, each from 1 to 5 (judges.evidence.quality).
 DIMENSIONS = (
     "contribution_accuracy",
     "contribution_coverage",
@@ -38,7 +37,7 @@ DIMENSIONS = (
     "evidence_concision",
     "language",
 )
-"""What a judge measures, each from 1 to 5 (judges.evidence.quality)."""
+# Dates before percentages before numbers: what one has taken the next does not see.
 PATTERNS = (
     ("date", re.compile(rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\s+\d{{4}}\b")),
     ("date", re.compile(rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,)?\s+\d{{4}}\b")),
@@ -51,7 +50,6 @@ PATTERNS = (
     ("percentage", re.compile(rf"(?<![\d.,]){_NUMBER}\s?(?:[%‰％]|percent\b|per cent\b)")),
     ("number", re.compile(rf"(?<![\w.,]){_NUMBER}|(?<=[^\W\d_])(?<![A-Za-z]){_NUMBER}")),
 )
-"""Dates before percentages before numbers: what one has taken the next does not see."""
 
 
 class Malformed(ValueError):
@@ -78,8 +76,7 @@ class EvidenceOutput:
     verdict: int | None
     contribution: str | None
     evidence: str | None
-    rest: str
-    """What follows the first word."""
+    rest: str  # What follows the first word.
 
     @property
     def target(self) -> EvidenceTarget | None:
@@ -94,22 +91,18 @@ class EvidenceMeasures:
     format: float
     contribution_sentences: int
     entities: tuple[str, ...]
-    missing: tuple[str, ...]
-    """Entities that are not in the document."""
-    altered: tuple[str, ...]
-    """Of those, numbers, percentages and dates."""
+    missing: tuple[str, ...]  # Entities that are not in the document.
+    altered: tuple[str, ...]  # Of those, numbers, percentages and dates.
     fidelity: float | None
+    # The same as in the Prism paper: any substring of the document counts, so 12 stands in 120.
     fidelity_prism: float | None
-    """The same as in the Prism paper: any substring of the document counts, so 12 stands in 120."""
     language: str
     expected_language: str
     language_fits: bool
     evidence_tokens: int
     document_tokens: int
-    ratio: float | None
-    """Tokens of the evidence over tokens of the document (P figure 5)."""
-    copied: bool
-    """Every sentence of the evidence stands in the document as it is."""
+    ratio: float | None  # Tokens of the evidence over tokens of the document (P figure 5).
+    copied: bool  # Every sentence of the evidence stands in the document as it is.
 
 
 def parse_target(text: str) -> EvidenceTarget:

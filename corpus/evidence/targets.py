@@ -10,8 +10,8 @@ from corpus.models import Collection, Item, Pair, Target
 _PERSON_FIRST = Case(When(kind=Target.Kind.PERSON, then=Value(0)), default=Value(1), output_field=IntegerField())
 
 
+# Measures of a row that withdraws a text which was set aside: nobody goes on with it, as after an undo.
 SET_ASIDE = {"set_aside": True}
-"""Measures of a row that withdraws a text which was set aside: nobody goes on with it, as after an undo."""
 
 
 def newest_targets(collection: Collection | None = None) -> QuerySet[Target]:

@@ -29,8 +29,7 @@ KINDS = {
     "judge": Assessor.Kind.JUDGE_IMPORT,
     "reference": Assessor.Kind.REFERENCE,
 }
-SHOWN = 20
-"""Bad rows that the error names."""
+SHOWN = 20  # Bad rows that the error names.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +39,11 @@ class AssessmentReport:
     collection: str
     kind: str
     assessors: list[str]
-    judgments: int
-    """Appended."""
-    unchanged: int
-    """Rows whose judgment the collection held already."""
-    grades_below_zero: int
-    """Not judged, and left out."""
+    judgments: int  # Appended.
+    unchanged: int  # Rows whose judgment the collection held already.
+    grades_below_zero: int  # Not judged, and left out.
+    # Bad rows left out, by kind: malformed, out-of-range, unknown, duplicate, conflicting.
     skipped: dict[str, int]
-    """Bad rows left out, by kind: malformed, out-of-range, unknown, duplicate, conflicting."""
     labels_changed: int
 
     def document(self) -> dict[str, Any]:

@@ -19,10 +19,9 @@ _GZIP = b"\x1f\x8b"
 _BUFFER = 1 << 18
 _WHITE = re.compile(r"\s")
 MAX_ID = 255
-MAX_LINE = 64 << 20
-"""Bytes. The longest documents of the field's collections are a tenth of it."""
+MAX_LINE = 64 << 20  # Bytes. The longest documents of the field's collections are a tenth of it.
+# gzip shrinks text to a tenth, and at most to a thousandth: such a file is a bomb, once it is not small.
 MAX_RATIO, UNPACKED = 200, 64 << 20
-"""gzip shrinks text to a tenth, and at most to a thousandth: such a file is a bomb, once it is not small."""
 
 
 def refuse_no_file(path: Path) -> None:

@@ -19,12 +19,11 @@ class GradeRow(NamedTuple):
     line: int
     query: str
     document: str
+    # Below 0: in the pool and not judged, as TREC writes it. It is no grade and never becomes one.
     grade: int
-    """Below 0: in the pool and not judged, as TREC writes it. It is no grade and never becomes one."""
     assessor: str = ""
     problem: str = ""
-    kind: str = ""
-    """Of the problem: malformed or out-of-range."""
+    kind: str = ""  # Of the problem: malformed or out-of-range.
 
 
 def read_grades(source: FileSource, top: int) -> Iterator[GradeRow]:

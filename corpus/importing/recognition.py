@@ -19,6 +19,7 @@ _AS_LINES = "write its rows as JSON lines or columns, as docs/importing.md shows
 _AS_TEXT = "save it as text in UTF-8"
 _AS_CSV = "save the sheet as CSV in UTF-8"
 
+# First bytes. They count only in a file that is not text: a text may begin with the letters ORC.
 _BINARY = (
     (b"PAR1", KnownFormat("a Parquet file", _AS_LINES)),
     (b"ARROW1", KnownFormat("an Arrow or Feather file", _AS_LINES)),
@@ -46,15 +47,14 @@ _BINARY = (
     (b"\xff\xfe", KnownFormat("text in UTF-16", _AS_TEXT)),
     (b"\xfe\xff", KnownFormat("text in UTF-16", _AS_TEXT)),
 )
-"""First bytes. They count only in a file that is not text: a text may begin with the letters ORC."""
 
+# Names inside a zip archive that say what it really is.
 _ZIPPED = (
     (b"xl/", KnownFormat("an Excel workbook", _AS_CSV)),
     (b"opendocument.spreadsheet", KnownFormat("an OpenDocument spreadsheet", _AS_CSV)),
     (b"word/", KnownFormat("a Word document", _AS_TEXT)),
     (b"opendocument.text", KnownFormat("an OpenDocument text", _AS_TEXT)),
 )
-"""Names inside a zip archive that say what it really is."""
 
 _PAGE = KnownFormat("a web page (HTML)", "download the file itself, not the page that shows it")
 _TEXT = (
@@ -64,6 +64,7 @@ _TEXT = (
     (re.compile(rb"%PDF-"), KnownFormat("a PDF", "take its text out and " + _AS_TEXT.removeprefix("save it "))),
 )  # fmt: skip
 
+# Tools by names of fields that all stand in their JSON; `a|b`: one of them is enough.
 _TOOLS = (
     ("a Label Studio export", (b"annotations", b"data", b"project|lead_time|from_name|completed_by")),
     ("a Label Studio export", (b"completions", b"data")),
@@ -78,11 +79,9 @@ _TOOLS = (
     ("an Elasticsearch answer", (b"_index", b"_source")),
     ("JSON as doccano writes it", (b"id", b"text|data", b"label|labels|cats|entities|Comments")),
 )
-"""Tools by names of fields that all stand in their JSON; `a|b`: one of them is enough."""
 
 _RANKINGS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?[\d.]')
-HEAD = 1 << 18
-"""Bytes at the beginning of a file that are looked at."""
+HEAD = 1 << 18  # Bytes at the beginning of a file that are looked at.
 
 
 def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:

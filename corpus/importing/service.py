@@ -31,8 +31,7 @@ class ImportFiles:
     bm25: int = 0
     depth: int = 10
     qrels_pairs: bool = False
-    grades: int | None = None
-    """The highest grade; None: the collection's own, 3 for a new one."""
+    grades: int | None = None  # The highest grade; None: the collection's own, 3 for a new one.
     by_position: bool = False
     keep_empty: bool = False
     update: bool = False
@@ -51,15 +50,12 @@ class ImportReport:
     collection: str
     documents: int
     queries: int
-    pairs: int
-    """Candidates: pairs to be judged."""
-    judgments: int
-    """Reference grades, of qrels and gold."""
+    pairs: int  # Candidates: pairs to be judged.
+    judgments: int  # Reference grades, of qrels and gold.
     new: dict[str, int]
     updated: dict[str, int]
     empty_documents: int
-    grades_below_zero: int
-    """Not judged, and left out."""
+    grades_below_zero: int  # Not judged, and left out.
     changed: bool
     dry_run: bool
 

@@ -9,8 +9,7 @@ from django.db import connection
 
 T = TypeVar("T")
 
-BATCH = 512
-"""Rows joined before they go to the server."""
+BATCH = 512  # Rows joined before they go to the server.
 
 
 class ImportProgress(Protocol):

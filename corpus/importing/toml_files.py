@@ -22,8 +22,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from corpus.errors import BadInput
 
+# Keys from the file's top on; the number of a table in its list, from 0.
 Place = tuple[int | str, ...]
-"""Keys from the file's top on; the number of a table in its list, from 0."""
 PROBLEM = "problem"
 
 
@@ -63,8 +63,8 @@ def _in_one_line(text: str) -> str:
     return text
 
 
+# Text as names and addresses are.
 Line = Annotated[str, AfterValidator(_in_one_line), otherwise("must be text in one line, without space around it")]
-"""Text as names and addresses are."""
 Switch = Annotated[bool, otherwise("must be true or false")]
 
 

@@ -18,8 +18,7 @@ _FIELDS = {
     "doc": {"docno", "docid", "id", "title", "headline", "text", "author", "bib", "date", "url"},
     "top": {"num", "title", "desc", "narr"},
 }
-MAX_RECORD = 64 * 2**20
-"""Characters: a record that does not end by then is not one."""
+MAX_RECORD = 64 * 2**20  # Characters: a record that does not end by then is not one.
 
 
 class Element(NamedTuple):

@@ -2,6 +2,7 @@
 
 import pgtrigger
 
+# For `Meta.triggers`.
 TRIGGERS = [
     pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
     pgtrigger.Trigger(
@@ -12,4 +13,3 @@ TRIGGERS = [
         func="RAISE EXCEPTION 'Cannot truncate table %: it is append-only', TG_TABLE_NAME;",
     ),
 ]
-"""For `Meta.triggers`."""

@@ -64,8 +64,8 @@ class Item(models.Model):
         CONFLICT = "conflict", _("waits for an adjudicator")
         SETTLED = "settled", _("settled")
         WITHDRAWN = "withdrawn", _("withdrawn")
+        # Checks and the qualification test: no queue holds them, and no judgment settles them.
         STANDING = "standing", _("lent to everyone once")
-        """Checks and the qualification test: no queue holds them, and no judgment settles them."""
 
     # No index of their own where another begins with the same column: every lease writes to all that there are.
     collection = models.ForeignKey(Collection, models.CASCADE, db_index=False)

@@ -26,13 +26,12 @@ from corpus.search.text import tokenize_text
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)
 
+# Part of the cache's key: raise it when tokens, parameters or the file layout change.
 VERSION = "1"
-"""Part of the cache's key: raise it when tokens, parameters or the file layout change."""
 K1, B = 1.5, 0.75
 EVERY = 1000
 Keys = np.ndarray[tuple[int], np.dtype[np.int64]]
-Tell = Callable[[int], None]
-"""Told how many documents an index that is being built has read."""
+Tell = Callable[[int], None]  # Told how many documents an index that is being built has read.
 
 _recent: dict[tuple[int, float, float], tuple[float, str, "Index"]] = {}
 

@@ -15,10 +15,8 @@ from corpus.search.text import tokenize_text
 
 QUERY_WORDS = 1
 DOCUMENT_WORDS = 2
-MOST = 40_000_000
-"""Shingles that are compared; beyond it a sample by hash stands for each text."""
-AT_ONCE = 2_000_000
-"""Candidate pairs in memory."""
+MOST = 40_000_000  # Shingles that are compared; beyond it a sample by hash stands for each text.
+AT_ONCE = 2_000_000  # Candidate pairs in memory.
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
