@@ -58,7 +58,7 @@ class AspectResult:
 def sought_aspects(rows: Sequence[AspectRow]) -> dict[str, Sought]:
     """The aspects file by query. Importances become weights that add up to 1 in each query."""
     found = {}
-    for query, aspects in by_query(list(rows)):
+    for query, aspects in by_query(rows).items():
         supports: dict[str, set[int]] = {}
         for place, row in enumerate(aspects):
             for document in row.documents:

@@ -1,7 +1,6 @@
 """`aspects NAME import|export F`: a round trip of the queries' sets and the documents under them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from django.db import connection, transaction
 
 from corpus.aspects.entries import AspectSnapshot, Entries
 from corpus.aspects.files import AspectRow, Bad, aspect_line, by_query, parse_aspects, refuse_bad_lines
-from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, lock_aspects, revise_aspects
+from corpus.aspects.revising import Act, AspectChange, RevisionDecision, lock_aspects, revise_aspects
 from corpus.collections.audit_log import record_act
 from corpus.importing.files import FileSource
 from corpus.models import Assessor, Collection, Document, Query
@@ -17,27 +16,13 @@ from corpus.models import Assessor, Collection, Document, Query
 IMPORTER = "aspects"  # The assessor under whose name imported sets stand.
 
 
-@dataclass(frozen=True, slots=True)
-class AspectImportReport:
-    """What an import did."""
-
-    collection: str
-    queries: int
-    aspects: int
-    documents: int  # (document, aspect) pairs of the file.
-    changed: int  # Queries whose aspects or documents are others now.
-
-    def document(self) -> dict[str, Any]:
-        """For --json."""
-        return asdict(self)
-
-
 @transaction.atomic
-def import_aspects(collection: Collection, path: Path) -> AspectImportReport:
+def import_aspects(collection: Collection, path: Path) -> dict[str, Any]:
     """Take the file's set for each of its queries; other queries keep theirs. Any bad line refuses the whole file.
 
     A document that the file does not name is under the aspect no longer; a discarded one that it does not name stays
-    discarded. What was before stands in the history and can be brought back by undo.
+    discarded. What was before stands in the history and can be brought back by undo. Return what was done, as the
+    command prints it with --json.
     """
     source = FileSource(path)
     rows, bad = parse_aspects(source)
@@ -45,18 +30,22 @@ def import_aspects(collection: Collection, path: Path) -> AspectImportReport:
     documents = _primary_keys(Document, collection, {one for row in rows for one in row.documents})
     refuse_bad_lines(source, [*bad, *_unknown_ids(rows, queries, documents)])
     author, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.HUMAN_IMPORT, name=IMPORTER)
+    grouped = by_query(rows)
     changed = sum(
-        _import_query(Query.objects.get(pk=queries[name]), author, found, documents) for name, found in by_query(rows)
+        _import_query(Query.objects.get(pk=queries[name]), author, found, documents) for name, found in grouped.items()
     )
-    report = AspectImportReport(
-        collection.name, len({row.query for row in rows}), len(rows), sum(len(row.documents) for row in rows), changed
-    )
-    record_act(None, "aspects.imported", collection, queries=report.queries, aspects=report.aspects, changed=changed)
-    return report
+    record_act(None, "aspects.imported", collection, queries=len(grouped), aspects=len(rows), changed=changed)
+    return {
+        "collection": collection.name,
+        "queries": len(grouped),
+        "aspects": len(rows),
+        "documents": sum(len(row.documents) for row in rows),
+        "changed": changed,
+    }
 
 
 def _primary_keys(model: type[Query] | type[Document], collection: Collection, names: set[str]) -> dict[str, int]:
-    """External id to primary key, of those that the collection has."""
+    """Return external id to primary key, of those names that the collection has."""
     found = model._default_manager.filter(collection=collection, is_current=True, external_id__in=names)
     return dict(found.values_list("external_id", "pk"))
 
@@ -72,7 +61,7 @@ def _unknown_ids(rows: Sequence[AspectRow], queries: dict[str, int], documents: 
 
 
 def _import_query(query: Query, author: Assessor, rows: Sequence[AspectRow], documents: dict[str, int]) -> bool:
-    """The file's set for one query; False when it has exactly that already."""
+    """Take the file's set for one query; return False when the query has exactly that already."""
     entries: Entries = tuple(AspectSnapshot(row.aspect, row.text, row.rationale, row.importance) for row in rows)
     wanted = {(documents[name], row.aspect) for row in rows for name in row.documents}
     held = lock_aspects(query)
@@ -81,11 +70,7 @@ def _import_query(query: Query, author: Assessor, rows: Sequence[AspectRow], doc
     decisions += [RevisionDecision(*key, None) for key, keeps in standing.items() if keeps and key not in wanted]
     if entries == held.entries and not decisions:
         return False
-
-    def plan(held: Held) -> AspectChange:
-        return AspectChange(entries, decisions)
-
-    revise_aspects(query, author, Act.IMPORT, plan)
+    revise_aspects(query, author, Act.IMPORT, lambda held: AspectChange(entries, decisions))
     return True
 
 
@@ -102,7 +87,7 @@ ORDER BY q.external_id COLLATE "C", a.place, a.id
 
 
 def export_lines(collection: Collection) -> Iterator[str]:
-    """The aspects file, a line at a time: queries and documents by id, aspects in their order."""
+    """Yield the lines of the aspects file: queries and documents by id, aspects in their order."""
     with connection.cursor() as cursor:
         cursor.execute(ROWS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
         while rows := cursor.fetchmany(1_000):
@@ -111,7 +96,8 @@ def export_lines(collection: Collection) -> Iterator[str]:
 
 
 def export_aspects(collection: Collection, path: Path) -> int:
-    """Write the aspects file, at once whole; the number of lines."""
+    """Write the aspects file; return the number of lines."""
+    # Written beside and renamed, so that nobody ever reads half a file.
     part = path.with_name(f".{path.name}.part")
     count = 0
     with part.open("w", encoding="utf-8") as file:

@@ -1,16 +1,15 @@
 """The aspects file (FORMATS): JSON lines {query_id, aspect_id, text, rationale, importance, doc_ids}."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
 from corpus.aspects.entries import ANCHORS, MOST
 from corpus.errors import BadInput
 from corpus.importing.files import FileSource
+from corpus.importing.records import json_object
 
 FIELDS = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
 SHOWN = 20  # Bad lines that the error names.
@@ -33,12 +32,12 @@ Bad = list[tuple[int, str]]  # (line, what is wrong with it).
 
 
 def aspect_line(values: Sequence[Any]) -> str:
-    """The values of FIELDS as a line of the file."""
+    """Return the values of FIELDS as a line of the file."""
     return json.dumps(dict(zip(FIELDS, values, strict=True)), ensure_ascii=False) + "\n"
 
 
 def read_aspects(path: Path) -> list[AspectRow]:
-    """Every line, or BadInput that names the bad ones by number."""
+    """Return every line of the file. Raises BadInput that names the bad ones by number."""
     source = FileSource(path)
     rows, bad = parse_aspects(source)
     refuse_bad_lines(source, bad)
@@ -46,15 +45,16 @@ def read_aspects(path: Path) -> list[AspectRow]:
 
 
 def parse_aspects(source: FileSource) -> tuple[list[AspectRow], Bad]:
-    """The good lines and the bad ones. BadInput for a file that holds none, is damaged, or holds NUL bytes."""
+    """Return the good lines and the bad ones. Raises BadInput for a file that is empty or damaged, or holds NUL."""
     rows: list[AspectRow] = []
     bad: Bad = []
     first: dict[tuple[str, str], int] = {}
     sizes: dict[str, int] = {}
     for number, given in source.lines():
         try:
-            row = _parse_row(source, number, _parse_object(source, number, given))
+            row = _parse_row(source, number, json_object(source, number, given))
         except BadInput as problem:
+            # The first line of another tool's file: what the file is says more than what is wrong with the line.
             if not rows and not bad and (known := source.foreign()):
                 raise BadInput(f"{source}: {known}") from None
             bad.append((number, str(problem).removeprefix(f"{source}, line {number}: ")))
@@ -72,7 +72,7 @@ def parse_aspects(source: FileSource) -> tuple[list[AspectRow], Bad]:
 
 
 def refuse_bad_lines(source: FileSource, bad: Bad) -> None:
-    """BadInput when there is a bad line: the first ones by number, and how many there are."""
+    """Raise BadInput when there is a bad line: the first ones by number, and how many there are."""
     if not bad:
         return
     named = "; ".join(f"line {number}: {problem}" for number, problem in sorted(bad)[:SHOWN])
@@ -81,23 +81,12 @@ def refuse_bad_lines(source: FileSource, bad: Bad) -> None:
     raise BadInput(f"{source}: {count}: {named}{more}")
 
 
-def by_query(rows: list[AspectRow]) -> Iterator[tuple[str, list[AspectRow]]]:
-    """The rows of each query together, queries and rows in the order of the file."""
+def by_query(rows: Iterable[AspectRow]) -> dict[str, list[AspectRow]]:
+    """Return the rows of each query together, queries and rows in the order of the file."""
     grouped: dict[str, list[AspectRow]] = {}
     for row in rows:
         grouped.setdefault(row.query, []).append(row)
-    yield from grouped.items()
-
-
-def _parse_object(source: FileSource, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        row = from_json(line, allow_inf_nan=False)
-    except ValueError as error:
-        source.decode(number, line)
-        raise source.bad(number, f"not JSON: {str(error).replace(' at line 1', ',')}") from None
-    if not isinstance(row, dict):
-        raise source.bad(number, "not a JSON object")
-    return row
+    return grouped
 
 
 def _parse_row(source: FileSource, number: int, row: dict[str, Any]) -> AspectRow:
@@ -118,10 +107,9 @@ def _parse_row(source: FileSource, number: int, row: dict[str, Any]) -> AspectRo
 
 
 def _text_field(source: FileSource, number: int, row: dict[str, Any], field: str) -> str:
-    """White space at the ends goes, so that what is exported is what was imported."""
     value = row.get(field, "")
     if not isinstance(value, str):
         raise source.bad(number, f'"{field}" is not a string')
     if "\0" in value:
         raise source.bad(number, f'"{field}" holds a NUL character; remove it')
-    return value.strip()
+    return value.strip()  # so that what is exported is what was imported

@@ -1,7 +1,7 @@
 """`import_judgments`: grades that people, judges or a reference gave elsewhere."""
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,51 +32,27 @@ KINDS = {
 SHOWN = 20  # Bad rows that the error names.
 
 
-@dataclass(frozen=True, slots=True)
-class AssessmentReport:
-    """What the import did."""
+class _BadRows:
+    """Bad rows: how many of each kind, where each kind begins, and the first ones as (line, problem)."""
 
-    collection: str
-    kind: str
-    assessors: list[str]
-    judgments: int  # Appended.
-    unchanged: int  # Rows whose judgment the collection held already.
-    grades_below_zero: int  # Not judged, and left out.
-    # Bad rows left out, by kind: malformed, out-of-range, unknown, duplicate, conflicting.
-    skipped: dict[str, int]
-    labels_changed: int
+    def __init__(self) -> None:
+        # The kinds: malformed, out-of-range, unknown, duplicate, conflicting.
+        self.counts: Counter[str] = Counter()
+        self.begins: dict[str, int] = {}
+        self.first: list[tuple[int, str]] = []
 
-    def document(self) -> dict[str, Any]:
-        """For --json."""
-        return asdict(self)
-
-
-@dataclass
-class _Bad:
-    """Bad rows: how many of each kind, where each kind begins, and the first ones."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    begins: dict[str, int] = field(default_factory=dict)
-    first: list[tuple[int, str]] = field(default_factory=list)
-
-    def add(self, line: int, kind: str, problem: str) -> None:
-        """One more; lines come in order."""
-        self.counts[kind] = self.counts.get(kind, 0) + 1
-        self.begins.setdefault(kind, line)
-        if len(self.first) < SHOWN:
-            self.first.append((line, problem))
-
-    def add_many(self, kind: str, count: int, first: list[tuple[int, str]]) -> None:
-        """All of a kind that the database found, and the first of them."""
-        self.counts[kind] = self.counts.get(kind, 0) + count
-        self.begins[kind] = min(line for line, _ in first)
+    def add(self, kind: str, count: int, first: list[tuple[int, str]]) -> None:
+        """Add `count` rows of a kind; `first` are the first of them, in the order of their lines."""
+        self.counts[kind] += count
+        self.begins.setdefault(kind, first[0][0])
+        # Only so many are kept: a file of another format has millions of bad rows.
         self.first = sorted([*self.first, *first])[:SHOWN]
 
     def refusal(self, source: FileSource) -> BadInput:
-        """One line that says how many rows there are of each kind, and names the first ones."""
-        total = sum(self.counts.values())
+        """Return one line that says how many rows there are of each kind, and names the first ones."""
+        total = self.counts.total()
         kinds = ", ".join(f"{n} {kind} from line {self.begins[kind]}" for kind, n in sorted(self.counts.items()))
-        named = "; ".join(f"line {line}: {problem}" for line, problem in sorted(self.first)[:SHOWN])
+        named = "; ".join(f"line {line}: {problem}" for line, problem in self.first)
         more = f" (the first {SHOWN} of {total})" if total > SHOWN else ""
         what = "1 bad row" if total == 1 else f"{total} bad rows"
         return BadInput(f"{source}: {what} ({kinds}): {named}{more}; --skip-invalid leaves them out")
@@ -91,11 +67,12 @@ def import_judgments(
     kind: str,
     skip_invalid: bool = False,
     progress: ImportProgress = ignore_progress,
-) -> AssessmentReport:
-    """Append the grades of a qrels file or CSV. Human ones settle pairs that no person of the collection judged.
+) -> dict[str, Any]:
+    """Append the grades of a qrels file or CSV; return what was done, as the command prints it with --json.
 
-    `assessor` names who graded where the file does not. Raises BadInput for bad rows unless `skip_invalid`; of rows
-    that contradict or repeat each other the first is taken then.
+    Human grades settle pairs that no person of the collection judged. `assessor` names who graded where the file does
+    not. Raises BadInput for bad rows unless `skip_invalid`: then they are left out, and of rows that contradict or
+    repeat each other the first is taken.
     """
     source = FileSource(path)
     plan_for_bulk()
@@ -106,29 +83,37 @@ def import_judgments(
     if bad.counts and not skip_invalid:
         raise bad.refusal(source)
     judgments.add_pairs(collection)
-    stored = judgments.store_judgments()
-    table_statistics.renew_statistics(stored.new + stored.changed, Pair, Judgment)
+    new, replaced = judgments.store_judgments()
+    table_statistics.renew_statistics(new + replaced, Pair, Judgment)
     good = execute_sql("SELECT 1 FROM import_grade")
     changed = 0
     if kind == "human":
         graded = "(query_id, document_id) IN (SELECT query_id, document_id FROM import_grade)"
         changed = resolve_where(f"collection_id = %s AND {graded}", [collection.pk])
-    skipped = dict(sorted(bad.counts.items()))
-    return AssessmentReport(collection.name, kind, people, stored.new, good - stored.new, unjudged, skipped, changed)
+    return {
+        "collection": collection.name,
+        "kind": kind,
+        "assessors": people,
+        "judgments": new,
+        "unchanged": good - new,
+        "grades_below_zero": unjudged,
+        "skipped": dict(sorted(bad.counts.items())),
+        "labels_changed": changed,
+    }
 
 
 def _stage_grades(
     collection: Collection, source: FileSource, assessor: str, progress: ImportProgress
-) -> tuple[_Bad, int]:
-    """Rows that can be read, resolved to `import_found`; the bad ones; the number of grades below 0."""
-    bad = _Bad()
+) -> tuple[_BadRows, int]:
+    """Stage the rows that can be read in `import_found`; return the bad ones, and the number of grades below 0."""
+    bad = _BadRows()
     unjudged = 0
 
     def lines() -> Iterator[str]:
         nonlocal unjudged
         for row in read_grades(source, collection.grades):
             if row.problem:
-                bad.add(row.line, row.kind, row.problem)
+                bad.add(row.kind, 1, [(row.line, row.problem)])
                 continue
             unjudged += row.grade < 0
             grade = "\\N" if row.grade < 0 else row.grade
@@ -141,7 +126,7 @@ def _stage_grades(
 
 
 def _ensure_assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
-    """Rows for everyone whom the file names; their names in order."""
+    """Make an assessor of everyone whom the file names; return the names in order."""
     names = [row[0] for row in fetch_all("SELECT DISTINCT assessor FROM import_found ORDER BY 1")]
     longest = max(names, key=len, default="")
     if len(longest) > 150:
@@ -175,7 +160,7 @@ WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor ORDER BY f.li
 """
 
 
-def _find_bad(bad: _Bad) -> None:
+def _find_bad(bad: _BadRows) -> None:
     """Fill `import_grade` with the good rows; tell `bad` about the others."""
     judgments.create_staging()
     create_temporary_table("import_checked", "line int, kind text, problem text")
@@ -208,4 +193,4 @@ def _find_bad(bad: _Bad) -> None:
             "SELECT line, problem FROM import_checked WHERE kind = %(kind)s ORDER BY line LIMIT %(n)s",
             {"kind": kind, "n": SHOWN},
         )
-        bad.add_many(kind, count, [(line, problem) for line, problem in first])
+        bad.add(kind, count, [(line, problem) for line, problem in first])

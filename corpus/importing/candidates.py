@@ -1,12 +1,11 @@
 """Pairs: which query is to be judged with which document, and the reference grades that come with the files."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from corpus.errors import BadInput
 from corpus.importing import judgments
 from corpus.importing.files import FileSource
-from corpus.importing.grades import GradeRow, RankedCandidate
+from corpus.importing.grades import GradeRow
 from corpus.importing.records import CandidateRecord
 from corpus.importing.staging import (
     ImportProgress,
@@ -14,7 +13,6 @@ from corpus.importing.staging import (
     create_temporary_table,
     escape_copy_text,
     execute_sql,
-    fetch_number,
     fetch_one,
 )
 from corpus.models import Assessor, Collection, Query
@@ -32,16 +30,8 @@ _NAMED = """(SELECT query_id, document_id, max(teacher_score) AS teacher_score F
 _HERE = "p.query_id = s.query_id AND p.document_id = s.document_id"
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateCounts:
-    """Rows that an import added and changed."""
-
-    new: int = 0
-    updated: int = 0
-
-
 def create_staging() -> None:
-    """Empty tables for what the files name."""
+    """Make empty tables for what the files name."""
     create_temporary_table("import_candidate", "query_id bigint, document_id bigint, teacher_score float8")
     judgments.create_staging()
 
@@ -49,7 +39,7 @@ def create_staging() -> None:
 def stage_candidates(
     collection: Collection, source: FileSource, rows: Iterable[CandidateRecord], progress: ImportProgress
 ) -> int:
-    """Lines of --pairs; the number of golds below 0, which are not judged and left out."""
+    """Stage lines of --pairs; return the number of golds below 0, which mean not judged and are left out."""
     unjudged = 0
 
     def lines() -> Iterable[str]:
@@ -82,10 +72,10 @@ def stage_candidates(
 
 
 def stage_run(
-    collection: Collection, source: FileSource, rows: Iterable[RankedCandidate], progress: ImportProgress
+    collection: Collection, source: FileSource, rows: Iterable[tuple[int, str, str]], progress: ImportProgress
 ) -> None:
-    """The best of a run's queries."""
-    lines = (f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\n" for row in rows)
+    """Stage what a run ranks best for each query, as (line, query, document)."""
+    lines = (f"{line}\t{escape_copy_text(query)}\t{escape_copy_text(document)}\n" for line, query, document in rows)
     stage_lines(lines, "line, query, document", "run lines", progress)
     resolve_ids(collection, source)
     execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
@@ -99,10 +89,7 @@ def stage_qrels(
     *,
     are_candidates: bool,
 ) -> int:
-    """qrels' rows become reference grades; the number of grades below 0, which are not judged and left out.
-
-    Their pairs may be candidates all the same: nobody has judged them yet.
-    """
+    """Stage qrels' rows as reference grades; return the number of grades below 0, which mean not judged."""
     unjudged = 0
 
     def lines() -> Iterable[str]:
@@ -111,6 +98,7 @@ def stage_qrels(
             if row.problem:
                 raise source.bad(row.line, row.problem)
             unjudged += row.grade < 0
+            # The grade is left out, not the pair, which may be a candidate all the same: nobody has judged it yet.
             grade = "\\N" if row.grade < 0 else row.grade
             yield f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{grade}\n"
 
@@ -135,7 +123,7 @@ def stage_qrels(
 
 
 def stage_bm25(collection: Collection, k: int, progress: ImportProgress) -> None:
-    """The best k documents of every current query."""
+    """Stage the best k documents of every current query."""
     from corpus.search.bm25 import index_for  # loads scipy, which other imports need not wait for
 
     index = index_for(collection)
@@ -153,7 +141,7 @@ def stage_lines(lines: Iterable[str], columns: str, what: str, progress: ImportP
 
 
 def resolve_ids(collection: Collection, source: FileSource) -> None:
-    """From ids of the files to keys of rows, in `import_found`. Raises BadInput for the first unknown id."""
+    """Resolve the files' ids to keys of rows, in `import_found`. Raises BadInput for the first unknown id."""
     execute_sql(FOUND.format(c=int(collection.pk)))
     unknown = fetch_one(
         """SELECT line, query_id IS NULL, query, document FROM import_found
@@ -164,14 +152,21 @@ def resolve_ids(collection: Collection, source: FileSource) -> None:
         raise source.bad(line, f'no query has the id "{query}"' if is_query else f'no document has the id "{document}"')
 
 
-def write_pairs(collection: Collection, *, update: bool) -> CandidateCounts:
-    """Candidates become pairs; those that are there learn what is new about them."""
+def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int]:
+    """Make pairs of the candidates, and tell the pairs that are there what is new; return how many of each."""
     values = {"c": collection.pk}
     execute_sql("ANALYZE import_candidate")
     updated = 0
     if fetch_one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
         if not update:
-            _refuse_other_scores()
+            other = fetch_one(
+                f"""SELECT q.external_id, d.external_id FROM {_NAMED} s JOIN corpus_pair p ON {_HERE}
+                    JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
+                    WHERE p.teacher_score <> s.teacher_score LIMIT 1"""
+            )
+            if other:
+                one = f"query {other[0]}, document {other[1]}"
+                raise BadInput(f"{one}: another teacher_score; --update takes the new one")
         updated = execute_sql(
             f"""UPDATE corpus_pair p
                 SET is_candidate = true, teacher_score = COALESCE(s.teacher_score, p.teacher_score)
@@ -187,21 +182,4 @@ def write_pairs(collection: Collection, *, update: bool) -> CandidateCounts:
             ORDER BY query_id, document_id""",
         values,
     )
-    return CandidateCounts(new, updated)
-
-
-def _refuse_other_scores() -> None:
-    other = fetch_one(
-        f"""SELECT q.external_id, d.external_id FROM {_NAMED} s JOIN corpus_pair p ON {_HERE}
-            JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
-            WHERE p.teacher_score <> s.teacher_score LIMIT 1"""
-    )
-    if other:
-        raise BadInput(f"query {other[0]}, document {other[1]}: another teacher_score; --update takes the new one")
-
-
-def count_pairs(collection: Collection) -> int:
-    """Candidates of the collection."""
-    return fetch_number(
-        "SELECT count(*) FROM corpus_pair WHERE collection_id = %(c)s AND is_candidate", {"c": collection.pk}
-    )
+    return new, updated

@@ -14,7 +14,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,9}\Z")
 
 
 class GradeRow(NamedTuple):
-    """One grade as it stands in the file; `problem` says why it is none (then the fields hold what could be read)."""
+    """One grade as it stands in the file, or what could be read of it and the `problem` that makes it none."""
 
     line: int
     query: str
@@ -27,7 +27,7 @@ class GradeRow(NamedTuple):
 
 
 def read_grades(source: FileSource, top: int) -> Iterator[GradeRow]:
-    """Rows of qrels (3 columns after a header, or TREC's 4) or of a CSV, by the first line."""
+    """Return the rows of qrels (3 columns after a header, or TREC's 4) or of a CSV: the first line tells which."""
     number, first = source.first()
     if not number:
         return iter(())
@@ -44,7 +44,7 @@ def read_grades(source: FileSource, top: int) -> Iterator[GradeRow]:
 
 
 def refuse_json(source: FileSource, number: int, text: str) -> None:
-    """Raise BadInput where a file of columns begins as JSON does; it says whose, or of what form."""
+    """Raise BadInput where a file of columns begins as JSON does; the error says whose JSON, or of what form."""
     if text[:1] in ("{", "["):
         raise source.bad(number, source.foreign() or "this is JSON, and here columns are read; see docs/importing.md")
 
@@ -64,7 +64,7 @@ def _read_qrels(source: FileSource, top: int, width: int) -> Iterator[GradeRow]:
 
 
 def _read_csv(source: FileSource, top: int) -> Iterator[GradeRow]:
-    """CSV with the header query_id,doc_id,grade and perhaps assessor; one record a line."""
+    """Yield the rows of a CSV with the header query_id,doc_id,grade and perhaps assessor; one record a line."""
     header: list[str] | None = None
     for number, text in source.texts():
         columns = next(csv.reader([text], strict=False))
@@ -96,17 +96,8 @@ def _grade_row(
     return GradeRow(number, query, document, value, assessor)
 
 
-class RankedCandidate(NamedTuple):
-    """A line of a run."""
-
-    line: int
-    query: str
-    document: str
-    score: float
-
-
-def top_of_run(source: FileSource, depth: int) -> Iterator[RankedCandidate]:
-    """The best `depth` of each query: score (32 bits) descending, then document id descending, as trec_eval ranks.
+def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]:
+    """Yield (line, query, document) of the best `depth` of each query, in the order in which trec_eval ranks.
 
     Memory holds `depth` lines a query. Every line is checked, also those below the depth.
     """
@@ -119,6 +110,7 @@ def top_of_run(source: FileSource, depth: int) -> Iterator[RankedCandidate]:
         if len(columns) != 6:
             raise source.bad(number, f"{len(columns)} columns instead of the 6 of a run")
         query, document = columns[0], columns[2]
+        # trec_eval keeps scores in 32 bits: two that differ by less are equal there, and the document id decides.
         try:
             score = struct.unpack("f", struct.pack("f", float(columns[4])))[0]
         except (ValueError, OverflowError):
@@ -135,5 +127,5 @@ def top_of_run(source: FileSource, depth: int) -> Iterator[RankedCandidate]:
             among.discard(heapreplace(kept, (score, document, number))[1])
             among.add(document)
     for query, kept in best.items():
-        for score, document, number in sorted(kept, reverse=True):
-            yield RankedCandidate(number, query, document, score)
+        for _score, document, number in sorted(kept, reverse=True):
+            yield number, query, document

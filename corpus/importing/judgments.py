@@ -1,7 +1,5 @@
 """Staged grades become judgments: append-only, once each, a changed one supersedes."""
 
-from dataclasses import dataclass
-
 from corpus.importing.staging import create_temporary_table, execute_sql, fetch_one
 from corpus.models import Assessor, Collection
 
@@ -13,16 +11,8 @@ _STANDING = """standing AS MATERIALIZED (
 _PAIR = "p.query_id = s.query_id AND p.document_id = s.document_id"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredJudgments:
-    """Judgments appended: for pairs that had none of the assessor, and in place of an earlier grade."""
-
-    new: int
-    changed: int
-
-
 def create_staging() -> None:
-    """An empty `import_grade`."""
+    """Make an empty `import_grade`."""
     create_temporary_table(
         "import_grade", "line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint"
     )
@@ -55,8 +45,11 @@ def first_change(assessor_id: int) -> tuple[int, int, int] | None:
     )
 
 
-def store_judgments() -> StoredJudgments:
-    """Append what `import_grade` holds and nobody said before. Its pairs must exist (`add_pairs`)."""
+def store_judgments() -> tuple[int, int]:
+    """Append what `import_grade` holds and nobody said before. Its pairs must exist (`add_pairs`).
+
+    Return how many are for pairs that had none of the assessor, and how many stand in place of an earlier grade.
+    """
     counts = fetch_one(
         f"""WITH {_STANDING}, written AS (
               INSERT INTO corpus_judgment
@@ -69,4 +62,4 @@ def store_judgments() -> StoredJudgments:
               RETURNING supersedes_id)
             SELECT count(*) FILTER (WHERE supersedes_id IS NULL), count(supersedes_id) FROM written"""
     )
-    return StoredJudgments(*counts) if counts else StoredJudgments(0, 0)
+    return (counts[0], counts[1]) if counts else (0, 0)

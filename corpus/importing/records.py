@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -11,7 +12,9 @@ from pydantic_core import from_json
 from corpus.errors import BadInput
 from corpus.importing import recognition
 from corpus.importing.files import FileSource
-from corpus.importing.trec import Element, read_elements
+from corpus.importing.trec import read_elements
+
+_PREFIX = re.compile(r"\A(?:Number|Topic|Description|Narrative):")
 
 
 class TextRecord(NamedTuple):
@@ -40,8 +43,8 @@ class CandidateRecord(NamedTuple):
 def read_documents(source: FileSource) -> Iterator[TextRecord]:
     """Documents of a BEIR corpus (JSON lines) or of TREC XML, whichever the file is."""
     if _is_xml(source):
-        for element in read_elements(source, "doc"):
-            yield _trec_document(source, element)
+        for line, fields in read_elements(source, "doc"):
+            yield _trec_document(source, line, fields)
         return
     for number, row in json_lines(source):
         title = _text_field(source, number, row, "title", "")
@@ -79,19 +82,27 @@ def read_pairs(source: FileSource, top: int) -> Iterator[CandidateRecord]:
 
 
 def json_lines(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number, object) of each line. Raises BadInput for anything else than an object, and for NUL in it."""
+    """Yield (line number, object) of each line. Raises BadInput for anything else, and for NUL in an object."""
     for place, (number, line) in enumerate(source.lines()):
-        try:
-            row = from_json(line, allow_inf_nan=False, cache_strings="keys")
-        except ValueError as error:
-            source.decode(number, line)
-            known = "" if place else source.foreign()
-            raise source.bad(number, known or f"not JSON: {str(error).replace(' at line 1', ',')}") from None
-        if not isinstance(row, dict):
-            raise source.bad(number, ("" if place else source.foreign()) or "not a JSON object")
+        row = json_object(source, number, line, is_first=not place)
+        # PostgreSQL's text cannot hold NUL. Objects are walked only where the line may have one.
         if b"\\u0000" in line and _holds_nul(row):
             raise source.bad(number, "a NUL character (\\u0000); remove it")
         yield number, row
+
+
+def json_object(source: FileSource, number: int, line: bytes, *, is_first: bool = False) -> dict[str, Any]:
+    """Return the object of a line. Raises BadInput, which says of the first line whose JSON the file is, if known."""
+    try:
+        row = from_json(line, allow_inf_nan=False, cache_strings="keys")
+    except ValueError as error:
+        source.decode(number, line)  # bytes that are not UTF-8 are the better explanation
+        problem = f"not JSON: {str(error).replace(' at line 1', ',')}"
+    else:
+        if isinstance(row, dict):
+            return row
+        problem = "not a JSON object"
+    raise source.bad(number, (source.foreign() if is_first else "") or problem)
 
 
 def _is_xml(source: FileSource) -> bool:
@@ -119,37 +130,28 @@ def _json_queries(source: FileSource, by_position: bool) -> Iterator[TextRecord]
         yield TextRecord(number, name, "", text, metadata, digest, json.dumps(answers, ensure_ascii=False), instruction)
 
 
-def _trec_document(source: FileSource, element: Element) -> TextRecord:
-    fields = dict(element.fields)
+def _trec_document(source: FileSource, line: int, fields: dict[str, str]) -> TextRecord:
     name = fields.pop("docno", None) or fields.pop("docid", None) or fields.pop("id", None)
     if name is None:
-        raise source.bad(element.line, "a <doc> without <docno>")
+        raise source.bad(line, "a <doc> without <docno>")
     title = " ".join((fields.pop("title", None) or fields.pop("headline", "")).split())
     if "text" not in fields:
-        raise source.bad(element.line, f"document {name}: no <text>")
+        raise source.bad(line, f"document {name}: no <text>")
     text = fields.pop("text")
     metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-    return TextRecord(
-        element.line, source.identifier(element.line, name, "docno"), title, text, metadata, content_hash(title, text)
-    )
+    name = source.identifier(line, name, "docno")
+    return TextRecord(line, name, title, text, metadata, content_hash(title, text))
 
 
 def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
     """Topics: <num> and <title>; description and narrative are kept as metadata."""
-    for element in read_elements(source, "top"):
-        fields = {key: _without_prefix(value) for key, value in element.fields.items()}
+    for line, found in read_elements(source, "top"):
+        # TREC topics repeat the field's name in its text: `Number: 301`, `Description: ...`.
+        fields = {key: _PREFIX.sub("", value).strip() for key, value in found.items()}
         name = fields.pop("num", "")
         text = " ".join((fields.pop("title", "") or fields.get("desc", "")).split())
         metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-        yield TextRecord(element.line, name, "", text, metadata, content_hash(text, ""))
-
-
-def _without_prefix(value: str) -> str:
-    """TREC topics repeat the field's name: `Number: 301`, `Description: ...`."""
-    for prefix in ("Number:", "Topic:", "Description:", "Narrative:"):
-        if value.startswith(prefix):
-            return value.removeprefix(prefix).strip()
-    return value
+        yield TextRecord(line, name, "", text, metadata, content_hash(text, ""))
 
 
 def _required_field(source: FileSource, number: int, row: dict[str, Any], field: str) -> Any:

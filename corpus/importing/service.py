@@ -1,7 +1,7 @@
 """`import_collection`: one transaction that adds what the files hold, or nothing at all."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from django.db import transaction
 from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.importing import candidates, judgments, records, texts
-from corpus.importing.candidates import CandidateCounts
 from corpus.importing.files import FileSource
 from corpus.importing.grades import read_grades, top_of_run
 from corpus.importing.staging import ImportProgress, fetch_number, ignore_progress, plan_for_bulk
@@ -59,30 +58,6 @@ class ImportReport:
     changed: bool
     dry_run: bool
 
-    def document(self) -> dict[str, Any]:
-        """For --json."""
-        return asdict(self)
-
-
-class _Empty:
-    """Counts documents without text, or refuses the first."""
-
-    def __init__(self, keep: bool) -> None:
-        self.keep = keep
-        self.count = 0
-
-    def documents(self, source: FileSource) -> Iterator[records.TextRecord]:
-        """The documents of the source."""
-        self.count = 0
-        for document in records.read_documents(source):
-            if not document.text or document.text.isspace():
-                if not self.keep:
-                    raise source.bad(
-                        document.line, f'document "{document.id}" has no text; --empty keep takes such documents'
-                    )
-                self.count += 1
-            yield document
-
 
 def import_collection(name: str, files: ImportFiles, progress: ImportProgress = ignore_progress) -> ImportReport:
     """Import the files into the collection `name`, which is made when missing.
@@ -90,35 +65,42 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
     Raises BadInput, with file and line where there is one, and then nothing is changed.
     """
     sources = _open_sources(files)
+    empty: set[int] = set()  # Lines, not a count: a file with an id that stands twice is read a second time.
+
+    def read_documents(source: FileSource) -> Iterator[records.TextRecord]:
+        for document in records.read_documents(source):
+            if not document.text or document.text.isspace():
+                if not files.keep_empty:
+                    problem = f'document "{document.id}" has no text; --empty keep takes such documents'
+                    raise source.bad(document.line, problem)
+                empty.add(document.line)
+            yield document
+
     with transaction.atomic():
         plan_for_bulk()
         collection, is_new = _lock_collection(name, files)
-        empty = _Empty(files.keep_empty)
-        queries = partial(records.read_queries, by_position=files.by_position)
+        read_queries = partial(records.read_queries, by_position=files.by_position)
         options: dict[str, Any] = {"update": files.update, "progress": progress}
-        documents = texts.move_in(collection, texts.DOCUMENTS, sources["corpus"][0], empty.documents, **options)
-        asked = texts.move_in(collection, texts.QUERIES, sources["queries"][0], queries, **options)
+        documents = texts.move_in(collection, Document, sources["corpus"][0], read_documents, **options)
+        queries = texts.move_in(collection, Query, sources["queries"][0], read_queries, **options)
         candidates.create_staging()
         unjudged = _stage_files(collection, files, sources, progress)
         pairs = candidates.write_pairs(collection, update=files.update)
         graded = _write_grades(collection, sources, update=files.update)
-        new = {"documents": documents.new, "queries": asked.new, "pairs": pairs.new, "judgments": graded.new}
-        updated = {
-            "documents": documents.updated,
-            "queries": asked.updated,
-            "pairs": pairs.updated,
-            "judgments": graded.updated,
-        }
+        counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
+        new = {what: added for what, (added, _) in counted.items()}
+        updated = {what: changed for what, (_, changed) in counted.items()}
         report = ImportReport(
             collection=name,
             **_count_contents(collection),
             new=new,
             updated=updated,
-            empty_documents=empty.count,
+            empty_documents=len(empty),
             grades_below_zero=unjudged,
             changed=is_new or any(new.values()) or any(updated.values()),
             dry_run=files.dry_run,
         )
+        # A dry run does all of the work, so that it finds what the import would find, and then takes it back.
         if files.dry_run:
             transaction.set_rollback(True)
         table_statistics.renew_statistics(sum([*new.values(), *updated.values()]), Document, Query, Pair, Judgment)
@@ -126,7 +108,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
 
 
 def _open_sources(files: ImportFiles) -> dict[str, list[FileSource]]:
-    """Open every file's path before anything is read. Raises BadInput for a missing one and for bad numbers."""
+    """Look for every file before anything is read. Raises BadInput for a missing one and for bad numbers."""
     if files.bm25 < 0 or files.depth < 1:
         raise BadInput("--bm25 takes a number from 0, --depth one from 1")
     if files.grades is not None and not 1 <= files.grades <= 100:
@@ -138,7 +120,7 @@ def _open_sources(files: ImportFiles) -> dict[str, list[FileSource]]:
 
 
 def _lock_collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
-    """The collection, locked against another import; and whether it is new."""
+    """Return the collection, locked against another import, and whether it is new."""
     collection = Collection(name=name, grades=files.grades or 3)
     try:
         collection.clean_fields()
@@ -157,7 +139,7 @@ def _lock_collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
 def _stage_files(
     collection: Collection, files: ImportFiles, sources: dict[str, list[FileSource]], progress: ImportProgress
 ) -> int:
-    """Everything that the files name as candidates and grades; the number of grades below 0."""
+    """Stage everything that the files name as candidates and grades; return the number of grades below 0."""
     unjudged = 0
     top = collection.grades
     for source in sources["pairs"]:
@@ -173,8 +155,11 @@ def _stage_files(
     return unjudged
 
 
-def _write_grades(collection: Collection, sources: dict[str, list[FileSource]], *, update: bool) -> CandidateCounts:
-    """Staged grades become judgments; a grade that differs from the collection's is refused unless `update`."""
+def _write_grades(collection: Collection, sources: dict[str, list[FileSource]], *, update: bool) -> tuple[int, int]:
+    """Make judgments of the staged grades; return how many are new, and how many replace another grade.
+
+    Raises BadInput for a grade that differs from the collection's, unless `update`.
+    """
     judgments.add_pairs(collection)
     for name, source in (("gold", sources["pairs"]), ("qrels", sources["qrels"])):
         if not source or update:
@@ -183,16 +168,15 @@ def _write_grades(collection: Collection, sources: dict[str, list[FileSource]], 
         if change:
             line, now, before = change
             raise source[0].bad(line, f"grade {now}, but the collection has {before}; --update takes the new one")
-    stored = judgments.store_judgments()
-    return CandidateCounts(stored.new, stored.changed)
+    return judgments.store_judgments()
 
 
 def _count_contents(collection: Collection) -> dict[str, int]:
-    """What the collection holds."""
+    """Count what the collection holds now."""
     return {
         "documents": Document.objects.filter(collection=collection, is_current=True).count(),
         "queries": Query.objects.filter(collection=collection, is_current=True).count(),
-        "pairs": candidates.count_pairs(collection),
+        "pairs": Pair.objects.filter(collection=collection, is_candidate=True).count(),
         "judgments": fetch_number(
             """SELECT count(*) FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
                WHERE a.collection_id = %(c)s AND a.kind = 'reference'""",

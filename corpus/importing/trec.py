@@ -7,7 +7,6 @@ tag or at the next known field; other tags inside a field are dropped and their 
 import html
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from corpus.errors import BadInput
 from corpus.importing.files import FileSource
@@ -21,17 +20,11 @@ _FIELDS = {
 MAX_RECORD = 64 * 2**20  # Characters: a record that does not end by then is not one.
 
 
-class Element(NamedTuple):
-    """A record: the line of its opening tag, and its fields with entities resolved and outer white space removed."""
+def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the records named `record` (doc or top), in any letter case: the line of the opening tag, and the fields.
 
-    line: int
-    fields: dict[str, str]
-
-
-def read_elements(source: FileSource, record: str) -> Iterator[Element]:
-    """The records named `record` (doc or top), in any letter case. Memory holds one record at a time.
-
-    Raises BadInput for a record that does not end, for text between records, and when there is no record at all.
+    Entities in fields are resolved and outer white space is removed. Memory holds one record at a time. Raises BadInput
+    for a record that does not end, for text between records, and when there is no record at all.
     """
     opening = re.compile(rf"<{record}(?:\s[^<>]*)?>", re.IGNORECASE)
     closing = re.compile(rf"</{record}\s*>", re.IGNORECASE)
@@ -47,10 +40,11 @@ def read_elements(source: FileSource, record: str) -> Iterator[Element]:
                 size += len(before)
                 if size > MAX_RECORD:
                     raise source.bad(start, f"a <{record}> that does not end within {MAX_RECORD} characters")
-            else:
-                _nothing_but_tags(source, number, before, record)
+            # Between records there may be a root's tags and an XML declaration, and nothing else.
+            elif left := re.sub(r"<[?!/]?[A-Za-z][^<>]*>", "", before).strip():
+                raise source.bad(number, f"text outside of <{record}>: {left[:40]!r}")
             if edge and start:
-                yield _parse_element(source, start, "".join(parts), record)
+                yield start, _parse_fields(source, start, "".join(parts), record)
                 parts, start, size = [], 0, 0
             elif edge:
                 start, found = number, found + 1
@@ -60,15 +54,8 @@ def read_elements(source: FileSource, record: str) -> Iterator[Element]:
         raise BadInput(f"{source}: no <{record}> in it")
 
 
-def _nothing_but_tags(source: FileSource, number: int, between: str, record: str) -> None:
-    """Between records there may be a root's tags and an XML declaration, and nothing else."""
-    left = re.sub(r"<[?!/]?[A-Za-z][^<>]*>", "", between).strip()
-    if left:
-        raise source.bad(number, f"text outside of <{record}>: {left[:40]!r}")
-
-
-def _parse_element(source: FileSource, line: int, body: str, record: str) -> Element:
-    """The fields of one record's text."""
+def _parse_fields(source: FileSource, line: int, body: str, record: str) -> dict[str, str]:
+    """Return the fields of one record's text."""
     if nul := _NUL.search(body):
         raise source.bad(line + body.count("\n", 0, nul.start()), "a NUL character (&#0;); remove it")
     known = _FIELDS[record]
@@ -86,9 +73,10 @@ def _parse_element(source: FileSource, line: int, body: str, record: str) -> Ele
         name = tag[3].lower()
         if tag[2]:
             current = None if name == current else current
+        # A known field ends the one before it, which TREC often leaves open; an unknown tag inside one is dropped.
         elif name in known or current is None:
             current = name
             fields.setdefault(name, [])
     if current:
         fields[current].append(html.unescape(body[at:]))
-    return Element(line, {name: "".join(texts).strip() for name, texts in fields.items()})
+    return {name: "".join(texts).strip() for name, texts in fields.items()}

@@ -1,6 +1,9 @@
-"""Labels are derived from judgments: the order of authority, and rebuilt = incremental = the pure rule."""
+"""Labels are derived from judgments: the order of authority, and rebuilt = incremental = the rule written plainly."""
 
 import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import pytest
@@ -8,12 +11,88 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus.collections.task_order import MEASURING
-from corpus.labels import Grade, Resolved, rebuild_labels, resolve_label, resolve_pairs
+from corpus.labels import ADJUDICATOR, PEOPLE, rebuild_labels, resolve_pairs
 from corpus.models import Assessor, Item, Judgment, Label
 from corpus.models.aspects import Aspect
 from tests.factories import make_collection, make_item, make_pair
 
 PERSON, POLICY, HUMAN, JUDGE, REFERENCE = "person", "policy", "human-import", "judge-import", "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A judgment as the resolution sees it. All those given to `resolve` are of one pair and aspect."""
+
+    id: int
+    kind: str
+    name: str  # Of the assessor.
+    step: str
+    grade: int | None  # None withdraws what it supersedes.
+    item: int | None = None
+    # The item is settled; or the grade is of an aspect and was given in its workshop, which has no items.
+    settled: bool = False
+    supersedes: int | None = None
+    # The item's reason is one of MEASURING: what was said there is no label.
+    measures: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A label: the grade and who it comes from (adjudicator, people, or the policy's name)."""
+
+    grade: int
+    origin: str
+
+
+def resolve_label(grades: Iterable[Grade]) -> Resolved | None:
+    """The label of one pair and aspect; None where nothing settles it."""
+    grades = list(grades)
+    replaced = {grade.supersedes for grade in grades}
+    standing = [
+        grade
+        for grade in grades
+        if grade.id not in replaced and grade.grade is not None and (not grade.measures or grade.step == "adjudication")
+    ]
+    return (
+        _newest_label([g for g in standing if g.step == "adjudication"], ADJUDICATOR)
+        or _people_majority([g for g in standing if g.kind == PERSON])
+        or _imported_majority(standing)
+        or _newest_label([g for g in standing if g.kind == POLICY])
+    )
+
+
+def _newest_label(grades: list[Grade], origin: str | None = None) -> Resolved | None:
+    """The last word of the rows given."""
+    last = max(grades, key=lambda grade: grade.id, default=None)
+    if last is None or last.grade is None:
+        return None
+    return Resolved(last.grade, origin or last.name)
+
+
+def _people_majority(grades: list[Grade]) -> Resolved | None:
+    """The majority of the newest settled item that has one."""
+    finals = [g for g in grades if g.step == "final" and g.settled]
+    for item in sorted({g.item or 0 for g in finals}, reverse=True):
+        grade = _majority_grade([g.grade for g in finals if (g.item or 0) == item])
+        if grade is not None:
+            return Resolved(grade, PEOPLE)
+    return None
+
+
+def _imported_majority(standing: list[Grade]) -> Resolved | None:
+    """The majority of imported people, where no person of the collection judged the pair."""
+    if any(g.kind == PERSON for g in standing):
+        return None
+    grade = _majority_grade([g.grade for g in standing if g.kind == HUMAN])
+    return None if grade is None else Resolved(grade, PEOPLE)
+
+
+def _majority_grade(grades: Sequence[int | None]) -> int | None:
+    """The grade that more gave than any other; None for a tie or for nobody."""
+    ranked = Counter(grades).most_common(2)
+    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
+        return None
+    return ranked[0][0]
 
 
 def grade(number, kind, value, step="final", **more):

@@ -58,10 +58,10 @@ def _read_ranks(wanted: set[str], asked: SetOptions) -> dict[str, dict[str, int]
     first, last = asked.ranks
     ranked: dict[str, dict[str, int]] = defaultdict(dict)
     seen: Counter[str] = Counter()
-    for line in top_of_run(Lines(asked.run), last):
-        seen[line.query] += 1
-        if line.query in wanted and seen[line.query] >= first:
-            ranked[line.query][line.document] = seen[line.query]
+    for _line, query, document in top_of_run(Lines(asked.run), last):
+        seen[query] += 1
+        if query in wanted and seen[query] >= first:
+            ranked[query][document] = seen[query]
     return ranked
 
 

@@ -17,21 +17,19 @@ class Command(QuorumCommand):
     help = "JSON lines {query_id, aspect_id, text, rationale, importance 1-5, doc_ids}. A bad line refuses the file."
 
     def arguments(self, parser: CommandParser) -> None:
-        """As the contract has them."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("way", choices=["import", "export"], help="what to do")
         parser.add_argument("file", type=Path, metavar="F", help="aspects file to read or write (JSON Lines)")
 
     def run(self, **options: Any) -> object:
-        """In or out."""
         collection, path = collection_named(options["name"]), options["file"]
         if options["way"] == "import":
             report = import_aspects(collection, path)
-            what = (
-                f"{report.aspects:,} aspects of {report.queries:,} queries, {report.documents:,} documents under them"
+            self.say(
+                "{collection}: {aspects:,} aspects of {queries:,} queries, {documents:,} documents under them; "
+                "{changed:,} queries changed".format(**report)
             )
-            self.say(f"{report.collection}: {what}; {report.changed:,} queries changed")
-            return report.document()
+            return report
         if not path.parent.is_dir() or path.is_dir():
             raise BadInput(f"{path}: not a file that can be written; name one in a folder that exists")
         count = export_aspects(collection, path)

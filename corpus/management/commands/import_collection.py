@@ -1,5 +1,6 @@
 """`import_collection NAME --corpus F --queries F ...`: documents, queries, candidates and reference grades."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ class Command(QuorumCommand):
     help = "Import a collection in BEIR (JSON Lines) or TREC (XML) format, plain or gzip."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The options of the contract."""
         parser.add_argument("name", help="lower-case letters, digits, - and _")
         parser.add_argument("--corpus", type=Path, required=True, metavar="F", help="file of documents")
         parser.add_argument(
@@ -46,7 +46,6 @@ class Command(QuorumCommand):
         parser.add_argument("--dry-run", action="store_true", help="validate and count without importing")
 
     def run(self, **options: Any) -> object:
-        """Import, then say what changed."""
         files = ImportFiles(
             corpus=options["corpus"],
             queries=options["queries"],
@@ -65,11 +64,11 @@ class Command(QuorumCommand):
         report = import_collection(options["name"], files, ProgressLine(self.stderr.write))
         for line in summarise_import(report):
             self.say(line)
-        return report.document()
+        return asdict(report)
 
 
 def summarise_import(report: ImportReport) -> list[str]:
-    """The report for people."""
+    """Return the report as lines for people."""
     parts = ("documents", "queries", "pairs", "judgments")
     counted = ", ".join(f"{getattr(report, part):,} {part}" for part in parts)
     lines = [f"{report.collection}: {counted}"]

@@ -18,7 +18,6 @@ class Command(QuorumCommand):
     help = "Import judgments from TREC or BEIR qrels, or from a CSV with query_id,doc_id,grade[,assessor]."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The options of the contract."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("file", type=Path, metavar="F", help="qrels or CSV")
         parser.add_argument(
@@ -33,7 +32,6 @@ class Command(QuorumCommand):
         parser.add_argument("--skip-invalid", action="store_true", help="skip invalid rows and count them")
 
     def run(self, **options: Any) -> object:
-        """Import, then say what was added and what was left out."""
         report = import_judgments(
             collection_named(options["name"]),
             options["file"],
@@ -42,9 +40,10 @@ class Command(QuorumCommand):
             skip_invalid=options["skip_invalid"],
             progress=ProgressLine(self.stderr.write),
         )
-        self.say(f"{report.collection}: {report.judgments:,} judgments added, {report.unchanged:,} were there already")
-        for kind, count in report.skipped.items():
+        added = f"{report['judgments']:,} judgments added, {report['unchanged']:,} were there already"
+        self.say(f"{report['collection']}: {added}")
+        for kind, count in report["skipped"].items():
             self.say(f"Left out: {count:,} {kind}")
-        if report.grades_below_zero:
-            self.say(f"{report.grades_below_zero:,} grades below 0 were left out: they mean not judged.")
-        return report.document()
+        if unjudged := report["grades_below_zero"]:
+            self.say(f"{unjudged:,} grades below 0 were left out: they mean not judged.")
+        return report

@@ -324,12 +324,12 @@ def test_aspects_make_a_round_trip(query: Query, alice: Assessor, tmp_path: Path
         row("q2", importance=1, doc_ids=["d2"]),
     )
     report = import_aspects(query.collection, given)
-    assert (report.queries, report.aspects, report.documents, report.changed) == (2, 3, 3, 2)
+    assert report == {"collection": query.collection.name, "queries": 2, "aspects": 3, "documents": 3, "changed": 2}
     assert export_aspects(query.collection, tmp_path / "out") == 3
     read = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     assert read == [json.loads(line) for line in given.read_text().splitlines()]
     again = import_aspects(query.collection, tmp_path / "out")
-    assert again.changed == 0
+    assert again["changed"] == 0
     assert AuditEntry.objects.filter(act="aspects.imported").count() == 2
     assert rebuild_labels(query.collection) == 0
 

@@ -42,23 +42,23 @@ def labels():
 
 def test_judgments_of_people_settle_and_the_same_file_again_changes_nothing(bring):
     report = bring("q1 0 d1 2\nq1 0 d2 0\n")
-    assert (report.judgments, report.unchanged, report.labels_changed) == (2, 0, 2)
+    assert (report["judgments"], report["unchanged"], report["labels_changed"]) == (2, 0, 2)
     assert labels() == {"d1": (2, "people"), "d2": (0, "people")}
     again = bring("q1 0 d1 2\nq1 0 d2 0\n")
-    assert (again.judgments, again.unchanged, again.labels_changed) == (0, 2, 0)
+    assert (again["judgments"], again["unchanged"], again["labels_changed"]) == (0, 2, 0)
     assert Judgment.objects.count() == 2
 
 
 @pytest.mark.parametrize("kind", ["judge", "reference"])
 def test_other_judgments_never_settle(bring, kind):
-    assert bring("q1 0 d1 2\n", kind).judgments == 1
+    assert bring("q1 0 d1 2\n", kind)["judgments"] == 1
     assert labels() == {}
     assert Assessor.objects.get().kind == {"judge": "judge-import", "reference": "reference"}[kind]
 
 
 def test_a_csv_names_its_assessors_and_their_majority_settles(bring):
     text = "query_id,doc_id,grade,assessor\nq1,d1,2,bob\nq1,d1,2,charlie\nq1,d1,0,\nq1,d2,1,bob\nq1,d2,0,charlie\n"
-    assert bring(text).assessors == ["alice", "bob", "charlie"]
+    assert bring(text)["assessors"] == ["alice", "bob", "charlie"]
     assert labels() == {"d1": (2, "people")}
 
 
@@ -91,8 +91,8 @@ def test_bad_rows_refuse_the_file_by_line(bring):
 
 def test_skipped_rows_are_counted_by_kind_and_the_others_taken(bring):
     report = bring(BAD, skip_invalid=True)
-    assert report.skipped == {"conflicting": 1, "duplicate": 1, "malformed": 2, "out-of-range": 1, "unknown": 2}
-    assert (report.judgments, report.grades_below_zero) == (1, 1)
+    assert report["skipped"] == {"conflicting": 1, "duplicate": 1, "malformed": 2, "out-of-range": 1, "unknown": 2}
+    assert (report["judgments"], report["grades_below_zero"]) == (1, 1)
     assert labels() == {"d1": (1, "people")}
 
 
@@ -107,10 +107,10 @@ def test_skipped_rows_are_counted_by_kind_and_the_others_taken(bring):
 )
 def test_a_grade_below_0_is_no_judgment_and_is_counted(bring, text):
     report = bring(text)
-    assert (report.judgments, report.unchanged, report.grades_below_zero) == (1, 0, 2)
+    assert (report["judgments"], report["unchanged"], report["grades_below_zero"]) == (1, 0, 2)
     assert labels() == {"d1": (1, "people")} and Judgment.objects.count() == 1
     again = bring(text)
-    assert (again.judgments, again.unchanged, again.grades_below_zero) == (0, 1, 2)
+    assert (again["judgments"], again["unchanged"], again["grades_below_zero"]) == (0, 1, 2)
     with pytest.raises(BadInput, match='no document has the id "d9"'):
         bring("q1 0 d9 -1\n")
 
@@ -168,7 +168,7 @@ def test_another_grade_of_the_same_assessor_is_a_conflict(bring):
     bring("q1 0 d1 1\n")
     with pytest.raises(BadInput, match="line 1: grade 2, but the collection has 1 of this assessor"):
         bring("q1 0 d1 2\n")
-    assert bring("q1 0 d1 2\n", skip_invalid=True).skipped == {"conflicting": 1}
+    assert bring("q1 0 d1 2\n", skip_invalid=True)["skipped"] == {"conflicting": 1}
     assert Judgment.objects.get().grade == 1
 
 
