@@ -47,8 +47,8 @@
   function toggle(summary) {
     const sheet = summary.parentElement;
     sheet.open = !sheet.open;
-    if (sheet.open) ($("textarea, .panel button", sheet) || $(".panel", sheet)).focus();
-    else summary.focus();
+    const panel = $("textarea, .panel button", sheet) || $(".panel", sheet);
+    (sheet.open ? panel : summary).focus({ preventScroll: true });
   }
 
   function closeSheets(except) {
@@ -76,6 +76,15 @@
     $$("kbd", root).forEach((kbd) => {
       kbd.dataset.made ??= kbd.textContent;
       if (kbd.dataset.made.length === 1) kbd.textContent = keyFor(kbd.dataset.made);
+    });
+    announceKeys(root);
+  }
+  // A screen reader says the key as a key, not as a part of the button's name.
+  function announceKeys(root) {
+    $$("[data-key]", root).forEach((element) => {
+      element.setAttribute("aria-keyshortcuts", keyFor(element.dataset.key));
+      const named = element.textContent.trim() !== $("kbd", element)?.textContent.trim();
+      if (named) $$("kbd", element).forEach((kbd) => kbd.setAttribute("aria-hidden", "true"));
     });
   }
   let changing = null;
@@ -118,7 +127,7 @@
     }
     if (event.key === "Escape") {
       const closed = closeSheets();
-      if (closed.length) $("summary", closed[0]).focus();
+      if (closed.length) $("summary", closed[0]).focus({ preventScroll: true });
       else if (typing(event.target)) event.target.blur();
       else leaveSentences();
       return;

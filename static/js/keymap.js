@@ -25,6 +25,12 @@ window.keymap = (name) => {
       kbd.dataset.made ??= kbd.textContent;
       if (kbd.dataset.made.length === 1) kbd.textContent = keyFor(kbd.dataset.made);
     });
+    // A screen reader says the key as a key, not as a part of the button's name.
+    $$("[data-key]").forEach((element) => {
+      element.setAttribute("aria-keyshortcuts", keyFor(element.dataset.key));
+      if (element.textContent.trim() === element.querySelector("kbd")?.textContent.trim()) return;
+      element.querySelectorAll("kbd").forEach((kbd) => kbd.setAttribute("aria-hidden", "true"));
+    });
   }
   function set(made, pressed) {
     const known = new Set($$("[data-change-keys] kbd").map((kbd) => kbd.dataset.made));

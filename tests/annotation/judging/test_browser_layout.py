@@ -67,3 +67,24 @@ def test_on_a_phone_the_query_folds_to_a_line_that_opens(page):
     assert page.evaluate("document.documentElement.scrollHeight") == before, "nothing moves"
     page.locator("#query").tap(position={"x": 10, "y": 5})
     assert page.evaluate(drawn) == "none"
+
+
+@pytest.mark.parametrize("page", [desktop(1280, 800)], indirect=True)
+def test_keys_are_shortcuts_and_no_part_of_a_buttons_name(page):
+    relevant = page.get_by_role("button", name="Relevant", exact=True)
+    assert relevant.get_attribute("aria-keyshortcuts") == "1"
+    keys = page.eval_on_selector_all("[data-key]", "them => them.map((it) => [it.dataset.key, it.ariaKeyShortcuts])")
+    assert {"0", "1", "s", "f", "c", "g", "?"} <= {key for key, _ in keys}
+    assert all(key == said for key, said in keys)
+
+
+@pytest.mark.parametrize("page", [desktop(1280, 560)], indirect=True)
+def test_keys_that_open_something_move_nothing(page):
+    page.evaluate("scrollTo(0, 10)")
+    before = page.evaluate("scrollY")
+    assert before == 10
+    for key in ("g", "Escape", "s", "Escape", "f", "Escape", "c", "Escape", "?", "Escape"):
+        page.keyboard.press(key)
+        assert page.evaluate("scrollY") == before, key
+        focus = page.evaluate("document.activeElement.matches('.danger, [data-key=u], .grade')")
+        assert not focus, key
