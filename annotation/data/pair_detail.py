@@ -1,6 +1,6 @@
 """Everything that is known about one pair: debate, votes, label, people's judgments, attempts."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 from django.utils.translation import gettext as _
@@ -10,7 +10,7 @@ from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, h
 from annotation.models import Assignment
 from corpus.models import Judgment, Label, Pair, Target
 from judges.campaigns import selectors
-from judges.campaigns.selectors import AttemptView, DebateRound, Latency
+from judges.campaigns.selectors import AttemptView, Latency
 from judges.models import Attempt, Work
 
 
@@ -92,11 +92,13 @@ def load_pair_detail(pair: Pair) -> Evidence:
     )
 
 
-def _debate_turns(rounds: list[DebateRound]) -> list[dict[str, object]]:
+def _debate_turns(turns: list[Attempt]) -> list[dict[str, object]]:
     """The turns that brought a verdict, as a debate is made of."""
-    sides = [(r, side, said) for r in rounds for side, said in (("for", r.for_turn), ("against", r.against_turn))]
     return [
-        {"round": r.number, "couple": r.couple, "side": side, **asdict(said)}
-        for r, side, said in sides
-        if said is not None
+        {
+            **{"round": said.round, "couple": said.sample, "side": said.role, "judge": said.judge.name},
+            **{"verdict": said.verdict, "reason": said.reason, "quotes": said.quotes},
+        }
+        for said in turns
+        if said.verdict is not None
     ]

@@ -10,7 +10,7 @@ DREAM's own form is another: a pair that is known to be relevant, beside two arg
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -35,7 +35,8 @@ from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
 from corpus.labels import REFERENCE
 from corpus.models import Collection, Item, Pair
-from judges.campaigns.selectors import DebateRound, debate_of
+from judges.campaigns.selectors import debate_of
+from judges.models import Attempt
 
 OWN, DREAM = "own", "dream"  # Forms of a check: arguments about its own pair, or DREAM's.
 OVERLAP = 32_000  # Everybody may have it: no collection has so many people.
@@ -185,21 +186,21 @@ def _dream_checks(
         if not others:
             continue
         twin = chance.choice(others)
-        turns = [one for round in debate_of(Pair.objects.get(pk=twin.pair)) for one in _round_turns(round)]
+        turns = list(_debate_turns(debate_of(Pair.objects.get(pk=twin.pair))))
         found.append(Dressed(look.pair, twin.reason, twin.arm, arguments.detach_quotes(turns)))
     return found
 
 
-def _round_turns(round: DebateRound) -> Iterator[Turn]:
-    for side, said in (("for", round.for_turn), ("against", round.against_turn)):
-        if said is not None and said.verdict is not None:
+def _debate_turns(turns: Sequence[Attempt]) -> Iterator[Turn]:
+    for said in turns:
+        if said.verdict is not None:
             yield {
-                "side": side,
-                "round": round.number,
-                "couple": round.couple,
+                "side": said.role,
+                "round": said.round,
+                "couple": said.sample,
                 "verdict": said.verdict,
                 "reason": said.reason,
-                "quotes": [asdict(quote) for quote in said.quotes],
+                "quotes": said.quotes,
             }
 
 

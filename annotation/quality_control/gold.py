@@ -26,8 +26,9 @@ from annotation.queue.assignment import check_time
 from corpus.errors import BadInput
 from corpus.labels import EXPERTS
 from corpus.models import Assessor, Collection, Judgment, Pair
-from judges.campaigns.selectors import DebateRound, debate_of
+from judges.campaigns.selectors import debate_of
 from judges.domain.quotes import locate_quote
+from judges.models import Attempt
 from judges.offline import debate
 from judges.offline.judges import UniformLexicon
 from judges.records import DebateAgent, Inputs, Side
@@ -149,14 +150,12 @@ def _find_reasons(pair: Pair) -> dict[str, Any]:
     return {"turns": turns, "written_by": "offline"}
 
 
-def _from_debate(rounds: Sequence[DebateRound]) -> dict[str, Any]:
+def _from_debate(turns: Sequence[Attempt]) -> dict[str, Any]:
     """The first turn of each side that speaks for that side; empty where one never did."""
     found: dict[str, Any] = {}
-    for one in rounds:
-        for side, said, wanted in (("for", one.for_turn, 1), ("against", one.against_turn, 0)):
-            if said is not None and said.verdict == wanted and side not in found:
-                quotes = [asdict(quote) for quote in said.quotes]
-                found[side] = (_build_turn(side, said.reason, quotes), said.judge)
+    for said in turns:
+        if said.verdict == (said.role == "for") and said.role not in found:
+            found[said.role] = (_build_turn(said.role, said.reason, said.quotes), said.judge.name)
     if len(found) < 2:
         return {}
     names = sorted({str(name) for _turns, name in found.values()})

@@ -98,13 +98,19 @@ class BatchWorkerLoop:
             self.endpoints.clear()
             await self._ask(lambda connection: connection.execute(store.LEAVE, [self.plan.campaign]).rowcount)
 
+    async def _ask(self, question: Callable[[Connection[Any]], Result]) -> Result:
+        return await self.tools.writer.ask(question)
+
+    async def _update(self, statement: str, **values: object) -> None:
+        await self._ask(lambda connection: connection.execute(statement, values).rowcount)
+
     async def _shut_down(self) -> None:
         """The worker ends: everything stands in tables already."""
         self.stopping = True
 
     async def _work(self, until: float) -> bool:
         while not self.stopping:
-            await self._look()
+            self.state = await self.budget.look()  # as its admins last set it
             self.out = await self._ask(partial(store.open_batches, campaign=self.plan.campaign))
             if self.out:
                 for batch in self.out:
@@ -133,11 +139,14 @@ class BatchWorkerLoop:
         """Every pair as far as its evidence takes it; False when nothing is left to do, or no money."""
         self.spent = self.budget.exhausted = False
         await self._ask(partial(store.renew_leases, campaign=self.plan.campaign, holder=self.budget.holder))
-        waiting, after = False, 0
-        while chunk := await self._next(after):
+        plan, waiting, after = self.plan, False, 0
+        which: dict[str, Any] = {"campaign": plan.campaign, "collection": plan.collection, "rubric": plan.rubric}
+        which["n"] = CHUNK
+        while chunk := await self._ask(partial(leases.running_pairs, **which, after=after)):
             after = max(one.work for one in chunk)
             waiting = await self._judge(chunk) or waiting
-        while not self.spent and not self.stopping and (chunk := await self._claim()):
+        claim = partial(leases.claim, **which, lease=LEASE_S)
+        while not self.spent and not self.stopping and (chunk := await self._ask(claim)):
             waiting = await self._judge(chunk) or waiting
         await self.budget.close()
         if waiting or self.stopping:
@@ -146,7 +155,7 @@ class BatchWorkerLoop:
             await self._put_back()
             await self.budget.stop()
             return False
-        await self._ask(partial(leases.finish_campaign, campaign=self.plan.campaign, collection=self.plan.collection))
+        await self._ask(partial(leases.finish_campaign, campaign=plan.campaign, collection=plan.collection))
         return False
 
     async def _next(self, after: int) -> list[Claimed]:
@@ -166,8 +175,7 @@ class BatchWorkerLoop:
         if collected:
             await self._ask(partial(store.add_calls, campaign=self.plan.campaign, collected=collected))
         if self.refusal:
-            await self._ask(partial(store.pause_campaign, campaign=self.plan.campaign, why=self.refusal))
-            self.state = "paused"
+            await self._pause(self.refusal)
         return any(waits)
 
     async def _judge_one(self, claimed: Claimed) -> bool:
@@ -202,10 +210,10 @@ class BatchWorkerLoop:
                 self.refusals = 0
             if look.crowded and (self._is_beside_others(batch) or batch.calls == 1):
                 self.crowded.add(batch.id)
-                await self._ask(partial(store.mark_unsent, batch=batch.id))
+                await self._update(store.UNSENT, batch=batch.id)
                 await self._trouble(batch, look.failure)
             elif look.failure:
-                await self._ask(partial(store.mark_unsent, batch=batch.id))
+                await self._update(store.UNSENT, batch=batch.id)
                 await self._refuse(batch, Rejected(f"{batch.judge.provider}: {look.failure}", status=400))
             elif look.ended:
                 await self._store_batch_answers(endpoint, batch)
@@ -213,7 +221,7 @@ class BatchWorkerLoop:
             await self._trouble(batch, describe_error(error))
             known = error if isinstance(error, ProviderError) else read_refusal(error)
             if known is not None and not known.retry and is_of_account(known):
-                await self._pause(batch, describe_error(error))
+                await self._pause_for(batch, describe_error(error))
 
     async def _cancel(self, endpoint: Endpoint, batch: Out) -> None:
         """Ask the provider to end it; where it did not hear that, it is asked again at the next look."""
@@ -235,7 +243,7 @@ class BatchWorkerLoop:
     async def _trouble(self, batch: Out, problem: str) -> None:
         """Say why nothing goes on with it for the moment."""
         logger.warning("batch %s: %s", batch.name, one_line(problem))
-        await self._ask(partial(store.record_problem, batch=batch.id, problem=one_line(problem)))
+        await self._update(store.PROBLEM, batch=batch.id, problem=one_line(problem))
 
     async def _submit(self, endpoint: Endpoint, batch: Out) -> None:
         """Send it, once: what is not sure to have been refused is never sent again without an admin."""
@@ -247,41 +255,40 @@ class BatchWorkerLoop:
         calls = await self._ask(partial(store.pending_calls, batch=batch.id))
         sent = False
         try:
-            keyed = [(_call_key(batch.name, id), request) for id, (_, request) in calls.items()]
+            # A call's key holds the batch's name, by which a batch without one of its own is known again.
+            keyed = [(f"{batch.name}-{id}", request) for id, (_, request) in calls.items()]
             prepared = await endpoint.prepare(batch.name, keyed)
-            await self._ask(partial(store.mark_sent, batch=batch.id))
+            await self._update(store.SENT, batch=batch.id)
             sent = True
             found = await endpoint.create(batch.name, prepared)
         except Exception as error:
             if sent and not was_not_created(error):
                 await self._trouble(batch, _describe_unconfirmed(batch, one_line(describe_error(error))))
                 return
-            await self._ask(partial(store.mark_unsent, batch=batch.id))
+            await self._update(store.UNSENT, batch=batch.id)
             refusal = read_refusal(error)
             if refusal is None or refusal.retry:
                 raise
             await self._refuse(batch, refusal)
             return
-        await self._ask(partial(store.record_submission, batch=batch.id, provider_id=found))
+        await self._update(store.SUBMITTED, batch=batch.id, provider=found, problem="")
 
     async def _adopt(self, endpoint: Endpoint, batch: Out) -> None:
         """One that left and of which nobody knows whether it arrived is looked for at the provider."""
         assert batch.sent_at is not None
         found = await endpoint.find(batch.name, batch.calls, batch.sent_at)
         if found is not None:
-            await self._ask(partial(store.record_submission, batch=batch.id, provider_id=found))
+            await self._update(store.SUBMITTED, batch=batch.id, provider=found, problem="")
             return
         fits = await endpoint.fits(batch.calls, batch.sent_at, await self._ask(store.known_provider_ids))
         if fits is not None:
-            await self._ask(partial(store.record_submission, batch=batch.id, provider_id=fits, likely=LIKELY))
+            await self._update(store.SUBMITTED, batch=batch.id, provider=fits, problem=LIKELY)
         elif self.state == "cancelled":
             error = Unreachable(f"{batch.judge.provider}: the campaign was cancelled before its batch was found")
             error.billed = True
             await self._all_failed(batch, error)
         else:
-            await self._ask(
-                partial(store.record_missing, batch=batch.id, problem=_describe_unconfirmed(batch, "the process ended"))
-            )
+            await self._update(store.MISSING, batch=batch.id, problem=_describe_unconfirmed(batch, "the process ended"))
 
     async def _refuse(self, batch: Out, error: ProviderError) -> None:
         """One that the provider refused is split; a refusal of the account itself, or of everything, ends the work."""
@@ -289,25 +296,25 @@ class BatchWorkerLoop:
         logger.warning("batch %s was refused: %s", batch.name, why)
         self.refusals += 1
         if is_of_account(error) or self.refusals >= REFUSALS:
-            await self._pause(batch, why)
+            await self._pause_for(batch, why)
         elif not await self._ask(partial(store.split_batch, batch=batch, campaign=self.plan.campaign, problem=why)):
             await self._all_failed(batch, error)
 
-    async def _pause(self, batch: Out, why: str) -> None:
-        """The campaign stands still: what was not sent goes back, and whoever mends the account resumes it."""
-        because = one_line(f"{batch.judge.name}, account {' '.join(filter(None, batch.judge.account))}: {why}")
-        await self._ask(
-            partial(store.pause_campaign, campaign=self.plan.campaign, starts=self.plan.starts, why=because)
-        )
+    async def _pause_for(self, batch: Out, why: str) -> None:
+        await self._pause(one_line(f"{batch.judge.name}, account {' '.join(filter(None, batch.judge.account))}: {why}"))
+
+    async def _pause(self, why: str) -> None:
+        """Let the campaign stand still: what was not sent goes back, and whoever mends the account resumes it."""
+        await self._update(leases.PAUSE, campaign=self.plan.campaign, starts=self.plan.starts, why=why)
         self.state, self.refusals = "paused", 0
 
     async def _store_batch_answers(self, endpoint: Endpoint, batch: Out) -> None:
         answers: dict[int, Body | ProviderError] = {}
         async for key, answer in endpoint.answers(batch.provider_id):
             if batch.likely and key.rpartition("-")[0] != batch.name:
-                await self._ask(partial(store.unlink_batch, batch=batch.id, problem=OTHERS))
+                await self._update(store.UNLINKED, batch=batch.id, problem=OTHERS)
                 return
-            answers[_call_id(key)] = answer
+            answers[int(key.rpartition("-")[2])] = answer
             if len(answers) == CHUNK:
                 await self._store(batch, answers)
                 answers = {}
@@ -318,7 +325,7 @@ class BatchWorkerLoop:
         """Calls that brought nothing are tried again, or their pairs fail, as the error says; the batch is over."""
         while ids := await self._ask(partial(store.pending_call_ids, batch=batch.id, n=CHUNK)):
             await self._store(batch, dict.fromkeys(ids, error))
-        await self._ask(partial(store.mark_ended, batch=batch.id))
+        await self._update(store.ENDED, batch=batch.id)
 
     async def _store(self, batch: Out, answers: dict[int, Body | ProviderError]) -> None:
         calls = await self._ask(partial(store.pending_calls, batch=batch.id, ids=list(answers)))
@@ -330,17 +337,10 @@ class BatchWorkerLoop:
         await self.budget.close()
         await self._ask(partial(store.put_back, campaign=self.plan.campaign, holder=self.budget.holder))
 
-    async def _look(self) -> None:
-        """The campaign's state, as its admins last set it."""
-        self.state = await self.budget.look()
-
     def _endpoint(self, judge: Judge) -> Endpoint:
         if judge.account not in self.endpoints:
             self.endpoints[judge.account] = ENDPOINTS[judge.preset.wire](judge)
         return self.endpoints[judge.account]
-
-    async def _ask(self, question: Callable[[Connection[Any]], Result]) -> Result:
-        return await self.tools.writer.ask(question)
 
 
 async def _attempt_from_answer(sent: Sent, answer: Body | ProviderError) -> Attempted:
@@ -359,12 +359,3 @@ def _describe_unconfirmed(batch: Out, error: str) -> str:
 def is_of_account(error: ProviderError) -> bool:
     """Whether the provider refuses us, and not what we ask: every further batch would be refused alike."""
     return isinstance(error, Refused) or (isinstance(error, Rejected) and error.status is None)
-
-
-def _call_key(batch: str, id: int) -> str:
-    """It holds the batch's name, by which a batch without one of its own is known again."""
-    return f"{batch}-{id}"
-
-
-def _call_id(key: str) -> int:
-    return int(key.rpartition("-")[2])

@@ -1,7 +1,7 @@
 """Asks for a batch campaign: what goes to a batch endpoint is collected, everything else is sent at once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from judges.costs.budget import Budget
@@ -20,12 +20,8 @@ class WaitingForBatch(Cancelled):
     """The pair goes on when the batch is back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """A call for the next batch."""
-
-    sent: Sent
-    schema: dict[str, Any]
+# A call for the next batch, and the JSON schema of its answer.
+Collected = tuple[Sent, dict[str, Any]]
 
 
 class Patient(Budget):
@@ -46,7 +42,8 @@ class Collector(Caller):
         stopped: Callable[[], bool],
         refused: Callable[[str], None] | None = None,
     ) -> None:
-        super().__init__(tools, batch_priced(plan), budget, stopped, refused)
+        prices = {judge.id: price_for_judge(judge, batch=True) for judge in plan.judges}
+        super().__init__(tools, replace(plan, prices=prices), budget, stopped, refused)
         self.collected: list[Collected] = []
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
@@ -65,10 +62,5 @@ class Collector(Caller):
             claimed.ended[question.slot] = known
             return known
         assert sent is not None
-        self.collected.append(Collected(sent, question.schema))
+        self.collected.append((sent, question.schema))
         raise WaitingForBatch
-
-
-def batch_priced(plan: Plan) -> Plan:
-    """The plan at the prices of batches."""
-    return replace(plan, prices={judge.id: price_for_judge(judge, batch=True) for judge in plan.judges})

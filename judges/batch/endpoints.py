@@ -23,25 +23,20 @@ if TYPE_CHECKING:
     from anthropic.types.messages import MessageBatch
 
 
-@dataclass(frozen=True, slots=True)
-class Most:
-    """What one batch holds at most."""
-
-    calls: int
-    size: int  # Bytes.
-
-
 MEGABYTE = 1_000_000
-# By wire. OpenAI, Anthropic and Google take 50,000 calls and 200 MB; 100,000 and 256 MB; 20 MB inlined: there is room
-# for what differs from our own count, and a batch is held in memory while it is sent.
+# Calls and bytes that one batch holds at most, by wire. OpenAI, Anthropic and Google take 50,000 calls and 200 MB;
+# 100,000 and 256 MB; 20 MB inlined: there is room for what differs from our own count, and a batch is held in memory
+# while it is sent.
 MOST = {
-    "chat": Most(20_000, 100 * MEGABYTE),
-    "messages": Most(20_000, 120 * MEGABYTE),
-    "generate": Most(2_000, 15 * MEGABYTE),
+    "chat": (20_000, 100 * MEGABYTE),
+    "messages": (20_000, 120 * MEGABYTE),
+    "generate": (2_000, 15 * MEGABYTE),
 }
 SKEW = timedelta(minutes=10)  # By which a provider's clock may differ from ours.
 TIMEOUT_S = 600.0
 NEVER_LEFT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+# None of the providers promises to heed the key for batches; a gateway in between may.
+IDEMPOTENCY = "Idempotency-Key"
 UNCLEAR = (408, 409)  # Statuses below 500 that do not say whether the batch was created.
 
 
@@ -58,8 +53,9 @@ class BatchStatus:
 class Endpoint(ABC):
     """The batch endpoint of one account. Its client is the SDK's, without our wire: bodies come in files."""
 
+    client: Any
+
     def __init__(self, judge: Judge) -> None:
-        self.judge = judge
         provider = open_provider(judge)
         assert isinstance(provider, SdkProvider)
         self.provider: Any = provider
@@ -101,9 +97,9 @@ class Endpoint(ABC):
     async def cancel(self, batch: str) -> None:
         """Ask the provider to end it early; answers that are there stay."""
 
-    @abstractmethod
     async def close(self) -> None:
         """Release the connections."""
+        await self.client.close()
 
 
 class OpenAIBatches(Endpoint):
@@ -113,7 +109,9 @@ class OpenAIBatches(Endpoint):
         super().__init__(judge)
         from openai import AsyncOpenAI
 
-        self.client = AsyncOpenAI(api_key=self.key, base_url=self.base_url, http_client=self.http, max_retries=0)
+        self.client: AsyncOpenAI = AsyncOpenAI(
+            api_key=self.key, base_url=self.base_url, http_client=self.http, max_retries=0
+        )
 
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
         """The id of an uploaded file."""
@@ -131,7 +129,7 @@ class OpenAIBatches(Endpoint):
             endpoint="/v1/chat/completions",
             completion_window="24h",
             metadata={"quorum": name},
-            extra_headers=_idempotency_header(name),
+            extra_headers={IDEMPOTENCY: name},
         )
         return batch.id
 
@@ -169,9 +167,6 @@ class OpenAIBatches(Endpoint):
     async def cancel(self, batch: str) -> None:
         await self.client.batches.cancel(batch)
 
-    async def close(self) -> None:
-        await self.client.close()
-
 
 class AnthropicBatches(Endpoint):
     """Message batches. They carry no name: one whose id was lost is known by its calls' ids, once it has answers."""
@@ -180,39 +175,38 @@ class AnthropicBatches(Endpoint):
         super().__init__(judge)
         from anthropic import AsyncAnthropic
 
-        self.client = AsyncAnthropic(api_key=self.key, base_url=self.base_url, http_client=self.http, max_retries=0)
+        self.client: AsyncAnthropic = AsyncAnthropic(
+            api_key=self.key, base_url=self.base_url, http_client=self.http, max_retries=0
+        )
 
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
         """The calls as the wire format has them."""
         return [{"custom_id": key, "params": self.provider.body(request)} for key, request in calls]
 
     async def create(self, name: str, prepared: Any) -> str:
-        return (
-            await self.client.messages.batches.create(requests=prepared, extra_headers=_idempotency_header(name))
-        ).id
+        headers = {IDEMPOTENCY: name}
+        return (await self.client.messages.batches.create(requests=prepared, extra_headers=headers)).id
 
     async def find(self, name: str, calls: int, since: datetime) -> str | None:
-        async for batch in self.client.messages.batches.list(limit=100):
-            if batch.created_at < since - SKEW:
-                break
-            if (
-                batch.processing_status == "ended"
-                and _count_calls(batch) == calls
-                and await self._is_ours(batch.id, name)
-            ):
+        async for batch in self._alike("ended", calls, since):
+            if await self._is_ours(batch.id, name):
                 return batch.id
         return None
 
     async def fits(self, calls: int, since: datetime, known: Collection[str]) -> str | None:
-        """Where two fit, neither is taken."""
-        found = []
+        alike = [batch async for batch in self._alike("in_progress", calls, since) if batch.id not in known]
+        found = [batch.id for batch in alike if batch.created_at < since + SKEW]
+        return found[0] if len(found) == 1 else None  # where two fit, neither is taken
+
+    async def _alike(self, status: str, calls: int, since: datetime) -> "AsyncIterator[MessageBatch]":
+        """The batches of so many calls from that time on which have this status, newest first."""
         async for batch in self.client.messages.batches.list(limit=100):
             if batch.created_at < since - SKEW:
                 break
-            under_way = batch.processing_status == "in_progress" and batch.created_at < since + SKEW
-            if under_way and _count_calls(batch) == calls and batch.id not in known:
-                found.append(batch.id)
-        return found[0] if len(found) == 1 else None
+            counts = batch.request_counts
+            size = counts.canceled + counts.errored + counts.expired + counts.processing + counts.succeeded
+            if batch.processing_status == status and size == calls:
+                yield batch
 
     async def _is_ours(self, batch: str, name: str) -> bool:
         results = await self.client.messages.batches.results(batch)
@@ -240,15 +234,6 @@ class AnthropicBatches(Endpoint):
 
     async def cancel(self, batch: str) -> None:
         await self.client.messages.batches.cancel(batch)
-
-    async def close(self) -> None:
-        await self.client.close()
-
-
-def _count_calls(batch: "MessageBatch") -> int:
-    """How many calls it has."""
-    counts = batch.request_counts
-    return counts.canceled + counts.errored + counts.expired + counts.processing + counts.succeeded
 
 
 class GoogleBatches(Endpoint):
@@ -365,11 +350,6 @@ def describe_error(error: Exception) -> str:
         cause = cause.__cause__
     text = f"{type(cause).__name__}: {cause}".rstrip(": ") if status_of(error) is None else str(error)
     return f"{text}: {certificate_advice(untrusted)}" if (untrusted := certificate_error(error)) else text
-
-
-def _idempotency_header(name: str) -> dict[str, str]:
-    """None of the providers promises to heed the key for batches; a gateway in between may."""
-    return {"Idempotency-Key": name}
 
 
 def _dump_json(value: object) -> str:

@@ -14,14 +14,14 @@ from typing import Any
 from psycopg import Connection
 
 from judges.batch.caller import LEASE_S, Collected
-from judges.batch.endpoints import MOST, Most
-from judges.engine import leases
+from judges.batch.endpoints import MOST
 from judges.engine.answers import Sent, record_of, sent_of
 from judges.engine.rows import Attempted, store_rows
 from judges.records import Inputs, Judge, ModelRequest, Prompt
 
+# One process at a time works on a batch campaign: it holds this lock of its session while it does.
 TAKE = "SELECT pg_try_advisory_lock(7107, %s)"
-LEAVE = "SELECT pg_advisory_unlock(7107, %s)"  # One process at a time works on a batch campaign.
+LEAVE = "SELECT pg_advisory_unlock(7107, %s)"
 
 RENEW = """
 UPDATE judges_work SET lease_until = now() + make_interval(secs => %(lease)s)
@@ -33,6 +33,7 @@ UPDATE judges_work SET state = 'pending', lease_until = NULL, claims = GREATEST(
 WHERE campaign_id = %s AND state = 'running'
 """
 
+# The money that calls held which were never sent goes back to the campaign.
 FREE = """
 WITH mine AS (
     DELETE FROM judges_reservation WHERE campaign_id = %(campaign)s AND holder = %(holder)s RETURNING usd, calls)
@@ -65,6 +66,20 @@ INSERT INTO judges_batch (campaign_id, name, judge, model, provider_id, calls, p
 VALUES (%s, %s, %s, %s, '', %s, %s) RETURNING id
 """
 
+# The states of one batch. It is marked as sent before it leaves: from then on the provider may have it, whatever comes
+# back, and only what is sure not to have begun is marked as unsent. A batch that only fits (`likely`) may turn out to
+# be somebody else's: then it is looked for again.
+SENT = "UPDATE judges_batch SET sent_at = now(), problem = '' WHERE id = %(batch)s"
+UNSENT = "UPDATE judges_batch SET sent_at = NULL, provider_id = '' WHERE id = %(batch)s"
+SUBMITTED = """
+UPDATE judges_batch SET provider_id = %(provider)s, problem = %(problem)s, likely = %(problem)s <> ''
+WHERE id = %(batch)s
+"""
+UNLINKED = "UPDATE judges_batch SET provider_id = '', likely = false, problem = %(problem)s WHERE id = %(batch)s"
+PROBLEM = "UPDATE judges_batch SET problem = %(problem)s WHERE id = %(batch)s"
+MISSING = PROBLEM + " AND problem = ''"  # What was said of it before stays.
+ENDED = "UPDATE judges_batch SET ended_at = now() WHERE id = %(batch)s"
+
 ENVELOPE = 2048  # Bytes of a call beside its messages and its schema: id, model, parameters, separators.
 
 
@@ -82,37 +97,41 @@ class Out:
 
 
 def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Collected]) -> None:
-    """Keep calls for the next batches."""
-    rows = [(campaign, _group_key(one.sent.judge), size_of(one), _pack_call(one)) for one in collected]
+    """Keep calls for the next batches, grouped by account and model."""
+    rows = []
+    for sent, schema in collected:
+        group = sha256("\0".join((*sent.judge.account, sent.judge.model)).encode()).hexdigest()
+        # The most bytes that it can take: as ASCII, which is the longest of the providers' forms.
+        size = len(json.dumps(sent.messages)) + len(json.dumps(schema)) + ENVELOPE
+        packed = zlib.compress(json.dumps({**record_of(sent), "schema": schema}).encode(), 1)
+        rows.append((campaign, group, size, packed))
     with connection.cursor() as cursor:
         cursor.executemany(
             'INSERT INTO judges_batchcall (campaign_id, "group", size, sent) VALUES (%s, %s, %s, %s)', rows
         )
 
 
-def size_of(one: Collected) -> int:
-    """Bytes that the call takes in a batch at most: as ASCII, which is the longest of the providers' forms."""
-    return len(json.dumps(one.sent.messages)) + len(json.dumps(one.schema)) + ENVELOPE
-
-
 def form_batches(connection: Connection[Any], campaign: int) -> int:
     """Put the calls that wait into new batches, one group each, within what a batch holds; how many batches."""
     formed = 0
     waiting = connection.execute(WAITING, [campaign]).fetchall()
-    for group, rows in groupby(waiting, key=itemgetter(0)):
-        judge = _first_call(connection, campaign, group).judge
-        for ids in chunk_calls([(id, size) for _, id, size in rows], MOST[judge.preset.wire]):
+    for _, rows in groupby(waiting, key=itemgetter(0)):
+        sizes = [(id, size) for _, id, size in rows]
+        sent = connection.execute("SELECT sent FROM judges_batchcall WHERE id = %s", [sizes[0][0]]).fetchone()
+        assert sent is not None
+        judge = _unpack_call(bytes(sent[0]))[0].judge
+        for ids in chunk_calls(sizes, *MOST[judge.preset.wire]):
             _create_batch(connection, campaign, judge, ids)
             formed += 1
     return formed
 
 
-def chunk_calls(calls: Sequence[tuple[int, int]], most: Most) -> list[list[int]]:
+def chunk_calls(calls: Sequence[tuple[int, int]], most_calls: int, most_bytes: int) -> list[list[int]]:
     """Ids of (id, bytes) in their order, in parts that a batch holds. A call that is too large is a part of its own."""
     parts: list[list[int]] = []
     size = 0
     for id, own in calls:
-        if not parts or size + own > most.size or len(parts[-1]) == most.calls:
+        if not parts or size + own > most_bytes or len(parts[-1]) == most_calls:
             parts.append([])
             size = 0
         parts[-1].append(id)
@@ -156,25 +175,19 @@ def pending_calls(
     return {id: _unpack_call(bytes(sent)) for id, sent in rows}
 
 
+def _unpack_call(packed: bytes) -> tuple[Sent, ModelRequest]:
+    record: dict[str, Any] = json.loads(zlib.decompress(packed))
+    sent = sent_of(record)
+    system, user = (message["content"] for message in json.loads(sent.messages))
+    prompt = Prompt(name="", sha256="", system=system, user=user)
+    inputs = Inputs("", (), "", sent.document)
+    return sent, ModelRequest(sent.judge, prompt, record["schema"], inputs, sent.row["role"])
+
+
 def pending_call_ids(connection: Connection[Any], batch: int, n: int) -> list[int]:
     """Ids of some calls that wait still."""
     query = "SELECT id FROM judges_batchcall WHERE batch_id = %s ORDER BY id LIMIT %s"
     return [row[0] for row in connection.execute(query, [batch, n]).fetchall()]
-
-
-def record_submission(connection: Connection[Any], batch: int, provider_id: str, likely: str = "") -> None:
-    """The provider has it. `likely`: what is said of one that only fits."""
-    connection.execute(
-        "UPDATE judges_batch SET provider_id = %s, problem = %s, likely = %s WHERE id = %s",
-        [provider_id, likely, bool(likely), batch],
-    )
-
-
-def unlink_batch(connection: Connection[Any], batch: int, problem: str) -> None:
-    """What fitted was another batch: it is looked for again."""
-    connection.execute(
-        "UPDATE judges_batch SET provider_id = '', likely = false, problem = %s WHERE id = %s", [problem, batch]
-    )
 
 
 def known_provider_ids(connection: Connection[Any]) -> set[str]:
@@ -182,40 +195,10 @@ def known_provider_ids(connection: Connection[Any]) -> set[str]:
     return {id for (id,) in connection.execute("SELECT provider_id FROM judges_batch WHERE provider_id <> ''")}
 
 
-def mark_sent(connection: Connection[Any], batch: int) -> None:
-    """It is about to be sent: from here on the provider may have it, whatever comes back."""
-    connection.execute("UPDATE judges_batch SET sent_at = now(), problem = '' WHERE id = %s", [batch])
-
-
-def mark_unsent(connection: Connection[Any], batch: int) -> None:
-    """The provider has not begun it, for sure: it may be sent again."""
-    connection.execute("UPDATE judges_batch SET sent_at = NULL, provider_id = '' WHERE id = %s", [batch])
-
-
-def record_missing(connection: Connection[Any], batch: int, problem: str) -> None:
-    """The provider shows no such batch; what was said of it before stays."""
-    connection.execute("UPDATE judges_batch SET problem = %s WHERE id = %s AND problem = ''", [problem, batch])
-
-
-def pause_campaign(connection: Connection[Any], campaign: int, starts: int, why: str) -> None:
-    """The campaign stands still until somebody has mended what is wrong."""
-    connection.execute(leases.PAUSE, {"campaign": campaign, "starts": starts, "why": why})
-
-
-def record_problem(connection: Connection[Any], batch: int, problem: str) -> None:
-    """Why nothing goes on with it for the moment."""
-    connection.execute("UPDATE judges_batch SET problem = %s WHERE id = %s", [problem, batch])
-
-
 def store_answers(connection: Connection[Any], attempts: Sequence[Attempted], ids: Sequence[int], shard: int) -> None:
     """Answers become attempts, and nothing waits for them any more: both or neither."""
     store_rows(connection, attempts, shard)
     connection.execute("DELETE FROM judges_batchcall WHERE id = ANY(%s)", [list(ids)])
-
-
-def mark_ended(connection: Connection[Any], batch: int) -> None:
-    """All its answers are attempts."""
-    connection.execute("UPDATE judges_batch SET ended_at = now() WHERE id = %s", [batch])
 
 
 def renew_leases(connection: Connection[Any], campaign: int, holder: str) -> None:
@@ -237,27 +220,3 @@ def delete_unsent_batch(connection: Connection[Any], batch: int) -> None:
     """Delete a batch that was never sent, with its calls."""
     connection.execute("DELETE FROM judges_batchcall WHERE batch_id = %s", [batch])
     connection.execute("DELETE FROM judges_batch WHERE id = %s", [batch])
-
-
-def _first_call(connection: Connection[Any], campaign: int, group: str) -> Sent:
-    query = 'SELECT sent FROM judges_batchcall WHERE campaign_id = %s AND batch_id IS NULL AND "group" = %s LIMIT 1'
-    row = connection.execute(query, [campaign, group]).fetchone()
-    assert row is not None
-    return _unpack_call(bytes(row[0]))[0]
-
-
-def _group_key(judge: Judge) -> str:
-    return sha256("\0".join((*judge.account, judge.model)).encode()).hexdigest()
-
-
-def _pack_call(one: Collected) -> bytes:
-    return zlib.compress(json.dumps({**record_of(one.sent), "schema": one.schema}).encode(), 1)
-
-
-def _unpack_call(packed: bytes) -> tuple[Sent, ModelRequest]:
-    record: dict[str, Any] = json.loads(zlib.decompress(packed))
-    sent = sent_of(record)
-    system, user = (message["content"] for message in json.loads(sent.messages))
-    prompt = Prompt(name="", sha256="", system=system, user=user)
-    inputs = Inputs("", (), "", sent.document)
-    return sent, ModelRequest(sent.judge, prompt, record["schema"], inputs, sent.row["role"])

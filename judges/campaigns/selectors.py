@@ -13,7 +13,6 @@ from corpus.models import Collection, Pair
 from judges.domain.copies import sample_name
 from judges.models import Attempt, AttemptBody, Campaign, Tally, Work
 from judges.models.batches import Batch
-from judges.records import Quote
 
 STATUS = """
 SELECT c.id, c.policy, c.state, c.stopped_by, c.paused_because,
@@ -53,26 +52,6 @@ class Latency:
 
     summed: float
     wall: float
-
-
-@dataclass(frozen=True, slots=True)
-class Speech:
-    """One side's turn, as people read it."""
-
-    judge: str
-    verdict: int
-    reason: str
-    quotes: list[Quote]
-
-
-@dataclass(frozen=True, slots=True)
-class DebateRound:
-    """A round of a debate; a side is None when its turn brought no verdict."""
-
-    number: int
-    for_turn: Speech | None
-    against_turn: Speech | None
-    couple: int = 0  # Of agents: 1 for the second pair where four debate.
 
 
 @dataclass(frozen=True)
@@ -245,27 +224,16 @@ def _read_latency(query: str, values: dict[str, int]) -> Latency | None:
     return Latency(*row) if row is not None else None
 
 
-def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[DebateRound]:
-    """The rounds of the newest debate on the pair (or the campaign's), from counted attempts; [] without one."""
+def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Attempt]:
+    """The counted turns of the newest debate on the pair (or the campaign's), in the order in which they are read.
+
+    The sample of a turn is its couple of agents. A turn without a verdict is one of them.
+    """
     turns = Attempt.objects.filter(pair=pair, counts=True, role__in=("for", "against"))
     if campaign is None:
         newest = turns.order_by("-campaign_id").first()
         campaign = newest.campaign if newest is not None else None
-    turns = turns.filter(campaign=campaign)
-    found = {(turn.round, turn.sample, turn.role): turn for turn in turns.select_related("judge")}
-    return [
-        DebateRound(
-            n, _turn_speech(found.get((n, couple, "for"))), _turn_speech(found.get((n, couple, "against"))), couple
-        )
-        for n, couple in sorted({(n, couple) for n, couple, _ in found})
-    ]
-
-
-def _turn_speech(turn: Attempt | None) -> Speech | None:
-    if turn is None or turn.verdict is None:
-        return None
-    quotes = [Quote(quote["text"], quote["start"], quote["end"]) for quote in turn.quotes]
-    return Speech(turn.judge.name, turn.verdict, turn.reason, quotes)
+    return list(turns.filter(campaign=campaign).select_related("judge").order_by("round", "sample", "-role"))
 
 
 def voter_name(attempt: Attempt) -> str:

@@ -17,7 +17,7 @@ from corpus.models import Document
 from jobs.processes import spawn_child, stop_children
 from judges.batch import store
 from judges.batch.batch_loop import is_of_account
-from judges.batch.endpoints import MOST, Most, read_refusal
+from judges.batch.endpoints import MOST, read_refusal
 from judges.campaigns import configurations, lifecycle, selectors
 from judges.campaigns.progress import summary_lines
 from judges.engine import notifications, worker_pool
@@ -342,16 +342,16 @@ def test_only_a_line_feed_ends_an_answer(worker: object, model_server: LocalMode
 
 
 def test_batches_are_cut_by_calls_and_by_bytes() -> None:
-    most = Most(calls=3, size=100)
-    assert store.chunk_calls([(number, 10) for number in range(7)], most) == [[0, 1, 2], [3, 4, 5], [6]]
-    assert store.chunk_calls([(1, 60), (2, 40), (3, 1), (4, 99), (5, 400), (6, 5)], most) == [[1, 2], [3, 4], [5], [6]]
-    assert store.chunk_calls([], most) == []
+    most = (3, 100)  # calls and bytes
+    assert store.chunk_calls([(number, 10) for number in range(7)], *most) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert store.chunk_calls([(1, 60), (2, 40), (3, 1), (4, 99), (5, 400), (6, 5)], *most) == [[1, 2], [3, 4], [5], [6]]
+    assert store.chunk_calls([], *most) == []
 
 
 def test_the_bounds_leave_room_within_what_the_providers_take() -> None:
     documented = {"chat": (50_000, 200e6), "messages": (100_000, 256e6), "generate": (None, 20e6)}
     for wire, (calls, size) in documented.items():
-        assert MOST[wire].size <= 0.8 * size and (calls is None or MOST[wire].calls <= 0.8 * calls)
+        assert MOST[wire][1] <= 0.8 * size and (calls is None or MOST[wire][0] <= 0.8 * calls)
 
 
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))

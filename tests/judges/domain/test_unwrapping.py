@@ -363,11 +363,11 @@ def test_the_answer_is_stored_as_it_came_and_people_see_the_debate_alone(
         assert one.reasoning == f"Is {YES} right?"
     pair = Pair.objects.get()
     debate = selectors.debate_of(pair)
-    assert [(speech.verdict, speech.reason) for speech in (debate[0].for_turn, debate[0].against_turn)] == [
+    assert [(speech.verdict, speech.reason) for speech in debate] == [
         (1, "I say Yes."),
         (0, "I say NO."),
     ]
-    assert [quote.start is not None for quote in debate[0].for_turn.quotes] == [True]
+    assert [quote["start"] is not None for quote in debate[0].quotes] == [True]
     alice, olga = Client(), Client()
     alice.force_login(make_member(pair.collection, "alice").user)
     page = alice.post("/c/books/judge/next/", headers={"HX-Request": "true"}).text
