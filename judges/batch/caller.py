@@ -53,14 +53,13 @@ class Collector(Caller):
         """
         if question.slot in claimed.ended or not is_batched(question.judge):
             return await super().ask(claimed, question)
-        turn = self.next_try(claimed, question)
-        if turn is None:
+        following = self.next_try(claimed, question)
+        if following is None:
             claimed.ended[question.slot] = NoVerdict("error")
             return NoVerdict("error")
-        known, sent = await self.prepare(claimed, question, turn)
-        if known is not None:
-            claimed.ended[question.slot] = known
-            return known
-        assert sent is not None
+        sent = await self.prepare(claimed, question, *following)
+        if isinstance(sent, Turn):
+            claimed.ended[question.slot] = sent
+            return sent
         self.collected.append((sent, question.schema))
         raise WaitingForBatch

@@ -177,11 +177,12 @@ def pending_calls(
 
 def _unpack_call(packed: bytes) -> tuple[Sent, ModelRequest]:
     record: dict[str, Any] = json.loads(zlib.decompress(packed))
+    schema = record.pop("schema")
     sent = sent_of(record)
     system, user = (message["content"] for message in json.loads(sent.messages))
     prompt = Prompt(name="", sha256="", system=system, user=user)
     inputs = Inputs("", (), "", sent.document)
-    return sent, ModelRequest(sent.judge, prompt, record["schema"], inputs, sent.row["role"])
+    return sent, ModelRequest(sent.judge, prompt, schema, inputs, sent.row["role"])
 
 
 def pending_call_ids(connection: Connection[Any], batch: int, n: int) -> list[int]:

@@ -24,19 +24,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """No answer; worth another try after `wait` seconds."""
+    """Ask once more: after `wait` seconds where no answer came, else with the `problem` of one that is no verdict."""
 
-    wait: float
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """An answer that is no verdict; ask once more and say what was wrong."""
-
-    problem: str
+    wait: float = 0.0
+    problem: str = ""
 
 
-Decision = Turn | NoVerdict | Retry | Repair
+Decision = Turn | NoVerdict | Retry
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,7 @@ class Sent:
         self.row.update(outcome="error", error=one_line(str(error)), status=error.status, cost=paid)
         return Retry(error.retry_after or 0.0) if error.retry else NoVerdict("error")
 
-    def _reply(self, reply: Reply) -> Turn | NoVerdict | Repair:
+    def _reply(self, reply: Reply) -> Decision:
         usage = reply.usage
         left, reasoning = unwrap_answer(reply.text, self.judge.unwrap)
         self.row.update(
@@ -84,7 +78,7 @@ class Sent:
             if not self.may_repair:
                 return self._no_verdict(error.outcome, str(error))
             self.row.update(outcome=error.outcome, error=one_line(str(error)))
-            return Repair(str(error))
+            return Retry(problem=str(error))
         except Exception as error:  # our fault, not the answer's: what was paid for is kept all the same
             logger.exception("an answer of %s cannot be read", self.judge.name)
             self.row.update(outcome="error", error=one_line(f"{type(error).__name__}: {error}"))
@@ -116,42 +110,34 @@ class Sent:
 
 
 def dump_answer(sent: Sent, body: Body) -> bytes:
-    """Both as one line of JSON."""
+    """Return a call and its answer as one line of JSON."""
     return json.dumps({**record_of(sent), "body": _field_values(body)}).encode()
 
 
 def load_answer(line: bytes) -> tuple[Sent, Body]:
-    """What `dump` made a line of. Raises ValueError for one that a kill cut off."""
+    """Return what `dump_answer` made a line of. Raises ValueError for one that a kill cut off."""
     record: dict[str, Any] = json.loads(line)
     body = Body(**record.pop("body"))
     return sent_of(record), body
 
 
 def record_of(sent: Sent) -> dict[str, Any]:
-    """A call as it left, as JSON."""
-    return {
-        "row": sent.row,
-        "judge": _field_values(sent.judge),
-        "document": sent.document,
-        "price": None if sent.price is None else _field_values(sent.price),
-        "strict": sent.strict,
-        "may_repair": sent.may_repair,
-        "messages": sent.messages,
-    }
+    """Return a call as it left, as JSON."""
+    price = None if sent.price is None else _field_values(sent.price)
+    return {**_field_values(sent), "judge": _field_values(sent.judge), "price": price}
 
 
 def sent_of(record: dict[str, Any]) -> Sent:
-    """What `record_of` made a record of."""
-    rest = {name: record[name] for name in ("row", "document", "strict", "may_repair", "messages")}
+    """Return the call that `record_of` made a record of."""
     price = None if record["price"] is None else Price(**record["price"])
-    return Sent(**rest, judge=Judge(**record["judge"]), price=price)
+    return Sent(**{**record, "judge": Judge(**record["judge"]), "price": price})
 
 
-def _field_values(one: Judge | Price | Body | Quote) -> dict[str, Any]:
-    """Fields by name, not copied: `asdict` takes longer than writing them all down."""
+def _field_values(one: Sent | Judge | Price | Body | Quote) -> dict[str, Any]:
+    # Not copied, as `asdict` would: that takes longer than writing all of them down.
     return {field.name: getattr(one, field.name) for field in fields(one)}
 
 
 def one_line(text: str) -> str:
-    """For a column that shows one."""
+    """Return the text as a column that shows one line can hold it."""
     return " ".join(text.replace("\0", "\ufffd").split())[:1000]

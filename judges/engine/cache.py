@@ -2,22 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
 from psycopg import Connection
+from psycopg.rows import dict_row
 
+from judges.engine.rows import Attempted
 from judges.engine.writer import ResultWriter
-from judges.records import Judge, Prompt, Quote, Turn
+from judges.records import Judge, Prompt
 
 SOME = 8  # Calls that go on together: a whole claim's in one pass of the loop would hold up what arrives meanwhile.
 
 FIND = """
 SELECT DISTINCT ON (a.cache_key) a.cache_key, a.verdict, a.score, a.probabilities, a.reason, a.quotes,
-       a.finish_reason, a.status, a.reasoning, b.messages, b.raw
+       a.finish_reason AS finish, a.status, a.reasoning, b.messages, b.raw
 FROM judges_attempt a JOIN judges_attemptbody b ON b.campaign_id = a.campaign_id AND b.attempt_id = a.id
 WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
 ORDER BY a.cache_key, a.cached, a.id
@@ -25,38 +25,24 @@ ORDER BY a.cache_key, a.cached, a.id
 
 # The same for what runs ask; vectors are looked up by their texts instead (judges.vectors).
 FIND_CALLS = """
-SELECT DISTINCT ON (cache_key) cache_key, 1, NULL, NULL, text, '[]'::jsonb, finish_reason, status, '', messages, raw
+SELECT DISTINCT ON (cache_key) cache_key, 1 AS verdict, NULL AS score, NULL AS probabilities, text AS reason,
+       '[]'::jsonb AS quotes, finish_reason AS finish, status, '' AS reasoning, messages, raw
 FROM judges_retrievalcall WHERE cache_key = ANY(%s) AND outcome = 'labelled' AND role <> 'embed'
 ORDER BY cache_key, cached, id
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CachedAnswer:
-    """An earlier labelled attempt."""
-
-    turn: Turn
-    finish_reason: str
-    status: int | None
-    reasoning: str
-    messages: bytes
-    raw: bytes
-
-
 def make_cache_key(judge: Judge, prompt: Prompt, sample: int, collection: int) -> str:
     """sha256 of provider, base URL, model, parameters, prompt version, rendered messages and sample index.
 
-    `sample` counts equal judges before this one on the panel, so that another order of the panel finds its votes
-    again. Offline judges also read the collection's index: its id is part of their key.
+    `sample` counts equal judges before this one on the panel, so that another order of the panel finds its votes again.
     """
-    hashed = _judge_part(judge.provider, judge.base_url, judge.model, _sorted_json(judge.parameters)).copy()
+    parameters = json.dumps(judge.parameters, sort_keys=True)
+    hashed = _judge_part(judge.provider, judge.base_url, judge.model, parameters).copy()
+    # Offline judges also read the collection's index.
     extra = collection if judge.provider == "offline" else 0
     hashed.update(f"{prompt.sha256}\0{sample}\0{extra}\0{len(prompt.system)}\0{prompt.system}{prompt.user}".encode())
     return str(hashed.hexdigest())
-
-
-def _sorted_json(parameters: Mapping[str, Any]) -> str:
-    return json.dumps(parameters, sort_keys=True)
 
 
 @lru_cache(maxsize=256)
@@ -70,10 +56,10 @@ class Cache:
     def __init__(self, writer: ResultWriter, statement: str = FIND) -> None:
         self.writer = writer
         self.statement = statement
-        self.waiting: dict[str, asyncio.Future[CachedAnswer | None]] = {}
+        self.waiting: dict[str, asyncio.Future[Attempted | None]] = {}
         self.task: asyncio.Task[None] | None = None
 
-    async def find(self, cache_key: str) -> CachedAnswer | None:
+    async def find(self, cache_key: str) -> Attempted | None:
         """The earlier answer of an equal call, if there is one."""
         if cache_key not in self.waiting:
             self.waiting[cache_key] = asyncio.get_running_loop().create_future()
@@ -96,23 +82,15 @@ class Cache:
                 await asyncio.sleep(0)
 
 
-def find_answers(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, CachedAnswer]:
-    """Earlier labelled attempts by cache key, the one that was really sent before its copies."""
+def find_answers(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, Attempted]:
+    """Earlier labelled attempts by cache key, the one that was really sent before its copies.
+
+    Of each there is what a copy of it takes over: the fields of its row that speak of the answer, and its bodies.
+    """
     answers = {}
-    for (
-        cache_key,
-        verdict,
-        score,
-        shares,
-        reason,
-        quotes,
-        finish,
-        status,
-        reasoning,
-        messages,
-        raw,
-    ) in connection.execute(statement, [keys]):
-        found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
-        turn = Turn(verdict, reason, found, score, shares)
-        answers[cache_key] = CachedAnswer(turn, finish, status, reasoning, bytes(messages), bytes(raw))
+    with connection.cursor(row_factory=dict_row) as cursor:
+        for row in cursor.execute(statement, [keys]):
+            cache_key, messages, raw = (row.pop(name) for name in ("cache_key", "messages", "raw"))
+            row |= {"outcome": "labelled", "counts": True, "cached": True}
+            answers[cache_key] = Attempted(row, bytes(messages), bytes(raw))
     return answers

@@ -20,15 +20,14 @@ from judges import prompts
 from judges.costs.budget import Budget
 from judges.costs.prices import envelope_tokens, output_bound
 from judges.domain.verdicts import NoVerdict
-from judges.engine import cache as caches
-from judges.engine.answers import Decision, Repair, Retry, Sent, dump_answer, one_line
-from judges.engine.cache import Cache, CachedAnswer
+from judges.engine.answers import Decision, Retry, Sent, dump_answer, one_line
+from judges.engine.cache import Cache, make_cache_key
 from judges.engine.leases import Claimed, Slot
 from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, CircuitOpen, Denied, Permit, RateLimits
 from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import Plan
 from judges.engine.recovery import unexpected_error
-from judges.engine.rows import NO_ANSWER, Attempted
+from judges.engine.rows import NO_ANSWER, Attempted, stored_turn
 from judges.engine.writer import ResultWriter
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS
@@ -73,15 +72,6 @@ class JudgeQuestion:
     keep: Callable[[Turn], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Try:
-    """One attempt at a slot, numbered from 1; after an answer that was no verdict its prompt is the repair's."""
-
-    number: int
-    prompt: Prompt
-    may_repair: bool
-
-
 @dataclass(slots=True)
 class Tools:
     """What the calls of one worker process share."""
@@ -121,35 +111,42 @@ class Caller:
 
         Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
         """
-        slot, base = question.slot, claimed.attempt_base
+        slot = question.slot
         if slot in claimed.ended:
             return claimed.ended[slot]
         result: Decision = NoVerdict("error")
-        while turn := self.next_try(claimed, question):
-            result = await self._attempt(claimed, question, turn)
-            claimed.tries[slot] = turn.number
+        while following := self.next_try(claimed, question):
+            number, prompt = following
+            result = await self._attempt(claimed, question, number, prompt)
+            claimed.tries[slot] = number
             if isinstance(result, Turn | NoVerdict):
                 break
-            if isinstance(result, Repair):
+            tries = number - claimed.attempt_base
+            if result.problem:
                 claimed.problems[slot] = result.problem
-            elif turn.number < base + ATTEMPTS:
-                await self._sleep(claimed, self._wait(turn.number - base, result.wait))
+            elif tries < ATTEMPTS:
+                # Full jitter over a doubling bound, and never less than the provider asked for.
+                jitter = random.uniform(0, min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries))
+                await self._sleep(claimed, result.wait + jitter)
         if isinstance(result, Retry) and not self.tools.limits.account(question.judge.account).is_well:
             self._wait_with(claimed)
         final = result if isinstance(result, Turn | NoVerdict) else NoVerdict("error")
         claimed.ended[slot] = final
         return final
 
-    def next_try(self, claimed: Claimed, question: JudgeQuestion) -> Try | None:
-        """What is sent next for the slot; None when it was tried often enough."""
-        slot, last = question.slot, claimed.attempt_base + ATTEMPTS
+    def next_try(self, claimed: Claimed, question: JudgeQuestion) -> tuple[int, Prompt] | None:
+        """Number and prompt of what is sent next for the slot; None when it was tried often enough.
+
+        After an answer that was no verdict it is the repair's prompt.
+        """
+        slot = question.slot
         number = claimed.tries.get(slot, claimed.attempt_base) + 1
-        if number > last:
+        if number > claimed.attempt_base + ATTEMPTS:
             return None
         prompt = prompts.fit_prompt(question.prompt, question.judge, question.schema)
         if slot in claimed.problems:
-            return Try(number, prompts.repair_prompt(prompt, claimed.problems[slot]), may_repair=False)
-        return Try(number, prompt, may_repair=number < last and not question.documents)
+            prompt = prompts.repair_prompt(prompt, claimed.problems[slot])
+        return number, prompt
 
     def _wait_with(self, claimed: Claimed) -> None:
         """The pair goes back to pending, if there is somebody who puts it there. Raises Cancelled."""
@@ -170,18 +167,12 @@ class Caller:
             await asyncio.sleep(min(left, LOOK_S))
             self._check(claimed)
 
-    def _wait(self, tries: int, at_least: float) -> float:
-        """Full jitter over a doubling bound, and never less than the provider asked for."""
-        bound = min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries)
-        return at_least + random.uniform(0, bound)
-
-    async def _attempt(self, claimed: Claimed, question: JudgeQuestion, turn: Try) -> Decision:
-        known, sent = await self.prepare(claimed, question, turn)
-        if known is not None:
-            return known
-        assert sent is not None
+    async def _attempt(self, claimed: Claimed, question: JudgeQuestion, number: int, prompt: Prompt) -> Decision:
+        sent = await self.prepare(claimed, question, number, prompt)
+        if isinstance(sent, Turn):
+            return sent
         account = self.tools.limits.account(question.judge.account)
-        tokens = _tokens_bound(question, turn.prompt)
+        tokens = _tokens_bound(question, prompt)
         try:
             patience = GIVE_UP_AFTER if self.refused is None else 0
             permit = await account.acquire(tokens, lambda: self._is_over(claimed), patience)
@@ -195,36 +186,37 @@ class Caller:
             self._wait_with(claimed)
             claimed.last_error = one_line(f"{question.judge.name}: {error}")
             return NoVerdict("error")
-        return await self._send(claimed, question, sent, turn.prompt, permit)
+        return await self._send(claimed, question, sent, prompt, permit)
 
-    async def prepare(self, claimed: Claimed, question: JudgeQuestion, turn: Try) -> tuple[Turn | None, Sent | None]:
+    async def prepare(self, claimed: Claimed, question: JudgeQuestion, number: int, prompt: Prompt) -> Turn | Sent:
         """An equal call's answer, stored as its own; else the call with its money reserved.
 
         Raises Cancelled, BudgetExhausted.
         """
         self._check(claimed)
-        prompt = turn.prompt
-        key = caches.make_cache_key(question.judge, prompt, question.key_sample, self.plan.collection)
-        row = await self._row(claimed, question, prompt, turn.number, key)
+        key = make_cache_key(question.judge, prompt, question.key_sample, self.plan.collection)
+        row = await self._row(claimed, question, prompt, number, key)
         # Offline judges read the collection's documents too, and cost nothing: they are always asked.
         known = await self.tools.cache.find(key) if question.judge.provider != "offline" else None
         if known is not None:
-            await self.tools.writer.write(_cached_attempt(row, known))
-            return known.turn, None
+            await self.tools.writer.write(Attempted(row | known.row, known.messages, known.raw))
+            return stored_turn(known.row)
         row["bound"] = usd = self._upper_bound(question, prompt)
         held = await self.budget.reserve(usd)
         if held is not None:
             row |= {"usd": held, "calls": 1, "holder": self.budget.holder}
-        sent = Sent(
+        # A repair is asked for once; what is ranked or turned into vectors has no prompt that could say what was wrong.
+        is_last = number == claimed.attempt_base + ATTEMPTS
+        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+        return Sent(
             row=row,
             judge=question.judge,
             document=claimed.inputs.document,
             price=self.plan.prices[question.judge.id],
             strict=self.plan.policy == "single",
-            may_repair=turn.may_repair,
-            messages=_messages_json(prompt),
+            may_repair=not (is_last or question.slot in claimed.problems or question.documents),
+            messages=json.dumps(messages, ensure_ascii=False),
         )
-        return None, sent
 
     async def _send(
         self, claimed: Claimed, question: JudgeQuestion, sent: Sent, prompt: Prompt, permit: Permit
@@ -257,7 +249,7 @@ class Caller:
         decision, attempted = sent.ended(result)
         if question.keep is not None and isinstance(decision, Turn):
             question.keep(decision)
-        if isinstance(decision, NoVerdict | Retry):
+        if isinstance(decision, NoVerdict) or (isinstance(decision, Retry) and not decision.problem):
             claimed.last_error = f"{question.judge.name}: {row['error']}"
         try:
             await self.tools.writer.write(attempted)
@@ -393,17 +385,3 @@ def _tokens_bound(question: JudgeQuestion, prompt: Prompt) -> int:
     """No tokenizer makes more tokens than there are bytes; the schema counts as well."""
     sent = len(prompt.system.encode()) + len(prompt.user.encode()) + len(repr(question.schema))
     return sent + envelope_tokens(question.judge) + output_bound(question.judge)
-
-
-def _cached_attempt(row: dict[str, Any], known: CachedAnswer) -> Attempted:
-    turn = known.turn
-    quotes = [{"text": quote.text, "start": quote.start, "end": quote.end} for quote in turn.quotes]
-    row |= {"outcome": "labelled", "counts": True, "cached": True, "verdict": turn.verdict, "reason": turn.reason}
-    row |= {"score": turn.score, "probabilities": turn.probabilities, "reasoning": known.reasoning}
-    row |= {"quotes": quotes, "finish": known.finish_reason, "status": known.status}
-    return Attempted(row, known.messages, known.raw)
-
-
-def _messages_json(prompt: Prompt) -> str:
-    messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
-    return json.dumps(messages, ensure_ascii=False)

@@ -99,12 +99,16 @@ class Child:
 
     async def _run_campaign(self, plan: Plan) -> bool:
         await self.tools.writer.ready()
-        await self._open(plan)
+        for judge in plan.judges:  # the SDKs are loaded before anything is claimed: that takes seconds
+            await asyncio.to_thread(load_provider, judge.provider)
+            open_provider(judge)
         flight = self.flights.get(plan.campaign)
-        if flight is None:
-            flight = self.flights[plan.campaign] = self._make_loop(plan)
-        else:
+        if flight is not None:
             flight.apply_plan(plan)
+        elif plan.protocol.batch:
+            flight = self.flights[plan.campaign] = BatchWorkerLoop(self.tools, plan, self.pace, self.batch_poll)
+        else:
+            flight = self.flights[plan.campaign] = WorkerLoop(self.tools, plan, self.pace)
         self.draining.add(plan.campaign)
         try:
             return await flight.run_time_slice()
@@ -112,17 +116,6 @@ class Child:
             self.draining.discard(plan.campaign)
             if not flight.held:
                 self.flights.pop(plan.campaign, None)
-
-    def _make_loop(self, plan: Plan) -> WorkerLoop | BatchWorkerLoop:
-        if plan.protocol.batch:
-            return BatchWorkerLoop(self.tools, plan, self.pace, self.batch_poll)
-        return WorkerLoop(self.tools, plan, self.pace)
-
-    async def _open(self, plan: Plan) -> None:
-        """Load the SDKs, which takes seconds, before anything is claimed."""
-        for judge in plan.judges:
-            await asyncio.to_thread(load_provider, judge.provider)
-            open_provider(judge)
 
     async def _shut_down(self) -> None:
         for flight in list(self.flights.values()):

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from psycopg import Connection
+from psycopg.rows import dict_row
 
 from corpus.rubric import Rubric
 from judges.campaigns import audit_sampling
 from judges.campaigns.counters import ADD
 from judges.domain.verdicts import NoVerdict
-from judges.records import Inputs, Prompt, Quote, Turn
+from judges.engine.rows import stored_turn
+from judges.records import Inputs, Prompt, Turn
 
 BATCH = 64
 MAX_CLAIMS = 3
@@ -190,19 +192,15 @@ def _with_material(
 
 def _restore_answers(connection: Connection[Any], campaign: int, claimed: dict[int, Claimed], pairs: list[int]) -> None:
     """A reclaimed pair goes on from its counted attempts."""
-    for row in connection.execute(EVIDENCE, [campaign, pairs]):
-        pair, role, round, sample, number, outcome, counts, verdict, score, shares, reason, quotes, error = row
-        one, slot = claimed[pair], (role, round, sample)
-        if counts:
-            found = tuple(Quote(quote["text"], quote["start"], quote["end"]) for quote in quotes)
-            one.ended[slot] = (
-                Turn(verdict, reason, found, score, shares) if outcome == "labelled" else NoVerdict(outcome)
-            )
-        elif number > one.attempt_base:
-            one.tries[slot] = max(number, one.tries.get(slot, 0))
+    for row in connection.cursor(row_factory=dict_row).execute(EVIDENCE, [campaign, pairs]):
+        one, slot, outcome = claimed[row["pair_id"]], (row["role"], row["round"], row["sample"]), row["outcome"]
+        if row["counts"]:
+            one.ended[slot] = stored_turn(row) if outcome == "labelled" else NoVerdict(outcome)
+        elif row["number"] > one.attempt_base:  # what was tried before the last retry-failed counts no more
+            one.tries[slot] = max(row["number"], one.tries.get(slot, 0))
             if outcome in ("unparsed", "out_of_range"):
-                one.problems[slot] = error
-            one.last_error = error or one.last_error
+                one.problems[slot] = row["error"]
+            one.last_error = row["error"] or one.last_error
 
 
 def renew(connection: Connection[Any], held: list[Claimed], lease: float) -> set[int]:

@@ -72,23 +72,23 @@ class Permit:
     tries: bool = False  # It tries an open circuit.
 
 
-@dataclass(slots=True)
-class Waiter:
-    """A call that waits for its permit."""
+class Waiter(asyncio.Future[Permit]):
+    """A call that waits for its permit, of at most `tokens`.
 
-    tokens: int
-    future: "asyncio.Future[Permit]"
-    stopped: Callable[[], bool]
-    # How often the circuit may open while the call waits; 0: an open circuit turns it away.
-    patience: int = GIVE_UP_AFTER
-    opened: int | None = None  # How often the circuit had opened when the call first met it.
+    `patience`: how often the circuit may open while the call waits; 0: an open circuit turns it away.
+    """
+
+    def __init__(self, tokens: int, stopped: Callable[[], bool], patience: int) -> None:
+        super().__init__()
+        self.tokens, self.stopped, self.patience = tokens, stopped, patience
+        self.opened: int | None = None  # How often the circuit had opened when the call first met it.
 
 
 class AccountLimits:
     """One account in one worker process; it runs on the process's loop."""
 
     def __init__(
-        self, redis: "Redis", prefix: str, account: tuple[str, str, str], process: str, refused: set[str]
+        self, redis: Redis, prefix: str, account: tuple[str, str, str], process: str, refused: set[str]
     ) -> None:
         name = sha256("\0".join(account).encode()).hexdigest()[:20]
         self.keys = [f"{prefix}:limit:{{{name}}}:{part}" for part in ("state", "processes", "held", "window")]
@@ -134,14 +134,15 @@ class AccountLimits:
         """Wait for one call of at most `tokens`. Raises CircuitOpen, Denied, and Abandoned once `stopped` says so."""
         if time.monotonic() < self.denied_until:
             raise Denied(self.last_error)
-        waiter = Waiter(tokens, asyncio.get_running_loop().create_future(), stopped, patience)
+        waiter = Waiter(tokens, stopped, patience)
         self.waiters.append(waiter)
         self._wake()
         try:
-            return await waiter.future
+            return await waiter
         except asyncio.CancelledError:
-            if waiter.future.done() and not waiter.future.cancelled() and waiter.future.exception() is None:
-                self.release(waiter.future.result())
+            # The permit may have come in the same pass of the loop: nobody else would give it back.
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self.release(waiter.result())
             raise
 
     def release(self, permit: Permit, used: int | None = None) -> None:
@@ -177,8 +178,8 @@ class AccountLimits:
         self.denied_until, self.last_error = time.monotonic() + DENIED_S, error
         while self.waiters:
             waiter = self.waiters.popleft()
-            if not waiter.future.done():
-                waiter.future.set_exception(Denied(error))
+            if not waiter.done():
+                waiter.set_exception(Denied(error))
 
     def look(self) -> None:
         """Ask how the circuit is: whoever tries it may be another process."""
@@ -194,8 +195,8 @@ class AccountLimits:
         """Waiters that must not send any more go at once, however long the account would have them wait."""
         for waiter in [one for one in self.waiters if one.stopped()]:
             self.waiters.remove(waiter)
-            if not waiter.future.done():
-                waiter.future.set_exception(Abandoned())
+            if not waiter.done():
+                waiter.set_exception(Abandoned())
 
     def _wake(self) -> None:
         self.changed.set()
@@ -223,9 +224,9 @@ class AccountLimits:
 
     async def _exchange(self) -> float:
         """Tell Redis what ended, ask for what waits; seconds until asking again makes sense."""
-        while self.waiters and self.waiters[0].future.done():
+        while self.waiters and self.waiters[0].done():
             self.waiters.popleft()
-        asked = [waiter for waiter in self.waiters if not waiter.future.done()][:GRANTS]
+        asked = [waiter for waiter in self.waiters if not waiter.done()][:GRANTS]
         ended, errors, succeeded = self.ended, self.errors, self.succeeded
         pause, back = self.pause_ms, self.back
         self.ended = self.errors = self.pause_ms = 0
@@ -260,10 +261,10 @@ class AccountLimits:
             self.held += 1
             permit = Permit(bucket, waiter.tokens, tries)
             self.tries = self.tries or tries
-            if waiter.future.done():  # cancelled while Redis answered
+            if waiter.done():  # cancelled while Redis answered
                 self.release(permit)
             else:
-                waiter.future.set_result(permit)
+                waiter.set_result(permit)
 
     def _turn_away(self, waiting: list[Waiter], opened: int) -> None:
         for waiter in waiting:
@@ -272,15 +273,15 @@ class AccountLimits:
                 continue
             if waiter.opened is None:
                 waiter.opened = opened
-            if opened - waiter.opened >= waiter.patience and not waiter.future.done() and waiter in self.waiters:
+            if opened - waiter.opened >= waiter.patience and not waiter.done() and waiter in self.waiters:
                 self.waiters.remove(waiter)
-                waiter.future.set_exception(CircuitOpen(f"{self.name} answers with errors only: {self.last_error}"))
+                waiter.set_exception(CircuitOpen(f"{self.name} answers with errors only: {self.last_error}"))
 
 
 class RateLimits:
     """All accounts of one worker process."""
 
-    def __init__(self, open_redis: Callable[[], "Redis"], prefix: str, process: str) -> None:
+    def __init__(self, open_redis: Callable[[], Redis], prefix: str, process: str) -> None:
         self.redis = open_redis()
         self.prefix = prefix
         self.process = process

@@ -1,6 +1,7 @@
 """One pair from its evidence to its outcome: what is asked, in which order, and what the answers decide."""
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from typing import Any
 
@@ -25,8 +26,7 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
     """Ask everything that the policy needs and decide. Raises Cancelled, BudgetExhausted."""
     plan = caller.plan
     policy = routing.RoutingPolicy(plan.policy)
-    if plan.filter:
-        await _ask_filter(caller, claimed)
+    await _gather_all([_ask_vote(caller, claimed, ("filter", 0, n), judge) for n, judge in enumerate(plan.filter)])
     if not routing.is_filtered_out(filter_votes(claimed)):
         parts: list[Coroutine[Any, Any, object]] = []
         if policy.debates:
@@ -34,22 +34,17 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
         if policy.votes:
             parts.append(ask_panel(caller, claimed))
         await _gather_all(parts)
-    outcome = _apply_route_breaker(plan, claimed, _decide_outcome(plan, claimed))
-    if (
-        outcome.state is RoutingState.ESCALATED
-        and not policy.debates
-        and plan.debaters
-        and plan.protocol.debate_for_people
-    ):
-        await _play_for_people(caller, claimed)
+    outcome = _decide_outcome(plan, claimed)
+    if outcome.label is not None and _label_route(claimed, outcome).key in plan.stopped:
+        # Its route to the label failed its audit: people get the pair (judges.campaigns.route_breakers).
+        outcome = routing.escalate_outcome(outcome)
+    for_people = outcome.state is RoutingState.ESCALATED and plan.protocol.debate_for_people
+    if for_people and plan.debaters and not policy.debates:
+        # An escalation without a debate gets one, so that nobody meets a pair without it (SPEC S2). It changes neither
+        # outcome nor reason; where the budget is spent the pair goes to people without it.
+        with contextlib.suppress(BudgetExhausted):
+            await play_debate(caller, claimed)
     return build_decision(plan, claimed, outcome)
-
-
-def _apply_route_breaker(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> RoutingOutcome:
-    """People get the pair where its route to the label failed its audit (judges.campaigns.route_breakers)."""
-    if outcome.label is None or _label_route(claimed, outcome).key not in plan.stopped:
-        return outcome
-    return routing.escalate_outcome(outcome)
 
 
 def _decide_outcome(plan: Plan, claimed: Claimed) -> RoutingOutcome:
@@ -84,11 +79,6 @@ def votes_of(claimed: Claimed) -> Votes:
 def filter_votes(claimed: Claimed) -> list[Turn | NoVerdict]:
     """What the filter said so far."""
     return [one for (role, _, _), one in claimed.ended.items() if role == "filter"]
-
-
-async def _ask_filter(caller: Caller, claimed: Claimed) -> None:
-    judges = caller.plan.filter
-    await _gather_all([_ask_vote(caller, claimed, ("filter", 0, place), judge) for place, judge in enumerate(judges)])
 
 
 async def _debate_and_adjudicate(caller: Caller, claimed: Claimed) -> None:
@@ -136,12 +126,13 @@ async def ask_panel(caller: Caller, claimed: Claimed) -> None:
     size = 1 if plan.policy == routing.RoutingPolicy.SINGLE else len(plan.voters)
     early = plan.early_stop and plan.policy == routing.RoutingPolicy.ENSEMBLE
     seed = ensemble.pair_seed(plan.seed, claimed.pair)
-    while places := ensemble.next_votes(_cast_votes(claimed), size, plan.majority, early, seed):
+    while True:
+        votes = votes_of(claimed).items()
+        cast = {place: None if isinstance(one, NoVerdict) else one.verdict for place, one in votes}
+        places = ensemble.next_votes(cast, size, plan.majority, early, seed)
+        if not places:
+            return
         await _gather_all([_ask_voter(caller, claimed, place) for place in places])
-
-
-def _cast_votes(claimed: Claimed) -> dict[int, int | None]:
-    return {place: None if isinstance(one, NoVerdict) else one.verdict for place, one in votes_of(claimed).items()}
 
 
 async def _ask_voter(caller: Caller, claimed: Claimed, place: int) -> None:
@@ -170,17 +161,6 @@ async def _ask_vote(
         claimed.ballots[asked] = prompts.render_ballot(claimed.inputs, judge)
     prompt, schema = claimed.ballots[asked]
     await caller.ask(claimed, JudgeQuestion(slot=slot, judge=judge, prompt=prompt, schema=schema, key_sample=sample))
-
-
-async def _play_for_people(caller: Caller, claimed: Claimed) -> None:
-    """An escalation without a debate gets one, so that nobody meets a pair without it (SPEC S2).
-
-    It changes neither outcome nor reason; where the budget is spent the item opens without it.
-    """
-    try:
-        await play_debate(caller, claimed)
-    except BudgetExhausted:
-        return
 
 
 async def _gather_all(parts: list[Coroutine[Any, Any, object]]) -> None:

@@ -61,7 +61,7 @@ class Plan:
     stopped: frozenset[str] = frozenset()
     paused_because: str = ""  # What it waits for, as its row says.
     starts: int = 0  # How often the campaign had been started again when this was read.
-    bounded: bool = field(default=False)  # The campaign has a budget or a number of calls, or its collection a budget.
+    bounded: bool = False  # The campaign has a budget or a number of calls, or its collection a budget.
 
     @property
     def start(self) -> str:
@@ -121,7 +121,9 @@ def load_plan(campaign_id: int) -> Plan | None:
         return None
     collection = campaign.collection
     protocol = Protocol.of(campaign.protocol)
-    debaters = tuple(set_temperature(judge, protocol.temperature) for judge in judges_of(campaign.debaters))
+    # The campaign's temperature stands in place of the debaters' own, where it has one.
+    own = {} if protocol.temperature is None else {"temperature": protocol.temperature}
+    debaters = tuple(replace(one, parameters={**one.parameters, **own}) for one in judges_of(campaign.debaters))
     voters, filters = tuple(judges_of(campaign.voters)), tuple(judges_of(protocol.filter))
     adjudicator = next(iter(judges_of([protocol.adjudicator])), None) if protocol.adjudicator else None
     if campaign.policy in LABEL_NOTHING:
@@ -177,13 +179,8 @@ def _policy_assessors(campaign: Campaign, protocol: Protocol) -> dict[str, int]:
 
 
 def raise_output_limit(judge: Judge) -> Judge:
-    """With room for a long text, unless the judges file sets the room itself."""
+    """Return the judge with room for a long text, unless the judges file sets the room itself."""
     return replace(judge, parameters={"max_output_tokens": ROOM, **judge.parameters})
-
-
-def set_temperature(judge: Judge, temperature: float | None) -> Judge:
-    """With the campaign's temperature in place of its own, where there is one."""
-    return judge if temperature is None else replace(judge, parameters={**judge.parameters, "temperature": temperature})
 
 
 def limit_of(account: tuple[str, str, str]) -> Limit:
@@ -198,16 +195,13 @@ def limit_of(account: tuple[str, str, str]) -> Limit:
 
 
 def prompt_ids(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[tuple[str, str], int]:
-    """Row ids of the present prompt versions that these judges may get, by (name, sha256); new versions are stored with
-    their text.
-    """
+    """Row ids of the present prompt versions that these judges may get, by (name, sha256); new ones are stored."""
     known = answering.prompt_versions(rubric, judges)
-    present = {"name__in": known, "sha256__in": [digest for digest, _ in known.values()]}
     rows = [PromptVersion(name=name, sha256=digest, text=text) for name, (digest, text) in known.items()]
-    found = PromptVersion.objects.filter(**present).values_list("name", "sha256", "pk")
-    ids = {(name, digest): pk for name, digest, pk in found}
+    present = PromptVersion.objects.filter(name__in=known, sha256__in=[row.sha256 for row in rows])
+    ids = {(row.name, row.sha256): row.pk for row in present.only("name", "sha256")}
     if missing := [row for row in rows if (row.name, row.sha256) not in ids]:
+        # Another process may store the same version at this moment: its row is read then.
         PromptVersion.objects.bulk_create(missing, ignore_conflicts=True)
-        found = PromptVersion.objects.filter(**present).values_list("name", "sha256", "pk")
-        ids = {(name, digest): pk for name, digest, pk in found}
+        ids = {(row.name, row.sha256): row.pk for row in present.only("name", "sha256")}
     return ids

@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from judges.engine import answers
 from judges.engine.pending_answers import orphaned_files
-from judges.engine.rows import Attempted
 from judges.engine.writer import ResultWriter
 from judges.providers import load_provider, open_provider
 from judges.records import Body, Judge, ProviderError, Reply
@@ -21,24 +20,17 @@ async def recover_answers(writer: ResultWriter, folder: Path) -> int:
     with ExitStack() as stack:
         # Another process may be at it, and the loop goes on while this one waits.
         for path in await asyncio.to_thread(stack.enter_context, orphaned_files(folder)):
-            found = await _answers_in(path)
-            results = await asyncio.gather(*(writer.write(one) for one in found), return_exceptions=True)
+            found = []
+            for line in path.read_bytes().splitlines():
+                with suppress(ValueError, TypeError, KeyError):  # the last line, cut off by the kill
+                    found.append(answers.load_answer(line))
+            ended = [sent.ended(await interpret_body(sent.judge, body))[1] for sent, body in found]
+            results = await asyncio.gather(*map(writer.write, ended), return_exceptions=True)
             for error in filter(None, results):  # its campaign is deleted: nobody will pay for it again
                 logger.error("an answer of a dead worker cannot be stored: %s", error)
             path.unlink(missing_ok=True)
-            count += len(found)
+            count += len(ended)
     return count
-
-
-async def _answers_in(path: Path) -> list[Attempted]:
-    found = []
-    for line in path.read_bytes().splitlines():
-        try:
-            sent, body = answers.load_answer(line)
-        except (ValueError, TypeError, KeyError):  # the last line, cut off by the kill
-            continue
-        found.append(sent.ended(await interpret_body(sent.judge, body))[1])
-    return found
 
 
 async def interpret_body(judge: Judge, body: Body) -> Reply | ProviderError:

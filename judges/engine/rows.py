@@ -7,7 +7,7 @@ counts; an outcome whose lease was lost changes nothing. Both may be run twice w
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from psycopg import Connection
@@ -17,10 +17,9 @@ from corpus.labels import ADJUDICATOR, PEOPLE, write_labels
 from judges.campaigns.counters import ADD
 from judges.domain.audits import OVERLAP
 from judges.engine.cost_accounting import BOOKING
-from judges.records import RETRIEVAL
+from judges.records import RETRIEVAL, Quote, Turn
 
 Row = dict[str, Any]
-
 
 # What the row of a call says until its answer is there.
 NO_ANSWER: Row = {
@@ -46,17 +45,11 @@ class Attempted:
 class Decided:
     """The outcome of a pair, with what labels, judgments and items need."""
 
-    row: Row = field(default_factory=dict)
+    row: Row
+    is_target: bool = False  # A target that a judge wrote, good or for a person to edit: it labels nothing.
 
 
-@dataclass(slots=True)
-class JudgeTarget:
-    """A target that a judge wrote: good, or for a person to edit. It labels nothing."""
-
-    row: Row = field(default_factory=dict)
-
-
-Ended = Attempted | Decided | JudgeTarget
+Ended = Attempted | Decided
 
 ATTEMPTS = f"""
 WITH r AS MATERIALIZED (
@@ -270,6 +263,12 @@ SELECT work FROM ended
 """.format(items=open_items(_UNWRITTEN), tally=ADD.format(rows="SELECT campaign, shard, key, value FROM sums"))
 
 
+def stored_turn(row: Row) -> Turn:
+    """Return the turn that the row of a labelled attempt holds."""
+    quotes = tuple(Quote(**quote) for quote in row["quotes"])
+    return Turn(row["verdict"], row["reason"], quotes, row["score"], row["probabilities"])
+
+
 def _compress_text(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else zlib.compress(text.encode("utf-8", "replace"), 1)
 
@@ -288,8 +287,8 @@ def store_rows(connection: Connection[Any], ended: Sequence[Ended], shard: int) 
     """Write everything in the connection's present transaction: attempts first, then outcomes."""
     attempts = [one for one in ended if isinstance(one, Attempted) and one.row["role"] not in RETRIEVAL]
     calls = [one for one in ended if isinstance(one, Attempted) and one.row["role"] in RETRIEVAL]
-    outcomes = [one.row for one in ended if isinstance(one, Decided)]
-    targets = [one.row for one in ended if isinstance(one, JudgeTarget)]
+    outcomes = [one.row for one in ended if isinstance(one, Decided) and not one.is_target]
+    targets = [one.row for one in ended if isinstance(one, Decided) and one.is_target]
     if attempts:
         connection.execute(ATTEMPTS, _attempt_values(attempts, shard))
     if calls:

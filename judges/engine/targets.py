@@ -4,7 +4,6 @@ Each step is a slot of the pair like a turn or a vote: counted attempts are not 
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 from corpus.collections.task_order import LAST, pair_priority
@@ -16,7 +15,7 @@ from judges.engine import pairs
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
-from judges.engine.rows import Decided, JudgeTarget
+from judges.engine.rows import Decided
 from judges.evidence import answers, quality
 from judges.prompts import writing
 from judges.records import Inputs, Judge, Turn
@@ -28,51 +27,43 @@ class FailedTarget(Exception):
     """A call that is needed failed for good: the pair failed and may be tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetAttempt:
-    """One try: what was written, if anything, and what is wrong with it."""
-
-    target: EvidenceTarget | None
-    problems: tuple[str, ...]
-    measures: dict[str, Any]
+# One try: what was written, if anything, what is wrong with it, and its measures.
+_Attempt = tuple[EvidenceTarget | None, tuple[str, ...], dict[str, Any]]
 
 
-async def write_target(caller: Caller, claimed: Claimed) -> Decided | JudgeTarget:
+async def write_target(caller: Caller, claimed: Claimed) -> Decided:
     """Ask the writer and measure. Raises Cancelled, BudgetExhausted."""
-    tried: TargetAttempt | None = None
+    tried: _Attempt = (None, (), {})
     try:
         for number in range(1, TRIES + 1):
             tried = await _attempt_target(caller, claimed, number, tried)
-            if not tried.problems:
+            if not tried[1]:
                 break
     except FailedTarget:
         return pairs.build_decision(
             caller.plan, claimed, RoutingOutcome(RoutingState.FAILED, None, EscalationReason.ERROR, None, 0.0)
         )
-    assert tried is not None
     return _target_row(caller.plan, claimed, tried, number)
 
 
-async def _attempt_target(caller: Caller, claimed: Claimed, number: int, before: TargetAttempt | None) -> TargetAttempt:
-    earlier, problems = (before.target, before.problems) if before else (None, ())
-    writer = caller.plan.voters[0]
+async def _attempt_target(caller: Caller, claimed: Claimed, number: int, before: _Attempt) -> _Attempt:
+    earlier, problems, _ = before
     prompt = writing.write_prompt(claimed.inputs, earlier, problems)
-    said = await _ask_or_fail(
-        caller, claimed, JudgeQuestion(("write", number, 0), writer, prompt, writing.WRITE_SCHEMA)
-    )
+    question = JudgeQuestion(("write", number, 0), caller.plan.voters[0], prompt, writing.WRITE_SCHEMA)
+    said = await _ask_or_fail(caller, claimed, question)
     if isinstance(said, NoVerdict):
         words = f"the writer's answer was {said.outcome}"
-        return TargetAttempt(None, (words,), quality.target_measures({}, (words,)))
+        return None, (words,), quality.target_measures({}, (words,))
     return await _measure_attempt(caller, claimed, number, answers.target_of(said))
 
 
-async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> TargetAttempt:
+async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> _Attempt:
     document = document_text(claimed.inputs)
     measurer = caller.plan.voters[1] if len(caller.plan.voters) > 1 else None
     if measurer is None:
         rules = evidence.measure_target(target, query=claimed.inputs.query, document=document)
         found = quality.find_problems(rules)
-        return TargetAttempt(target, found, quality.target_measures(evidence.as_json(rules), found))
+        return target, found, quality.target_measures(evidence.as_json(rules), found)
     listed, scored = await measure_target(caller, claimed, measurer, target, number)
     named = [] if isinstance(listed, NoVerdict) else answers.entities_of(listed)
     rules = evidence.measure_target(target, query=claimed.inputs.query, document=document, named=named)
@@ -91,23 +82,16 @@ async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target
         meaning=quality.judged_as(measurer, caller.plan.voters[0]),
         entities_by="patterns" if isinstance(listed, NoVerdict) else f"patterns and {measurer.name}",
     )
-    return TargetAttempt(target, found, measures)
+    return target, found, measures
 
 
 async def measure_target(
     caller: Caller, claimed: Claimed, measurer: Judge, target: EvidenceTarget, number: int
 ) -> tuple[Turn | NoVerdict, Turn | NoVerdict]:
-    """The measuring judge's entities and scores of one target, asked at the same time. Raises Failed."""
-    entity = JudgeQuestion(
-        ("entity", number, 0), measurer, writing.entity_prompt(target.evidence), writing.ENTITY_SCHEMA, written=target
-    )
-    scores = JudgeQuestion(
-        ("measure", number, 0),
-        measurer,
-        writing.measure_prompt(claimed.inputs, target),
-        writing.MEASURE_SCHEMA,
-        written=target,
-    )
+    """Ask the measuring judge for entities and scores of one target, at the same time. Raises FailedTarget."""
+    prompt, scoring = writing.entity_prompt(target.evidence), writing.measure_prompt(claimed.inputs, target)
+    entity = JudgeQuestion(("entity", number, 0), measurer, prompt, writing.ENTITY_SCHEMA, written=target)
+    scores = JudgeQuestion(("measure", number, 0), measurer, scoring, writing.MEASURE_SCHEMA, written=target)
     results = await asyncio.gather(
         _ask_or_fail(caller, claimed, entity), _ask_or_fail(caller, claimed, scores), return_exceptions=True
     )
@@ -130,22 +114,23 @@ def document_text(inputs: Inputs) -> str:
     return f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document
 
 
-def _target_row(plan: Plan, claimed: Claimed, tried: TargetAttempt, tries: int) -> JudgeTarget:
-    good = not tried.problems
-    target = tried.target or EvidenceTarget("", "")
-    return JudgeTarget(
+def _target_row(plan: Plan, claimed: Claimed, tried: _Attempt, tries: int) -> Decided:
+    target, problems, measures = tried
+    target = target or EvidenceTarget("", "")
+    place = pair_priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=1.0)
+    return Decided(
         {
             "work": claimed.work,
             "fence": claimed.fence,
             "campaign": plan.campaign,
             "pair": claimed.pair,
             "collection": plan.collection,
-            "good": good,
+            "good": not problems,
             "contribution": target.contribution,
             "evidence": target.evidence,
             "writer": plan.voters[0].name,
-            "measures": {**tried.measures, "tries": tries, "campaign": plan.campaign},
-            "priority": LAST
-            + pair_priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=1.0),
-        }
+            "measures": {**measures, "tries": tries, "campaign": plan.campaign},
+            "priority": LAST + place,
+        },
+        is_target=True,
     )

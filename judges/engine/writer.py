@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from judges.engine.pending_answers import PendingAnswerLog
 from judges.engine.rows import Ended, store_rows
 
 PAUSE_S = 0.015
+CONFLICTS = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 BATCH = 200
 STALL_S = 2.0  # Work that took longer found PostgreSQL away or standing still.
 # Attempt ids are drawn ahead from the sequence, more than the calls that can be out while PostgreSQL is away.
@@ -29,15 +29,7 @@ IDS = 1024
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 Question = Callable[[psycopg.Connection[Any]], Any]
-
-
-@dataclass(slots=True)
-class PendingWrite:
-    """Something to write (`ended`) or to ask, and who waits for it."""
-
-    ended: Ended | None
-    question: Question | None
-    future: "asyncio.Future[Any]"
+Waiting = asyncio.Future[Any]
 
 
 class ResultWriter:
@@ -47,7 +39,7 @@ class ResultWriter:
         self.dsn = dsn
         self.spool = PendingAnswerLog(folder)
         self.shard = shard
-        self.queue: deque[PendingWrite] = deque()
+        self.queue: deque[tuple[Ended | Question, Waiting]] = deque()
         self.awake = threading.Event()
         self.stopping = False
         self.ids: deque[int] = deque()
@@ -69,11 +61,11 @@ class ResultWriter:
 
     async def write(self, ended: Ended) -> None:
         """Return once it is committed."""
-        await self._put(ended, None)
+        await self._put(ended)
 
     async def ask(self, question: Callable[[psycopg.Connection[Any]], Result]) -> Result:
         """The answer of a function that gets the connection, in a transaction of its own; it may be run again."""
-        result: Result = await self._put(None, question)
+        result: Result = await self._put(question)
         return result
 
     async def next_id(self) -> int:
@@ -94,9 +86,9 @@ class ResultWriter:
         now = time.monotonic()
         return now - self.began > STALL_S or now - self.back < within
 
-    def _put(self, ended: Ended | None, question: Question | None) -> "asyncio.Future[Any]":
+    def _put(self, work: Ended | Question) -> Waiting:
         future = self.loop.create_future()
-        self.queue.append(PendingWrite(ended, question, future))
+        self.queue.append((work, future))
         if not self.awake.is_set():
             self.awake.set()
         return future
@@ -115,37 +107,33 @@ class ResultWriter:
             self.connection.close()
         self.spool.close()
 
-    def _serve(self, batch: list[PendingWrite]) -> None:
-        results: list[tuple[PendingWrite, Any]] = []
-        rows = [one for one in batch if one.ended is not None]
-        if rows:
+    def _serve(self, batch: list[tuple[Ended | Question, Waiting]]) -> None:
+        results: list[tuple[Waiting, Any]] = []
+        # Rows first: what is asked together with them, a claim say, finds them stored.
+        if rows := [(work, future) for work, future in batch if isinstance(work, Ended)]:
             results += self._write(rows)
-        for one in batch:
-            if one.question is not None:
-                results.append((one, self._answer(one.question)))
+        for work, future in batch:
+            if not isinstance(work, Ended):
+                results.append((future, self._transact(work)))
         if len(self.ids) < IDS // 2:
             self._patiently(self._draw_ids)
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(_resolve_futures, results)
 
-    def _write(self, rows: list[PendingWrite]) -> list[tuple[PendingWrite, Any]]:
+    def _write(self, rows: list[tuple[Ended, Waiting]]) -> list[tuple[Waiting, Any]]:
         """Store them together; where a row is at fault, one by one, so that it takes no other down with it."""
-        ended = [one.ended for one in rows if one.ended is not None]
-        result = self._patiently(lambda connection: self._store(connection, ended))
+        ended = [row for row, _ in rows]
+        result = self._transact(lambda connection: store_rows(connection, ended, self.shard))
         if isinstance(result, Exception) and len(rows) > 1:
             return [pair for row in rows for pair in self._write([row])]
-        return [(row, result) for row in rows]
+        return [(future, result) for _, future in rows]
 
-    def _answer(self, question: Question) -> Any:
-        def ask(connection: psycopg.Connection[Any]) -> Any:
+    def _transact(self, work: Question) -> Any:
+        def run(connection: psycopg.Connection[Any]) -> Any:
             with connection.transaction():
-                return question(connection)
+                return work(connection)
 
-        return self._patiently(ask)
-
-    def _store(self, connection: psycopg.Connection[Any], ended: list[Ended]) -> None:
-        with connection.transaction():
-            store_rows(connection, ended, self.shard)
+        return self._patiently(run)
 
     def _draw_ids(self, connection: psycopg.Connection[Any]) -> None:
         sequence = "SELECT nextval(pg_get_serial_sequence('judges_attempt', 'id')) FROM generate_series(1, %s)"
@@ -165,7 +153,8 @@ class ResultWriter:
                 return result
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 logger.warning("PostgreSQL is away, %d wait: %s", len(self.queue), str(error).split("\n")[0])
-                if self.connection is not None and not _is_conflict(error):
+                # After a deadlock or a serialization failure the connection is fine: the transaction is run again.
+                if self.connection is not None and not isinstance(error, CONFLICTS):
                     self.connection.close()
                 self.spool.sync()
                 if self.loop.is_closed():
@@ -175,16 +164,11 @@ class ResultWriter:
                 return error
 
 
-def _is_conflict(error: Exception) -> bool:
-    """Deadlocks and serialization failures: the connection is fine, the transaction is run again."""
-    return isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure)
-
-
-def _resolve_futures(results: list[tuple[PendingWrite, Any]]) -> None:
-    for waiting, result in results:
-        if waiting.future.done():
+def _resolve_futures(results: list[tuple[Waiting, Any]]) -> None:
+    for future, result in results:
+        if future.done():  # whoever waited was cancelled
             continue
         if isinstance(result, Exception):
-            waiting.future.set_exception(result)
+            future.set_exception(result)
         else:
-            waiting.future.set_result(result)
+            future.set_result(result)
