@@ -11,8 +11,7 @@ from annotation.agreement.dawid_skene import STARTS, Floats, Solution, dawid_ske
 from annotation.agreement.report import AgreementReport
 from annotation.agreement.resampling import MISSING, group_patterns, pattern_places
 
-LARGE = 50_000
-"""Patterns x assessors from which fewer starts are made."""
+LARGE = 50_000  # Patterns x assessors from which fewer starts are made.
 TOO_FEW = gettext_noop("it needs three assessors: with two, errors cannot be told from the truth")
 NO_OVERLAP = gettext_noop("no pair was graded by two of them")
 ONE_CLASS = gettext_noop("every grade is the same")
@@ -37,14 +36,11 @@ class Second:
     reason: str
     names: tuple[str, ...]
     items: int
-    pairs: NDArray[np.int64]
-    """Ids of the pairs that have a grade, and in their order: """
+    pairs: NDArray[np.int64]  # Ids of the pairs that have a grade, and in their order:
     labels: NDArray[np.int64]
-    majority: NDArray[np.int64]
-    """MISSING where several grades were given equally often."""
+    majority: NDArray[np.int64]  # MISSING where several grades were given equally often.
     probability: Floats
-    differs: NDArray[np.bool_]
-    """Both have a label, and not the same."""
+    differs: NDArray[np.bool_]  # Both have a label, and not the same.
 
     @property
     def ties(self) -> int:

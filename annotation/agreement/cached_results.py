@@ -40,14 +40,11 @@ from judges.domain.copies import sample_name
 logger = logging.getLogger(__name__)
 
 COMPUTE = "annotation.compute_agreement"
-GRADES = 200_000
-"""Grades up to which the page waits, ..."""
-GRADES_OF_MANY = 20_000
-"""... where there are more than MANY assessors, ..."""
+GRADES = 200_000  # Grades up to which the page waits, ...
+GRADES_OF_MANY = 20_000  # ... where there are more than MANY assessors, ...
+# ... and couples up to which it waits: each that may have met is resampled, however few its grades.
 COUPLES = 5_000
-"""... and couples up to which it waits: each that may have met is resampled, however few its grades."""
-KEPT = 12
-"""Choices of assessors, pairs and grades whose figures a collection keeps."""
+KEPT = 12  # Choices of assessors, pairs and grades whose figures a collection keeps.
 
 COUNT = """
 SELECT (SELECT count(*) FROM corpus_judgment j WHERE j.assessor_id = ANY(%s) AND j.grade IS NOT NULL)
@@ -70,8 +67,7 @@ class Aggregate:
     differing: int
     ties: int
     accuracies: list[tuple[str, float, tuple[float, ...]]]
-    rows: list[Differing]
-    """Pairs on which it and the majority differ, the surest first."""
+    rows: list[Differing]  # Pairs on which it and the majority differ, the surest first.
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +79,8 @@ class Figures:
     clusters: list[Cluster]
     stored: bool
     at: datetime | None
-    asked: bool
-    """A worker is at it."""
-    failure: str = ""
-    """Why measuring failed the last time."""
+    asked: bool  # A worker is at it.
+    failure: str = ""  # Why measuring failed the last time.
 
 
 def get_figures(collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors]) -> Figures:

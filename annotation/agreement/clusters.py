@@ -8,12 +8,9 @@ from numpy.typing import NDArray
 from annotation.agreement.measures import Couples
 from annotation.agreement.report import AgreementReport
 
-FEW = 5
-"""Two who graded fewer pairs in common say nothing of each other."""
-LEAST = 0.4
-"""Kappa, on the average, with which a cluster holds together."""
-MOST = 2_000
-"""Assessors that are looked at: those who graded most."""
+FEW = 5  # Two who graded fewer pairs in common say nothing of each other.
+LEAST = 0.4  # Kappa, on the average, with which a cluster holds together.
+MOST = 2_000  # Assessors that are looked at: those who graded most.
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +18,9 @@ class Cluster:
     """Some assessors, by their places in the report, the busiest first."""
 
     members: tuple[int, ...]
+    # Mean kappa of the couples inside who met on FEW pairs and more; None where there is no such couple.
     within: float | None
-    """Mean kappa of the couples inside who met on FEW pairs and more; None where there is no such couple."""
-    outside: float | None
-    """The same of its members with everybody else."""
+    outside: float | None  # The same of its members with everybody else.
     graded: int
     prevalence: float | None
 

@@ -30,10 +30,8 @@ class Sums(NamedTuple):
     """Sums over items, resamples x assessor pairs each."""
 
     n: Floats
-    observed: list[Floats]
-    """Disagreement by each weighting: any, distance, its square."""
-    mine: list[Floats]
-    """Items of the n to which the first gave grade 1, 2, ...; the rest is grade 0."""
+    observed: list[Floats]  # Disagreement by each weighting: any, distance, its square.
+    mine: list[Floats]  # Items of the n to which the first gave grade 1, 2, ...; the rest is grade 0.
     theirs: list[Floats]
 
 

@@ -16,36 +16,30 @@ from numpy.typing import NDArray
 from annotation.agreement.resampling import MISSING
 
 Floats = NDArray[np.float64]
+# A scipy sparse array: items x (assessors x classes), how often an assessor gave an item a grade.
 Counts = Any
-"""A scipy sparse array: items x (assessors x classes), how often an assessor gave an item a grade."""
 STARTS = 5
 TOLERANCE = 1e-9
 MOST = 2_000
+# A class whose estimated share is below this, and below a third of its share of the grades, is ignored.
 TOO_SMALL = 0.01
-"""A class whose estimated share is below this, and below a third of its share of the grades, is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
     """The one that the 1979 paper's start leads to; another start's where that one has collapsed."""
 
-    classes: tuple[int, ...]
-    """Grades, in the order of every axis below."""
-    priors: Floats
-    """Share of each class among the items."""
-    confusion: Floats
-    """assessors x true class x grade given, rows sum to 1."""
-    posterior: Floats
-    """items x classes."""
+    classes: tuple[int, ...]  # Grades, in the order of every axis below.
+    priors: Floats  # Share of each class among the items.
+    confusion: Floats  # assessors x true class x grade given, rows sum to 1.
+    posterior: Floats  # items x classes.
     log_likelihood: float
     iterations: int
     converged: bool
-    starts: int
-    """How many were made."""
+    starts: int  # How many were made.
+    # The highest log-likelihood of all starts: above this one's, the likelihood has several maxima.
     highest: float
-    """The highest log-likelihood of all starts: above this one's, the likelihood has several maxima."""
-    collapsed: str
-    """Why it must not be used; empty where it may."""
+    collapsed: str  # Why it must not be used; empty where it may.
 
     @property
     def labels(self) -> NDArray[np.int64]:

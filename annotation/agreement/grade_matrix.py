@@ -26,9 +26,9 @@ from judges.domain.ensemble import drawn_first, pair_seed
 from judges.models import Campaign, JudgeVersion
 
 Population = Literal["all", "escalated", "audited"]
+# A person's first answer on a pair; only one that was given without the debate; only one with the debate in view from
+# the start; the last one.
 Votes = Literal["first", "blind", "shown", "final"]
-"""A person's first answer on a pair; only one that was given without the debate; only one with the debate in view from
-the start; the last one."""
 CAST: dict[Votes, str] = {
     "first": "j.arm <> 'reveal:seen'",
     "blind": "(j.item_id IS NULL OR j.arm = 'hidden' OR j.step = 'first' AND j.arm <> 'reveal:seen')",
@@ -36,10 +36,9 @@ CAST: dict[Votes, str] = {
     "final": "true",
 }
 Kind = Assessor.Kind
-SAMPLES = 1_024
-"""More votes than one judge can have on a panel."""
+SAMPLES = 1_024  # More votes than one judge can have on a panel.
+# Reasons of items that measure a person, not a pair: what is said there enters no agreement.
 APART = ("check", "repeat", "qualification")
-"""Reasons of items that measure a person, not a pair: what is said there enters no agreement."""
 PEOPLE = (Kind.PERSON, Kind.HUMAN_IMPORT)
 JUDGES = (Kind.JUDGE, Kind.JUDGE_IMPORT)
 BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
@@ -57,12 +56,10 @@ class KnownAssessors:
     kind: str
     id: int
     name: str
-    sample: int = 0
-    """Of a judge named several times on a panel: which of its votes, from 0."""
-    one: str = ""
-    """What such a judge is called without its number; "" for others."""
+    sample: int = 0  # Of a judge named several times on a panel: which of its votes, from 0.
+    one: str = ""  # What such a judge is called without its number; "" for others.
+    # Of a judge: what it has in common with its copies (judges.domain.copies).
     model: tuple[str, ...] | None = None
-    """Of a judge: what it has in common with its copies (judges.domain.copies)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,18 +30,16 @@ ONE_GRADE = gettext_noop("every grade is the same, so there is nothing to agree 
 ONE_ASSESSOR = gettext_noop("fewer than two assessors")
 NO_DOUBLE = gettext_noop("no pair has two grades")
 
+# Assessors up to whom everybody stands beside everybody. Of more, only those who graded a pair in common.
 MANY = 40
-"""Assessors up to whom everybody stands beside everybody. Of more, only those who graded a pair in common."""
+# Cohen's family, in the order of its columns.
 FAMILY = ("kappa", "kappa_linear", "kappa_quadratic", "percent")
-"""Cohen's family, in the order of its columns."""
-SPARSE = 16
-"""A product of whole rows does so many times the work of sparse counts in the same time."""
+SPARSE = 16  # A product of whole rows does so many times the work of sparse counts in the same time.
 
-Number = float | np.floating | Floats
-"""One number; a Floats here has no axis."""
+Number = float | np.floating | Floats  # One number; a Floats here has no axis.
 
+# Weights of the patterns (resamples x patterns) to values (resamples x whatever is measured).
 Measure = Callable[[Floats], Floats]
-"""Weights of the patterns (resamples x patterns) to values (resamples x whatever is measured)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +123,10 @@ class AgreementMeasures:
 
     items: int
     pairwise: Sequence[Pairwise]
+    # Couples of assessors without a common item that `pairwise` leaves out; 0 up to MANY assessors.
     apart: int
-    """Couples of assessors without a common item that `pairwise` leaves out; 0 up to MANY assessors."""
     fleiss: Statistic
-    fleiss_votes: int
-    """Grades on each of the items of Fleiss' kappa; 0 where there is no such item."""
+    fleiss_votes: int  # Grades on each of the items of Fleiss' kappa; 0 where there is no such item.
     alpha_nominal: Statistic
     alpha_ordinal: Statistic
     alpha_interval: Statistic

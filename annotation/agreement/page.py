@@ -36,8 +36,7 @@ GROUPS = (
     (gettext_noop("Judges"), JUDGES),
     (gettext_noop("Policies and references"), BY_NAME_ONLY),
 )
-STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)
-"""Bounds of the heat map's colours: below 0, then by fifths."""
+STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # Bounds of the heat map's colours: below 0, then by fifths.
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,7 @@ class AgreementFilters:
     population: Population
     measure: str
     binarize: int | None
-    everybody: bool = False
-    """Nobody was named: every judge, person and import."""
+    everybody: bool = False  # Nobody was named: every judge, person and import.
 
     def names(self) -> set[str]:
         """Names that are ticked."""
@@ -94,13 +92,10 @@ class PairCell:
     shown: Statistic | None
     percent: Statistic | None
     heat: str
-    pairs: str
-    """Query string of the pairs behind it."""
+    pairs: str  # Query string of the pairs behind it.
     names: str
-    about: str
-    """The cell in words."""
-    copy: bool = False
-    """Both are one model with the same parameters."""
+    about: str  # The cell in words.
+    copy: bool = False  # Both are one model with the same parameters.
 
 
 def build_matrix(report: AgreementReport, asked: AgreementFilters) -> list[dict[str, Any]]:
@@ -284,8 +279,7 @@ class AssessorList:
     columns: tuple[AssessorColumn, ...]
     rows: list[Any]
     page: Page[int]
-    query: str
-    """Query string of the list as it is sorted, to which a page's number is added."""
+    query: str  # Query string of the list as it is sorted, to which a page's number is added.
 
 
 def list_couples(report: AgreementReport, asked: AgreementFilters, parameters: QueryDict) -> AssessorList:

@@ -39,10 +39,10 @@ class AgreementReport:
     population: Population
     assessors: tuple[OneAssessor, ...]
     measures: AgreementMeasures
+    # The grades that were measured, binarized where asked for.
     found: GradeMatrix = field(repr=False, compare=False)
-    """The grades that were measured, binarized where asked for."""
+    # Places of judges that are one model with the same parameters, or samples of one judge.
     copies: tuple[tuple[int, ...], ...] = ()
-    """Places of judges that are one model with the same parameters, or samples of one judge."""
 
     def is_copy(self, a: int, b: int) -> bool:
         """Whether the two are one model: what they measure together is its agreement with itself."""

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-MISSING = -1
-"""Stands in a matrix of grades where an assessor did not grade an item."""
+MISSING = -1  # Stands in a matrix of grades where an assessor did not grade an item.
 
-CELLS = 24_000_000
-"""Numbers in the largest array that is held at a time (float32: 96 MB)."""
+CELLS = 24_000_000  # Numbers in the largest array that is held at a time (float32: 96 MB).
 
 Grades = NDArray[np.integer]
 Floats = NDArray[np.floating]
@@ -69,8 +67,8 @@ class Draws:
     counts: NDArray[np.int64]
     number: int
     seed: int
+    # A single block is drawn once; more of them are drawn anew each time, so that memory stays bounded.
     kept: list[NDArray[np.float32]] = field(default_factory=list)
-    """A single block is drawn once; more of them are drawn anew each time, so that memory stays bounded."""
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
         if self.kept or self.number * len(self.counts) > CELLS:

@@ -75,8 +75,7 @@ def _tables_context(
     }
 
 
-SHOWN = 12
-"""Names of a cluster that stand on the page."""
+SHOWN = 12  # Names of a cluster that stand on the page.
 
 
 @action("admin")

@@ -17,11 +17,9 @@ from jobs.models import BackgroundJob
 from judges.models import Campaign
 
 COMPUTE = "annotation.compare_policies"
-QUICK = 500
-"""Votes with log-probabilities up to which a page replays LARA without being asked to."""
+QUICK = 500  # Votes with log-probabilities up to which a page replays LARA without being asked to.
 
-KEY = "policies"
-"""Under which `Computed.values` keeps the document beside the other statistics."""
+KEY = "policies"  # Under which `Computed.values` keeps the document beside the other statistics.
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +29,7 @@ class StoredComparison:
     document: dict[str, Any] | None
     at: datetime | None
     stored: bool
-    job: BackgroundJob | None = None
-    """Of a worker that compares anew, or the last that did."""
+    job: BackgroundJob | None = None  # Of a worker that compares anew, or the last that did.
 
 
 def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool = False) -> StoredComparison:

@@ -16,8 +16,8 @@ from charts.translation import gettext_noop
 from judges.domain import debate, ensemble
 from judges.domain.verdicts import NoVerdict
 
+# Rows beside agreements: never agreed; a turn brought no verdict; no debate (as a column: no votes).
 OPEN, LOST, NONE = "open", "lost", "none"
-"""Rows beside agreements: never agreed; a turn brought no verdict; no debate (as a column: no votes)."""
 NOT_MEASURED = gettext_noop("not measured")
 
 
@@ -28,12 +28,11 @@ class CrossingCell:
     row: str
     column: str
     pairs: int
+    # That a pair of it gets when it is not handed to people: the debate's, else the majority's; None: it has none.
     label: int | None
-    """That a pair of it gets when it is not handed to people: the debate's, else the majority's; None: it has none."""
+    # Under debate + ensemble with the campaign's rounds and majority; where nobody debated, by the votes alone.
     escalated: bool
-    """Under debate + ensemble with the campaign's rounds and majority; where nobody debated, by the votes alone."""
-    known: int
-    """Pairs of it whose truth is known, and of them those where the label is right."""
+    known: int  # Pairs of it whose truth is known, and of them those where the label is right.
     right: int
 
     @property
@@ -112,10 +111,9 @@ class Simulation:
     judgments: int
     hours: float | None
     money: float | None
+    # Share of wrong labels among those that are kept, over cells whose error is measured, weighted by their sizes.
     error: Statistic
-    """Share of wrong labels among those that are kept, over cells whose error is measured, weighted by their sizes."""
-    unmeasured: int
-    """Kept pairs of cells without a known truth: they stand in no error."""
+    unmeasured: int  # Kept pairs of cells without a known truth: they stand in no error.
 
     @property
     def escalation(self) -> float:

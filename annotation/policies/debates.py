@@ -35,10 +35,9 @@ class StudiedDebate:
     campaign: Campaign
     name: str
     by_round: tuple[StudyConfiguration, ...]
+    # By pair, after the campaign's own number of rounds; None: the agents did not agree.
     labels: Mapping[int, int | None]
-    """By pair, after the campaign's own number of rounds; None: the agents did not agree."""
-    lasting: tuple[Persistence, ...]
-    """Empty where debates ended with their agreement."""
+    lasting: tuple[Persistence, ...]  # Empty where debates ended with their agreement.
     spent: CallTotals
 
 

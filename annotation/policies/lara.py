@@ -12,13 +12,11 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-BATCHES = 100
-"""A batch is this part of all pairs, so that the model is fitted anew after every hundredth."""
+BATCHES = 100  # A batch is this part of all pairs, so that the model is fitted anew after every hundredth.
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
-Ask = Callable[[Places], NDArray[np.int64]]
-"""People's labels (0 or 1) of the pairs at these places."""
+Ask = Callable[[Places], NDArray[np.int64]]  # People's labels (0 or 1) of the pairs at these places.
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,14 +35,12 @@ from judges.models import Campaign, JudgeVersion
 from judges.records import Turn
 
 POLICY = Campaign.Policy.LARA.value
-GO_ON = "annotation.go_on_with_lara"
-"""A step in the background, for a campaign."""
-REST = timedelta(minutes=10)
-"""A step that failed is asked for again after so long, or by `lara NAME`."""
+GO_ON = "annotation.go_on_with_lara"  # A step in the background, for a campaign.
+REST = timedelta(minutes=10)  # A step that failed is asked for again after so long, or by `lara NAME`.
 LOCK = "SELECT pg_advisory_xact_lock(7107, %s)"
 
+# P(yes) or P(no). Votes that were stored while the answer not given could be missing have its bound: the rest.
 SHARE = "COALESCE(({vote}.probabilities->>'{said}')::float8, 1 - ({vote}.probabilities->>'{other}')::float8)"
-"""P(yes) or P(no). Votes that were stored while the answer not given could be missing have its bound: the rest."""
 
 VOTES = f"""
 SELECT a.pair_id, {SHARE.format(vote="a", said="yes", other="no")}, {SHARE.format(vote="a", said="no", other="yes")}
@@ -57,6 +55,7 @@ SELECT %(campaign)s, pair_id, 'running', 1, 1, now() + interval '100 years', '',
 FROM judges_work WHERE campaign_id = %(source)s AND state IN ('labelled', 'escalated') ORDER BY pair_id
 """
 
+# People's label is read for the pairs alone that this campaign handed to them: no other can reach the fit.
 STANDING = f"""
 SELECT w.id, w.pair_id, p.query_id, w.state = 'escalated', v.verdict,
     {SHARE.format(vote="v", said="yes", other="no")}, {SHARE.format(vote="v", said="no", other="yes")},
@@ -69,8 +68,8 @@ LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.
     AND w.state = 'escalated'
 WHERE w.campaign_id = %(campaign)s ORDER BY w.pair_id
 """
-"""People's label is read for the pairs alone that this campaign handed to them: no other can reach the fit."""
 
+# Campaigns of which people have settled all that they got.
 SETTLED = """
 SELECT c.id FROM judges_campaign c
 WHERE c.policy = %(policy)s AND c.state = 'running'
@@ -81,7 +80,6 @@ WHERE c.policy = %(policy)s AND c.state = 'running'
         SELECT FROM corpus_label l
         WHERE l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.origin = ANY(%(people)s)))
 """
-"""Campaigns of which people have settled all that they got."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +87,7 @@ class LaraStep:
     """Where the loop stands. `handed` and `labelled`: by this step."""
 
     asked: int
-    waiting: int
-    """Of the asked, pairs that people have not settled yet."""
+    waiting: int  # Of the asked, pairs that people have not settled yet.
     budget: int
     handed: int = 0
     labelled: int = 0
@@ -105,8 +102,7 @@ class LaraProgress:
     queries: list[int]
     verdicts: list[int]
     beliefs: NDArray[np.float64]
-    asked: NDArray[np.int64]
-    """Places of the pairs that people got, and their labels (-1: not settled yet)."""
+    asked: NDArray[np.int64]  # Places of the pairs that people got, and their labels (-1: not settled yet).
     labels: NDArray[np.int64]
 
 

@@ -17,8 +17,7 @@ from annotation.policies.rules import LARA, PolicyPanel, Rule, needed_slots
 from annotation.policies.stored import Belief, CallTotals, Gathered
 from charts.translation import gettext_noop
 
-PRESETS = (0.035, 0.125, 0.25, 0.5)
-"""Shares of pairs that people get (DREAM 3.2)."""
+PRESETS = (0.035, 0.125, 0.25, 0.5)  # Shares of pairs that people get (DREAM 3.2).
 NO_JUDGE = gettext_noop("not available: no judge of this campaign gave log-probabilities")
 LEFT_OUT = gettext_noop("left out, because it takes seconds: ask for it below")
 NO_GOLD = gettext_noop("not available: it needs a reference in people's place, whichever pairs it hands them")

@@ -38,11 +38,10 @@ class PolicyLine:
     name: str
     reason: str
     own: Mapping[str, Statistic]
+    # Balanced accuracy over all pairs, by whoever settles the rest (`Page.settled_by`).
     every: Statistic | None
-    """Balanced accuracy over all pairs, by whoever settles the rest (`Page.settled_by`)."""
     found: Mapping[str, Any]
-    best: bool
-    """No other policy is both righter and easier on people."""
+    best: bool  # No other policy is both righter and easier on people.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +54,13 @@ class PolicyPage:
     settled_by: str
     lines: tuple[PolicyLine, ...]
     charts: tuple[Chart, ...]
-    query: str
-    """Query string of this page without the simulator, for what is downloaded."""
+    query: str  # Query string of this page without the simulator, for what is downloaded.
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[dict[str, Any] | None, ...]], ...]
     simulation: Simulation
-    asked: bool
-    """The simulator was asked; else it shows what debate + ensemble does."""
+    asked: bool  # The simulator was asked; else it shows what debate + ensemble does.
     people: SimulatedPeople
-    collapsed: int
-    """Agreements of the campaign's longest debate that rest on a collapse."""
+    collapsed: int  # Agreements of the campaign's longest debate that rest on a collapse.
 
 
 def build_page(document: Mapping[str, Any], parameters: Any) -> PolicyPage:

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 class SimulatedPeople:
     """None: unknown."""
 
-    overlap: int
-    """People who judge an escalated pair."""
-    seconds: float | None
-    """Of a judgment: the median time on the page."""
-    hourly_rate: float | None
-    """USD."""
+    overlap: int  # People who judge an escalated pair.
+    seconds: float | None  # Of a judgment: the median time on the page.
+    hourly_rate: float | None  # USD.
 
     def hours(self, judgments: int) -> float | None:
         """Time on the page; no judgment takes none."""

@@ -20,9 +20,10 @@ from judges.domain.verdicts import NoVerdict
 from judges.models import Campaign, JudgeVersion
 from judges.records import DebateAgent, Quote, Side, Turn
 
+# A pair that failed has no outcome under any policy: it stands outside, and is counted.
 ENDED = "w.state IN ('labelled', 'escalated') AND w.reason <> 'error'"
-"""A pair that failed has no outcome under any policy: it stands outside, and is counted."""
 
+# A call that was taken over from an earlier one counts as what that one took: a policy is priced as if it began.
 ATTEMPTS = f"""
 SELECT a.pair_id, a.role, a.round, a.sample, a.outcome, a.counts, a.verdict, a.cached,
     coalesce(sent.milliseconds, a.milliseconds), CASE WHEN sent.id IS NULL THEN a.cost ELSE sent.cost END,
@@ -36,7 +37,6 @@ LEFT JOIN LATERAL (
 WHERE w.campaign_id = %s AND {ENDED} AND a.role = ANY(%s)
 ORDER BY a.pair_id, a.id
 """
-"""A call that was taken over from an earlier one counts as what that one took: a policy is priced as if it began."""
 
 CHUNK = 5_000
 ROLES = ["for", "against", "vote", "generation", "adjudicate"]
@@ -48,6 +48,10 @@ WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id 
 ORDER BY j.pair_id, j.id DESC
 """
 
+# Pairs that people were asked about, by stratum, with their probability; null where they have not settled one yet. An
+# escalated pair, and a labelled one that people met before, were asked for certain; the others by the audit's draw. A
+# labelled pair that an admin handed to people after an audit failed (annotation.label_quality.returning) is in no
+# sample.
 PEOPLE = f"""
 WITH sampled AS (
     SELECT w.pair_id, a.item_id AS item, a.stratum, a.probability
@@ -67,11 +71,6 @@ SELECT s.pair_id, s.stratum, s.probability,
      WHERE j.item_id = s.item AND i.state = 'settled' AND j.step IN ('final', 'adjudication')
      GROUP BY j.grade ORDER BY bool_or(j.step = 'adjudication') DESC, count(*) DESC LIMIT 1) >= %(relevant)s
 FROM sampled s
-"""
-"""Pairs that people were asked about, by stratum, with their probability; null where they have not settled one yet.
-
-An escalated pair, and a labelled one that people met before, were asked for certain; the others by the audit's draw. A
-labelled pair that an admin handed to people after an audit failed (annotation.label_quality.returning) is in no sample.
 """
 
 

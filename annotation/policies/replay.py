@@ -20,8 +20,8 @@ from judges.records import Turn
 
 Reference = Literal["gold", "people", "none"]
 LABELS_NONE = "it labels no pair itself"
+# Who settles what a policy escalates; `gold`: as if people always found the reference, the most that they can give.
 PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"
-"""Who settles what a policy escalates; `gold`: as if people always found the reference, the most that they can give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +37,21 @@ class Replayed:
     """One policy over the pairs of a campaign. Where `reason` is set, nothing else is known."""
 
     rule: Rule
-    reason: str = ""
-    """Why it is not available."""
+    reason: str = ""  # Why it is not available.
     pairs: int = 0
     labelled: int = 0
     escalated: int = 0
+    # Pairs that would have got neither a label nor a person: a single judge without a verdict.
     failed: int = 0
-    """Pairs that would have got neither a label nor a person: a single judge without a verdict."""
-    collapsed: int = 0
-    """Agreements that rest on an agent that changed sides without evidence."""
+    collapsed: int = 0  # Agreements that rest on an agent that changed sides without evidence.
+    # On the pairs that the policy labels itself.
     own: Classwise = field(default_factory=lambda: Classwise.missing(NOT_MEASURED))
-    """On the pairs that the policy labels itself."""
+    # Over all pairs, once people, an adjudicating judge, or the reference in people's place settled the rest.
     after: Mapping[str, Classwise] = field(default_factory=dict)
-    """Over all pairs, once people, an adjudicating judge, or the reference in people's place settled the rest."""
     spent: CallTotals = field(default_factory=CallTotals)
+    # More, where a judge settles what is escalated; None where that is not stored.
     adjudication: CallTotals | None = None
-    """More, where a judge settles what is escalated; None where that is not stored."""
-    judgments: int = 0
-    """That people would give."""
+    judgments: int = 0  # That people would give.
     latency: ReplayLatency | None = None
 
     @property
@@ -197,8 +194,8 @@ def adjudication_calls(rule: Rule, known: Known) -> CallTotals | None:
     return total
 
 
+# By the id() of a group: the turns of each round, and the votes, that a policy would have asked for.
 Needed = Mapping[int, tuple[list[list[Slot]], list[Slot]]]
-"""By the id() of a group: the turns of each round, and the votes, that a policy would have asked for."""
 
 
 def _sum_calls(needed: Needed, groups: Iterable[AnswerGroup]) -> CallTotals:

@@ -31,14 +31,11 @@ class PolicyReport:
     panel: PolicyPanel
     found: Gathered
     reference: Reference
-    measured: int
-    """Pairs whose truth is known, by the reference."""
-    outside: int
-    """Pairs that failed, were dropped by the filter, or have not ended."""
+    measured: int  # Pairs whose truth is known, by the reference.
+    outside: int  # Pairs that failed, were dropped by the filter, or have not ended.
     people: SimulatedPeople
     policies: tuple[Replayed, ...]
-    cells: tuple[CrossingCell, ...]
-    """Debate against ensemble."""
+    cells: tuple[CrossingCell, ...]  # Debate against ensemble.
 
     @property
     def population(self) -> str:

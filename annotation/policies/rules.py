@@ -17,8 +17,7 @@ from judges.domain.verdicts import NoVerdict
 from judges.records import DebateAgent, Turn
 
 HUMAN, LARA = routing.RoutingPolicy.HUMAN.value, "lara"
-ROUNDS = (1, 2, 3)
-"""Debates that are always compared (DREAM table 2)."""
+ROUNDS = (1, 2, 3)  # Debates that are always compared (DREAM table 2).
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +35,14 @@ class PolicyPanel:
 class Rule:
     """A policy with everything that its outcome depends on."""
 
-    policy: str
-    """A routing.Policy, `human` or `lara`."""
+    policy: str  # A routing.Policy, `human` or `lara`.
     rounds: int = 0
     majority: int = 0
-    place: int = 0
-    """The judge's place on the panel, under `single` and `lara`."""
-    share: float = 0.0
-    """Of pairs that people get, under `lara`."""
+    place: int = 0  # The judge's place on the panel, under `single` and `lara`.
+    share: float = 0.0  # Of pairs that people get, under `lara`.
     name: str = ""
+    # An agreement that rests on a change of sides without evidence counts as disagreement.
     guard: bool = False
-    """An agreement that rests on a change of sides without evidence counts as disagreement."""
 
     @property
     def debates(self) -> bool:

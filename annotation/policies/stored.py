@@ -13,14 +13,13 @@ from judges.domain.stance_flip_guard import without_evidence
 from judges.domain.verdicts import NoVerdict
 from judges.records import DebateAgent, Turn
 
+# Role, round and sample of a turn or a vote, as in an Attempt. A vote's generations belong to the vote.
 Slot = tuple[str, int, int]
-"""Role, round and sample of a turn or a vote, as in an Attempt. A vote's generations belong to the vote."""
 
+# A slot, its verdict or how it was lost, and whether the agent changed sides without evidence.
 Mark = tuple[str, int, int, int | str, bool]
-"""A slot, its verdict or how it was lost, and whether the agent changed sides without evidence."""
 
-LATENCIES = 400
-"""Pairs from which medians of latency are taken, spread over the campaign."""
+LATENCIES = 400  # Pairs from which medians of latency are taken, spread over the campaign.
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +93,8 @@ class AnswerGroup:
     turns: Turns
     votes: Mapping[int, Turn | NoVerdict]
     adjudged: Mapping[int, Turn | NoVerdict]
+    # Turns that changed sides without new evidence (judges.domain.stance_flips).
     changed: frozenset[tuple[int, DebateAgent]]
-    """Turns that changed sides without new evidence (judges.domain.stance_flips)."""
     pairs: int = 0
     truths: Counter[ReferenceLabels] = field(default_factory=Counter)
     spent: dict[Slot, CallTotals] = field(default_factory=dict)
@@ -126,8 +125,8 @@ class Gathered:
 
     groups: list[AnswerGroup] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+    # By place on the panel: the votes with log-probabilities, in the order of the pairs.
     beliefs: dict[int, list[Belief]] = field(default_factory=dict)
-    """By place on the panel: the votes with log-probabilities, in the order of the pairs."""
 
     @property
     def pairs(self) -> int:

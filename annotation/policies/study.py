@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 from annotation.policies.measures import Classwise, Confusion
 
-Verdicts = tuple[int | None, ...]
-"""Of all agents of a round; None for a turn that brought none."""
-Debate = Sequence[Verdicts]
-"""Round by round, from the first."""
+Verdicts = tuple[int | None, ...]  # Of all agents of a round; None for a turn that brought none.
+Debate = Sequence[Verdicts]  # Round by round, from the first.
 
 
 def agreed_verdict(verdicts: Verdicts) -> int | None:
@@ -30,8 +28,7 @@ class OrderTable:
     """
 
     counts: tuple[tuple[int, int], tuple[int, int]]
-    left_out: int
-    """Pairs that both debated and one did not label."""
+    left_out: int  # Pairs that both debated and one did not label.
 
     @property
     def pairs(self) -> int:
@@ -61,14 +58,10 @@ class Persistence:
     """What became by this round of the agreements of round 1 (DREAM table 12). Shares are None without a pair."""
 
     round: int
-    cases: int
-    """Debates that agreed in round 1 and were played on to this round."""
-    agreed: int
-    """Of them, those whose agents agree in this round."""
-    kept: int
-    """Of them, those that agree on the label of round 1."""
-    spurious: int
-    """Agreements of this round on the wrong label, of those whose truth is known (`known`)."""
+    cases: int  # Debates that agreed in round 1 and were played on to this round.
+    agreed: int  # Of them, those whose agents agree in this round.
+    kept: int  # Of them, those that agree on the label of round 1.
+    spurious: int  # Agreements of this round on the wrong label, of those whose truth is known (`known`).
     known: int
 
     @property

@@ -16,8 +16,7 @@ from annotation.policies.report import answered_campaigns
 from corpus.chart_downloads import download
 from judges.models import Campaign
 
-LISTED = 20
-"""Newest campaigns to choose from; older ones are reached by their id in the address."""
+LISTED = 20  # Newest campaigns to choose from; older ones are reached by their id in the address.
 
 
 @action("admin")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from judges.records import Turn
 
-LOW, HIGH = 0.00001, 0.99999
-"""A score below or above says that the model was certain (ERank figure 6)."""
+LOW, HIGH = 0.00001, 0.99999  # A score below or above says that the model was certain (ERank figure 6).
 BINS = 10
 DEPTH = 10
 
@@ -26,18 +25,12 @@ class Scale:
     """One judge's scores. Shares are None where nothing is counted."""
 
     pairs: int
-    histogram: tuple[int, ...]
-    """Pairs in ten equal bins of the score, the last one closed."""
-    certain_no: float | None
-    """Share of scores below 0.00001."""
-    certain_yes: float | None
-    """Share above 0.99999."""
-    ties: float | None
-    """Share of pairs of documents of one query whose scores are equal."""
-    ndcg: float | None
-    """nDCG@10 with the reference grades as linear gains; tied documents share their gains."""
-    queries: int
-    """With at least two documents of which one is relevant: nDCG is their mean."""
+    histogram: tuple[int, ...]  # Pairs in ten equal bins of the score, the last one closed.
+    certain_no: float | None  # Share of scores below 0.00001.
+    certain_yes: float | None  # Share above 0.99999.
+    ties: float | None  # Share of pairs of documents of one query whose scores are equal.
+    ndcg: float | None  # nDCG@10 with the reference grades as linear gains; tied documents share their gains.
+    queries: int  # With at least two documents of which one is relevant: nDCG is their mean.
 
 
 def score_of(vote: Turn, grades: int) -> float:

@@ -35,8 +35,7 @@ class StudiedScale:
 
     judge: Judge
     scale: Scale
-    probabilities: int
-    """Votes with token probabilities."""
+    probabilities: int  # Votes with token probabilities.
 
 
 def study_scales(collection: Collection, names: Sequence[str]) -> tuple[StudiedScale, ...]:
