@@ -18,17 +18,6 @@ ONE_CLASS = gettext_noop("every grade is the same")
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
-    """A pair on which the two aggregates differ. `majority` None: a tie."""
-
-    pair: int
-    majority: int | None
-    dawid_skene: int
-    probability: float
-    grades: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Second:
     """The second aggregate of a report; `solution` None: there is none, and `reason` says why."""
 
@@ -36,7 +25,7 @@ class Second:
     reason: str
     names: tuple[str, ...]
     items: int
-    pairs: NDArray[np.int64]  # Ids of the pairs that have a grade, and in their order:
+    pairs: NDArray[np.int64]  # Ids of the pairs that have a grade. What follows is in their order.
     labels: NDArray[np.int64]
     majority: NDArray[np.int64]  # MISSING where several grades were given equally often.
     probability: Floats
@@ -101,18 +90,19 @@ def _why_not_fitted(grades: NDArray[np.integer]) -> str:
     return ONE_CLASS if len(np.unique(grades[grades != MISSING])) < 2 else ""
 
 
-def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) -> list[Differing]:
-    """Pairs on which the aggregates differ, the surest first."""
+def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) -> list[list[Any]]:
+    """The pairs on which the aggregates differ, the surest first: pair, majority, Dawid-Skene's label, its
+    probability, and (place of an assessor, grade) for each grade given.
+    """
     at = np.flatnonzero(found.differs)
     at = at[np.lexsort((found.pairs[at], -found.probability[at]))][:limit]
-    column = {int(pair): place for place, pair in enumerate(report.found.pairs)}
-    rows = []
-    for one in at:
-        grades = report.found.grades[:, column[int(found.pairs[one])]]
-        given = tuple((name, int(g)) for name, g in zip(found.names, grades, strict=True) if g != MISSING)
-        label, majority = int(found.labels[one]), int(found.majority[one])
-        rows.append(Differing(int(found.pairs[one]), majority, label, float(found.probability[one]), given))
-    return rows
+    labels = np.stack([found.pairs[at], found.majority[at], found.labels[at]], axis=1).tolist()
+    # A report's pairs are in the order of their ids, so each is found by halving.
+    given = report.found.grades[:, np.searchsorted(report.found.pairs, found.pairs[at])].T
+    return [
+        [*ids, probability, [(place, int(g)) for place, g in enumerate(grades) if g != MISSING]]
+        for ids, probability, grades in zip(labels, found.probability[at].tolist(), given, strict=True)
+    ]
 
 
 def dawid_skene_document(found: Second) -> dict[str, Any]:

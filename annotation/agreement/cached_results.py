@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -18,8 +18,8 @@ from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.agreement.aggregates import Differing, Second, differing_pairs, fit_dawid_skene
-from annotation.agreement.clusters import Cluster, cluster_assessors
+from annotation.agreement.aggregates import Second, differing_pairs, fit_dawid_skene
+from annotation.agreement.clusters import cluster_assessors
 from annotation.agreement.grade_matrix import (
     GradeMatrix,
     KnownAssessors,
@@ -46,6 +46,7 @@ GRADES_OF_MANY = 20_000  # ... where there are more than MANY assessors, ...
 COUPLES = 5_000
 KEPT = 12  # Choices of assessors, pairs and grades whose figures a collection keeps.
 
+STATISTICS = ("fleiss", "alpha_nominal", "alpha_ordinal", "alpha_interval")
 COUNT = """
 SELECT (SELECT count(*) FROM corpus_judgment j WHERE j.assessor_id = ANY(%s) AND j.grade IS NOT NULL)
      + (SELECT count(*) FROM judges_attempt t JOIN judges_campaign c ON c.id = t.campaign_id
@@ -58,25 +59,12 @@ class MeasuringFailed(QuorumError):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """The second aggregate as pages show it."""
-
-    solution: dict[str, Any] | None
-    reason: str
-    items: int
-    differing: int
-    ties: int
-    accuracies: list[tuple[str, float, tuple[float, ...]]]
-    rows: list[Differing]  # Pairs on which it and the majority differ, the surest first.
-
-
-@dataclass(frozen=True, slots=True)
 class Figures:
     """`report` None: too much to measure while a page waits, and nothing is stored yet; or measuring failed."""
 
     report: AgreementReport | None
-    second: Aggregate | None
-    clusters: list[Cluster]
+    second: dict[str, Any] | None  # Dawid-Skene's aggregate, as `_restore_figures` makes it.
+    clusters: list[dict[str, Any]]  # As `cluster_assessors` gives them.
     stored: bool
     at: datetime | None
     asked: bool  # A worker is at it.
@@ -91,6 +79,7 @@ def get_figures(collection: Collection, asked: AgreementFilters, known: Sequence
                 found = compute_figures(collection, asked)
         except MeasuringFailed as error:
             return Figures(None, None, [], stored=False, at=None, asked=False, failure=str(error))
+        # Figures that were just measured take the way of stored ones, so that both pages are alike.
         return Figures(*_restore_figures(collection, asked, known, found), stored=False, at=None, asked=False)
     row = StoredAgreement.objects.filter(collection=collection, key=key_of(asked)).first()
     job = background.last(COMPUTE, row.pk) if row is not None else None
@@ -125,10 +114,7 @@ def refresh(collection: Collection, asked: AgreementFilters) -> bool:
 
 
 def store(row: StoredAgreement) -> str:
-    """Measure now and keep the figures with their time, or why there are none, which is returned.
-
-    The oldest choices make room.
-    """
+    """Measure now and keep the figures with their time, or why there are none, which is returned."""
     at = timezone.now()
     try:
         with transaction.atomic():
@@ -139,8 +125,10 @@ def store(row: StoredAgreement) -> str:
         StoredAgreement.objects.filter(pk=row.pk).update(failure=failure)
         return failure
     StoredAgreement.objects.filter(pk=row.pk).update(values=values, at=at, failure="")
-    kept = StoredAgreement.objects.filter(collection=row.collection_id).order_by("-pk").values_list("pk", flat=True)
-    StoredAgreement.objects.filter(collection=row.collection_id).exclude(pk__in=list(kept[:KEPT])).delete()
+    # The oldest choices make room for this one.
+    every = StoredAgreement.objects.filter(collection=row.collection_id)
+    kept = every.order_by("-pk").values_list("pk", flat=True)[:KEPT]
+    every.exclude(pk__in=list(kept)).delete()
     return ""
 
 
@@ -196,33 +184,24 @@ def compute_figures(collection: Collection, asked: AgreementFilters) -> dict[str
     report = agreement_report(
         collection, asked.chosen, binarize=asked.binarize, bootstrap=RESAMPLES, population=asked.population
     )
-    measures, other = report.measures, fit_dawid_skene(report)
-    groups = cluster_assessors(report) if len(report.assessors) > MANY else []
+    measures = report.measures
     return {
         "assessors": [_assessor_key(one) for one in report.found.assessors],
         "graded": [[one.n, one.relevant] for one in report.assessors],
         "measures": {
             **{name: asdict(getattr(measures, name)) for name in STATISTICS},
             **{name: getattr(measures, name) for name in ("items", "apart", "fleiss_votes")},
-            **{name: _as_couples(getattr(measures, name)).dump() for name in ("pairwise", "majority")},
+            "pairwise": measures.pairwise.dump(),
+            "majority": measures.majority.dump(),
         },
-        "second": _dump_aggregate(report, other),
-        "clusters": [asdict(one) for one in groups],
+        "second": _dump_aggregate(report, fit_dawid_skene(report)),
+        "clusters": cluster_assessors(report) if len(report.assessors) > MANY else [],
     }
-
-
-STATISTICS = ("fleiss", "alpha_nominal", "alpha_ordinal", "alpha_interval")
-
-
-def _as_couples(found: object) -> Couples:
-    assert isinstance(found, Couples)
-    return found
 
 
 def _dump_aggregate(report: AgreementReport, found: Second) -> dict[str, Any]:
     solution = found.solution
     names = ("classes", "log_likelihood", "iterations", "converged", "starts", "collapsed")
-    place = {name: at for at, name in enumerate(found.names)}
     return {
         "solution": {name: getattr(solution, name) for name in names} if solution else None,
         "reason": found.reason,
@@ -230,27 +209,20 @@ def _dump_aggregate(report: AgreementReport, found: Second) -> dict[str, Any]:
         "differing": found.differing,
         "ties": found.ties,
         "shares": [[share, *rates] for _name, share, rates in found.accuracies],
-        "rows": [
-            [row.pair, row.majority, row.dawid_skene, row.probability, [[place[name], g] for name, g in row.grades]]
-            for row in differing_pairs(report, found)
-        ],
+        "rows": differing_pairs(report, found),
     }
 
 
 def _restore_figures(
     collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors], found: dict[str, Any]
-) -> tuple[AgreementReport, Aggregate, list[Cluster]]:
-    """The records of what `compute` gave, with the names of now; who is nobody any more keeps a number."""
+) -> tuple[AgreementReport, dict[str, Any], list[dict[str, Any]]]:
+    """The report, the second aggregate and the clusters of what `compute_figures` gave, with the names of now."""
     here = {tuple(_assessor_key(one)): one for one in known}
     people = tuple(here.get(tuple(who)) or _removed_assessor(*who) for who in found["assessors"])
     kept = found["measures"]
     overall: dict[str, Any] = {name: Statistic(**kept[name]) for name in STATISTICS}
-    measures = AgreementMeasures(
-        **overall,
-        **{name: kept[name] for name in ("items", "apart", "fleiss_votes")},
-        pairwise=Couples.load(kept["pairwise"]),
-        majority=Couples.load(kept["majority"]),
-    )
+    couples = {name: Couples.load(kept[name]) for name in ("pairwise", "majority")}
+    measures = AgreementMeasures(**kept | overall | couples)
     report = AgreementReport(
         collection=collection.name,
         binarize=asked.binarize,
@@ -262,19 +234,14 @@ def _restore_figures(
         found=GradeMatrix(people, np.empty(0, dtype=np.int64), np.empty((len(people), 0), dtype=np.int16)),
         copies=tuple(find_copies(people)),
     )
-    other = found["second"]
-    aggregate = Aggregate(
-        solution=other["solution"],
-        reason=other["reason"],
-        items=other["items"],
-        differing=other["differing"],
-        ties=other["ties"],
-        accuracies=[
-            (one.name, share, tuple(rates)) for one, (share, *rates) in zip(people, other["shares"], strict=False)
+    # No `strict` here: where there is no solution, nobody has a share.
+    shares = zip(people, found["second"]["shares"], strict=False)
+    columns = ("pair", "majority", "dawid_skene", "probability")
+    second = found["second"] | {
+        "accuracies": [(one.name, share, rates) for one, (share, *rates) in shares],
+        "rows": [
+            dict(zip(columns, row, strict=True)) | {"grades": [(people[place].name, g) for place, g in grades]}
+            for *row, grades in found["second"]["rows"]
         ],
-        rows=[
-            Differing(pair, majority, label, probability, tuple((people[place].name, g) for place, g in grades))
-            for pair, majority, label, probability, grades in other["rows"]
-        ],
-    )
-    return report, aggregate, [replace(Cluster(**one), members=tuple(one["members"])) for one in found["clusters"]]
+    }
+    return report, second, found["clusters"]

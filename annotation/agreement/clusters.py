@@ -1,6 +1,6 @@
 """Clusters of assessors who agree with each other more than with the rest: average linkage of kappa. Pure."""
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,15 @@ LEAST = 0.4  # Kappa, on the average, with which a cluster holds together.
 MOST = 2_000  # Assessors that are looked at: those who graded most.
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Some assessors, by their places in the report, the busiest first."""
+def cluster_assessors(report: AgreementReport) -> list[dict[str, Any]]:
+    """The clusters of two assessors and more, the largest first.
 
-    members: tuple[int, ...]
-    # Mean kappa of the couples inside who met on FEW pairs and more; None where there is no such couple.
-    within: float | None
-    outside: float | None  # The same of its members with everybody else.
-    graded: int
-    prevalence: float | None
-
-
-def cluster_assessors(report: AgreementReport) -> list[Cluster]:
-    """Clusters of two and more, the largest first. Who is in none shares too little, or agrees too little."""
+    `members`: places in the report, the busiest first. `within`, `outside`: mean kappa of the couples inside, and of
+    members with everybody else, who met on FEW pairs and more; None where there is no such couple.
+    """
     couples = report.measures.pairwise
-    assert isinstance(couples, Couples)
     graded = np.array([one.n for one in report.assessors])
+    # The tree of all distances grows with the square of the assessors, so only the busiest are looked at.
     order = np.argsort(-graded, kind="stable")[:MOST]
     label = _cluster_labels(couples, order, len(graded))
     kappa = couples.values[:, 0, 0]
@@ -42,20 +34,16 @@ def cluster_assessors(report: AgreementReport) -> list[Cluster]:
         inside = (label[couples.places] == one).sum(axis=1)
         n = sum(report.assessors[place].n for place in members)
         yes = sum(report.assessors[place].relevant for place in members)
-        within, outside = (_mean_or_none(kappa[known & (inside == ends)]) for ends in (2, 1))
-        found.append(Cluster(tuple(members), within, outside, n, yes / n if n else None))
-    return sorted(found, key=lambda cluster: (-len(cluster.members), cluster.members))
-
-
-def _mean_or_none(values: NDArray[np.float64]) -> float | None:
-    return float(values.mean()) if len(values) else None
+        # `inside` counts the ends of a couple that are in the cluster: both, or one.
+        values = [kappa[known & (inside == ends)] for ends in (2, 1)]
+        within, outside = (float(some.mean()) if len(some) else None for some in values)
+        share = yes / n if n else None
+        found.append({"members": members, "within": within, "outside": outside, "graded": n, "prevalence": share})
+    return sorted(found, key=lambda cluster: (-len(cluster["members"]), cluster["members"]))
 
 
 def _cluster_labels(couples: Couples, order: NDArray[np.intp], assessors: int) -> NDArray[np.int64]:
-    """The cluster of each assessor, -1 for those who were not looked at.
-
-    Two who hardly met are as far apart as chance: kappa 0. So a cluster needs meetings, not the want of them.
-    """
+    """The cluster of each assessor, -1 for those who were not looked at."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
@@ -64,6 +52,7 @@ def _cluster_labels(couples: Couples, order: NDArray[np.intp], assessors: int) -
         return label
     place = np.full(assessors, -1, dtype=np.int64)
     place[order] = np.arange(len(order))
+    # Two who hardly met are as far apart as chance, kappa 0, so that a cluster needs meetings, not the want of them.
     apart = np.ones((len(order), len(order)), dtype=np.float32)
     kappa = couples.values[:, 0, 0]
     a, b = place[couples.places[:, 0]], place[couples.places[:, 1]]

@@ -122,7 +122,7 @@ class AgreementMeasures:
     """All measures of a matrix. `items`: those that at least one assessor graded."""
 
     items: int
-    pairwise: Sequence[Pairwise]
+    pairwise: Couples
     # Couples of assessors without a common item that `pairwise` leaves out; 0 up to MANY assessors.
     apart: int
     fleiss: Statistic
@@ -130,7 +130,7 @@ class AgreementMeasures:
     alpha_nominal: Statistic
     alpha_ordinal: Statistic
     alpha_interval: Statistic
-    majority: Sequence[Pairwise]
+    majority: Couples
 
 
 def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AgreementMeasures:

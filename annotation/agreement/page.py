@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
 from annotation.agreement.grade_matrix import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessors, Population, choose_assessors
-from annotation.agreement.measures import Couples, Pairwise, Statistic
+from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.report import AgreementReport, of_itself
 from charts import Chart
 from charts import draw_heatmap as heat_chart
@@ -84,38 +85,18 @@ def read_filters(parameters: QueryDict, collection: Collection, known: Sequence[
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PairCell:
-    """A cell of the heat map. `pair` None: an assessor with themself."""
-
-    pair: Pairwise | None
-    shown: Statistic | None
-    percent: Statistic | None
-    heat: str
-    pairs: str  # Query string of the pairs behind it.
-    names: str
-    about: str  # The cell in words.
-    copy: bool = False  # Both are one model with the same parameters.
-
-
 def build_matrix(report: AgreementReport, asked: AgreementFilters) -> list[dict[str, Any]]:
-    """The pairwise values as a square table, in the order of the assessors."""
+    """The pairwise values as a square table, in the order of the assessors; an empty cell on its diagonal."""
     found = {(pair.a, pair.b): pair for pair in report.measures.pairwise}
-    places = range(len(report.assessors))
-    return [
-        {
-            "assessor": report.assessors[row],
-            "cells": tuple(
-                _build_cell(report, asked, found.get((min(row, at), max(row, at))), row, at) for at in places
-            ),
-        }
-        for row in places
-    ]
+    cells: dict[int, list[dict[str, Any]]] = {row: [] for row in range(len(report.assessors))}
+    for row, at in product(cells, repeat=2):
+        pair = found.get((min(row, at), max(row, at)))
+        cells[row].append(_build_cell(report, asked, pair, row, at) if pair else {})
+    return [{"assessor": report.assessors[row], "cells": line} for row, line in cells.items()]
 
 
-def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise | None, row: int, at: int) -> PairCell:
-    if pair is None:
-        return PairCell(None, None, None, "", "", "", "")
+def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise, row: int, at: int) -> dict[str, Any]:
+    """A couple's cell of the heat map: its measure, its words, and the query string of the pairs behind it."""
     shown: Statistic = getattr(pair, asked.measure)
     a, b = report.name(row), report.name(at)
     names = _("%(a)s and %(b)s") % {"a": a, "b": b}
@@ -128,8 +109,16 @@ def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise
     about += _(", one model with itself") if copy else ""
     where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
     where += "" if asked.population == "all" else f":{asked.population}"
-    pairs = urlencode({"a": a, "b": b, "cell": where})
-    return PairCell(pair, shown, pair.percent, heat_class(shown.value), pairs, names, about, copy)
+    return {
+        "pair": pair,
+        "shown": shown,
+        "percent": pair.percent,
+        "heat": heat_class(shown.value),
+        "pairs": urlencode({"a": a, "b": b, "cell": where}),
+        "names": names,
+        "about": about,
+        "copy": copy,
+    }
 
 
 def heat_class(value: float | None) -> str:
@@ -184,31 +173,24 @@ def summarise_agreement(report: AgreementReport, asked: AgreementFilters) -> lis
         % {"n": f"{alpha.n:,}", "words": format_statistic(alpha)},
     ]
     label = _(MEASURES[asked.measure])
-    values = as_couples(measures.pairwise).values[:, list(MEASURES).index(asked.measure), 0]
+    values = measures.pairwise.values[:, list(MEASURES).index(asked.measure), 0]
     if np.isfinite(values).sum() > 1:
-        least, most = measures.pairwise[int(np.nanargmin(values))], measures.pairwise[int(np.nanargmax(values))]
-        low, high = np.nanmin(values), np.nanmax(values)
+        ends = [int(np.nanargmax(values)), int(np.nanargmin(values))]
+        most, least = (
+            _("%(name)s and %(name2)s") % {"name": report.name(a), "name2": report.name(b)}
+            for a, b in measures.pairwise.places[ends].tolist()
+        )
         lines.append(
             _("%(label)s is highest between %(most)s (%(high)s) and lowest between %(least)s (%(low)s).")
             % {
                 "label": label,
-                "most": _couple_name(report, most),
-                "high": f"{high:.2f}",
-                "least": _couple_name(report, least),
-                "low": f"{low:.2f}",
+                "most": most,
+                "high": f"{values[ends[0]]:.2f}",
+                "least": least,
+                "low": f"{values[ends[1]]:.2f}",
             }
         )
     return [*lines, *of_itself(report)]
-
-
-def as_couples(pairwise: Sequence[Pairwise]) -> Couples:
-    """The couples as columns, which they are."""
-    assert isinstance(pairwise, Couples)
-    return pairwise
-
-
-def _couple_name(report: AgreementReport, pair: Pairwise) -> str:
-    return _("%(name)s and %(name2)s") % {"name": report.name(pair.a), "name2": report.name(pair.b)}
 
 
 def overall_measures(report: AgreementReport, *, two_grades: bool) -> list[tuple[str, str, Statistic]]:
@@ -226,26 +208,16 @@ def overall_measures(report: AgreementReport, *, two_grades: bool) -> list[tuple
     return [*alphas, (_("Fleiss' kappa"), basis if measures.fleiss_votes else double, measures.fleiss)]
 
 
-def group_assessors(known: Sequence[KnownAssessors]) -> list[tuple[str, list[KnownAssessors]]]:
-    """The chooser: assessors by what they are; groups without anybody are left out."""
-    found = [(label, [one for one in known if one.kind in kinds]) for label, kinds in GROUPS]
-    return [(label, members) for label, members in found if members]
-
-
 _FIGURES = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_low", "_high"))
 CSV_HEADER = ("a", "b", "n", *_FIGURES, "undefined", "copies")
 
 
 def csv_rows(report: AgreementReport) -> Iterator[tuple[object, ...]]:
-    """Couples of assessors with all measures; undefined values are empty, with their reason behind them.
-
-    `copies`: both are one model with the same parameters.
-    """
+    """Couples of assessors with all measures; undefined values are empty, with their reason behind them."""
     for pair in report.measures.pairwise:
-        values: list[object] = []
-        for name in MEASURES:
-            one: Statistic = getattr(pair, name)
-            values += ["" if value is None else round(value, 6) for value in (one.value, one.low, one.high)]
+        family: list[Statistic] = [getattr(pair, name) for name in MEASURES]
+        figures = [value for one in family for value in (one.value, one.low, one.high)]
+        values = ["" if value is None else round(value, 6) for value in figures]
         copy = "yes" if report.is_copy(pair.a, pair.b) else ""
         yield (report.name(pair.a), report.name(pair.b), pair.n, *values, pair.kappa.reason or "", copy)
 
@@ -263,34 +235,14 @@ ASSESSOR_COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AssessorColumn:
-    """A heading that sorts. `query`: the page sorted by it; `direction`: how it is sorted by it already, or nothing."""
-
-    label: str
-    query: str
-    direction: str
-
-
-@dataclass(frozen=True, slots=True)
-class AssessorList:
-    """A page of a sorted list, and the headings that sort it."""
-
-    columns: tuple[AssessorColumn, ...]
-    rows: list[Any]
-    page: Page[int]
-    query: str  # Query string of the list as it is sorted, to which a page's number is added.
-
-
-def list_couples(report: AgreementReport, asked: AgreementFilters, parameters: QueryDict) -> AssessorList:
-    """Couples of assessors, a page of them: `sort` names a column, a minus before it turns it round."""
-    found = as_couples(report.measures.pairwise)
-    sort, down, columns = _sortable_columns(asked, parameters, "sort", COUPLE_COLUMNS, "-n")
+def list_couples(report: AgreementReport, asked: AgreementFilters, parameters: QueryDict) -> dict[str, Any]:
+    """A page of the couples of assessors: `sort` names a column, a minus before it turns it round."""
+    found = report.measures.pairwise
+    sort, down, shown = _sortable_list(asked, parameters, "sort", COUPLE_COLUMNS, "-n")
     keys = found.n.astype(float) if sort == "n" else found.values[:, list(MEASURES).index(sort), 0]
-    order = _sort_places(keys, down)
-    page = Paginator(order, ROWS).get_page(parameters.get("page"))
-    shown = [(found[at], _build_cell(report, asked, found[at], *found.places[at].tolist())) for at in page]
-    return AssessorList(columns, shown, page, _sorted_query(asked, parameters, "sort", f"{'-' * down}{sort}"))
+    page = _paginate_sorted(keys, down, parameters.get("page"))
+    rows = [(found[at], _build_cell(report, asked, found[at], *found.places[at].tolist())) for at in page]
+    return {**shown, "rows": rows, "page": page}
 
 
 def list_assessors(
@@ -299,10 +251,10 @@ def list_assessors(
     parameters: QueryDict,
     estimated: Mapping[str, float],
     cluster: Mapping[int, int],
-) -> AssessorList:
-    """Assessors against the majority of the others, a page of them: `by` names a column."""
-    by, down, columns = _sortable_columns(asked, parameters, "by", ASSESSOR_COLUMNS, "kappa")
-    against = as_couples(report.measures.majority)
+) -> dict[str, Any]:
+    """A page of the assessors against the majority of the others: `by` names a column."""
+    by, down, shown = _sortable_list(asked, parameters, "by", ASSESSOR_COLUMNS, "kappa")
+    against = report.measures.majority
     keys = {
         "name": np.arange(len(report.assessors), dtype=float),
         "graded": np.array([one.n for one in report.assessors], dtype=float),
@@ -311,33 +263,31 @@ def list_assessors(
         "percent": against.values[:, 3, 0],
         "estimated": np.array([estimated.get(one.name) for one in report.assessors], dtype=float),
     }
-    page = Paginator(_sort_places(keys[by], down), ROWS).get_page(parameters.get("assessors"))
+    page = _paginate_sorted(keys[by], down, parameters.get("assessors"))
     rows = [(report.assessors[at], against[at], estimated.get(report.name(at)), cluster.get(at)) for at in page]
-    return AssessorList(columns, rows, page, _sorted_query(asked, parameters, "by", f"{'-' * down}{by}"))
+    return {**shown, "rows": rows, "page": page}
 
 
-def _sort_places(keys: NDArray[np.float64], down: bool) -> list[int]:
-    """Places by their keys; undefined ones last either way."""
+def _paginate_sorted(keys: NDArray[np.float64], down: bool, number: str | None) -> Page[int]:
+    """A page of the places in the order of their keys."""
+    # NaN stands for what is undefined, and numpy sorts it to the end whichever way the others go.
     order: list[int] = np.argsort(-keys if down else keys, kind="stable").tolist()
-    return order
+    return Paginator(order, ROWS).get_page(number)
 
 
-def _sortable_columns(
+def _sortable_list(
     asked: AgreementFilters, parameters: QueryDict, name: str, labels: Mapping[str, str], usual: str
-) -> tuple[str, bool, tuple[AssessorColumn, ...]]:
+) -> tuple[str, bool, dict[str, Any]]:
+    """The column that a list is sorted by, whether it falls, and the list's headings and query string."""
     given = parameters.get(name, usual)
     given = given if given.removeprefix("-") in labels else usual
     sort, down = given.removeprefix("-"), given.startswith("-")
+    # The page has two lists: turning one keeps the order of the other.
+    kept = {key: parameters[key] for key in ("sort", "by") if key in parameters}
     columns = []
     for key, label in labels.items():
         falls = not down if key == sort else key != "name"
-        turned = f"-{key}" if falls else key
+        query = f"{asked.query()}&{urlencode(kept | {name: f'-{key}' if falls else key})}"
         direction = ("descending" if down else "ascending") if key == sort else ""
-        columns.append(AssessorColumn(_(label), _sorted_query(asked, parameters, name, turned), direction))
-    return sort, down, tuple(columns)
-
-
-def _sorted_query(asked: AgreementFilters, parameters: QueryDict, name: str, value: str) -> str:
-    """The page's query with the sorting of both lists, one of them changed."""
-    kept = {key: parameters[key] for key in ("sort", "by") if key in parameters} | {name: value}
-    return f"{asked.query()}&{urlencode(kept)}"
+        columns.append({"label": _(label), "query": query, "direction": direction})
+    return sort, down, {"columns": columns, "query": f"{asked.query()}&{urlencode(kept | {name: given})}"}

@@ -32,11 +32,12 @@ def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
     matrix = report is not None and len(report.assessors) <= MANY
     if report and matrix and (file := download(request, [page.draw_heat_map(report, asked)])):
         return file
+    groups = [(label, [one for one in known if one.kind in kinds]) for label, kinds in page.GROUPS]
     context = {
         "scope": scope,
         "section": "agreement",
         "asked": asked,
-        "groups": page.group_assessors(known),
+        "groups": [group for group in groups if group[1]],
         "many": len(known) > MANY,
         "measures": page.MEASURES,
         "populations": page.POPULATIONS,
@@ -63,14 +64,15 @@ def _tables_context(
     if len(report.assessors) <= MANY:
         majority = list(zip(report.assessors, report.measures.majority, strict=True))
         return {**shown, "matrix": page.build_matrix(report, asked), "majority": majority}
-    usable = found.second.solution and not found.second.solution["collapsed"]
-    estimated = {name: share for name, share, _rates in found.second.accuracies} if usable else {}
-    cluster = {place: number for number, one in enumerate(found.clusters, start=1) for place in one.members}
+    solution = found.second["solution"]
+    usable = solution and not solution["collapsed"]
+    estimated = {name: share for name, share, _rates in found.second["accuracies"]} if usable else {}
+    cluster = {place: number for number, one in enumerate(found.clusters, start=1) for place in one["members"]}
     return {
         **shown,
         "couples": page.list_couples(report, asked, request.GET),
         "assessors": page.list_assessors(report, asked, request.GET, estimated, cluster),
-        "clusters": [(one, [report.name(place) for place in one.members[:SHOWN]]) for one in found.clusters],
+        "clusters": [(one, [report.name(place) for place in one["members"][:SHOWN]]) for one in found.clusters],
         "alone": len(report.assessors) - len(cluster),
     }
 

@@ -114,14 +114,14 @@ def aggregate(request: HttpRequest, scope: Scope) -> HttpResponse:
     found = cached_results.get_figures(scope.collection, asked, known)
     if found.second is None:
         return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
-    rows = found.second.rows
-    pairs = Pair.objects.select_related("query", "document").in_bulk([row.pair for row in rows])
+    rows = found.second["rows"]
+    pairs = Pair.objects.select_related("query", "document").in_bulk([row["pair"] for row in rows])
     context = {
         "scope": scope,
         "section": "agreement",
         "asked": asked,
         "found": found.second,
-        "rows": [(pairs[row.pair], row) for row in rows if row.pair in pairs],
+        "rows": [(pairs[row["pair"]], row) for row in rows if row["pair"] in pairs],
         "population": page.POPULATIONS[asked.population],
     }
     return render(request, "label_quality/aggregate.html", context)

@@ -130,12 +130,12 @@ def test_above_forty_assessors_there_are_lists_and_clusters_and_no_matrix(crowd)
     page = client.get("/c/crowd/agreement/")
     assert "Clusters" in page.text and 'class="table-scroll tall matrix"' not in page.text
     couples = page.context["couples"]
-    assert [pair.n for pair, _ in couples.rows] == sorted((pair.n for pair, _ in couples.rows), reverse=True)
-    assert len(couples.rows) == 50 and couples.page.paginator.num_pages > 1
+    assert [pair.n for pair, _ in couples["rows"]] == sorted((pair.n for pair, _ in couples["rows"]), reverse=True)
+    assert len(couples["rows"]) == 50 and couples["page"].paginator.num_pages > 1
     turned = client.get("/c/crowd/agreement/?sort=kappa").context["couples"]
-    values = [pair.kappa.value for pair, _ in turned.rows]
+    values = [pair.kappa.value for pair, _ in turned["rows"]]
     assert values == sorted(values) and values[0] < 0
-    names = [one.name for one, *_ in client.get("/c/crowd/agreement/?by=name").context["assessors"].rows]
+    names = [one.name for one, *_ in client.get("/c/crowd/agreement/?by=name").context["assessors"]["rows"]]
     assert names == [f"worker-{n:03}" for n in range(45)]
     assert client.get("/c/crowd/agreement/?sort=nonsense&page=99&by=-x").status_code == 200
     assert client.get("/c/crowd/agreement/table.csv").status_code == 200
@@ -153,8 +153,8 @@ def test_clusters_are_those_who_agree_with_each_other():
     people = tuple(OneAssessor(f"p{n}", "person", 200, int(row.sum())) for n, row in enumerate(grades))
     nothing = GradeMatrix((), np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int16))
     found = cluster_assessors(AgreementReport("x", None, "all", people, compute_measures(grades), nothing))
-    assert [set(one.members) for one in found] == [{0, 1, 2, 3, 4}, {5, 6, 7}]
-    assert found[0].within > 0.7 and abs(found[0].outside) < 0.2
+    assert [set(one["members"]) for one in found] == [{0, 1, 2, 3, 4}, {5, 6, 7}]
+    assert found[0]["within"] > 0.7 and abs(found[0]["outside"]) < 0.2
 
 
 def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd, monkeypatch):
@@ -185,7 +185,7 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
 
     monkeypatch.setattr(cached_results, "compute_figures", never)
     page = client.get("/c/crowd/agreement/")
-    assert "As of" in page.text and "worker-0" in page.text and page.context["couples"].page.paginator.count > 300
+    assert "As of" in page.text and "worker-0" in page.text and page.context["couples"]["page"].paginator.count > 300
     assert client.get("/c/crowd/agreement/aggregate/").status_code == 200
     assert len(client.get("/c/crowd/agreement/table.csv").text.splitlines()) > 300
     assert "Not measured yet" in client.get("/c/crowd/agreement/?population=escalated").text, "another choice"
@@ -293,7 +293,7 @@ def test_stored_figures_are_those_that_would_be_measured_now(crowd, monkeypatch)
         monkeypatch.setattr(cached_results, "GRADES_OF_MANY", largest)
         client.post("/c/crowd/agreement/measure/")
         page = client.get("/c/crowd/agreement/")
-        shown.append((page.context["summary"], [(p.a, p.b, p.kappa) for p, _ in page.context["couples"].rows]))
+        shown.append((page.context["summary"], [(p.a, p.b, p.kappa) for p, _ in page.context["couples"]["rows"]]))
         assert page.context["found"].stored is (largest == 100)
     assert shown[0] == shown[1]
 
