@@ -7,7 +7,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.errors import BadInput
-from training.jobs import pages
 from training.recipes import base_models
 from training.recipes.table import TABLE
 
@@ -73,11 +72,11 @@ class TrainForm(forms.Form):
     )
     seed = forms.IntegerField(required=False, min_value=0, label=gettext_lazy("Seed"))
 
-    def __init__(self, *args: Any, found: list[pages.TrainingData], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, sets: list[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["training_set"]
         assert isinstance(field, forms.ChoiceField)
-        field.choices = [(one.folder, str(one)) for one in found]
+        field.choices = sets
 
     def clean(self) -> dict[str, Any]:
         """The base is one or the other."""

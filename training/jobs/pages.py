@@ -1,8 +1,7 @@
 """What the training pages show, read from rows and job folders."""
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,16 +17,16 @@ from redis.exceptions import RedisError
 from charts import Chart, Dot, draw_lines, draw_scatter
 from corpus.models import Collection
 from jobs import workers
-from training.jobs import outputs_page, worker_pool
+from training.jobs import worker_pool
 from training.jobs.folder import JobFolder
 from training.jobs.outcomes import MEASURES
-from training.models import Job, Model
+from training.models import Job
 
 EXTRA = "training-extra.json"
 NEEDED = ("torch", "peft", "accelerate")  # Of the training extra: looked for, never imported.
-SHOWN = 50
 LOG_LINES = 12
 LONG_CURVE = 400  # Points of a curve from which it is drawn as means of neighbours.
+MOST_DOTS = 400  # Of each model in the scatter of evidence: more would hide each other.
 
 SIDES = ("base", "adapter", "merged")
 ROWS = {
@@ -38,34 +37,37 @@ ROWS = {
     "accuracy_at_threshold": gettext_noop("Accuracy at the chosen threshold"),
     "ndcg@10": "nDCG@10",
 }
+# Prism, table 2: what is measured of a model's answers by rule, without a judge.
+OUTPUT_ROWS = {
+    "label_match": gettext_noop("First word agrees with the label"),
+    "format": gettext_noop("Format score"),
+    "fidelity": gettext_noop("Entity fidelity (numbers, percentages, dates)"),
+    "fidelity_prism": gettext_noop("Entity fidelity by substring, as in Prism"),
+    "language": gettext_noop("In the language expected"),
+}
+COMPRESSION_ROWS = {
+    "p10": gettext_noop("Tokens of evidence over tokens of document, p10"),
+    "median": gettext_noop("the same, median"),
+    "p90": gettext_noop("the same, p90"),
+}
 
 
-@dataclass(frozen=True)
-class ExtraState:
-    """How far the training extra of this instance is; `state` is ready where nobody said otherwise."""
-
-    state: str
-    line: str
-    done: int
-    of: int
-
-
-def extra_state() -> ExtraState:
-    """What the demo's installer said last."""
+def extra_state() -> dict[str, Any]:
+    """Return what the demo's installer last wrote of the training extra (config.extra); ready where it never ran."""
     try:
-        found = json.loads((Path(settings.VAR) / EXTRA).read_text())
+        return dict(json.loads((Path(settings.VAR) / EXTRA).read_text()))
     except (OSError, ValueError):
-        return ExtraState("ready", "", 0, 0)
-    return ExtraState(str(found["state"]), str(found["line"]), int(found["done"]), int(found["of"]))
+        return {"state": "ready"}
 
 
 def why_not() -> str:
     """Why no job could run, in words; empty where a worker lives, or this machine has what a worker needs."""
     found = extra_state()
-    if workers.has_workers(worker_pool.QUEUE) or found.state == "installing":
+    # A job may be started while the extra is installed: it waits in the queue until the demo starts the worker.
+    if workers.has_workers(worker_pool.QUEUE) or found["state"] == "installing":
         return ""
-    if found.state != "ready":
-        return _("The training extra is not here: %(line)s.") % {"line": found.line}
+    if found["state"] != "ready":
+        return _("The training extra is not here: %(line)s.") % {"line": found["line"]}
     if any(find_spec(name) is None for name in NEEDED):
         return _(
             "The training extra is not installed here (`make install-training`), and no worker that has it is running."
@@ -73,59 +75,27 @@ def why_not() -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class TrainingData:
-    """An export of format prism that a training can learn from."""
-
-    folder: str
-    name: str
-    teacher: str
-    rows: int
-    queries: int
-
-    def __str__(self) -> str:
-        return _("%(self)s: %(rows)s rows of %(queries)s queries, teacher %(teacher)s") % {
-            "self": self.name,
-            "rows": f"{self.rows:,}",
-            "queries": f"{self.queries:,}",
-            "teacher": self.teacher,
+def training_sets(collection: Collection) -> list[tuple[str, str]]:
+    """Return folder and label of the collection's exports that a training can learn from, newest first."""
+    found = []
+    paths = (Path(settings.VAR) / "exports" / collection.name).glob("*/manifest.json")
+    for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
+        try:
+            manifest = json.loads(path.read_text())
+        except (OSError, ValueError):
+            continue
+        if manifest.get("format") != "prism":
+            continue
+        counts = manifest.get("counts", {})
+        made = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
+        label = _("%(self)s: %(rows)s rows of %(queries)s queries, teacher %(teacher)s") % {
+            "self": date_format(made, "MONTH_DAY_TIME_FORMAT"),
+            "rows": f"{counts.get('rows', 0):,}",
+            "queries": f"{counts.get('queries', 0):,}",
+            "teacher": (manifest.get("options") or {}).get("teacher") or "none",
         }
-
-
-def training_sets(collection: Collection) -> list[TrainingData]:
-    """Exports of this collection that lie in VAR, newest first."""
-    folders = (Path(settings.VAR) / "exports" / collection.name).glob("*/manifest.json")
-    found = [_read_training_set(path) for path in sorted(folders, key=lambda path: -path.stat().st_mtime)]
-    return [one for one in found if one is not None]
-
-
-def _read_training_set(path: Path) -> TrainingData | None:
-    try:
-        manifest = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
-    if manifest.get("format") != "prism":
-        return None
-    counts = manifest.get("counts", {})
-    made = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
-    teacher = str((manifest.get("options") or {}).get("teacher") or "none")
-    return TrainingData(
-        str(path.parent),
-        date_format(made, "MONTH_DAY_TIME_FORMAT"),
-        teacher,
-        int(counts.get("rows", 0)),
-        int(counts.get("queries", 0)),
-    )
-
-
-def jobs_of(collection: Collection) -> list[Job]:
-    """The newest first."""
-    return list(Job.objects.filter(collection=collection).select_related("model").order_by("-pk")[:SHOWN])
-
-
-def models_of(collection: Collection) -> list[Model]:
-    """The newest first."""
-    return list(Model.objects.filter(collection=collection).order_by("-pk")[:SHOWN])
+        found.append((str(path.parent), label))
+    return found
 
 
 def explain_queue_wait(job: Job) -> str:
@@ -143,72 +113,45 @@ def explain_queue_wait(job: Job) -> str:
     return _("It waits for its turn: another job is running.")
 
 
-@dataclass(frozen=True)
-class Live:
-    """A job as its page shows it."""
-
-    job: Job
-    loss: Chart | None
-    latest: dict[str, Any]  # The last step's line of metrics.
-    measured: list[tuple[int, dict[str, Any]]]
-    forecast: timedelta | None
-    log: list[str]
-    waiting: str
-
-    @property
-    def percent(self) -> int:
-        """Of its steps."""
-        return 100 * self.job.done // self.job.total if self.job.total else 0
-
-
-def live_job(job: Job) -> Live:
-    """From the row and the folder."""
+def live_job(job: Job) -> dict[str, Any]:
+    """Return what a job's page shows of its folder: the loss, the last step, the measurements and the log."""
     folder = JobFolder(Path(job.folder))
     lines = folder.lines()
     steps = [one for one in lines if "loss" in one]
-    measured = [(int(one["step"]), one["dev"]) for one in lines if "dev" in one]
-    return Live(
-        job=job,
-        loss=loss_chart(job, steps) if steps else None,
-        latest=steps[-1] if steps else {},
-        measured=measured,
-        forecast=_forecast_time(job, steps),
-        log=folder.tail(LOG_LINES),
-        waiting=explain_queue_wait(job),
-    )
+    return {
+        "loss": loss_chart(job, steps) if steps else None,
+        "latest": steps[-1] if steps else {},
+        "measured": [(int(one["step"]), one["dev"]) for one in lines if "dev" in one],
+        "forecast": _forecast_time(job, steps),
+        "log": folder.tail(LOG_LINES),
+        "waiting": explain_queue_wait(job),
+    }
 
 
 def _forecast_time(job: Job, steps: Sequence[dict[str, Any]]) -> timedelta | None:
-    """Time left by the pace so far."""
+    """Return the time left by the pace so far; None where nothing is left, or nothing is known."""
     if job.state != Job.State.RUNNING or not steps or steps[-1]["step"] >= steps[-1]["steps"]:
         return None
-    pace = steps[-1]["seconds"] / steps[-1]["step"]
-    return timedelta(seconds=round(pace * (steps[-1]["steps"] - steps[-1]["step"])))
+    last = steps[-1]
+    return timedelta(seconds=round(last["seconds"] / last["step"] * (last["steps"] - last["step"])))
 
 
 def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
-    """The loss of each step and its mean over a tenth of the steps, which is what falls or does not."""
+    """Draw the loss of each step and its mean over a tenth of the steps, which is what falls or does not."""
     points = [(float(one["step"]), float(one["loss"])) for one in steps]
     span = max(3, len(points) // 10)
     series = {"step": thin_curve(points)}
+    # Single steps jump too much to be compared, so the summary compares means as soon as there are two of them.
     if len(points) < 2 * span:
         first, last = points[0][1], points[-1][1]
-        summary = _("The loss %(moved)s: %(first)s in the first step, %(last)s in the last") % {
-            "moved": describe_loss_change(first, last),
-            "first": f"{first:,.2f}",
-            "last": f"{last:,.2f}",
-        }
+        words = _("The loss %(moved)s: %(first)s in the first step, %(last)s in the last")
     else:
-        mean = means_of(points, span)
+        mean = running_means(points, span)
         series[_("mean of %(span)s") % {"span": span}] = thin_curve(mean)
         first, last = mean[span - 1][1], mean[-1][1]
-        summary = _("The loss %(moved)s: a mean of %(first)s over the first %(span)s steps, %(last)s over the last") % {
-            "moved": describe_loss_change(first, last),
-            "first": f"{first:,.2f}",
-            "span": span,
-            "last": f"{last:,.2f}",
-        }
-    summary += f" ({setup_label(job)})."
+        words = _("The loss %(moved)s: a mean of %(first)s over the first %(span)s steps, %(last)s over the last")
+    moved = "fell" if last < first else _("did not fall")
+    summary = words % {"moved": moved, "first": f"{first:,.2f}", "span": span, "last": f"{last:,.2f}"}
     return draw_lines(
         "loss",
         _("Loss by step (%(words)s)") % {"words": setup_label(job)},
@@ -216,17 +159,12 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
         x="step",
         y="loss",
         low=0.0,
-        summary=summary,
+        summary=f"{summary} ({setup_label(job)}).",
     )
 
 
-def describe_loss_change(first: float, last: float) -> str:
-    """In words."""
-    return "fell" if last < first else _("did not fall")
-
-
-def means_of(points: list[tuple[float, float]], span: int) -> list[tuple[float, float]]:
-    """At each point the mean of the last `span` values."""
+def running_means(points: list[tuple[float, float]], span: int) -> list[tuple[float, float]]:
+    """Return at each point the mean of the last `span` values."""
     return [
         (at, sum(value for _, value in points[max(0, place + 1 - span) : place + 1]) / min(span, place + 1))
         for place, (at, _) in enumerate(points)
@@ -234,72 +172,83 @@ def means_of(points: list[tuple[float, float]], span: int) -> list[tuple[float, 
 
 
 def thin_curve(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Long curves as means of neighbours."""
+    """Return a long curve as means of neighbours."""
     width = -(-len(points) // LONG_CURVE)
     groups = (points[start : start + width] for start in range(0, len(points), width))
     return [(group[-1][0], sum(value for _, value in group) / len(group)) for group in groups]
 
 
 def setup_label(job: Job) -> str:
-    """What stands beside its figures, and on which device it runs before anybody knows more."""
+    """Return what stands beside a job's figures: its device, until the subprocess says more."""
     return job.words or ("CPU" if job.device == "cpu" else "GPU")
 
 
 def evaluation_table(evaluation: dict[str, Any] | None) -> list[tuple[str, list[float | None]]]:
-    """Rows of base, adapter and merged, None where undefined or missing."""
+    """Return a row for each measure with the values of base, adapter and merged, None where undefined or missing."""
     found = evaluation or {}
     return [(_(title), [(found.get(side) or {}).get(key) for side in SIDES]) for key, title in ROWS.items()]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """One ranking against another on one measure."""
-
-    measure: str
-    one: str
-    other: str
-    difference: float
-    low: float
-    high: float
-    p: float
-
-    @property
-    def verdict(self) -> str:
-        """In words; no difference shown is not a proof that there is none."""
-        if self.p >= 0.05:
-            return _("no difference shown")
-        return "higher" if self.difference > 0 else "lower"
+def list_comparisons(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the comparisons of an evaluation, each with its verdict in words."""
+    return [{**row, "verdict": describe_comparison(row)} for row in result.get("compared", [])]
 
 
-def list_comparisons(result: dict[str, Any]) -> list[Compared]:
-    """All comparisons of an evaluation."""
-    names = ("measure", "one", "other", "difference", "low", "high", "p")
-    return [Compared(**{name: row[name] for name in names}) for row in result.get("compared", [])]
+def describe_comparison(row: dict[str, Any]) -> str:
+    """Return the verdict on one comparison; no difference shown is not a proof that there is none."""
+    if row["p"] >= 0.05:
+        return _("no difference shown")
+    return "higher" if row["difference"] > 0 else "lower"
 
 
 def ranking_means(result: dict[str, Any]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Rankings with their means, in the order BM25, base, tuned."""
+    """Return the rankings with their means, in the order BM25, base, tuned."""
     found = result.get("measures", {})
     return [(name, [(measure, found[name][measure]) for measure in MEASURES]) for name in found]
 
 
-def by_query(result: dict[str, Any]) -> Chart | None:
-    """nDCG@10 of every query, base against tuned."""
+def draw_queries(result: dict[str, Any]) -> Chart | None:
+    """Draw nDCG@10 of every query, base against tuned."""
     found = result.get("per_query")
     if not found:
         return None
     base, tuned = (found[name][MEASURES[0]] for name in ("base", "tuned"))
     dots = [Dot(base[query], tuned[query], query, "queries") for query in sorted(base)]
-    better = sum(tuned[query] > base[query] for query in base)
-    worse = sum(tuned[query] < base[query] for query in base)
     summary = _("%(base)s queries: %(better)s better with the tuned model, %(worse)s worse, the rest alike.") % {
         "base": len(base),
-        "better": better,
-        "worse": worse,
+        "better": sum(tuned[query] > base[query] for query in base),
+        "worse": sum(tuned[query] < base[query] for query in base),
     }
     return draw_scatter("queries", _("nDCG@10 by query"), dots, x="base", y="tuned", diagonal=True, summary=summary)
 
 
-def job_charts(live: Live) -> Iterable[Chart | None]:
-    """Those of a job's page."""
-    return (live.loss, by_query(live.job.result), outputs_page.evidence_chart(live.job.result))
+def outputs_table(result: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
+    """Return a row for each measure of what the models wrote with each model's value; None where undefined."""
+    found = (result.get("outputs") or {}).values()
+    rows = [(_(title), [one.get(key) for one in found]) for key, title in OUTPUT_ROWS.items()]
+    rows += [(_(title), [one["compression"][key] for one in found]) for key, title in COMPRESSION_ROWS.items()]
+    return rows if found else []
+
+
+def undefined_reasons(result: dict[str, Any]) -> list[str]:
+    """Return why values of that table are missing, one line for each."""
+    titles = OUTPUT_ROWS | {"compression": _("Tokens of evidence over tokens of document")}
+    return [
+        _("%(side)s: %(title)s is not defined: %(why)s.") % {"side": side, "title": _(titles[key]), "why": why}
+        for side, one in (result.get("outputs") or {}).items()
+        for key, why in one["reasons"].items()
+    ]
+
+
+def draw_evidence(result: dict[str, Any]) -> Chart | None:
+    """Draw tokens of the evidence against tokens of the document, for each row that a model called relevant."""
+    found = result.get("outputs") or {}
+    dots = [Dot(x, y, "", side) for side, one in found.items() for x, y in one["points"][:MOST_DOTS]]
+    if not dots:
+        return None
+    summary = _("%(dots)s rows with evidence; in %(shorter)s of them it is shorter than the document.") % {
+        "dots": len(dots),
+        "shorter": sum(dot.y < dot.x for dot in dots),
+    }
+    title = _("Evidence by document, in tokens of the model")
+    return draw_scatter("evidence", title, dots, x="document", y="evidence", diagonal=True, summary=summary)

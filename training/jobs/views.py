@@ -15,16 +15,13 @@ from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs import background, leases
-from training.jobs import graded_outputs, lifecycle, outputs_page, pages
+from training.jobs import graded_outputs, lifecycle, pages
 from training.jobs.forms import JudgeForm, TrainForm
 from training.models import Job, Model
 
-KINDS = {
-    "evaluate": Job.Kind.EVALUATE,
-    "rerank": Job.Kind.RERANK,
-    "order": Job.Kind.ORDER,
-    "generate": Job.Kind.GENERATE,
-}
+SHOWN = 50  # Jobs and models on the page of a collection, the newest.
+# What can be done with a model, by the word in the address: the value of the kind itself.
+KINDS = {Job.Kind.EVALUATE, Job.Kind.RERANK, Job.Kind.ORDER, Job.Kind.GENERATE}
 
 
 @action("admin")
@@ -34,18 +31,19 @@ def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if request.headers.get("HX-Request"):
         context = _lists_context(scope)
         return render(request, "training/_lists.html", context, status=200 if context["moving"] else 286)
-    return _render_page(request, scope, TrainForm(found=pages.training_sets(scope.collection)))
+    return _render_page(request, scope, TrainForm(sets=pages.training_sets(scope.collection)))
 
 
 def _lists_context(scope: AccessScope) -> dict[str, object]:
-    found, extra = pages.jobs_of(scope.collection), pages.extra_state()
+    jobs = Job.objects.filter(collection=scope.collection).select_related("model").order_by("-pk")[:SHOWN]
+    extra = pages.extra_state()
     return {
         "scope": scope,
         "section": "training",
-        "jobs": found,
-        "models": pages.models_of(scope.collection),
+        "jobs": jobs,
+        "models": Model.objects.filter(collection=scope.collection).order_by("-pk")[:SHOWN],
         "extra": extra,
-        "moving": extra.state == "installing" or any(not job.is_over for job in found),
+        "moving": extra["state"] == "installing" or any(not job.is_over for job in jobs),
     }
 
 
@@ -63,7 +61,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, s
 @require_POST
 def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """A training in the queue."""
-    form = TrainForm(request.POST, found=pages.training_sets(scope.collection))
+    form = TrainForm(request.POST, sets=pages.training_sets(scope.collection))
     if form.is_valid() and (why := pages.why_not()):
         form.add_error(None, why)
     if not form.is_valid():
@@ -94,7 +92,8 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
     """One job, live."""
     found = get_object_or_404(Job.objects.select_related("model"), pk=job, collection=scope.collection)
     live = pages.live_job(found)
-    if (file := download(request, pages.job_charts(live))) is not None:
+    queries, evidence = pages.draw_queries(found.result), pages.draw_evidence(found.result)
+    if (file := download(request, (live["loss"], queries, evidence))) is not None:
         return file
     context = {
         "scope": scope,
@@ -104,13 +103,13 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
         "words": pages.setup_label(found),
         "means": pages.ranking_means(found.result),
         "compared": pages.list_comparisons(found.result),
-        "queries": pages.by_query(found.result),
+        "queries": queries,
         "table": pages.evaluation_table(found.result.get("evaluation")),
         "sides": pages.SIDES,
-        "written": outputs_page.measures_table(found.result),
-        "written_sides": outputs_page.output_sides(found.result),
-        "written_reasons": outputs_page.undefined_reasons(found.result),
-        "written_chart": outputs_page.evidence_chart(found.result),
+        "written": pages.outputs_table(found.result),
+        "written_sides": list(found.result.get("outputs") or {}),
+        "written_reasons": pages.undefined_reasons(found.result),
+        "written_chart": evidence,
     }
     if context["written"]:
         context |= {
@@ -196,7 +195,7 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
         messages.error(request, why)
         return redirect("training_model", scope.collection.name, found.pk)
     with transaction.atomic():
-        job = lifecycle.use_model(found, KINDS[act], user=scope.user.username)
+        job = lifecycle.use_model(found, act, user=scope.user.username)
         record_act(scope, "training.control", model=found.pk, job=job.pk, what=act)
     return redirect("training_job", scope.collection.name, job.pk)
 
