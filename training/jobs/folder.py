@@ -98,8 +98,16 @@ class JobFolder:
             shutil.rmtree(self.checkpoint(step), ignore_errors=True)
 
 
+def sync_files(folder: Path) -> None:
+    """Have the disk hold every file of a folder, before the folder gets the name that says that it is whole."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
 def write_atomically(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Write a file whole or not at all."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     part.write_text(text)
     part.replace(path)

@@ -19,12 +19,12 @@ class Example:
 
     query: str
     document: str
-    instruction: str
-    label: int | None
-    teacher: float | None
-    target: str
-    query_id: str
-    doc_id: str
+    instruction: str = ""
+    label: int | None = None
+    teacher: float | None = None
+    target: str = ""
+    query_id: str = ""
+    doc_id: str = ""
     losses: frozenset[str] = frozenset({POINT, SFT})
 
 

@@ -4,7 +4,6 @@ Scores are sigmoid(margin). A measure that is undefined is null, and `reasons` s
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -18,15 +17,6 @@ CHOSEN_BY = ("label_pearson", "auc", "accuracy")
 
 class Undefined(Exception):
     """A measure has no value on these rows; the message is the reason."""
-
-
-@dataclass(frozen=True)
-class CheckpointChoice:
-    """The chosen checkpoint's place in the list, every checkpoint's mean rank (1 is best), and the choice in words."""
-
-    index: int
-    mean_ranks: list[float]
-    words: str
 
 
 def sigmoid(margins: Floats) -> Floats:
@@ -148,30 +138,24 @@ def kept_apart(query_ids: Sequence[str], labels: Sequence[int | None], least: in
     return set(ordered[1::2]) if len(ordered) >= least else set()
 
 
-def choose_checkpoint(checkpoints: Sequence[Mapping[str, Any]]) -> CheckpointChoice:
-    """The checkpoint with the best mean rank over label-Pearson, AUC and accuracy at 0.5 (SPEC S9).
+def choose_checkpoint(checkpoints: Sequence[Mapping[str, Any]]) -> tuple[int, list[float], str]:
+    """Return the place of the best checkpoint, every checkpoint's mean rank (1 is best), and the choice in words.
 
-    Equal values share the mean of their ranks; an undefined value ranks last; of equal mean ranks the earlier wins.
-    Measures that carry `choosing` (of the queries that are not kept apart) are compared by those.
+    Ranks are over label-Pearson, AUC and accuracy at 0.5 (SPEC S9); of equal mean ranks the earlier wins. Measures that
+    carry `choosing` (of the queries that are not kept apart) are compared by those.
     """
     if not checkpoints:
         raise ValueError("there is no checkpoint to choose from")
+    from scipy.stats import rankdata
+
     checkpoints = [one.get("choosing") or one for one in checkpoints]
     defined = [name for name in CHOSEN_BY if any(one.get(name) is not None for one in checkpoints)]
     if not defined:
-        last = len(checkpoints) - 1
-        return CheckpointChoice(
-            last, [1.0] * len(checkpoints), "the last checkpoint: no measure is defined on the dev split"
-        )
-    table = [_rank_values([one.get(name) for one in checkpoints]) for name in defined]
-    means = [float(np.mean(column)) for column in zip(*table, strict=True)]
+        places = [1.0] * len(checkpoints)
+        return len(checkpoints) - 1, places, "the last checkpoint: no measure is defined on the dev split"
+    # Equal values share the mean of their ranks; an undefined value ranks after all others.
+    table = [rankdata([np.inf if one.get(name) is None else -one[name] for one in checkpoints]) for name in defined]
+    means = np.mean(table, axis=0)
     index = int(np.argmin(np.round(means, 9)))
-    return CheckpointChoice(
-        index, means, f"best mean rank ({means[index]:.2f}) over {', '.join(defined)} on the dev split"
-    )
-
-
-def _rank_values(values: Sequence[float | None]) -> list[float]:
-    """1 for the greatest; ties share the mean of their places; None comes after everything."""
-    keys = [-np.inf if value is None else value for value in values]
-    return [1 + sum(other > own for other in keys) + (sum(other == own for other in keys) - 1) / 2 for own in keys]
+    words = f"best mean rank ({means[index]:.2f}) over {', '.join(defined)} on the dev split"
+    return index, means.tolist(), words

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus.errors import BadInput
+from training.serving.publication import describe_setup
 
 # How the vectors of a text's tokens become one: their mean, or that of the last or of the first token.
 POOLINGS = ("mean", "last", "cls")
@@ -65,16 +66,10 @@ def open_embedder(folder: Path, device: str = "cpu", pooling: str = "") -> Embed
     from training.trainers.embedding import Pooled
 
     config = _read_config(folder)
-    tiny = ["tiny model"] if config.get("quorum_tiny") else []
-    words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
-    return Pooled(folder, pooling_of(folder, pooling), device, words, max_sequence_length(folder))
-
-
-def max_sequence_length(folder: Path) -> int | None:
-    """The longest text in tokens that sentence-transformers' file names; None where there is none."""
+    words = describe_setup(bool(config.get("quorum_tiny")), device)
     path = folder / "sentence_bert_config.json"
-    found = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None
-    return int(found) if found else None
+    length = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None  # In tokens.
+    return Pooled(folder, pooling_of(folder, pooling), device, words, int(length) if length else None)
 
 
 def _is_causal(folder: Path) -> bool:

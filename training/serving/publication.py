@@ -28,8 +28,9 @@ MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
 class Record:
     """Everything that is written down about one published model.
 
-    evaluation: {"base": measures, "adapter": measures or null, "merged": measures}; gain: fields of gains.Gain;
-    fixture: a few dev rows {query, document, instruction, margin} for checking the folder later.
+    evaluation: {"base": measures, "adapter": measures or null, "merged": measures}; gain: as compare_models gives it
+    (training/jobs/significance.py); fixture: a few rows {query, document, instruction, margin} for checking the folder
+    later.
     """
 
     kind: Kind
@@ -56,15 +57,20 @@ class Record:
 
     @property
     def setup_label(self) -> str:
-        """What must stand beside every figure of this model, such as "tiny model, CPU"."""
-        parts = ["tiny model"] if self.tiny else []
-        return ", ".join([*parts, "CPU"] if self.device == "cpu" else parts)
+        """What must stand beside every figure of this model."""
+        return describe_setup(self.tiny, self.device)
 
     @property
     def sft_reduction(self) -> str | None:
         """Sum or mean over the target's tokens; None for encoders, which write no text."""
         found = self.options.get("sft_reduction") if self.kind == "causal" else None
         return str(found) if found else None
+
+
+def describe_setup(tiny: bool, device: str) -> str:
+    """Return what must stand beside every figure of a model, such as "tiny model, CPU"; "" for one on a GPU."""
+    words = ["tiny model"] if tiny else []
+    return ", ".join([*words, "CPU"] if device == "cpu" else words)
 
 
 def base_name(base: str) -> str:

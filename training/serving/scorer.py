@@ -10,6 +10,7 @@ from corpus.errors import BadInput
 from training.recipes import rendering
 from training.recipes.calibration import Calibration
 from training.recipes.rendering import RenderedPair
+from training.serving.publication import describe_setup
 
 DEFAULT_LENGTH = 4096
 # Tokens that an answer may have: evidence condenses its document, so the document's own and some besides are room.
@@ -86,8 +87,7 @@ def open_scorer(folder: Path, device: str = "cpu") -> Scorer:
 class _Loaded:
     def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
         self.folder, self.about, self.device = folder, found, device
-        tiny = ["tiny model"] if config.get("quorum_tiny") or found.get("tiny") else []
-        self.words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
+        self.words = describe_setup(bool(config.get("quorum_tiny") or found.get("tiny")), device)
         known = found.get("calibration") or {}
         self.calibration = Calibration(a=known.get("a", 1.0), b=known.get("b", 0.0))
         self.threshold = float(found.get("threshold", 0.5))

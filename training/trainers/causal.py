@@ -73,24 +73,18 @@ class LoraTrained:
             template=chat_template(self.prompt.render),
             max_length=self.prompt.max_length,
         )
-        names = ("adapter_config.json", "adapter_model.safetensors")
         (folder / "adapter").mkdir()
-        for name in names:
+        for name in ("adapter_config.json", "adapter_model.safetensors"):
             shutil.copyfile(self.adapter / name, folder / "adapter" / name)
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """By what is in the folder: its own weights, tokenizer and chat template."""
-        return margins_of_folder(folder, self.prompt, rows, self.device)
+        """Score as somebody does who has the folder and no code of ours: the prompt is its chat template's."""
+        tokenizer = AutoTokenizer.from_pretrained(folder)
 
+        def render(query: str, document: str, instruction: str) -> str:
+            return str(tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
 
-def margins_of_folder(folder: Path, prompt: PromptTokens, rows: Sequence[Any], device: str) -> list[float]:
-    """As somebody scores who has the folder and no code of ours: the prompt is the template's."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-
-    def render(query: str, document: str, instruction: str) -> str:
-        return str(tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
-
-    return replace(prompt, render=render).margins(load_causal(folder, device), tokenizer, rows)
+        return replace(self.prompt, render=render).margins(load_causal(folder, self.device), tokenizer, rows)
 
 
 def chat_messages(query: str, document: str, instruction: str) -> list[dict[str, str]]:

@@ -11,7 +11,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICA
 from corpus.errors import BadInput
 from training.serving.publication import Kind
 from training.trainers.margins import encoder_margins
-from training.trainers.publishing import write_encoder
+from training.trainers.publishing import save_model
 
 LONGEST = 512  # Where neither tokenizer nor config names a limit.
 
@@ -68,7 +68,7 @@ class EncoderTrained:
 
     def write(self, folder: Path) -> None:
         """Weights of the chosen checkpoint, tokenizer of the base."""
-        write_encoder(folder, load_encoder(self.tuned, "cpu"), self.tokenizer, max_length=self.max_length)
+        save_model(folder, load_encoder(self.tuned, "cpu"), self.tokenizer, self.max_length)
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
         """By what is in the folder: its own weights and tokenizer."""

@@ -1,14 +1,15 @@
 """After the last step: base, adapter and merged on the dev split, calibration, the verdict, and publishing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from training.jobs.significance import Gain, compare_models
-from training.recipes.calibration import Calibration, fit_calibration
+from training.jobs.significance import compare_models
+from training.recipes.calibration import fit_calibration
+from training.recipes.data import Example
 from training.recipes.metrics import kept_apart, measure_dev_split, ndcg_by_query
 from training.serving.publication import Kind, Record
 from training.trainers.publishing import publish_folder
@@ -17,45 +18,14 @@ from training.trainers.publishing import publish_folder
 LEAST_TO_SPLIT = 10
 
 
-@dataclass(frozen=True)
-class FixedPair:
-    """A pair of our own that every model is checked with, so that a published folder holds no text of its dev split."""
-
-    query: str
-    document: str
-    instruction: str = ""
-    label: int | None = None
-    teacher: float | None = None
-    query_id: str = "fixture"
-    doc_id: str = "fixture"
-
-
+# Pairs of our own that every model is checked with, so that a published folder holds no text of its dev split.
 FIXTURE = (
-    FixedPair("why does bread rise", "Yeast ferments sugar, and the gas that it gives off is held by the gluten."),
-    FixedPair("why does bread rise", "Trains to the coast leave at 07:40 and 09:10 on working days."),
-    FixedPair("sort a list by the second item", 'rows.sort(key=lambda row: row[1])\n# "stable": equal keys keep order'),
-    FixedPair("высота горы", "Η κορυφή βρίσκεται στα 2.918 μέτρα 🏔", "Relevant when a height in metres is given."),
-    FixedPair("tides", "The sea rises twice a day, later each day by about fifty minutes. " * 60),
+    Example("why does bread rise", "Yeast ferments sugar, and the gas that it gives off is held by the gluten."),
+    Example("why does bread rise", "Trains to the coast leave at 07:40 and 09:10 on working days."),
+    Example("sort a list by the second item", 'rows.sort(key=lambda row: row[1])\n# "stable": equal keys keep order'),
+    Example("высота горы", "Η κορυφή βρίσκεται στα 2.918 μέτρα 🏔", "Relevant when a height in metres is given."),
+    Example("tides", "The sea rises twice a day, later each day by about fifty minutes. " * 60),
 )
-
-
-class FinishedRow(Protocol):
-    """What is needed of an example of the dev split (training/recipes/data.py)."""
-
-    @property
-    def query(self) -> str: ...
-    @property
-    def document(self) -> str: ...
-    @property
-    def instruction(self) -> str: ...
-    @property
-    def label(self) -> int | None: ...
-    @property
-    def teacher(self) -> float | None: ...
-    @property
-    def query_id(self) -> str: ...
-    @property
-    def doc_id(self) -> str: ...
 
 
 class Trained(Protocol):
@@ -77,22 +47,13 @@ class Trained(Protocol):
         """Margins of the model in the folder, loaded by plain transformers."""
 
 
-@dataclass(frozen=True)
-class TrainingOutcome:
-    """What was published: evaluation of base, adapter and merged, calibration, and the verdict in words."""
-
-    evaluation: dict[str, Any]
-    calibration: Calibration
-    gain: dict[str, Any] = field(default_factory=dict)
-    merge_difference: float = 0.0
-
-
 def finish_training(
-    out: Path, trained: Trained, dev: Sequence[FinishedRow], record: Record, *, report: Callable[[str], None]
-) -> TrainingOutcome:
-    """Score, calibrate, publish to `out` (new, or an empty folder); `record` holds what training knows so far.
+    out: Path, trained: Trained, dev: Sequence[Example], record: Record, *, report: Callable[[str], None]
+) -> Record:
+    """Score, calibrate and publish to `out` (new, or an empty folder); return the record with all that was measured.
 
-    Raises publishing.MergeDiffers when the written model scores otherwise; then `out` is as it was.
+    `record` holds what training knows so far. Raises publishing.MergeDiffers when the written model scores otherwise;
+    then `out` is as it was.
     """
     report("scoring the dev split with the base")
     before = trained.base_margins(dev)
@@ -101,79 +62,69 @@ def finish_training(
     expected = trained.trained_margins(everything)
     after = expected[: len(dev)]
     calibration = fit_calibration(after, [row.label for row in dev])
-    evaluation: dict[str, Any] = {
-        "base": _measure_margins(before, dev, 0.0),
-        "adapter": _measure_margins(after, dev, calibration.threshold_margin) if trained.has_adapter else None,
-    }
-    gain = asdict(gain_of(before, after, dev))
-    merged: list[float] = []
+    record = replace(
+        record,
+        calibration=calibration,
+        gain=compare_sides(before, after, dev),
+        fixture=[
+            {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
+            for pair, margin in zip(FIXTURE, expected[len(dev) :], strict=True)
+        ],
+        evaluation={
+            "base": _measure_margins(before, dev),
+            "adapter": _measure_margins(after, dev, calibration.threshold_margin) if trained.has_adapter else None,
+        },
+    )
 
     def rescore(folder: Path) -> list[float]:
         report("scoring the dev split with the merged model")
-        merged.extend(trained.published_margins(folder, everything))
-        return merged
+        return trained.published_margins(folder, everything)
 
-    def describe(difference: float) -> Record:
-        evaluation["merged"] = _measure_margins(merged[: len(dev)], dev, calibration.threshold_margin)
-        return replace(
-            record,
-            evaluation=evaluation,
-            calibration=calibration,
-            gain=gain,
-            merge_difference=difference,
-            fixture=_fixture_rows(expected[len(dev) :]),
-        )
+    def describe(difference: float, margins: Sequence[float]) -> Record:
+        merged = _measure_margins(margins[: len(dev)], dev, calibration.threshold_margin)
+        return replace(record, evaluation={**record.evaluation, "merged": merged}, merge_difference=difference)
 
     report("merging and writing the model")
-    difference = publish_folder(out, write=trained.write, rescore=rescore, expected=expected, describe=describe)
-    return TrainingOutcome(evaluation, calibration, gain, difference)
+    return publish_folder(out, write=trained.write, rescore=rescore, expected=expected, describe=describe)
 
 
-def dev_measures(margins: Sequence[float], dev: Sequence[FinishedRow]) -> dict[str, Any]:
-    """The measures of one evaluation while training goes on (the `dev` of a line of metrics.jsonl).
+def dev_measures(margins: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:
+    """Return the measures of one evaluation while training goes on (the `dev` of a line of metrics.jsonl).
 
     `choosing`: the same over the queries that decide between checkpoints (metrics.kept_apart).
     """
     apart = _held_out_queries(dev)
     places = [place for place, row in enumerate(dev) if row.query_id not in apart]
-    choosing = _measure_margins([margins[place] for place in places], [dev[place] for place in places], 0.0)
-    return _measure_margins(margins, dev, 0.0) | {"choosing": choosing}
+    choosing = _measure_margins([margins[place] for place in places], [dev[place] for place in places])
+    return _measure_margins(margins, dev) | {"choosing": choosing}
 
 
-def gain_of(before: Sequence[float], after: Sequence[float], dev: Sequence[FinishedRow]) -> Gain:
-    """Base against chosen checkpoint on the queries that had no part in choosing it."""
+def compare_sides(before: Sequence[float], after: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:
+    """Compare the base with the chosen checkpoint on the queries that had no part in choosing it."""
+    kept = [place for place, row in enumerate(dev) if row.label is not None]
+    truth = np.array([dev[place].label for place in kept], dtype=np.float64)
+    queries, documents = [dev[place].query_id for place in kept], [dev[place].doc_id for place in kept]
+    base, tuned = (
+        ndcg_by_query(np.array([side[place] for place in kept], dtype=np.float64), truth, queries, documents)
+        for side in (before, after)
+    )
     apart = _held_out_queries(dev)
-    sides = [_per_query(margins, dev) for margins in (before, after)]
     if not apart:
-        return compare_models(*sides, least=LEAST_TO_SPLIT)
-    base, tuned = ({query: value for query, value in side.items() if query in apart} for side in sides)
-    return compare_models(base, tuned)
+        return compare_models(base, tuned, least=LEAST_TO_SPLIT)
+    # `tuned` may keep the others: only queries that both sides measured are compared.
+    return compare_models({query: value for query, value in base.items() if query in apart}, tuned)
 
 
-def _held_out_queries(dev: Sequence[FinishedRow]) -> set[str]:
+def _held_out_queries(dev: Sequence[Example]) -> set[str]:
     return kept_apart([row.query_id for row in dev], [row.label for row in dev], LEAST_TO_SPLIT)
 
 
-def _measure_margins(margins: Sequence[float], dev: Sequence[FinishedRow], threshold_margin: float) -> dict[str, Any]:
+def _measure_margins(margins: Sequence[float], dev: Sequence[Example], threshold: float = 0.0) -> dict[str, Any]:
     return measure_dev_split(
         margins,
         [row.label for row in dev],
         [row.teacher for row in dev],
         [row.query_id for row in dev],
         [row.doc_id for row in dev],
-        threshold_margin=threshold_margin,
+        threshold_margin=threshold,
     )
-
-
-def _per_query(margins: Sequence[float], dev: Sequence[FinishedRow]) -> dict[str, float]:
-    kept = [place for place, row in enumerate(dev) if row.label is not None]
-    raw = np.array([margins[place] for place in kept], dtype=np.float64)
-    truth = np.array([dev[place].label for place in kept], dtype=np.float64)
-    return ndcg_by_query(raw, truth, [dev[place].query_id for place in kept], [dev[place].doc_id for place in kept])
-
-
-def _fixture_rows(margins: Sequence[float]) -> list[dict[str, Any]]:
-    return [
-        {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
-        for pair, margin in zip(FIXTURE, margins, strict=True)
-    ]

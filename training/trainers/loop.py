@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from corpus.errors import QuorumError
 from training.jobs.folder import JobFolder, TrainingCancelled
-from training.recipes.metrics import CheckpointChoice, choose_checkpoint
+from training.recipes.metrics import choose_checkpoint
 from training.recipes.table import RecipeOptions
 from training.trainers import checkpoints
 from training.trainers.batching import Epochs, pack_batches
@@ -66,25 +66,20 @@ class Loop:
         self.epochs = Epochs(recipe.lengths(), options.batch, options.seed)
         everything = math.ceil(options.epochs * self.epochs.per_epoch)
         self.total = min(everything, options.max_steps or everything)
-        self.model = self._wrapped()
+        # Several processes go through the wrapped model always, or their gradients are not shared.
+        self.model: torch.nn.Module = DistributedDataParallel(recipe.model) if world.size > 1 else recipe.model
         trained = [value for value in recipe.model.parameters() if value.requires_grad]
         self.optimizer = torch.optim.AdamW(trained, lr=options.learning_rate, weight_decay=options.weight_decay)
         self.trained = trained
         self.progress = TrainingProgress(token_budget=options.token_budget)
-
-    def _wrapped(self) -> torch.nn.Module:
-        """Several processes go through the wrapped model always, or their gradients are not shared."""
-        if self.world.size == 1:
-            return self.recipe.model
-        return DistributedDataParallel(self.recipe.model)
 
     @property
     def every(self) -> int:
         """Steps between two measurements."""
         return self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
 
-    def run(self) -> CheckpointChoice | None:
-        """All steps that are left; the chosen checkpoint, None without a dev split. Raises TrainingCancelled."""
+    def run(self) -> tuple[int, str]:
+        """Do all steps that are left; return the step that is published, and why. Raises TrainingCancelled."""
         self.resume()
         while self.progress.step < self.total:
             self.one()
@@ -227,15 +222,13 @@ class Loop:
         self.folder.add({"step": self.progress.step, "dev": found})
         self.say("training")
 
-    def choice(self) -> CheckpointChoice | None:
-        """The measured checkpoint with the best mean rank."""
+    def choice(self) -> tuple[int, str]:
+        """Return the step of the checkpoint to publish, and why it is that one; the last without a dev split."""
         steps = sorted(self.progress.measured)
-        return choose_checkpoint([self.progress.measured[step] for step in steps]) if steps else None
-
-    def chosen_step(self) -> int:
-        """The step that is published; the last one without a dev split."""
-        choice = self.choice()
-        return sorted(self.progress.measured)[choice.index] if choice else self.progress.step
+        if not steps:
+            return self.progress.step, "the last one: there is no dev split"
+        place, _, words = choose_checkpoint([self.progress.measured[step] for step in steps])
+        return steps[place], words
 
     def save(self) -> None:
         """A checkpoint of this step; older ones go, except the best so far."""
@@ -245,7 +238,7 @@ class Loop:
         if not (target / "trainer.json").exists():
             checkpoints.save_checkpoint(target, self.recipe, self.optimizer, vars(self.progress))
         steps = self.folder.steps()
-        self.folder.prune({*steps[-KEPT:], self.chosen_step()})
+        self.folder.prune({*steps[-KEPT:], self.choice()[0]})
 
     def say(self, phase: str) -> None:
         """What is going on, for the page and the log."""

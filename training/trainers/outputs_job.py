@@ -11,6 +11,7 @@ from training.jobs.outputs import measure_outputs
 from training.recipes import data, rendering
 from training.recipes.data import Example
 from training.recipes.rendering import RenderedPair
+from training.serving.publication import describe_setup
 from training.serving.scorer import read_reranker_json
 from training.trainers.base import answer_ids, check_causal, find_base, is_tiny, load_tokenizer
 from training.trainers.causal import PromptTokens, load_causal
@@ -57,8 +58,7 @@ class OutputWriter:
         length = int(known.get("max_length") or min(LONGEST, self.tokenizer.model_max_length))
         self.prompt = PromptTokens(rendering.render_prompt, yes_id, no_id, length)
         self.model, self.most = load_causal(folder, device), max_new_tokens
-        tiny = ["tiny model"] if is_tiny(folder) else []
-        self.words = ", ".join([*tiny, "CPU"] if device == "cpu" else tiny)
+        self.words = describe_setup(is_tiny(folder), device)
 
     def write(self, rows: Sequence[Example]) -> list[RenderedPair]:
         """One answer a row, greedily."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from training.trainers.margins import BATCH_TOKENS, in_batches, truncate_ids
+from training.trainers.margins import BATCH_TOKENS, encode_prompts, map_batches, pad_rows
 
 # In one pass on a CPU, which gains nothing from larger ones: documents of like length pad each other little.
 CPU_TOKENS = 1536
@@ -19,29 +19,17 @@ LEAST_SHARED = 16  # Tokens from which sharing is worth a pass of its own.
 
 
 def can_share(config: Any) -> bool:
-    """Every layer looks back at all tokens before it, and nothing else."""
+    """Whether every layer looks back at all tokens before it, and nothing else."""
     return set(getattr(config, "layer_types", None) or ["full_attention"]) == {"full_attention"}
 
 
 def prefixed_margins(
-    model: Any,
-    tokenizer: Any,
-    texts: Sequence[str],
-    *,
-    yes_id: int,
-    no_id: int,
-    max_length: int,
-    tail: str,
-    batch_tokens: int | None = None,
+    model: Any, tokenizer: Any, texts: Sequence[str], *, yes_id: int, no_id: int, max_length: int, tail: str
 ) -> list[float]:
-    """l_yes - l_no at the end of each rendered prompt of one query, fp32, in the order given."""
-    encoded = [
-        truncate_ids(ids, tokenizer, max_length, tail)
-        for ids in tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
-    ]
-    shared = shared_length(encoded)
-    if len(encoded) < 2 or shared < LEAST_SHARED:
-        shared = 0
+    """Return l_yes - l_no at the end of each rendered prompt of one query, fp32, in the order given."""
+    encoded = encode_prompts(texts, tokenizer, max_length, tail)
+    shared = shared_length(encoded) if len(encoded) > 1 else 0
+    shared = shared if shared >= LEAST_SHARED else 0
     with torch.inference_mode():
         cache = None
         if shared:
@@ -50,41 +38,36 @@ def prefixed_margins(
         pad = int(tokenizer.pad_token_id or 0)
 
         def score(rows: list[list[int]]) -> list[float]:
-            return _batch_margins(model, rows, shared, cache, pad, yes_id, no_id)
+            logits = _last_logits(model, rows, shared, cache, pad)
+            return list((logits[:, yes_id].float() - logits[:, no_id].float()).tolist())
 
-        most = batch_tokens or (CPU_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
-        return in_batches([ids[shared:] for ids in encoded], score, most)
+        most = CPU_TOKENS if model.device.type == "cpu" else BATCH_TOKENS
+        return map_batches([ids[shared:] for ids in encoded], score, most)
 
 
 def shared_length(rows: Sequence[list[int]]) -> int:
-    """Tokens that all rows begin with, at least one less than the shortest row has."""
-    first, last = min(rows), max(rows)
-    least = min(len(row) for row in rows) - 1
-    for place in range(least):
-        if first[place] != last[place]:
-            return place
-    return max(0, least)
+    """Return how many tokens all rows begin with, at least one less than the shortest row has."""
+    first, last = min(rows), max(rows)  # Between these two all others lie, so what they share all share.
+    least = min(map(len, rows)) - 1
+    return next((place for place in range(least) if first[place] != last[place]), max(0, least))
 
 
-def _batch_margins(
-    model: Any, rows: list[list[int]], shared: int, cache: Any, pad: int, yes_id: int, no_id: int
-) -> list[float]:
-    longest = max(len(row) for row in rows)
-    device = model.device
-    ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=device)
-    mask = torch.tensor([[1] * (shared + len(row)) + [0] * (longest - len(row)) for row in rows], device=device)
-    places = torch.arange(shared, shared + longest, device=device).expand(len(rows), -1)
-    ends = torch.tensor([[len(row) - 1] for row in rows], device=device)
+def _last_logits(model: Any, rows: list[list[int]], shared: int, cache: Any, pad: int) -> torch.Tensor:
+    """Return the logits at the last token of each row: (rows, vocabulary). The rows follow the shared tokens."""
+    ids, mask = pad_rows(rows, pad, model.device)
+    places = torch.arange(shared, shared + ids.shape[1], device=model.device).expand(len(rows), -1)
+    ends = torch.tensor([[len(row) - 1] for row in rows], device=model.device)
     past = None
     if cache is not None:
+        # A pass writes its own keys into the cache, so each gets a copy.
         past = copy.deepcopy(cache)
         past.batch_repeat_interleave(len(rows))
-    logits = model(
+    logits: torch.Tensor = model(
         input_ids=ids,
-        attention_mask=mask,
+        attention_mask=torch.cat([mask.new_ones(len(rows), shared), mask], dim=1),
         position_ids=places,
         past_key_values=past,
         use_cache=past is not None,
         logits_to_keep=ends,
-    ).logits[:, 0]
-    return [float(value) for value in logits[:, yes_id].float() - logits[:, no_id].float()]
+    ).logits
+    return logits[:, 0]

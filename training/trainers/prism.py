@@ -6,6 +6,7 @@ positions only: the token before the answer, and each token of the answer but th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from training.recipes.table import TARGETS
 from training.trainers import memory
 from training.trainers.base import answer_ids, check_causal, load_model, load_tokenizer
 from training.trainers.causal import LoraTrained, PromptTokens
-from training.trainers.margins import truncate_ids
+from training.trainers.margins import pad_rows, truncate_ids
 from training.trainers.recipe import TrainingTask
 
 
@@ -176,24 +177,17 @@ def label_logits(model: torch.nn.Module, rows: Sequence[PrismRow], pad: int, *, 
     if packed:
         ids = torch.tensor([[one for row in rows for one in row.ids]], device=device)
         places = torch.tensor([[place for row in rows for place in range(len(row.ids))]], device=device)
-        keep = torch.zeros_like(ids, dtype=torch.bool)
-        begin = 0
-        for row in rows:
-            keep[0, begin + row.label_positions.start : begin + row.label_positions.stop] = True
-            begin += len(row.ids)
-        return _output_logits(model(input_ids=ids, position_ids=places, logits_to_keep=keep, use_cache=False))
-    longest = max(len(row.ids) for row in rows)
-    ids = torch.tensor([row.ids + [pad] * (longest - len(row.ids)) for row in rows], device=device)
-    mask = torch.tensor([[1] * len(row.ids) + [0] * (longest - len(row.ids)) for row in rows], device=device)
+        shape = {"position_ids": places}
+        begins = [(0, begin) for begin in accumulate((len(row.ids) for row in rows[:-1]), initial=0)]
+    else:
+        ids, mask = pad_rows([row.ids for row in rows], pad, device)
+        shape = {"attention_mask": mask}
+        begins = [(place, 0) for place in range(len(rows))]
     keep = torch.zeros_like(ids, dtype=torch.bool)
-    for place, row in enumerate(rows):
-        keep[place, row.label_positions.start : row.label_positions.stop] = True
-    return _output_logits(model(input_ids=ids, attention_mask=mask, logits_to_keep=keep, use_cache=False))
-
-
-def _output_logits(output: Any) -> Tensor:
-    found: Tensor = output.logits
-    return found
+    for row, (line, begin) in zip(rows, begins, strict=True):
+        keep[line, begin + row.label_positions.start : begin + row.label_positions.stop] = True
+    logits: Tensor = model(input_ids=ids, logits_to_keep=keep, use_cache=False, **shape).logits
+    return logits
 
 
 def prism_losses(

@@ -1,16 +1,17 @@
 """Writing a model folder, and refusing one that does not score like what was trained (FORMATS, SPEC S9)."""
 
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 
 from corpus.errors import BadInput
+from training.jobs.folder import sync_files
 from training.serving.publication import (
     Record,
     as_text,
@@ -34,9 +35,9 @@ def publish_folder(
     write: Callable[[Path], None],
     rescore: Callable[[Path], Sequence[float]],
     expected: Sequence[float],
-    describe: Callable[[float], Record],
-) -> float:
-    """Write beside `out`, load what was written and score the fixture again, then rename; returns the difference.
+    describe: Callable[[float, Sequence[float]], Record],
+) -> Record:
+    """Write beside `out`, load what was written and score the fixture again, then rename; return what describes it.
 
     expected: the adapter's raw fp32 margins of the fixture; rescore: the same rows by the model read from a folder.
     Raises MergeDiffers, and leaves nothing, when one margin differs by more than TOLERANCE or is not a number.
@@ -46,36 +47,36 @@ def publish_folder(
     beside.mkdir(parents=True)
     try:
         write(beside)
-        difference = greatest_difference(expected, rescore(beside))
+        found = rescore(beside)
+        difference = greatest_difference(expected, found)
         if not difference <= TOLERANCE:
             raise MergeDiffers(
                 f"the written model's scores differ from the trained one's by {difference:.2e} "
                 f"(more than {TOLERANCE:.0e}) on {len(expected)} pairs: nothing was published"
             )
-        describing = describe(difference)
-        annotate_folder(beside, describing, name=model_title(out.name, describing))
+        record = describe(difference, found)
+        annotate_folder(beside, record, name=model_title(out.name, record))
         beside.rename(out)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    return difference
+    return record
 
 
 def greatest_difference(expected: Sequence[float], found: Sequence[float]) -> float:
-    """max |a - b|; not a number, or another count of rows, is infinitely far."""
+    """Return max |a - b|; not a number, or another count of rows, is infinitely far."""
     if len(expected) != len(found):
         return float("inf")
-    both = torch.tensor([list(expected), list(found)], dtype=torch.float64)
-    if not len(expected):
-        return 0.0
-    return float((both[0] - both[1]).abs().nan_to_num(nan=float("inf")).max())
+    differences = np.abs(np.subtract(expected, found))
+    return float(np.nan_to_num(differences, nan=np.inf).max(initial=0.0))
 
 
 def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max_length: int) -> None:
     """A merged model: config, weights, generation config, tokenizer files and chat_template.jinja.
 
-    model: fp32, without adapters. Qwen3.5's multi-token prediction heads are not in the folder, so it says 0 of them.
+    model: fp32, without adapters.
     """
     config = model.config
+    # Qwen3.5's heads of multi-token prediction are not in the folder: a loader that reads of some would look for them.
     if hasattr(config, "mtp_num_hidden_layers") or str(config.model_type).startswith("qwen3_5"):
         config.mtp_num_hidden_layers = 0
     config.use_cache = True
@@ -83,15 +84,11 @@ def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max
         do_sample=False, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
     )
     tokenizer.chat_template = template
-    _save_model(folder, model, tokenizer, max_length)
+    save_model(folder, model, tokenizer, max_length)
 
 
-def write_encoder(folder: Path, model: Any, tokenizer: Any, *, max_length: int) -> None:
-    """config.json, model.safetensors and tokenizer files of a sequence classifier with one label."""
-    _save_model(folder, model, tokenizer, max_length)
-
-
-def _save_model(folder: Path, model: Any, tokenizer: Any, max_length: int) -> None:
+def save_model(folder: Path, model: Any, tokenizer: Any, max_length: int) -> None:
+    """Write config.json, model.safetensors and the files of the tokenizer."""
     model.config.name_or_path = ""
     tokenizer.model_max_length = max_length
     # A limit that training set on the tokenizer itself would cut documents at load without a word.
@@ -115,7 +112,4 @@ def annotate_folder(folder: Path, record: Record, *, name: str) -> None:
     for path, text in files.items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    for written in folder.rglob("*"):
-        if written.is_file():
-            with written.open("rb") as opened:
-                os.fsync(opened.fileno())
+    sync_files(folder)

@@ -34,14 +34,14 @@ def test_false_alarms_come_at_their_level():
 def test_the_verdict_says_gain_loss_or_not_shown():
     base = {f"q{place}": 0.4 for place in range(40)}
     better = compare_models(base, {query: 0.6 for query in base})
-    assert better.shown and better.difference == pytest.approx(0.2)
-    assert better.words == "gain: nDCG@10 +0.200 over 40 queries, p < 0.0001"
+    assert better["shown"] and better["difference"] == pytest.approx(0.2)
+    assert better["words"] == "gain: nDCG@10 +0.200 over 40 queries, p < 0.0001"
     worse = compare_models(base, {query: 0.3 for query in base})
-    assert not worse.shown and worse.words.startswith("worse than its base: nDCG@10 -0.100")
+    assert not worse["shown"] and worse["words"].startswith("worse than its base: nDCG@10 -0.100")
     assert gain_verdict("nDCG@10", 0.01, 0.4, 30) == "no gain shown: p = 0.4 (nDCG@10 +0.010 over 30 queries)"
 
 
 def test_too_few_queries_show_nothing():
     few = compare_models({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0})
-    assert not few.shown and few.words == "no gain shown: 2 queries are too few to test (nDCG@10 +1.000)"
-    assert "not measured" in compare_models({}, {"a": 1.0}).words
+    assert not few["shown"] and few["words"] == "no gain shown: 2 queries are too few to test (nDCG@10 +1.000)"
+    assert "not measured" in compare_models({}, {"a": 1.0})["words"]

@@ -94,17 +94,17 @@ def test_the_checkpoint_with_the_best_mean_rank_wins_and_loss_has_no_say():
         {"label_pearson": 0.6, "auc": 0.8, "accuracy": 0.8, "loss": 9.9},  # ranks 1, 2, 1.5 = 1.5
         {"label_pearson": 0.4, "auc": 0.7, "accuracy": 0.8, "loss": 0.2},  # ranks 3, 3, 1.5 = 2.5
     ]
-    choice = choose_checkpoint(checkpoints)
-    assert choice.index == 1 and choice.mean_ranks == [2.0, 1.5, 2.5]
-    assert "label_pearson, auc, accuracy" in choice.words
+    place, ranks, words = choose_checkpoint(checkpoints)
+    assert place == 1 and ranks == [2.0, 1.5, 2.5]
+    assert "label_pearson, auc, accuracy" in words
 
 
 def test_of_equal_checkpoints_the_earlier_wins_and_an_undefined_value_ranks_last():
     same = {"label_pearson": 0.5, "auc": 0.9, "accuracy": 0.7}
-    assert choose_checkpoint([same, dict(same)]).index == 0
-    assert choose_checkpoint([same | {"auc": None}, same]).index == 1
+    assert choose_checkpoint([same, dict(same)])[0] == 0
+    assert choose_checkpoint([same | {"auc": None}, same])[0] == 1
     nothing = {"label_pearson": None, "auc": None, "accuracy": None}
-    assert choose_checkpoint([nothing, nothing]).index == 1
+    assert choose_checkpoint([nothing, nothing])[0] == 1
     with pytest.raises(ValueError, match="no checkpoint"):
         choose_checkpoint([])
 
@@ -120,4 +120,4 @@ def test_half_of_the_queries_with_a_relevant_document_have_no_say_in_the_choice(
 
 def test_checkpoints_are_compared_on_the_queries_that_choose():
     good, bad = ({"label_pearson": value, "auc": value, "accuracy": value} for value in (0.9, 0.1))
-    assert choose_checkpoint([good | {"choosing": bad}, bad | {"choosing": good}]).index == 1
+    assert choose_checkpoint([good | {"choosing": bad}, bad | {"choosing": good}])[0] == 1

@@ -10,9 +10,10 @@ from corpus.errors import BadInput  # noqa: E402
 from tests.published import PAIRS, by_cross_encoder, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import dev_rows  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
+from training.recipes.data import Example  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.trainers.encoder import EncoderTrained, load_encoder, longest_input  # noqa: E402
-from training.trainers.finishing import FixedPair, finish_training  # noqa: E402
+from training.trainers.finishing import finish_training  # noqa: E402
 from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
 
 
@@ -30,7 +31,7 @@ def published(tmp_path_factory):
 def test_cross_encoder_gives_the_score_that_we_give(published):
     out, tuned, _ = published
     one = EncoderTrained(tuned, tuned, max_length=64)
-    ours = one.trained_margins([FixedPair(query, document) for query, document in PAIRS])
+    ours = one.trained_margins([Example(query, document) for query, document in PAIRS])
     assert by_cross_encoder(out) == pytest.approx(ours, abs=1e-5)
     assert scores_by_cross_encoder(out) == pytest.approx([1 / (1 + math.exp(-m)) for m in ours], abs=1e-5)
 

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
+from training.recipes.data import Example  # noqa: E402
 from training.recipes.rendering import TAIL, render_prompt  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.trainers import publishing  # noqa: E402
@@ -86,12 +87,11 @@ def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(publis
     from transformers import AutoTokenizer
 
     from training.trainers.causal import load_causal
-    from training.trainers.finishing import FixedPair
 
     out, _ = published
     found = json.loads((out / "reranker.json").read_text())
     prompt = PromptTokens(render_prompt, found["yes_id"], found["no_id"], LENGTH)
-    rows = [FixedPair(query, document) for query, document in PAIRS]
+    rows = [Example(query, document) for query, document in PAIRS]
     ours = prompt.margins(load_causal(out), AutoTokenizer.from_pretrained(out), rows)
     assert by_cross_encoder(out, PAIRS) == pytest.approx(ours, abs=3e-5)
     assert by_cross_encoder(out, PAIRS, batch=8) == pytest.approx(ours, abs=1e-4)
