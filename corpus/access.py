@@ -29,12 +29,16 @@ class Person(Protocol):
     username: str
 
 
-class AccessScope(Protocol):
-    """A page of a collection: who asks, and for what."""
+class AccessSiteScope(Protocol):
+    """A page of the site, outside any collection."""
 
     @property
     def user(self) -> Person:
         """Who asks."""
+
+
+class AccessScope(AccessSiteScope, Protocol):
+    """A page of a collection."""
 
     @property
     def collection(self) -> Collection:
@@ -42,15 +46,7 @@ class AccessScope(Protocol):
 
     @property
     def may_admin(self) -> bool:
-        """May see and change everything of this collection."""
-
-
-class AccessSiteScope(Protocol):
-    """A page of the site, outside any collection."""
-
-    @property
-    def user(self) -> Person:
-        """Who asks."""
+        """Whether the user may see and change everything of this collection."""
 
 
 def action(name: Action) -> Callable[[View], View]:

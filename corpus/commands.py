@@ -9,8 +9,11 @@ from typing import Any, Literal
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import Error
 from django.utils import translation
+from django.utils.translation import gettext as _
 
-from corpus.errors import Incomplete, QuorumError
+from corpus.collections.audit_log import record_act, shell_user
+from corpus.errors import BadInput, Incomplete, QuorumError
+from corpus.models import Collection
 
 
 class QuorumCommand(BaseCommand):
@@ -22,21 +25,20 @@ class QuorumCommand(BaseCommand):
     requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add --json and the command's own."""
         parser.add_argument(
             "--json", action="store_true", help="print the result as one JSON document on standard output"
         )
         self.arguments(parser)
 
     def arguments(self, parser: CommandParser) -> None:
-        """The command's own arguments."""
+        """Add the command's own arguments."""
 
     def run(self, **options: Any) -> object:
-        """Do it; the return value is the JSON document."""
+        """Do what the command is for; return the JSON document."""
         raise NotImplementedError
 
     def say(self, line: str) -> None:
-        """A line for people: standard output, or standard error when a program reads standard output."""
+        """Print a line for people: on standard output, or on standard error when a program reads standard output."""
         (self.stderr if self.as_json else self.stdout).write(line)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -45,7 +47,6 @@ class QuorumCommand(BaseCommand):
             self.do(options)
 
     def do(self, options: dict[str, Any]) -> None:
-        """`handle` in the language of commands."""
         self.as_json = options["json"]
         try:
             with self.in_audit_log(options):
@@ -61,14 +62,11 @@ class QuorumCommand(BaseCommand):
 
     @contextmanager
     def in_audit_log(self, options: dict[str, Any]) -> Iterator[None]:
-        """A line before the act and one on how it ended; estimates are no acts.
-
-        What is killed leaves the first line, so that the log holds it whatever came of it. The lines stand under the
-        account of the operating system.
-        """
+        """Record a line before the act and one on how it ended; estimates are no acts."""
         if not self.act or options.get("dry_run") or options.get("estimate"):
             yield
             return
+        # A command that is killed leaves this line, so that the log holds the act whatever came of it.
         began = self._record(options, outcome="began")
         outcome = "failed"
         try:
@@ -88,9 +86,6 @@ class QuorumCommand(BaseCommand):
                 self._record(options, outcome=outcome, began=began)
 
     def _record(self, options: dict[str, Any], **details: object) -> int:
-        from corpus.collections.audit_log import record_act, shell_user
-        from corpus.models import Collection
-
         name = str(options.get("name") or "")
         collection = Collection.objects.filter(name=name).first()
         where = {} if collection or not name else {"name": name}  # it does not exist yet, or no more
@@ -98,6 +93,18 @@ class QuorumCommand(BaseCommand):
         return record_act(None, self.act, collection, shell=shell_user(), command=command, **where, **details)
 
     def print_document(self, document: object) -> None:
-        """The JSON document, when it was asked for."""
+        """Print the JSON document, when it was asked for."""
         if self.as_json and document is not None:
             self.stdout.write(json.dumps(document, ensure_ascii=False))
+
+
+def collection_named(name: str) -> Collection:
+    """Return the collection of this name. Raises BadInput that names those that exist."""
+    found = Collection.objects.filter(name=name).first()
+    if found is None:
+        names = ", ".join(Collection.objects.order_by("name").values_list("name", flat=True)[:10])
+        raise BadInput(
+            (_('there is no collection "%(name)s"') % {"name": name})
+            + (_("; there are: %(names)s") % {"names": names} if names else "")
+        )
+    return found

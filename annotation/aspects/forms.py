@@ -75,6 +75,6 @@ def cut_passages(whole_text: str, title: str, given: Sequence[str], metadata: di
     except ValueError:
         raise BadInput(_("The text is another by now: open it again.")) from None
     return [
-        NewPassage(title, whole_text[one.start : one.end], [one.aspect], {**metadata, "chunks": [one.first, one.last]})
-        for one in found
+        NewPassage(title, whole_text[place.start : place.end], [aspect], {**metadata, "chunks": chunks})
+        for aspect, place, chunks in found
     ]

@@ -29,7 +29,7 @@ class NewPassage:
 
 
 def keep(query: Query, author: Assessor, document: Document, aspects: Sequence[str]) -> AspectRevision:
-    """The document supports these aspects and, of the query's, no other. A discard before holds no longer."""
+    """Keep the document under these aspects of the query and under no other. A discard before holds no longer."""
     chosen = list(dict.fromkeys(aspects))
 
     def plan(held: Held) -> AspectChange:
@@ -45,8 +45,10 @@ def keep(query: Query, author: Assessor, document: Document, aspects: Sequence[s
 
 
 def discard(query: Query, author: Assessor, document: Document, reason: str) -> AspectRevision:
-    """The document supports none of the aspects, because of the reason."""
-    reason = _check_reason(reason)
+    """Record that the document supports none of the aspects, with the reason."""
+    reason = " ".join(reason.split())[:LONGEST_REASON]
+    if not reason:
+        raise BadInput(_("Say why the document supports no aspect."))
 
     def plan(held: Held) -> AspectChange:
         _must_hold(held, [])
@@ -57,7 +59,7 @@ def discard(query: Query, author: Assessor, document: Document, reason: str) -> 
 
 
 def reopen(query: Query, author: Assessor, document: Document, aspect: str = "") -> AspectRevision:
-    """Nobody says any more whether the document supports the aspect (any aspect: "")."""
+    """Put the document back to review: nobody says any more whether it supports the aspect (any aspect: "")."""
 
     def plan(held: Held) -> AspectChange:
         standing = held.current_judgments([aspect] if aspect else [entry.id for entry in held.entries])
@@ -69,7 +71,7 @@ def reopen(query: Query, author: Assessor, document: Document, aspect: str = "")
 
 @transaction.atomic
 def add_passages(query: Query, author: Assessor, new: Sequence[NewPassage]) -> AspectRevision:
-    """New documents under aspects. The same text again is the same document."""
+    """Make new documents under aspects. The same text again is the same document."""
     held = lock_aspects(query)
     if not new:
         raise BadInput(_("Put at least one sentence under an aspect."))
@@ -84,7 +86,7 @@ def add_passages(query: Query, author: Assessor, new: Sequence[NewPassage]) -> A
 
 @transaction.atomic
 def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewPassage]) -> AspectRevision:
-    """Portions of a document become documents of their own; the whole stands under no aspect any more."""
+    """Make portions of a document documents of their own; the whole stands under no aspect any more."""
     held = lock_aspects(query)
     if not parts:
         raise BadInput(_("Put at least one sentence under an aspect."))
@@ -103,17 +105,19 @@ def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewP
 
 @transaction.atomic
 def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: str) -> AspectRevision:
-    """Contiguous passages of one source, kept under one aspect, become one document under it."""
+    """Make one document of contiguous passages of one source that are kept under the aspect."""
     held = lock_aspects(query)
     passages = in_order([as_passage(document) for document in documents])
     _refuse_apart(passages)
     standing = held.current_judgments([aspect])
     if not all((found := standing.get((one.pk, aspect))) and found.grade for one in documents):
         raise BadInput(_("Keep all of these passages under the aspect first, then join them."))
-    first, last = passages[0].source.first, passages[-1].source.last
-    by_id = {document.external_id: document for document in documents}
+    first, last = passages[0].first, passages[-1].last
+    # What the whole says of its source is what the first of its passages says.
+    opening = next(one for one in documents if one.external_id == passages[0].id)
+    given = opening.metadata.get("source")
     metadata = {
-        "source": source_record(by_id[passages[0].id]),
+        "source": dict(given) if isinstance(given, dict) else {"document": passages[0].source},
         "joined_from": [passage.id for passage in passages],
         **({"chunks": [first, last]} if first is not None and last is not None else {}),
     }
@@ -128,19 +132,13 @@ def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: 
 
 
 def as_passage(document: Document) -> AspectPassage:
-    """The document as far as joining needs it."""
+    """Return the document as far as joining needs it."""
     source = source_of(document.external_id, document.metadata)
-    return AspectPassage(document.external_id, document.title, document.text, source)
-
-
-def source_record(document: Document) -> dict[str, Any]:
-    """What a passage made of the document says of its source."""
-    given = document.metadata.get("source")
-    return dict(given) if isinstance(given, dict) else {"document": as_passage(document).source.name}
+    return AspectPassage(document.external_id, document.title, document.text, *source)
 
 
 def cut_record(document: Document) -> dict[str, Any]:
-    """What a portion of the document says of its source: an address where there is one, else this document."""
+    """Return the metadata of a portion of the document. Its source is an address if there is one, else the document."""
     given = document.metadata.get("source")
     named = isinstance(given, dict) and given.get("url")
     return {"source": given if named else {"document": document.external_id}, "cut_from": document.external_id}
@@ -149,7 +147,7 @@ def cut_record(document: Document) -> dict[str, Any]:
 def _refuse_apart(passages: Sequence[AspectPassage]) -> None:
     if len(passages) < 2:
         raise BadInput(_("Choose two or more passages to join."))
-    names = sorted({passage.source.name for passage in passages})
+    names = sorted({passage.source for passage in passages})
     if len(names) > 1:
         raise BadInput(
             _("Only passages of one source are joined; these come from %(names)s.") % {"names": ", ".join(names)}
@@ -163,7 +161,7 @@ def _refuse_apart(passages: Sequence[AspectPassage]) -> None:
 
 
 def _keep_decisions(held: Held, passages: Any) -> list[RevisionDecision]:
-    """Each passage kept under its aspects."""
+    """Return the decisions that keep each passage under its aspects."""
     decisions = []
     for document, passage in passages:
         _must_hold(held, passage.aspects)
@@ -172,7 +170,7 @@ def _keep_decisions(held: Held, passages: Any) -> list[RevisionDecision]:
 
 
 def _must_hold(held: Held, aspects: Sequence[str]) -> None:
-    """BadInput unless the query has aspects, these among them."""
+    """Raise BadInput unless the query has aspects, these among them."""
     known = {entry.id for entry in held.entries}
     if not known:
         raise BadInput(_("Decompose the query first: there is no aspect to put documents under."))
@@ -182,7 +180,7 @@ def _must_hold(held: Held, aspects: Sequence[str]) -> None:
 
 
 def _store_passage(query: Query, passage: NewPassage) -> Document:
-    """A document for a new text, or the one that holds the same text already."""
+    """Make a document for a new text, or return the one that holds the same text already."""
     title, text = " ".join(passage.title.split()), passage.text.replace("\r\n", "\n").strip()
     if not text:
         raise BadInput(_("The passage is empty: paste, upload or fetch a text."))
@@ -193,6 +191,7 @@ def _store_passage(query: Query, passage: NewPassage) -> Document:
                        % {"length": len(text), "most": LONGEST})  # fmt: skip
     if not passage.aspects:
         raise BadInput(_("Choose the aspect that the passage supports."))
+    # Named after its content: whoever brings the same text finds the same document, also from another query.
     digest = content_hash(title, text)
     name = f"passage-{digest[:16]}"
     found, _made = Document.objects.get_or_create(
@@ -200,10 +199,3 @@ def _store_passage(query: Query, passage: NewPassage) -> Document:
         defaults={"title": title, "text": text, "content_hash": digest, "metadata": dict(passage.metadata)},
     )  # fmt: skip
     return found
-
-
-def _check_reason(reason: str) -> str:
-    reason = " ".join(reason.split())
-    if not reason:
-        raise BadInput(_("Say why the document supports no aspect."))
-    return reason[:LONGEST_REASON]

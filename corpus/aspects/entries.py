@@ -5,7 +5,7 @@ of a query's aspects add up to 1. 3.3: aspects are clarified, subdivided and con
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -51,23 +51,23 @@ class Wording:
 
 
 def load_aspects(rows: Sequence[Mapping[str, Any]]) -> Entries:
-    """The set from a revision's JSON."""
+    """Return the set from a revision's JSON."""
     return tuple(AspectSnapshot(**row) for row in rows)
 
 
 def dump_aspects(entries: Entries) -> list[dict[str, Any]]:
-    """The set for a revision's JSON."""
+    """Return the set for a revision's JSON."""
     return [asdict(entry) for entry in entries]
 
 
 def importance_weights(importances: Sequence[int]) -> list[float]:
-    """Importances as weights that add up to 1, in the same order; [] for none."""
+    """Return importances as weights that add up to 1, in the same order; [] for none."""
     total = sum(importances)
     return [importance / total for importance in importances]
 
 
 def check_wording(wording: Wording) -> Wording:
-    """The wording without space around it.
+    """Return the wording without space around it.
 
     Raises BadInput unless it has a text, a rationale of one or two sentences and an importance of 1 to 5.
     """
@@ -82,41 +82,42 @@ def check_wording(wording: Wording) -> Wording:
 
 
 def check_importance(value: object) -> int:
-    """1 to 5, or BadInput."""
+    """Return an importance from 1 to 5. Raises BadInput for anything else."""
+    # True would pass for 1: a bool is an int.
     if isinstance(value, bool) or not isinstance(value, int) or value not in ANCHORS:
         raise BadInput(_("Choose an importance from 1 (peripheral) to 5 (dominant)."))
     return value
 
 
-def next_ids(known: Sequence[str], count: int) -> list[str]:
-    """Ids for new aspects: a1, a2, ... beyond all that the query ever had, so that no id means two things."""
+def next_ids(known: Iterable[str], count: int) -> list[str]:
+    """Return ids for new aspects: a1, a2, ... beyond all that the query ever had, so that no id means two things."""
     last = max((int(found[1]) for one in known if (found := _NUMBERED.fullmatch(one))), default=0)
     return [f"a{last + place}" for place in range(1, count + 1)]
 
 
 def add(entries: Entries, id: str, wording: Wording) -> Entries:
-    """One more aspect at the end."""
+    """Return the set with one more aspect at the end."""
     if len(entries) >= MOST:
         raise BadInput(_("A query has at most %(most)d aspects: merge some first.") % {"most": MOST})
     return (*entries, _make_aspect(id, check_wording(wording)))
 
 
 def clarify(entries: Entries, id: str, wording: Wording) -> Entries:
-    """Another wording of the same aspect; its importance and its documents stay."""
+    """Return the set with another wording of one aspect; its importance and its documents stay."""
     found = find_aspect(entries, id)
     new = check_wording(replace(wording, importance=found.importance))
     return tuple(_make_aspect(id, new) if one.id == id else one for one in entries)
 
 
 def weigh(entries: Entries, given: Mapping[str, int]) -> Entries:
-    """Other importances, by id; who is not named keeps theirs."""
+    """Return the set with other importances, by id; an aspect that is not named keeps its own."""
     for id in given:
         find_aspect(entries, id)
     return tuple(replace(one, importance=check_importance(given.get(one.id, one.importance))) for one in entries)
 
 
 def split(entries: Entries, id: str, parts: Sequence[tuple[str, Wording]]) -> Entries:
-    """Two and more aspects in the place of one."""
+    """Return the set with two and more aspects in the place of one."""
     find_aspect(entries, id)
     if len(parts) < 2:
         raise BadInput(_("Split an aspect into two or more: write each of them."))
@@ -127,7 +128,7 @@ def split(entries: Entries, id: str, parts: Sequence[tuple[str, Wording]]) -> En
 
 
 def merge(entries: Entries, ids: Sequence[str], new_id: str, wording: Wording) -> Entries:
-    """One aspect in the place of the first of several."""
+    """Return the set with one aspect in the place of the first of several."""
     chosen = [find_aspect(entries, id).id for id in dict.fromkeys(ids)]
     if len(chosen) < 2:
         raise BadInput(_("Choose two or more aspects to merge."))
@@ -137,13 +138,13 @@ def merge(entries: Entries, ids: Sequence[str], new_id: str, wording: Wording) -
 
 
 def remove(entries: Entries, id: str) -> Entries:
-    """Without one aspect."""
+    """Return the set without one aspect."""
     find_aspect(entries, id)
     return tuple(one for one in entries if one.id != id)
 
 
 def find_aspect(entries: Entries, id: str) -> AspectSnapshot:
-    """The aspect, or BadInput."""
+    """Return the aspect of this id. Raises BadInput where there is none."""
     for one in entries:
         if one.id == id:
             return one

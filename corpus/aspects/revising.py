@@ -52,28 +52,25 @@ class Held:
         self.rows = {row.external_id: row for row in Aspect.objects.filter(query=query)}
         self.entries = load_aspects(newest.aspects) if newest else _unversioned_aspects(self.rows.values())
 
-    def ids(self, count: int) -> list[str]:
-        """Ids that no aspect of the query ever had."""
-        return sets.next_ids(list(self.rows), count)
-
     def current_judgments(self, ids: Iterable[str]) -> dict[tuple[int, str], Judgment]:
-        """(document, aspect) to the judgment that holds, for these aspects."""
+        """Return (document, aspect) to the judgment that holds, for these aspects."""
         said = Judgment.objects.filter(aspect__query=self.query, aspect__external_id__in=list(ids))
         found = said.heads().select_related("pair", "aspect")
         return {(one.pair.document_id, one.aspect.external_id): one for one in found if one.aspect}
 
 
 def _unversioned_aspects(rows: Iterable[Aspect]) -> Entries:
-    """Aspects that were written before there were revisions."""
+    """Return aspects that were written before there were revisions."""
     ordered = sorted((row for row in rows if row.is_current), key=lambda row: (row.place, row.pk))
     return tuple(sets.AspectSnapshot(row.external_id, row.text, row.rationale, row.importance) for row in ordered)
 
 
 @transaction.atomic
 def revise_aspects(query: Query, author: Assessor, act: Act, plan: Plan, *, base: int | None = None) -> AspectRevision:
-    """Append a revision. BadInput when nothing changes, or when there is a newer one than the author saw (`base`)."""
+    """Append a revision. Raises BadInput when nothing changes, or a newer one is there than the author saw (`base`)."""
     held = lock_aspects(query, base)
     if held.newest is None and held.entries:
+        # What was there before revisions becomes the first of them, so that undo has something to go back to.
         held.newest = _append_revision(held, author, Act.IMPORT, AspectChange(held.entries))
     change = plan(held)
     revision = _append_revision(held, author, act, change)
@@ -83,7 +80,7 @@ def revise_aspects(query: Query, author: Assessor, act: Act, plan: Plan, *, base
 
 
 def lock_aspects(query: Query, base: int | None = None) -> Held:
-    """Lock the query's aspects for the transaction. BadInput for an older text of the query, and a newer revision."""
+    """Lock the query's aspects until the commit. Raises BadInput for an old text of the query, or a newer revision."""
     locked = Query.objects.select_for_update(no_key=True).get(pk=query.pk)
     if not locked.is_current:
         raise BadInput(_("The query has a newer text: open it from the list and work on that one."))
@@ -96,7 +93,7 @@ def lock_aspects(query: Query, base: int | None = None) -> Held:
 
 
 def newest_revision(query: Query) -> AspectRevision | None:
-    """The one that holds; None for a query whose aspects nobody touched here."""
+    """Return the revision that holds; None for a query whose aspects nobody touched here."""
     return AspectRevision.objects.filter(query=query).order_by("-number").first()
 
 
@@ -120,7 +117,7 @@ def _append_revision(
 
 
 def _update_rows(held: Held, entries: Entries) -> Mapping[str, Aspect]:
-    """Bring the query's rows up to the set; all rows that it ever had, by id."""
+    """Bring the query's rows up to the set; return all rows that it ever had, by id."""
     if entries != held.entries or any(entry.id not in held.rows for entry in entries):
         rows = [
             Aspect(
@@ -129,6 +126,7 @@ def _update_rows(held: Held, entries: Entries) -> Mapping[str, Aspect]:
             )
             for place, e in enumerate(entries)
         ]  # fmt: skip
+        # Rows that left the set stay: judgments hang on them (docs/adr/0029).
         held.query.aspects.exclude(external_id__in=[e.id for e in entries]).update(is_current=False)
         Aspect.objects.bulk_create(
             rows,
@@ -142,7 +140,7 @@ def _update_rows(held: Held, entries: Entries) -> Mapping[str, Aspect]:
 def _append_judgments(
     held: Held, author: Assessor, rows: Mapping[str, Aspect], decisions: Sequence[RevisionDecision]
 ) -> list[Judgment]:
-    """Append the judgments that change something."""
+    """Append the judgments that change something, and return them."""
     if not decisions:
         return []
     standing = held.current_judgments({decision.aspect for decision in decisions})
@@ -173,7 +171,7 @@ def _grade_and_reason(judgment: Judgment | None) -> tuple[int | None, str]:
 
 
 def _ensure_pairs(query: Query, documents: set[int]) -> dict[int, int]:
-    """Document to pair; a document that is no pair of the query becomes one that nobody is asked to judge."""
+    """Return document to pair; a document that is no pair of the query becomes one that nobody is asked to judge."""
     known = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
     if set(known.values_list("pk", flat=True)) != documents:
         raise BadInput(_("One of these documents is not in the collection any more: look at the newest set."))
@@ -189,10 +187,10 @@ def _ensure_pairs(query: Query, documents: set[int]) -> dict[int, int]:
 
 
 def add_aspect(query: Query, author: Assessor, wording: Wording, *, base: int | None = None) -> AspectRevision:
-    """One more aspect."""
+    """Add an aspect."""
 
     def plan(held: Held) -> AspectChange:
-        (name,) = held.ids(1)
+        (name,) = sets.next_ids(held.rows, 1)
         return AspectChange(sets.add(held.entries, name, wording), note=name)
 
     return revise_aspects(query, author, Act.ADD, plan, base=base)
@@ -201,7 +199,7 @@ def add_aspect(query: Query, author: Assessor, wording: Wording, *, base: int | 
 def clarify_aspect(
     query: Query, author: Assessor, aspect: str, wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
-    """Another wording; what is under the aspect stays."""
+    """Reword an aspect; what is under it stays."""
 
     def plan(held: Held) -> AspectChange:
         return AspectChange(sets.clarify(held.entries, aspect, wording), note=aspect)
@@ -212,7 +210,7 @@ def clarify_aspect(
 def weigh_aspects(
     query: Query, author: Assessor, given: Mapping[str, int], *, base: int | None = None
 ) -> AspectRevision:
-    """Importances by id."""
+    """Set importances, by the aspects' ids."""
     return revise_aspects(
         query, author, Act.WEIGH, lambda held: AspectChange(sets.weigh(held.entries, given)), base=base
     )
@@ -228,10 +226,10 @@ def remove_aspect(query: Query, author: Assessor, aspect: str, *, base: int | No
 def merge_aspects(
     query: Query, author: Assessor, aspects: Sequence[str], wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
-    """One aspect in the place of several. A document kept under any of them is kept under the new one."""
+    """Put one aspect in the place of several. A document kept under any of them is kept under the new one."""
 
     def plan(held: Held) -> AspectChange:
-        (name,) = held.ids(1)
+        (name,) = sets.next_ids(held.rows, 1)
         entries = sets.merge(held.entries, aspects, name, wording)
         decided: dict[int, RevisionDecision] = {}
         for (document, _aspect), judgment in held.current_judgments(aspects).items():
@@ -247,10 +245,10 @@ def merge_aspects(
 def split_aspect(
     query: Query, author: Assessor, aspect: str, parts: Sequence[Wording], *, base: int | None = None
 ) -> AspectRevision:
-    """Several aspects in the place of one. What was discarded stays so; what was kept is to be reviewed again."""
+    """Put several aspects in the place of one. What was discarded stays so; what was kept is to be reviewed again."""
 
     def plan(held: Held) -> AspectChange:
-        names = held.ids(len(parts))
+        names = sets.next_ids(held.rows, len(parts))
         entries = sets.split(held.entries, aspect, list(zip(names, parts, strict=True)))
         discarded = [
             RevisionDecision(document, name, False, judgment.comment)
@@ -267,7 +265,7 @@ def split_aspect(
 
 
 def earlier_revision(query: Query) -> AspectRevision | None:
-    """The newest set of an earlier text of the query: an import with a new text begins without aspects."""
+    """Return the newest set of an earlier text of the query: an import with a new text begins without aspects."""
     older = AspectRevision.objects.filter(
         query__collection_id=query.collection_id, query__external_id=query.external_id, query__is_current=False
     )
@@ -275,7 +273,7 @@ def earlier_revision(query: Query) -> AspectRevision | None:
 
 
 def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = None) -> AspectRevision:
-    """The set of the earlier text, and what was said of documents that are still there."""
+    """Take over the set of the earlier text, and what was said of documents that are still there."""
 
     def plan(held: Held) -> AspectChange:
         old = earlier_revision(held.query)
@@ -296,7 +294,7 @@ def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = N
 
 
 def undoable_revision(query: Query) -> AspectRevision | None:
-    """The newest act that was not taken back. An import is: it is what a person may want to take back."""
+    """Return the newest act that was not taken back. Imports count: a person may want to take one back."""
     return AspectRevision.objects.filter(query=query, undone_by=None).exclude(act=Act.UNDO).order_by("-number").first()
 
 
@@ -309,18 +307,14 @@ def undo_revision(query: Query, author: Assessor, number: int) -> AspectRevision
         raise BadInput(_("This act is not the newest any more: look at the history."))
     given = Judgment.objects.filter(pk__in=last.judgments).select_related("pair", "aspect", "supersedes")
     decisions = [_reverse_decision(judgment) for judgment in given]
-    change = AspectChange(_entries_before(held, last), decisions, note=str(last.number))
+    previous = AspectRevision.objects.filter(query=held.query, number=last.number - 1).first()
+    entries = load_aspects(previous.aspects) if previous else ()
+    change = AspectChange(entries, decisions, note=str(last.number))
     return _append_revision(held, author, Act.UNDO, change, undoes=last)
 
 
-def _entries_before(held: Held, act: AspectRevision) -> Entries:
-    """The set before an act: as the revision before it has it."""
-    previous = AspectRevision.objects.filter(query=held.query, number=act.number - 1).first()
-    return load_aspects(previous.aspects) if previous else ()
-
-
 def _reverse_decision(judgment: Judgment) -> RevisionDecision:
-    """What held before a judgment, as a decision."""
+    """Return what held before a judgment, as a decision."""
     before = judgment.supersedes
     grade, reason = _grade_and_reason(before)
     aspect = judgment.aspect.external_id if judgment.aspect else ""

@@ -6,11 +6,11 @@ runs. Gold is keyed by the passage's content hash: where another Python words a 
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from corpus.bundled.passages import BundledPassage, cut_passages
+from corpus.bundled.passages import cut_passages
 from corpus.rubric import SUFFICIENCY
 
 HERE = Path(__file__).parent
@@ -48,9 +48,10 @@ def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
         if row["sha256"] in by_hash
     ]
     questions = [json.loads(line) for line in (HERE / "queries.jsonl").read_text().splitlines()]
+    documents = [{"_id": passage.id, "title": passage.title, "text": passage.text} for passage in cut]
     folder.mkdir(parents=True, exist_ok=True)
     return Built(
-        corpus=_write_jsonl(folder / "corpus.jsonl", (_document_row(passage) for passage in cut)),
+        corpus=_write_jsonl(folder / "corpus.jsonl", documents),
         queries=_write_jsonl(folder / "queries.jsonl", questions),
         pairs=_write_jsonl(folder / "pairs.jsonl", pairs),
         documents=len(cut),
@@ -60,11 +61,6 @@ def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
     )
 
 
-def _document_row(passage: BundledPassage) -> dict[str, str]:
-    fields = asdict(passage)
-    return {"_id": fields["id"], "title": fields["title"], "text": fields["text"]}
-
-
-def _write_jsonl(path: Path, rows: Iterable[dict[str, object] | dict[str, str]]) -> Path:
+def _write_jsonl(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return path

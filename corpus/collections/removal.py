@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,8 @@ def _child_models(parent: type[models.Model]) -> Iterator[tuple[type[models.Mode
 
 
 def _leaves_first(rows: Rows) -> list[type[models.Model]]:
-    """An order in which no row is deleted while another of the set still points to it."""
-    points_to = {
+    """Return an order in which no row is deleted while another of the set still points to it."""
+    points_to: dict[type[models.Model], set[type[models.Model]]] = {
         model: {
             field.related_model
             for field in model._meta.concrete_fields
@@ -64,18 +65,11 @@ def _leaves_first(rows: Rows) -> list[type[models.Model]]:
         }
         for model in rows
     }
-    order: list[type[models.Model]] = []
-    while points_to:
-        wanted = {target for targets in points_to.values() for target in targets}
-        free = [model for model in points_to if model not in wanted]
-        order += free
-        for model in free:
-            del points_to[model]
-    return order
+    return list(TopologicalSorter(points_to).static_order())[::-1]
 
 
 def counts_of(collection: Collection) -> dict[str, int]:
-    """How many rows of what would go, by the models' plural names; kinds without rows are left out."""
+    """Count the rows that would go, by the models' plural names; kinds without rows are left out."""
     counts = {}
     with connection.cursor() as cursor:
         for model, condition in rows_of(collection).items():
@@ -99,6 +93,7 @@ def delete_collection(collection: Collection) -> dict[str, int]:
         for model in _leaves_first(rows):
             cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE {rows[model]}")
         record_act(None, "collection.deleted", collection, shell=shell_user(), **counts)
+        # The audit log's rows may go with a database; this line stays with the folder VAR.
         _append_audit_line({"deleted_collection": collection.name, "by": shell_user(), **counts})
     for kind in FOLDERS:
         shutil.rmtree(Path(settings.VAR) / kind / collection.name, ignore_errors=True)

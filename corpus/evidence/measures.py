@@ -249,20 +249,12 @@ def compression_ratio(evidence: str, document: str, count: Callable[[str], int] 
     return count(evidence) / size if size else None
 
 
-def quantile(values: Sequence[float], share: float) -> float | None:
-    """Linear between neighbours, as numpy's default; None without values."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-
 def summary_quantiles(values: Sequence[float]) -> dict[str, float | None]:
-    """p10, median and p90 (P figure 5)."""
-    return {"p10": quantile(values, 0.1), "median": quantile(values, 0.5), "p90": quantile(values, 0.9)}
+    """Return p10, median and p90, linear between neighbours; None without values (P figure 5)."""
+    import numpy as np  # a tenth of a second, which judging pages and workers that only measure need not wait for
+
+    found = np.quantile(values, (0.1, 0.5, 0.9)).tolist() if values else [None] * 3
+    return dict(zip(("p10", "median", "p90"), found, strict=True))
 
 
 def measure_target(

@@ -20,7 +20,7 @@ _AS_TEXT = "save it as text in UTF-8"
 _AS_CSV = "save the sheet as CSV in UTF-8"
 
 # First bytes. They count only in a file that is not text: a text may begin with the letters ORC.
-_BINARY = (
+_BINARY: tuple[tuple[bytes | tuple[bytes, ...], KnownFormat], ...] = (
     (b"PAR1", KnownFormat("a Parquet file", _AS_LINES)),
     (b"ARROW1", KnownFormat("an Arrow or Feather file", _AS_LINES)),
     (b"Obj\x01", KnownFormat("an Avro file", _AS_LINES)),
@@ -28,10 +28,7 @@ _BINARY = (
     (b"SQLite format 3\0", KnownFormat("an SQLite database", _AS_LINES)),
     (b"\x89HDF\r\n\x1a\n", KnownFormat("an HDF5 file", _AS_LINES)),
     (b"\x93NUMPY", KnownFormat("a NumPy file", _AS_TEXT)),
-    (b"\x80\x02", KnownFormat("a Python pickle", _AS_LINES)),
-    (b"\x80\x03", KnownFormat("a Python pickle", _AS_LINES)),
-    (b"\x80\x04", KnownFormat("a Python pickle", _AS_LINES)),
-    (b"\x80\x05", KnownFormat("a Python pickle", _AS_LINES)),
+    ((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), KnownFormat("a Python pickle", _AS_LINES)),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", KnownFormat("an old Excel or Word file", "save it as CSV or text in UTF-8")),
     (b"BZh", KnownFormat("a bzip2 archive", _UNPACK)),
     (b"\xfd7zXZ\0", KnownFormat("an xz archive", _UNPACK)),
@@ -42,10 +39,9 @@ _BINARY = (
     (b"\x89PNG\r\n\x1a\n", KnownFormat("a picture (PNG)", "name a file of text")),
     (b"\xff\xd8\xff", KnownFormat("a picture (JPEG)", "name a file of text")),
     (b"GIF8", KnownFormat("a picture (GIF)", "name a file of text")),
-    (b"\xff\xfe\0\0", KnownFormat("text in UTF-32", _AS_TEXT)),
-    (b"\0\0\xfe\xff", KnownFormat("text in UTF-32", _AS_TEXT)),
-    (b"\xff\xfe", KnownFormat("text in UTF-16", _AS_TEXT)),
-    (b"\xfe\xff", KnownFormat("text in UTF-16", _AS_TEXT)),
+    # Before UTF-16, whose mark is the beginning of this one.
+    ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), KnownFormat("text in UTF-32", _AS_TEXT)),
+    ((b"\xff\xfe", b"\xfe\xff"), KnownFormat("text in UTF-16", _AS_TEXT)),
 )
 
 # Names inside a zip archive that say what it really is.
@@ -85,13 +81,14 @@ HEAD = 1 << 18  # Bytes at the beginning of a file that are looked at.
 
 
 def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:
-    """What a file with these first bytes is, when it is certainly none of ours. `pages`: web pages are wanted."""
+    """Return what a file with these first bytes is, if it is certainly none of ours. `pages`: web pages are wanted."""
     if found := next((known for pattern, known in _TEXT if pattern.match(head)), None):
         return None if pages and found is _PAGE else found
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         known = next((known for name, known in _ZIPPED if name in head), None)
         return known or KnownFormat("a zip archive", _UNPACK)
-    if _is_text(head):
+    is_utf8 = _is_utf8(head)
+    if is_utf8 and b"\0" not in head:
         return None
     if found := next((known for magic, known in _BINARY if head.startswith(magic)), None):
         return found
@@ -99,11 +96,7 @@ def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:
         return KnownFormat("a tar archive", _UNPACK)
     if _is_wide(head):
         return KnownFormat("text in UTF-16", _AS_TEXT)
-    return KnownFormat("binary data", "name a file of text") if b"\0" in head and not _is_utf8(head) else None
-
-
-def _is_text(head: bytes) -> bool:
-    return b"\0" not in head and _is_utf8(head)
+    return KnownFormat("binary data", "name a file of text") if b"\0" in head and not is_utf8 else None
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -124,7 +117,7 @@ def _is_wide(head: bytes) -> bool:
 
 
 def json_of(head: bytes) -> KnownFormat | None:
-    """Whose JSON this is, or its form, when it is not JSON lines of ours."""
+    """Return whose JSON this is, or its form, when it is not JSON lines of ours."""
     fields = {name for name in re.findall(rb'"([\w%-]{1,40})"\s*:', head)}
     for tool, wanted in _TOOLS:
         if all(fields & set(names.split(b"|")) for names in wanted):
@@ -142,13 +135,13 @@ def json_of(head: bytes) -> KnownFormat | None:
 
 
 def table_of(line: str) -> KnownFormat | None:
-    """A line of a table where documents or queries are wanted."""
+    """Return what table this is a line of, where documents or queries are wanted."""
     what = "a tab-separated table" if "\t" in line else "a comma-separated table" if "," in line else ""
     return KnownFormat(what, 'write one JSON object a line: {"_id", "title", "text"}') if what else None
 
 
 def folder_of(names: list[str]) -> KnownFormat:
-    """A folder, with what could be meant in it."""
+    """Describe a folder, with what could be meant in it."""
     likely = [name for name in names if name.endswith((".jsonl", ".tsv", ".txt", ".csv", ".gz", ".run", ".toml"))]
     likely += [name for name in names if name == "qrels"]
     held = f", which holds {', '.join(sorted(likely)[:5])}" if likely else ""

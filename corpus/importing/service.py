@@ -65,15 +65,17 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
     Raises BadInput, with file and line where there is one, and then nothing is changed.
     """
     sources = _open_sources(files)
-    empty: set[int] = set()  # Lines, not a count: a file with an id that stands twice is read a second time.
+    empty = 0
 
     def read_documents(source: FileSource) -> Iterator[records.TextRecord]:
+        nonlocal empty
+        empty = 0  # A file in which an id stands twice is read a second time.
         for document in records.read_documents(source):
             if not document.text or document.text.isspace():
                 if not files.keep_empty:
                     problem = f'document "{document.id}" has no text; --empty keep takes such documents'
                     raise source.bad(document.line, problem)
-                empty.add(document.line)
+                empty += 1
             yield document
 
     with transaction.atomic():
@@ -95,7 +97,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             **_count_contents(collection),
             new=new,
             updated=updated,
-            empty_documents=len(empty),
+            empty_documents=empty,
             grades_below_zero=unjudged,
             changed=is_new or any(new.values()) or any(updated.values()),
             dry_run=files.dry_run,

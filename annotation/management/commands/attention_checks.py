@@ -6,8 +6,7 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 
 from annotation.quality_control import attention_checks, gold_reasons
-from corpus.collections.selectors import collection_named
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from corpus.models import Collection
 

@@ -7,8 +7,7 @@ from django.core.management.base import CommandParser
 
 from annotation import guidelines
 from corpus.collections.configure import KEYS, configure_collection, read_settings
-from corpus.collections.selectors import collection_named
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 
 
 class Command(QuorumCommand):

@@ -10,8 +10,7 @@ from django.core.management.base import CommandParser
 from annotation.panels import self_checks
 from annotation.panels.report import MEASURES, Chosen, build_json_document, choose_panel, summarise_choice
 from annotation.panels.subsets import SIZE
-from corpus.collections.selectors import collection_named
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from judges.engine.plan import records_of

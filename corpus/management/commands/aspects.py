@@ -6,8 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.aspects.exchange import export_aspects, import_aspects
-from corpus.collections.selectors import collection_named
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 
 

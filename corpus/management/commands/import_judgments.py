@@ -5,8 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from corpus.collections.selectors import collection_named
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.importing.assess import KINDS, import_judgments
 from corpus.importing.staging import ProgressLine
 

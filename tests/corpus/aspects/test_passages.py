@@ -8,8 +8,6 @@ from corpus.aspects.passages import (
     OVERLAP,
     SEGMENTS,
     AspectPassage,
-    PassageSource,
-    Portion,
     find_gaps,
     group_portions,
     in_order,
@@ -19,6 +17,7 @@ from corpus.aspects.passages import (
     segment_text,
     source_of,
 )
+from corpus.search.text import Sentence
 
 URL = "https://ice.example/why"
 
@@ -26,23 +25,25 @@ URL = "https://ice.example/why"
 @pytest.mark.parametrize(
     ("id", "metadata", "source"),
     [
-        ("Primate_3_14", {}, PassageSource("Primate_3", 14, 14)),
-        ("biology-86/extraction_0", {}, PassageSource("biology-86/extraction", 0, 0)),
-        ("doc-12#1", {}, PassageSource("doc-12", 1, 1)),
-        ("d12", {}, PassageSource("d12", None, None)),
-        ("x_2", {"url": URL}, PassageSource(URL, 2, 2)),
-        ("x_2", {"source": URL}, PassageSource(URL, 2, 2)),
-        ("passage-ab", {"source": {"kind": "url", "url": URL}, "chunks": [4, 6]}, PassageSource(URL, 4, 6)),
-        ("passage-ab", {"source": {"kind": "paste"}}, PassageSource("passage-ab", None, None)),
-        ("passage-ab", {"source": {"kind": "upload", "file": "notes.txt"}}, PassageSource("notes.txt", None, None)),
+        ("Primate_3_14", {}, ("Primate_3", 14, 14)),
+        ("biology-86/extraction_0", {}, ("biology-86/extraction", 0, 0)),
+        ("doc-12#1", {}, ("doc-12", 1, 1)),
+        ("d12", {}, ("d12", None, None)),
+        ("x_2", {"url": URL}, (URL, 2, 2)),
+        ("x_2", {"source": URL}, (URL, 2, 2)),
+        ("passage-ab", {"source": {"kind": "url", "url": URL}, "chunks": [4, 6]}, (URL, 4, 6)),
+        ("passage-ab", {"source": {"kind": "paste"}}, ("passage-ab", None, None)),
+        ("passage-ab", {"source": {"kind": "upload", "file": "notes.txt"}}, ("notes.txt", None, None)),
     ],
 )
-def test_where_a_passage_comes_from(id: str, metadata: dict[str, object], source: PassageSource) -> None:
+def test_where_a_passage_comes_from(
+    id: str, metadata: dict[str, object], source: tuple[str, int | None, int | None]
+) -> None:
     assert source_of(id, metadata) == source
 
 
 def passage(name: str, text: str) -> AspectPassage:
-    return AspectPassage(name, "", text, source_of(name, {}))
+    return AspectPassage(name, "", text, *source_of(name, {}))
 
 
 def test_only_neighbours_of_one_source_are_joinable_and_an_overlap_bridges_a_gap() -> None:
@@ -70,8 +71,8 @@ def test_texts_that_share_little_are_joined_by_a_blank_line() -> None:
 def test_a_text_is_cut_where_the_aspect_changes_and_trimmed_where_there_is_none() -> None:
     text = "Ice flows. It is plastic. Buy skis! It melts below.\n\nHeat does that."
     found = group_portions(text, ["a1", "a1", "", "a2", "a2"])
-    assert found == [Portion("a1", 0, 25, 0, 1), Portion("a2", 36, 68, 3, 4)]
-    assert [text[one.start : one.end] for one in found] == [
+    assert found == [("a1", Sentence(0, 25), [0, 1]), ("a2", Sentence(36, 68), [3, 4])]
+    assert [text[one.start : one.end] for _aspect, one, _chunks in found] == [
         "Ice flows. It is plastic.",
         "It melts below.\n\nHeat does that.",
     ]
@@ -83,7 +84,7 @@ def test_a_text_is_cut_where_the_aspect_changes_and_trimmed_where_there_is_none(
 def test_portions_are_verbatim_in_order_and_never_overlap(text: str, data: st.DataObject) -> None:
     marks = data.draw(st.lists(st.sampled_from(["", "a1", "a2"]), min_size=(n := len(segment_text(text))), max_size=n))
     end = 0
-    for one in group_portions(text, marks):
+    for _aspect, one, _chunks in group_portions(text, marks):
         assert end <= one.start < one.end <= len(text)
         assert not text[one.start].isspace() and not text[one.end - 1].isspace()
         end = one.end

@@ -9,8 +9,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from benchmark.runs.files import read_qrels, read_run, write_run
-from corpus.collections.selectors import collection_named
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from training.jobs.inputs import full_text
