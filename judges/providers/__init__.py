@@ -13,11 +13,11 @@ from judges.records import Judge, Provider
 # By a preset's wire and client.
 CLASSES = {
     ("chat", ""): "judges.providers.openai.OpenAIProvider",
-    ("chat", "azure"): "judges.providers.azure.AzureProvider",
+    ("chat", "azure"): "judges.providers.openai.AzureProvider",
     ("responses", ""): "judges.providers.responses.ResponsesProvider",
     ("messages", ""): "judges.providers.anthropic.AnthropicProvider",
     ("messages", "bedrock"): "judges.providers.bedrock.BedrockProvider",
-    ("messages", "vertex"): "judges.providers.vertex_anthropic.VertexAnthropicProvider",
+    ("messages", "vertex"): "judges.providers.vertex.VertexAnthropicProvider",
     ("generate", ""): "judges.providers.google.GoogleProvider",
     ("generate", "vertex"): "judges.providers.vertex.VertexProvider",
     ("rerank", ""): "judges.providers.rerank.RerankProvider",

@@ -9,12 +9,11 @@ from anthropic import AsyncAnthropic, DefaultAioHttpClient, Omit
 
 from judges import prompts
 from judges.presets.thinking import thinks_by_name
-from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
+from judges.providers.base import PLACEHOLDER, SdkProvider
 from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
-from judges.providers.connections import http_client
 from judges.providers.received import Received
-from judges.providers.replies import get_count, get_list, get_path, has_counts, storable_text
-from judges.records import Judge, ModelRequest, Reply, Side, Usage
+from judges.providers.replies import count_tokens, get_list, get_path, storable_text
+from judges.records import Judge, ModelRequest, Reply, Side
 
 FINISH = {
     "end_turn": "stop",
@@ -23,7 +22,15 @@ FINISH = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
 }
-
+# Anthropic counts input without what was read from or written to its cache: added here.
+USED = {
+    "input": "input_tokens + cache_read_input_tokens + cache_creation_input_tokens",
+    "cached": "cache_read_input_tokens",
+    "written": "cache_creation_input_tokens",
+    "output": "output_tokens",
+    "reasoning": "output_tokens_details.thinking_tokens",
+}
+SAID = ("input_tokens", "output_tokens")
 
 # It would write a call's headers into a log of level DEBUG, the key included.
 logging.getLogger("anthropic").setLevel(logging.INFO)
@@ -44,12 +51,7 @@ class AnthropicProvider(SdkProvider):
 
     def open_client(self, judge: Judge) -> Any:
         """The SDK's client of the account."""
-        return AsyncAnthropic(api_key=PLACEHOLDER, base_url=self.base_url, **self.settings())
-
-    def settings(self) -> dict[str, Any]:
-        """Of any client of the SDK: its aiohttp connections, no retries (the engine's loop makes them)."""
-        http = http_client(DefaultAioHttpClient, self.route)
-        return {"http_client": http, "max_retries": 0, "timeout": None, "default_headers": UNPACKED}
+        return AsyncAnthropic(api_key=PLACEHOLDER, base_url=self.base_url, **self.client_options(DefaultAioHttpClient))
 
     async def send(self, request: ModelRequest, received: Received) -> None:
         """One call. Fields that the SDK's types do not know go as `extra_body`, as in `OpenAIProvider.send`."""
@@ -93,7 +95,7 @@ class AnthropicProvider(SdkProvider):
             text="\n".join(given) if given else "".join(storable_text(get_path(block, "text")) for block in content),
             reasoning="".join(storable_text(get_path(block, "thinking")) for block in content),
             finish_reason=FINISH.get(finish, finish),
-            usage=read_usage(body.get("usage")),
+            usage=count_tokens(body.get("usage"), USED, SAID),
             model=storable_text(body.get("model"), 200),
         )
 
@@ -122,17 +124,3 @@ def content_blocks(request: ModelRequest, kept: dict[str, Any]) -> list[dict[str
     cuts = [user[start:end] for start, end in pairwise([0, *ends, len(user)])]
     marked = [{"type": "text", "text": text, **kept} for text in cuts[:-1]]
     return [*marked, {"type": "text", "text": cuts[-1]}]
-
-
-def read_usage(counts: object) -> Usage:
-    """Tokens of an answer. Anthropic counts input without what was read from or written to its cache: added here."""
-    cached = get_count(counts, "cache_read_input_tokens")
-    written = get_count(counts, "cache_creation_input_tokens")
-    return Usage(
-        input=get_count(counts, "input_tokens") + cached + written,
-        cached=cached,
-        written=written,
-        output=get_count(counts, "output_tokens"),
-        reasoning=get_count(counts, "output_tokens_details", "thinking_tokens"),
-        said=has_counts(counts, "input_tokens", "output_tokens"),
-    )

@@ -60,6 +60,11 @@ class SdkProvider(ABC):
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
         """The reply in a body of this wire format; None when it is of another."""
 
+    def client_options(self, kind: type[httpx2.AsyncClient]) -> dict[str, Any]:
+        """Options of an SDK's client: connections of its own `kind`, and no retries, which the engine's loop makes."""
+        http = http_client(kind, self.route)
+        return {"http_client": http, "max_retries": 0, "timeout": None, "default_headers": UNPACKED}
+
     def parsed(self, raw: str) -> dict[str, Any]:
         """The JSON object of a body; {} when it holds none."""
         return parse_body(raw)

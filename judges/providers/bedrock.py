@@ -9,7 +9,7 @@ import logging
 from typing import Any
 
 import boto3
-from anthropic import AsyncAnthropicBedrock
+from anthropic import AsyncAnthropicBedrock, DefaultAioHttpClient
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
@@ -40,7 +40,7 @@ class BedrockProvider(AnthropicProvider):
             aws_region=self.region,
             api_key=PLACEHOLDER if self.key_env else None,
             base_url=self.base_url,
-            **self.settings(),
+            **self.client_options(DefaultAioHttpClient),
         )
 
     async def authorized(self, judge: Judge) -> dict[str, str]:

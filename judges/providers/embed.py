@@ -2,14 +2,13 @@
 
 import base64
 import binascii
-import math
 from typing import Any
 
 import numpy as np
 
 from judges.providers.openai import OpenAIProvider
 from judges.providers.received import Received
-from judges.providers.replies import get_count, get_list, get_path, storable_text
+from judges.providers.replies import finite_number, get_count, get_list, get_path, storable_text
 from judges.records import Judge, ModelRequest, Rejected, Reply, Usage
 from judges.retrieval import answers
 
@@ -54,8 +53,6 @@ def _read_vector(value: object) -> answers.Vectors | None:
         except (binascii.Error, ValueError):
             return None
         return found if len(found) and bool(np.isfinite(found).all()) else None
-    if not isinstance(value, list) or not value:
-        return None
-    if not all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in value):
+    if not isinstance(value, list) or not value or any(finite_number(one) is None for one in value):
         return None
     return np.array(value, dtype=np.float32)

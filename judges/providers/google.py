@@ -15,22 +15,35 @@ from judges.providers.bodies import DESCRIPTION, TOOL, add_parameters
 from judges.providers.connections import CONNECTIONS, IDLE_S, http_client
 from judges.providers.received import SECRET, Received
 from judges.providers.replies import (
-    get_count,
+    count_tokens,
     get_list,
     get_path,
-    has_counts,
     has_finite_values,
     likeliest_grade,
     read_tokens,
     storable_text,
 )
-from judges.records import Judge, ModelRequest, Reply, Usage
+from judges.records import Judge, ModelRequest, Reply
 
 FINISH = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
     ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "refusal"
 )
+# Thoughts are billed as output and counted beside it: added here.
+USED = {
+    "input": "promptTokenCount",
+    "cached": "cachedContentTokenCount",
+    "output": "candidatesTokenCount + thoughtsTokenCount",
+    "reasoning": "thoughtsTokenCount",
+}
+SAID = ("promptTokenCount", "candidatesTokenCount")
+DECISION_USED = {
+    "input": "total_input_tokens",
+    "cached": "total_cached_tokens",
+    "output": "total_output_tokens + total_thought_tokens",
+    "reasoning": "total_thought_tokens",
+}
 
-
+# What the call receives that is under way in this task: the hooks of the HTTP clients are not told of it otherwise.
 _current: ContextVar[Received] = ContextVar("received")
 
 
@@ -146,7 +159,8 @@ class GoogleProvider(SdkProvider):
             reasoning="".join(storable_text(get_path(part, "text")) for part in parts if get_path(part, "thought")),
             tokens=read_tokens(said, chosen, "token", "logProbability", others),
             finish_reason=FINISH.get(finish, finish),
-            usage=read_usage(body.get("usageMetadata"), answered=bool(said)),
+            # Where nothing was answered, the answer's own count is left out.
+            usage=count_tokens(body.get("usageMetadata"), USED, SAID if said else SAID[:1]),
             model=storable_text(body.get("modelVersion"), 200),
         )
 
@@ -222,30 +236,11 @@ def decision_body(request: ModelRequest) -> dict[str, Any]:
 def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
     """The probabilities of the answer's levels, and the likeliest as the verdict; a blocked input is a refusal."""
     counts, answer = body.get("usage"), get_path(body, "answers", "relevance")
-    used = Usage(
-        input=get_count(counts, "total_input_tokens"),
-        cached=get_count(counts, "total_cached_tokens"),
-        output=get_count(counts, "total_output_tokens") + get_count(counts, "total_thought_tokens"),
-        reasoning=get_count(counts, "total_thought_tokens"),
-        said=has_counts(counts, "total_input_tokens", *(["total_output_tokens"] if answer is not None else [])),
-    )
+    needed = ["total_input_tokens", *(["total_output_tokens"] if answer is not None else [])]
+    used = count_tokens(counts, DECISION_USED, needed)
     if answer is None and isinstance(body.get("prompt_feedback"), dict):
         return Reply(raw=raw, text="", finish_reason="refusal", usage=used)
     listed = get_path(answer, "probabilities")
     shares = {int(key): value for key, value in listed.items() if key.isdecimal()} if isinstance(listed, dict) else {}
     found = likeliest_grade(shares, grades) if has_finite_values(shares) else None
     return found and Reply(raw=raw, text=found[0], finish_reason="stop", usage=used, probabilities=found[1])
-
-
-def read_usage(counts: object, *, answered: bool = True) -> Usage:
-    """Tokens of an answer. Thoughts are billed as output and counted beside it: added here. Where nothing was
-    `answered`, the answer's own count is left out, and is none.
-    """
-    reasoning = get_count(counts, "thoughtsTokenCount")
-    return Usage(
-        input=get_count(counts, "promptTokenCount"),
-        cached=get_count(counts, "cachedContentTokenCount"),
-        output=get_count(counts, "candidatesTokenCount") + reasoning,
-        reasoning=reasoning,
-        said=has_counts(counts, "promptTokenCount", *(["candidatesTokenCount"] if answered else [])),
-    )

@@ -4,18 +4,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from openai import AsyncOpenAI, DefaultAioHttpClient, Omit
+from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient, Omit
 
 from judges import prompts
-from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
+from judges.providers.base import PLACEHOLDER, SdkProvider
 from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
-from judges.providers.connections import http_client
 from judges.providers.received import Received
 from judges.providers.replies import (
-    get_count,
+    count_tokens,
     get_list,
     get_path,
-    has_counts,
     has_finite_values,
     likeliest_grade,
     parse_body,
@@ -39,6 +37,16 @@ USED = {
     "output": "completion_tokens",
     "reasoning": "completion_tokens_details.reasoning_tokens",
 }
+# The same of the Responses and Decisions endpoints; `input_tokens` includes those of the cache, `output_tokens` the
+# reasoning ones.
+RESPONSES_USED = {
+    "input": "input_tokens",
+    "cached": "input_tokens_details.cached_tokens",
+    "written": "input_tokens_details.cache_write_tokens",
+    "output": "output_tokens",
+    "reasoning": "output_tokens_details.reasoning_tokens",
+}
+SAID = ("input_tokens", "output_tokens")
 HOME = ("openai", "openai-responses")  # Presets of OpenAI's own servers.
 
 
@@ -54,12 +62,7 @@ class OpenAIProvider(SdkProvider):
 
     def open_client(self, judge: Judge) -> AsyncOpenAI:
         """The SDK's client of the account."""
-        return AsyncOpenAI(api_key=PLACEHOLDER, base_url=self.base_url, **self.settings())
-
-    def settings(self) -> dict[str, Any]:
-        """Of any client of the SDK: its aiohttp connections, no retries (the engine's loop makes them)."""
-        http = http_client(DefaultAioHttpClient, self.route)
-        return {"http_client": http, "max_retries": 0, "timeout": None, "default_headers": UNPACKED}
+        return AsyncOpenAI(api_key=PLACEHOLDER, base_url=self.base_url, **self.client_options(DefaultAioHttpClient))
 
     async def send(self, request: ModelRequest, received: Received) -> None:
         """One call. Presets have fields that the SDK's types do not know: they go as `extra_body`."""
@@ -147,20 +150,40 @@ class OpenAIProvider(SdkProvider):
         )
 
 
+class AzureProvider(OpenAIProvider):
+    """POST <base_url>/openai/deployments/<model>/chat/completions?api-version=..., the model being the deployment."""
+
+    key_header = "api-key"
+    key_prefix = ""
+
+    def open_client(self, judge: Judge) -> AsyncAzureOpenAI:
+        """It makes the deployment's address of the model in a request's body."""
+        version, options = _api_version(judge), self.client_options(DefaultAioHttpClient)
+        return AsyncAzureOpenAI(azure_endpoint=self.base_url, api_version=version, api_key=PLACEHOLDER, **options)
+
+    def options(self, request: ModelRequest, received: Received) -> dict[str, Any]:
+        """With the judge's own version: judges of one account may differ in it."""
+        found = super().options(request, received)
+        if "api-key" not in received.credentials:
+            found["extra_headers"] = {"api-key": Omit(), **found["extra_headers"]}
+        return {**found, "extra_query": {"api-version": _api_version(request.judge)}}
+
+
+def _api_version(judge: Judge) -> str:
+    return str(judge.parameters.get("api_version", ""))
+
+
 def answer_in(message: object, judge: Judge) -> str:
     """The text of a message, or in mode `tool` the arguments of the tool that it calls."""
     calls = get_list(message, "tool_calls") if judge.schema_mode == "tool" else []
     if calls:
-        return "\n".join(tool_arguments(get_path(call, "function", "arguments")) for call in calls)
+        given = [get_path(call, "function", "arguments") for call in calls]
+        # Some servers give a tool's arguments as an object.
+        return "\n".join(storable_text(x) if isinstance(x, str) else json.dumps(x, ensure_ascii=False) for x in given)
     content = get_path(message, "content")
     if isinstance(content, list):
         return "".join(storable_text(get_path(block, "text")) for block in content if get_path(block, "type") == "text")
     return storable_text(content)
-
-
-def tool_arguments(given: object) -> str:
-    """A tool's arguments as text; some servers give them as an object."""
-    return storable_text(given) if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
 
 
 def reasoning_in(message: object, paths: tuple[str, ...]) -> str:
@@ -223,14 +246,7 @@ def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
     """The probabilities of the first answer's levels, and the likeliest as the verdict."""
     answer, counts = get_path(body, "answers", 0), body.get("usage")
     declined = get_path(answer, "type") == "refusal"
-    used = Usage(
-        input=get_count(counts, "input_tokens"),
-        cached=get_count(counts, "input_tokens_details", "cached_tokens"),
-        written=get_count(counts, "input_tokens_details", "cache_write_tokens"),
-        output=get_count(counts, "output_tokens"),
-        reasoning=get_count(counts, "output_tokens_details", "reasoning_tokens"),
-        said=has_counts(counts, "input_tokens", *([] if declined else ["output_tokens"])),
-    )
+    used = count_tokens(counts, RESPONSES_USED, SAID[:1] if declined else SAID)
     model = storable_text(body.get("model"), 200)
     if declined:
         return Reply(raw=raw, text="", finish_reason="refusal", usage=used, model=model)
@@ -246,16 +262,11 @@ def read_usage(counts: object, names: Mapping[str, str] = {}, *, apart: bool = F
     """Tokens of an answer. The input includes those of its cache, the output the reasoning ones; `apart`: the provider
     counts them beside it, so they are added. `names`: where it counts what, if not where OpenAI does; "a + b" is a sum.
     """
-    paths = {name: path.split(" + ") for name, path in {**USED, **names}.items()}
-    found = {name: sum(get_count(counts, *path.split(".")) for path in places) for name, places in paths.items()}
-    return Usage(
-        input=found["input"],
-        cached=found["cached"],
-        written=found["written"],
-        output=found["output"] + (found["reasoning"] if apart else 0),
-        reasoning=found["reasoning"],
-        said=all(has_counts(counts, path) for name in ("input", "output") for path in paths[name]),
-    )
+    places = {**USED, **names}
+    needed = [path for name in ("input", "output") for path in places[name].split(" + ")]
+    if apart:
+        places["output"] += f" + {places['reasoning']}"
+    return count_tokens(counts, places, needed)
 
 
 def is_strict(schema: dict[str, Any]) -> bool:

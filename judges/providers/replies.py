@@ -2,9 +2,20 @@
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judges.records import BadAnswer, Overloaded, ProviderError, RateLimited, Refused, Rejected, Token, Unreachable
+from judges.records import (
+    BadAnswer,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    Refused,
+    Rejected,
+    Token,
+    Unreachable,
+    Usage,
+)
 
 LARGEST = 2**31 - 1  # What the columns of counts hold.
 # Statuses that speak of the account or the model, and not of the question; 412 is an account that Fireworks holds.
@@ -61,11 +72,11 @@ def read_tokens(
     """
     read: list[Token] = []
     for place, entry in enumerate(found):
-        word, value = get_path(entry, name), _finite_number(get_path(entry, logprob))
+        word, value = get_path(entry, name), finite_number(get_path(entry, logprob))
         if not isinstance(word, str) or value is None:
             return ()
         others = alternatives[place] if place < len(alternatives) else []
-        pairs = [(get_path(other, name), _finite_number(get_path(other, logprob))) for other in others]
+        pairs = [(get_path(other, name), finite_number(get_path(other, logprob))) for other in others]
         read.append(Token(word, value, {w: p for w, p in pairs if isinstance(w, str) and p is not None}))
     return tuple(read) if "".join(token.text for token in read) == said else ()
 
@@ -83,11 +94,11 @@ def likeliest_grade(probabilities: dict[int, float], grades: int) -> tuple[str, 
 def has_finite_values(shares: dict[Any, Any]) -> bool:
     """Whether the keys are whole numbers and the values finite ones."""
     whole = all(isinstance(key, int) and not isinstance(key, bool) for key in shares)
-    return bool(shares) and whole and all(_finite_number(value) is not None for value in shares.values())
+    return bool(shares) and whole and all(finite_number(value) is not None for value in shares.values())
 
 
-def _finite_number(value: object) -> float | None:
-    """A finite number that the database's JSON can hold."""
+def finite_number(value: object) -> float | None:
+    """Return a number that the database's JSON can hold; None for anything else, true and false included."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
@@ -105,6 +116,17 @@ def get_count(value: object, *path: str | int) -> int:
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= LARGEST:
         return 0
     return int(number)
+
+
+def count_tokens(counts: object, places: Mapping[str, str], needed: Sequence[str]) -> Usage:
+    """Return the tokens of an answer; `places`: where the provider counts which, "a + b" is a sum.
+
+    Where there is no count at one of the `needed` places, what was used is unknown.
+    """
+    found = {
+        name: sum(get_count(counts, *path.split(".")) for path in paths.split(" + ")) for name, paths in places.items()
+    }
+    return Usage(**found, said=has_counts(counts, *needed))
 
 
 def refusal_error(host: str, status: int, raw: str, retry_after: float | None) -> ProviderError:

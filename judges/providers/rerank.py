@@ -1,7 +1,6 @@
 """A reranker as a judge, and over runs: the endpoint of `serve_model`, or another of the same form (MECHANICS M10)."""
 
 import json
-import math
 from typing import Any
 
 import httpx2
@@ -9,7 +8,7 @@ import httpx2
 from judges.providers.base import UNPACKED, SdkProvider
 from judges.providers.connections import http_client
 from judges.providers.received import Received
-from judges.providers.replies import get_count, get_list, get_path, storable_text
+from judges.providers.replies import finite_number, get_count, get_list, get_path, storable_text
 from judges.records import Judge, ModelRequest, Rejected, Reply, Usage
 
 THRESHOLD = 0.5
@@ -46,10 +45,11 @@ class RerankProvider(SdkProvider):
         """The score of the one document as a verdict, with its probability; of several, their scores by place."""
         if len(get_list(body, "results")) > 1:
             return _ranking_reply(body, raw)
-        score = get_path(body, "results", 0, "relevance_score")
-        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+        score = finite_number(get_path(body, "results", 0, "relevance_score"))
+        if score is None or not 0 <= score <= 1:
             return None
-        threshold = float(judge.parameters.get("threshold", _read_threshold(body)))
+        own = finite_number(get_path(body, "meta", "threshold"))  # the model's, where the endpoint says it
+        threshold = float(judge.parameters.get("threshold", THRESHOLD if own is None else own))
         said = "yes" if score >= threshold else "no"
         reason = f"Relevance {score:.3f}, threshold {threshold:.3f}."
         return Reply(
@@ -58,7 +58,7 @@ class RerankProvider(SdkProvider):
             finish_reason="stop",
             usage=Usage(input=get_count(body, "usage", "total_tokens")),
             model=storable_text(body.get("model"), 200),
-            probabilities={"yes": float(score), "no": 1.0 - float(score)},
+            probabilities={"yes": score, "no": 1.0 - score},
         )
 
 
@@ -66,12 +66,10 @@ def _ranking_reply(body: dict[str, Any], raw: str) -> Reply | None:
     """A score for each place; any scale will do. None where a place comes twice or a score is none."""
     scores: dict[str, float] = {}
     for one in get_list(body, "results"):
-        place, score = get_path(one, "index"), get_path(one, "relevance_score")
-        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        place, score = get_path(one, "index"), finite_number(get_path(one, "relevance_score"))
+        if score is None or not isinstance(place, int) or isinstance(place, bool) or str(place) in scores:
             return None
-        if not isinstance(place, int) or isinstance(place, bool) or str(place) in scores:
-            return None
-        scores[str(place)] = float(score)
+        scores[str(place)] = score
     used = get_count(body, "usage", "total_tokens") or get_count(body, "meta", "billed_units", "input_tokens")
     return Reply(
         raw=raw,
@@ -86,9 +84,3 @@ def document_text(request: ModelRequest) -> str:
     """Title and text, as the reranker was trained on them."""
     inputs = request.inputs
     return f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document
-
-
-def _read_threshold(body: dict[str, Any]) -> float:
-    """The model's own, where the endpoint says it."""
-    found = get_path(body, "meta", "threshold")
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else THRESHOLD

@@ -3,10 +3,10 @@
 from typing import Any
 
 from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
-from judges.providers.openai import OpenAIProvider, is_strict
+from judges.providers.openai import RESPONSES_USED, SAID, OpenAIProvider, is_strict
 from judges.providers.received import Received
-from judges.providers.replies import get_count, get_list, get_path, has_counts, read_tokens, storable_text
-from judges.records import Judge, ModelRequest, Reply, Usage
+from judges.providers.replies import count_tokens, get_list, get_path, read_tokens, storable_text
+from judges.records import Judge, ModelRequest, Reply
 
 UNFINISHED = {"max_output_tokens": "length", "content_filter": "refusal"}
 
@@ -53,7 +53,7 @@ class ResponsesProvider(OpenAIProvider):
             reasoning="\n\n".join(reasoning_texts(items)),
             tokens=read_tokens(said, listed, "token", "logprob", [get_list(one, "top_logprobs") for one in listed]),
             finish_reason="refusal" if declined else UNFINISHED.get(finish, finish) or "stop",
-            usage=read_usage(body.get("usage")),
+            usage=count_tokens(body.get("usage"), RESPONSES_USED, SAID),
             model=storable_text(body.get("model"), 200),
         )
 
@@ -75,14 +75,9 @@ def response_format(request: ModelRequest) -> dict[str, Any]:
         case "json_object":
             return {"text": {"format": {"type": "json_object"}}}
         case "tool":
-            tool = {
-                "type": "function",
-                "name": TOOL,
-                "description": DESCRIPTION,
-                "parameters": schema,
-                "strict": strict,
-            }
-            return {"tools": [tool], "tool_choice": {"type": "function", "name": TOOL}, "parallel_tool_calls": False}
+            function = {"type": "function", "name": TOOL}
+            tool = {**function, "description": DESCRIPTION, "parameters": schema, "strict": strict}
+            return {"tools": [tool], "tool_choice": function, "parallel_tool_calls": False}
     return {}
 
 
@@ -91,15 +86,3 @@ def reasoning_texts(items: list[Any]) -> list[str]:
     reasoned = [item for item in items if get_path(item, "type") == "reasoning"]
     parts = [part for item in reasoned for part in [*get_list(item, "content"), *get_list(item, "summary")]]
     return [found for part in parts if (found := storable_text(get_path(part, "text")))]
-
-
-def read_usage(counts: object) -> Usage:
-    """Tokens of an answer; `input_tokens` includes those of the cache, `output_tokens` the reasoning ones."""
-    return Usage(
-        input=get_count(counts, "input_tokens"),
-        cached=get_count(counts, "input_tokens_details", "cached_tokens"),
-        written=get_count(counts, "input_tokens_details", "cache_write_tokens"),
-        output=get_count(counts, "output_tokens"),
-        reasoning=get_count(counts, "output_tokens_details", "reasoning_tokens"),
-        said=has_counts(counts, "input_tokens", "output_tokens"),
-    )

@@ -7,7 +7,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import Any
 
 from judges.providers.replies import get_path, parse_body
 from judges.records import Refused
@@ -17,11 +17,8 @@ EARLY_S = 300.0  # A token is fetched anew so long before it expires: a call mus
 SHORT_S = 300.0  # How long a token is kept that does not say when it expires.
 
 
-class AccessToken(NamedTuple):
-    """A token, and when it expires (seconds since 1970)."""
-
-    value: str
-    expires: float
+# A token, and when it expires (seconds since 1970).
+AccessToken = tuple[str, float]
 
 
 class Tokens:
@@ -39,9 +36,9 @@ class Tokens:
         """The token of a source; `fetch` runs in a thread. Raises what it raises."""
         async with self.turn:
             known = self.known.get(source)
-            if known is None or known.expires - EARLY_S < time.time():
+            if known is None or known[1] - EARLY_S < time.time():
                 known = self.known[source] = await asyncio.to_thread(fetch)
-        return known.value
+        return known[0]
 
     def forget(self) -> None:
         """A server does not accept one of them: the next call fetches anew."""
@@ -77,7 +74,7 @@ def from_command(command: tuple[str, ...]) -> AccessToken:
 
 def make_token(value: str, expires: float = 0.0) -> AccessToken:
     """A token; 0 where nobody knows when it expires."""
-    return AccessToken(value, expires or time.time() + EARLY_S + SHORT_S)
+    return value, expires or time.time() + EARLY_S + SHORT_S
 
 
 def _parse_seconds(value: object) -> float:

@@ -1,13 +1,67 @@
-"""Vertex AI with Google's models, by google-genai's client for it."""
+"""Vertex AI, with Google's models and with Anthropic's, each by its own SDK's client for it.
 
+An access token is that of a judge's command or of a variable, or Google's own library finds Application Default
+Credentials: a service account's file that GOOGLE_APPLICATION_CREDENTIALS names, what `gcloud auth application-default
+login` left, or the machine's own account.
+"""
+
+from datetime import UTC
+
+import google.auth
+from anthropic import AsyncAnthropicVertex, DefaultAioHttpClient
 from google import genai
+from google.auth.exceptions import GoogleAuthError
+from google.auth.transport.requests import Request
 from google.genai import types
 from google.oauth2.credentials import Credentials
 
-from judges.providers.base import PLACEHOLDER
+from judges.providers.anthropic import AnthropicProvider
+from judges.providers.base import PLACEHOLDER, SdkProvider
 from judges.providers.google import GoogleProvider
-from judges.providers.google_account import GoogleAccount, Place, place_of
-from judges.records import Judge
+from judges.providers.received import Received
+from judges.providers.tokens import AccessToken, make_token
+from judges.records import Judge, ModelRequest, Refused
+
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+ADVICE = (
+    "name a service account's file in GOOGLE_APPLICATION_CREDENTIALS where the workers run, or give the judge a "
+    'token_command, e.g. ["gcloud", "auth", "print-access-token"]'
+)
+Place = tuple[str, str]
+
+
+class GoogleAccount(SdkProvider):
+    """What providers on Vertex AI have in common. Judges of one account may ask in several projects."""
+
+    key_header = "Authorization"
+    key_prefix = "Bearer "
+
+    async def authorized(self, judge: Judge) -> dict[str, str]:
+        """The header with the token. Raises Refused where there is none."""
+        if judge.parameters.get("token_command") or self.key_env:
+            return await super().authorized(judge)
+        self.allow()
+        return {"Authorization": f"Bearer {await self.tokens.of(SCOPE, self.default_token)}"}
+
+    def shown_key(self) -> str:
+        """A token, whoever gave it."""
+        return self.key_env or "an access token of Google Cloud"
+
+    def default_token(self) -> AccessToken:
+        """Of the credentials that Google's library finds."""
+        try:
+            credentials, _ = google.auth.default(scopes=[SCOPE])
+            credentials.refresh(Request())  # type: ignore[no-untyped-call]
+        except GoogleAuthError as error:
+            why = type(error).__name__
+            raise Refused(f"{self.host}: no token of Google Cloud can be had ({why}): {ADVICE}") from None
+        expiry = credentials.expiry  # without a zone, and meant as UTC
+        return make_token(str(credentials.token), expiry.replace(tzinfo=UTC).timestamp() if expiry else 0.0)
+
+
+def place_of(judge: Judge) -> Place:
+    """Project and region in which the judge's model is asked."""
+    return str(judge.parameters["project"]), str(judge.parameters["region"])
 
 
 class VertexProvider(GoogleAccount, GoogleProvider):
@@ -26,3 +80,35 @@ class VertexProvider(GoogleAccount, GoogleProvider):
         return genai.Client(
             vertexai=True, project=project, location=region, credentials=credentials, http_options=options
         )
+
+
+class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
+    """POST <base_url>/v1/projects/<project>/locations/<region>/publishers/anthropic/models/<model>:rawPredict."""
+
+    def open_client(self, judge: Judge) -> AsyncAnthropicVertex:
+        """The client of the judge's project and region; one for each pair of them. Its token is set as it leaves."""
+        self.clients: dict[Place, AsyncAnthropicVertex] = {}
+        return self.client_of(judge)
+
+    def client_of(self, judge: Judge) -> AsyncAnthropicVertex:
+        """The client of the judge's project and region. It makes the address and names the version in the body."""
+        place = project, region = place_of(judge)
+        if place not in self.clients:
+            self.clients[place] = AsyncAnthropicVertex(
+                project_id=project,
+                region=region,
+                access_token=PLACEHOLDER,
+                base_url=f"{self.base_url}/v1",
+                **self.client_options(DefaultAioHttpClient),
+            )
+        return self.clients[place]
+
+    async def send(self, request: ModelRequest, received: Received) -> None:
+        """As Anthropic's, in the judge's project: its client is looked at before anything is waited for."""
+        self.client = self.client_of(request.judge)
+        await super().send(request, received)
+
+    async def close(self) -> None:
+        """Release the connections."""
+        for client in self.clients.values():
+            await client.close()

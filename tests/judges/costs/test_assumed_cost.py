@@ -1,6 +1,7 @@
 """An answer that does not say what it used has an unknown cost: booked at its upper bound, counted, and shown."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from judges.costs.accounting import of_calls, of_status
 from judges.costs.collection_budgets import collection_budget
 from judges.models import Attempt, Campaign
 from judges.probes import checks
-from judges.providers import anthropic, google, openai, responses
+from judges.providers import anthropic, google, openai
+from judges.providers.replies import count_tokens
 from judges.records import Judge, Usage
 from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
@@ -51,9 +53,15 @@ def test_a_blocked_prompt_of_google_has_no_answer_to_count() -> None:
     ("read", "counts"),
     [
         (openai.read_usage, {"prompt_tokens": 10, "completion_tokens": 5}),
-        (anthropic.read_usage, {"input_tokens": 10, "output_tokens": 5}),
-        (google.read_usage, {"promptTokenCount": 10, "candidatesTokenCount": 5}),
-        (responses.read_usage, {"input_tokens": 10, "output_tokens": 5}),
+        (partial(count_tokens, places=anthropic.USED, needed=anthropic.SAID), {"input_tokens": 10, "output_tokens": 5}),
+        (
+            partial(count_tokens, places=google.USED, needed=google.SAID),
+            {"promptTokenCount": 10, "candidatesTokenCount": 5},
+        ),
+        (
+            partial(count_tokens, places=openai.RESPONSES_USED, needed=openai.SAID),
+            {"input_tokens": 10, "output_tokens": 5},
+        ),
         (DECIDED["openai"], {"input_tokens": 10, "output_tokens": 5}),
         (DECIDED["google"], {"total_input_tokens": 10, "total_output_tokens": 5}),
     ],
