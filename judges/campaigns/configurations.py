@@ -130,7 +130,9 @@ def build_configuration(
     _check_options(rule, rounds, options)
     agents = _choose_debaters(_find_judges(debaters or chosen.debate, "debaters"), options.agents)
     panelists = _find_judges(voters or chosen.ensemble, "judges")
-    majority = _panel_majority(chosen, panelists) if rule in VOTED else chosen.majority
+    majority = chosen.majority
+    if rule in VOTED and len(panelists) != len(chosen.ensemble):  # --judges names another number than the panel has
+        majority = usual_majority(len(panelists))
     agents, panelists = _select_judges(rule, chosen, agents, panelists)
     check_temperature(agents, options.temperature)
     filters = filter_judges(options.filter)
@@ -148,7 +150,16 @@ def build_configuration(
         voters=tuple(panelists),
         majority=majority,
         early_stop=chosen.early_stop,
-        protocol=_build_protocol(options, adjudicator, filters),
+        protocol=Protocol(
+            stance_order=options.stance_order,
+            temperature=options.temperature,
+            play_on=options.play_on,
+            guard=options.guard,
+            adjudicator=adjudicator.id if adjudicator else None,
+            filter=tuple(judge.id for judge in filters),
+            batch=options.batch,
+            debate_for_people=options.debate_for_people,
+        ),
         filters=tuple(filters),
         adjudicator=adjudicator,
     )
@@ -223,11 +234,6 @@ def describe_panel(voters: Sequence[copies.AskedModel], majority: int, *, early_
     return "; ".join([told, *alike, _("such samples share their errors")]) if alike else told
 
 
-def _panel_majority(chosen: Panel, panelists: Sequence[Judge]) -> int:
-    """The panel's own; more than half where --judges names another number of them."""
-    return chosen.majority if len(panelists) == len(chosen.ensemble) else usual_majority(len(panelists))
-
-
 def _select_judges(
     rule: str, chosen: Panel, agents: list[Judge], panelists: list[Judge]
 ) -> tuple[list[Judge], list[Judge]]:
@@ -272,19 +278,6 @@ def _check_copies(panelists: Sequence[Judge]) -> None:
                 _("--judges names %(judge)s %(times)s times, and all would answer alike: %(why)s")
                 % {"judge": judge.name, "times": names.count(judge.name), "why": why}
             )
-
-
-def _build_protocol(options: CampaignOptions, adjudicator: Judge | None, filters: Sequence[Judge]) -> Protocol:
-    return Protocol(
-        stance_order=options.stance_order,
-        temperature=options.temperature,
-        play_on=options.play_on,
-        guard=options.guard,
-        adjudicator=adjudicator.id if adjudicator else None,
-        filter=tuple(judge.id for judge in filters),
-        batch=options.batch,
-        debate_for_people=options.debate_for_people,
-    )
 
 
 def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:

@@ -102,7 +102,12 @@ class Range:
         return Range(self.low * other.low, self.expected * other.expected, self.upper * other.upper)
 
 
-NOTHING = Range(0.0, 0.0, 0.0)
+def exactly(value: float) -> Range:
+    """Return the range of what is known for sure."""
+    return Range(value, value, value)
+
+
+NOTHING = exactly(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,18 @@ class Estimate:
     known: Range = NOTHING  # USD of the judges whose price is known: what it costs at least where others have none.
     # What is reckoned with beyond the texts, judge by judge: reasoning and caches, measured or assumed.
     notes: tuple[str, ...] = ()
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        unknown, known = tuple(dict.fromkeys(self.unknown + other.unknown)), self.known + other.known
+        return Estimate(
+            calls=self.calls + other.calls,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+            cost=None if unknown else known,
+            unknown=unknown,
+            known=known,
+            notes=tuple(dict.fromkeys(self.notes + other.notes)),
+        )
 
     @property
     def free(self) -> bool:
@@ -155,40 +172,36 @@ def estimate_campaign(campaign_options: CampaignSize, sample_prompts: Sequence[P
     options = campaign_options
     inputs = {kind: _input_tokens(sample_prompts, kind, schema) for kind, schema in SCHEMAS.items()}
     votes = {way: (_input_tokens(asked, "", schema), schema) for way, (asked, schema) in options.ballots.items()}
-    calls, tokens_in, tokens_out, cost = NOTHING, NOTHING, NOTHING, NOTHING
-    unknown: dict[str, None] = {}
-    notes: dict[str, None] = {}
+    total = Estimate(NOTHING, NOTHING, NOTHING, NOTHING)
     for judge, per_pair, kind in _expected_calls(options):
-        number = per_pair.times(Range(options.pairs, options.pairs, options.pairs))
-        mix = options.mixes.get(judge.id, NO_MIX)
-        asked, schema = inputs[kind], SCHEMAS[kind]
+        asked, schema, likely = inputs[kind], SCHEMAS[kind], LIKELY[kind]
         if kind == "vote" and judge != options.adjudicator:
             asked, schema = votes.get(way_of(judge), (asked, schema))
+        if kind == "vote" and judge.ballot == "score-chain":
+            likely = LIKELY_CHAIN
         around = _answer_form_tokens(judge, schema) + Range(0, 0, envelope_tokens(judge) - ENVELOPE)
-        taken = number.times(asked + around + _context_tokens(kind, options.rounds, judge.max_output_tokens))
-        thought = _reasoning_tokens(judge, mix)
-        given = number.times(_answer_tokens(judge, _likely_answer_tokens(judge, kind), thought))
-        calls, tokens_in, tokens_out = calls + number, tokens_in + taken, tokens_out + given
-        notes |= dict.fromkeys(_estimate_notes(judge, mix, thought))
-        money = _estimate_cost(judge, taken, given, number.times(thought), mix, batch=options.batch)
-        if money is None:
-            unknown[f"{judge.name} ({judge.model})"] = None
-        else:
-            cost = cost + money
-    return Estimate(calls, tokens_in, tokens_out, None if unknown else cost, tuple(unknown), cost, tuple(notes))
+        taken = asked + around + _context_tokens(kind, options.rounds, judge.max_output_tokens)
+        mix = options.mixes.get(judge.id, NO_MIX)
+        total += _estimate_calls(judge, per_pair.times(exactly(options.pairs)), taken, likely, mix, batch=options.batch)
+    return total
 
 
 def of_calls(
     judge: Judge, calls: int, sample: Sequence[Prompt], schema: dict[str, Any], likely: int, mix: Mix = NO_MIX
 ) -> Estimate:
     """So many calls of one judge that all look like `sample`; an answer has `likely` tokens, 0: it writes none."""
-    number = Range(calls, calls, calls)
-    taken = number.times(_input_tokens(sample, "", schema) + _answer_form_tokens(judge, schema))
+    taken = _input_tokens(sample, "", schema) + _answer_form_tokens(judge, schema)
+    return _estimate_calls(judge, exactly(calls), taken, likely, mix, batch=False)
+
+
+def _estimate_calls(judge: Judge, calls: Range, taken: Range, likely: int, mix: Mix, *, batch: bool) -> Estimate:
+    """`taken`: input tokens of each call."""
     thought = _reasoning_tokens(judge, mix) if likely else NOTHING
-    given = number.times(_answer_tokens(judge, likely, thought)) if likely else NOTHING
-    money = _estimate_cost(judge, taken, given, number.times(thought), mix, batch=False)
+    given = calls.times(_answer_tokens(judge, likely, thought)) if likely else NOTHING
+    money = _estimate_cost(judge, calls.times(taken), given, calls.times(thought), mix, batch=batch)
     unknown = () if money else (f"{judge.name} ({judge.model})",)
-    return Estimate(number, taken, given, money, unknown, money or NOTHING, tuple(_estimate_notes(judge, mix, thought)))
+    notes = tuple(_estimate_notes(judge, mix, thought))
+    return Estimate(calls, calls.times(taken), given, money, unknown, money or NOTHING, notes)
 
 
 def _expected_calls(options: CampaignSize) -> list[tuple[Judge, Range, str]]:
@@ -199,7 +212,7 @@ def _expected_calls(options: CampaignSize) -> list[tuple[Judge, Range, str]]:
         return [(judge, tries, kind) for judge, asked in zip(options.voters, kinds, strict=False) for kind in asked]
     rounds = options.rounds
     expected_rounds = rounds if options.play_on else sum(DISAGREE**number for number in range(rounds))
-    found: list[tuple[Judge, Range, str]] = [(judge, Range(1, 1, 1), "vote") for judge in options.filters]
+    found: list[tuple[Judge, Range, str]] = [(judge, exactly(1), "vote") for judge in options.filters]
     if options.policy in ("debate", "debate+ensemble"):
         least = rounds if options.play_on else 1
         found += [(judge, Range(least, expected_rounds, rounds), "debate") for judge in options.debaters]
@@ -211,8 +224,7 @@ def _expected_calls(options: CampaignSize) -> list[tuple[Judge, Range, str]]:
     if options.policy in ("single", "ensemble", "debate+ensemble"):
         voters = options.voters[:1] if options.policy == "single" else options.voters
         vote = _share_asked(options)
-        many = [Range(judge.generations, judge.generations, judge.generations) for judge in voters]
-        found += [(judge, vote.times(number), "vote") for judge, number in zip(voters, many, strict=True)]
+        found += [(judge, vote.times(exactly(judge.generations)), "vote") for judge in voters]
     return found
 
 
@@ -220,7 +232,7 @@ def _share_asked(options: CampaignSize) -> Range:
     """Of the panel's votes those that are cast: all, or what an early stop leaves. debate+ensemble asks everybody."""
     size = len(options.voters)
     if not options.early_stop or not size or options.policy != "ensemble":
-        return Range(1, 1, 1)
+        return exactly(1)
     likely = expected_votes(size, options.majority or usual_majority(size))
     return Range(asked_first(size) / size, likely / size, 1)
 
@@ -240,11 +252,6 @@ def _answer_form_tokens(judge: Judge, schema: dict[str, Any]) -> Range:
     return Range(*_estimate_tokens(fit_prompt(Prompt("", "", "", ""), judge, schema).system))
 
 
-def _likely_answer_tokens(judge: Judge, kind: str) -> int:
-    """Expected tokens of its answer without reasoning apart from it."""
-    return LIKELY_CHAIN if kind == "vote" and judge.ballot == "score-chain" else LIKELY[kind]
-
-
 def _estimate_tokens(text: str) -> tuple[float, float, float]:
     """English has about four characters a token; Chinese and most other scripts about one; a byte is the bound."""
     size = len(text.encode("utf-8", "replace"))
@@ -255,13 +262,9 @@ def _estimate_tokens(text: str) -> tuple[float, float, float]:
 
 def _context_tokens(kind: str, rounds: int, most: int) -> Range:
     """Further input for what was said before; an answer of `most` tokens is at most eight bytes for each."""
-    if kind == "debate":
-        return _history_tokens(rounds, most)
-    return NOTHING if kind == "vote" else Range(0, 0, 8 * most)
-
-
-def _history_tokens(rounds: int, most: int) -> Range:
-    """Further input of a turn for the two turns of the round before; the first round has none."""
+    if kind != "debate":
+        return NOTHING if kind == "vote" else Range(0, 0, 8 * most)
+    # Of a turn: the two turns of the round before, which the first round does not have.
     later = 1 - 1 / sum(DISAGREE**number for number in range(rounds))
     return Range(0, 2 * TURN_TOKENS * later, 8 * most * (rounds - 1) / rounds)
 

@@ -17,11 +17,11 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from corpus import table_statistics
+from corpus.collections.task_order import PRIORITY_SQL, open_items
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
-from judges.campaigns.escalations import failed_to_people as escalate_failed
 from judges.costs.prices import price_for_judge
 from judges.engine import leases, notifications
 from judges.models import Campaign, Tally, Work
@@ -76,6 +76,20 @@ WITH chosen AS (
         WHERE i.pair_id = p.id AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
     ORDER BY p.id LIMIT %(limit)s
 ), added AS (""" + EVERY.split("), added AS (")[1]
+
+_FAILED = """
+SELECT collection, pair, %(campaign)s::bigint AS campaign, 'error' AS reason, priority, overlap
+FROM failed WHERE NOT EXISTS (SELECT 1 FROM corpus_item i
+    WHERE i.pair_id = pair AND i.reason = 'error' AND i.state IN ('open', 'conflict'))"""
+ESCALATE_FAILED = f"""
+WITH failed AS (
+    UPDATE judges_work w SET state = 'escalated', reason = 'error' FROM corpus_pair p, corpus_collection c
+    WHERE w.campaign_id = %(campaign)s AND w.state = 'failed' AND p.id = w.pair_id AND c.id = p.collection_id
+    RETURNING p.id AS pair, p.collection_id AS collection, c.overlap,
+        {PRIORITY_SQL.format(order="c.order", seed="c.seed")} AS priority
+), opened AS ({open_items(_FAILED)})
+SELECT count(*) FROM failed
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +171,9 @@ def start_or_join(
     with transaction.atomic():
         _lock_collection(collection)
         known = same_configuration(collection, wanted)
-        campaign = _newest_to_join([one for one in known if one.scope == scope]) if not again else None
+        # The newest unfinished one; else the newest that is paused or finished. A cancelled one is never joined.
+        alike = [] if again else [one for one in known if one.scope == scope and one.state != State.CANCELLED]
+        campaign = min(alike, key=lambda one: one.state not in UNFINISHED, default=None)
         if campaign is not None and campaign.state == State.PAUSED:
             because = f" ({campaign.paused_because})" if campaign.paused_because else ""
             raise BadInput(
@@ -169,11 +185,17 @@ def start_or_join(
             )
         joined = campaign is not None
         if campaign is None:
-            campaign = _create_campaign(collection, wanted, scope)
+            campaign = Campaign.objects.create(
+                collection=collection,
+                scope=scope,
+                seed=collection.seed,
+                **_relevance_fields(collection),
+                **wanted.values,
+            )
         _set_limits(campaign, budget=budget, max_calls=max_calls, failed_to_people=failed_to_people)
         retried = _requeue_failed(campaign) if retry else 0
         if failed_to_people and joined:
-            escalate_failed(campaign)
+            _escalate_failed(campaign)
         earlier = [] if again else [one.pk for one in known]
         added = _enqueue_pairs(campaign, earlier, limit, again=again, pairs=pairs)
         if not joined and not added:
@@ -181,13 +203,6 @@ def start_or_join(
             return Started(None)
         _start_running(campaign)
     return Started(campaign, added, retried, joined)
-
-
-def _newest_to_join(known: Sequence[Campaign]) -> Campaign | None:
-    """The newest unfinished one; else the newest that is paused or finished. A cancelled one is never joined."""
-    unfinished = [one for one in known if one.state in UNFINISHED]
-    others = [one for one in known if one.state in (State.PAUSED, State.FINISHED)]
-    return next(iter(unfinished + others), None)
 
 
 def check_budget(
@@ -215,12 +230,6 @@ def check_budget(
             )
             % {"collection": collection.name, "unknown": unknown}
         )
-
-
-def _create_campaign(collection: Collection, wanted: Configuration, scope: str) -> Campaign:
-    return Campaign.objects.create(
-        collection=collection, scope=scope, seed=collection.seed, **_relevance_fields(collection), **wanted.values
-    )
 
 
 def _set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None, failed_to_people: bool) -> None:
@@ -298,10 +307,7 @@ def pause(*, campaign: Campaign) -> Campaign:
 
 def resume(*, campaign: Campaign) -> Campaign:
     """Go on with a paused campaign, or one that the budget stopped (its limits hold still)."""
-    with transaction.atomic():
-        resumed = _change_state(campaign, State.RUNNING, (State.PAUSED, State.BUDGET))
-        _notify_workers(resumed)
-    return resumed
+    return _change_state(campaign, State.RUNNING, (State.PAUSED, State.BUDGET))
 
 
 def cancel(*, campaign: Campaign) -> Campaign:
@@ -350,6 +356,16 @@ def _requeue_failed(campaign: Campaign) -> int:
     return retried
 
 
+def _escalate_failed(campaign: Campaign) -> None:
+    """Open an item, reason `error`, for every failed pair of the campaign."""
+    with connection.cursor() as cursor:
+        cursor.execute(ESCALATE_FAILED, {"campaign": campaign.pk})
+        (count,) = cursor.fetchone()
+    if count:
+        counters.add(campaign.pk, "failed", -count)
+        counters.add(campaign.pk, "escalated:error", count)
+
+
 def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campaign:
     with transaction.atomic():
         _lock_collection(campaign.collection)
@@ -363,8 +379,9 @@ def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) ->
             _("campaign %(campaign)s is %(state)s: it cannot be %(past)s")
             % {"campaign": campaign.pk, "state": campaign.state, "past": _PAST[state]}
         )
-    if campaign.protocol.get("batch") and state != State.RUNNING:
-        _notify_workers(campaign)  # what its batches bring is taken in, and what waits is put back
+    # What the batches of one that stands still bring is taken in all the same, and what waits is put back.
+    if state == State.RUNNING or campaign.protocol.get("batch"):
+        _notify_workers(campaign)
     return campaign
 
 

@@ -15,11 +15,6 @@ def count_ended(status: Status) -> int:
     return int(status["labelled"] + status["escalated"] + status["failed"])
 
 
-def describe_cost(status: Status) -> str:
-    """What the calls cost, and how many of them are not in it."""
-    return of_status(status).text
-
-
 class CampaignProgress:
     """Rate and forecast from how the count moved since `start`."""
 
@@ -37,7 +32,7 @@ class CampaignProgress:
         lacks = ", a batch is lost: see `status`" if unconfirmed_batches(status) else ""
         return (
             f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done:,}/{status['pairs']:,} pairs, {rate:,.1f}/s, "
-            f"{status['calls']:,} calls, {describe_cost(status)}, {left} left{lacks}"
+            f"{status['calls']:,} calls, {of_status(status).text}, {left} left{lacks}"
             + (f"; waits: {status['paused_because']}" if status["paused_because"] else "")
         )
 
@@ -77,7 +72,7 @@ def summary_lines(status: Status) -> Iterator[str]:
         yield f"  {'paused' if status['state'] == 'paused' else 'waits'}: {status['paused_because']}"
     yield (
         f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
-        f"cache, cost {describe_cost(status)}"
+        f"cache, cost {of_status(status).text}"
     )
     for batch in status.get("batches", []):
         yield f"  batch      {batch['calls']:>8,}   {batch['model']}, {batch['state']}: {batch['name']}"

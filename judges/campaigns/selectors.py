@@ -44,6 +44,7 @@ FROM each HAVING count(*) > 0
 """
 
 LATENCY_SAMPLE = 400
+TOKENS = ("in", "cached", "written", "out", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +107,12 @@ class AttemptView:
 
 def campaign_status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
     """The document of the contract; the newest campaign unless one is given, zeros where there is none."""
+    campaign = campaign or campaigns_of(collection).first()
     if campaign is None:
-        campaign = campaigns_of(collection).first()
-    if campaign is None:
-        return _status_document(collection.name, None, None, None, "", "", 0, {})
+        return _status_document(collection.name, (None, None, None, "", "", 0, {}))
     with connection.cursor() as cursor:
         cursor.execute(STATUS, [campaign.pk])
-        number, policy, state, stopped_by, because, running, sums = cursor.fetchone()
-    found = json.loads(sums) if isinstance(sums, str) else sums
-    document = _status_document(collection.name, number, policy, state, stopped_by, because, running, found)
+        document = _status_document(collection.name, cursor.fetchone())
     return document | ({"batches": _open_batches(campaign)} if campaign.protocol.get("batch") else {})
 
 
@@ -133,16 +131,8 @@ def _open_batches(campaign: Campaign) -> list[dict[str, Any]]:
     ]
 
 
-def _status_document(
-    name: str,
-    campaign: int | None,
-    policy: str | None,
-    state: str | None,
-    stopped_by: str,
-    because: str,
-    running: int,
-    sums: dict[str, float],
-) -> dict[str, Any]:
+def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
+    campaign, policy, state, stopped_by, because, running, sums = row
     escalations = _sums_by_prefix(sums, "escalated:")
     labels = _sums_by_prefix(sums, "labelled:")
     pairs, failed = int(sums.get("pairs", 0)), int(sums.get("failed", 0))
@@ -171,9 +161,7 @@ def _status_document(
         "calls": calls,
         "calls_failed": int(sums.get("calls_failed", 0)),
         "calls_cached": int(sums.get("calls_cached", 0)),
-        "tokens": {
-            part: int(sums.get(f"tokens_{part}", 0)) for part in ("in", "cached", "written", "out", "reasoning")
-        },
+        "tokens": {part: int(sums.get(f"tokens_{part}", 0)) for part in TOKENS},
         "cost": None if calls and unpriced == calls else round(sums.get("cost", 0.0), 10),
         "calls_without_price": unpriced,
         "calls_assumed": int(sums.get("calls_assumed", 0)),
@@ -250,11 +238,9 @@ def attempts_of(pair: Pair) -> list[AttemptView]:
     campaigns = {attempt.campaign_id for attempt in attempts}
     wanted = AttemptBody.objects.filter(campaign_id__in=campaigns, attempt_id__in=[one.pk for one in attempts])
     bodies = {body.attempt_id: body for body in wanted}
-    return [_attempt_view(attempt, bodies.get(attempt.pk)) for attempt in attempts]
-
-
-def _attempt_view(attempt: Attempt, body: AttemptBody | None) -> AttemptView:
-    if body is None:
-        return AttemptView(attempt, [], "")
-    messages = json.loads(zlib.decompress(body.messages))
-    return AttemptView(attempt, messages, zlib.decompress(body.raw).decode())
+    views = []
+    for attempt in attempts:
+        body = bodies.get(attempt.pk)
+        messages = json.loads(zlib.decompress(body.messages)) if body else []
+        views.append(AttemptView(attempt, messages, zlib.decompress(body.raw).decode() if body else ""))
+    return views
