@@ -38,9 +38,7 @@ def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
 
 
 def _held_leases(own: psycopg.Connection[Any], plan: plans.Plan, work: int) -> list[Claimed]:
-    of: dict[str, Any] = {"campaign": plan.campaign, "collection": plan.collection, "rubric": plan.rubric}
-    found = leases.running_pairs(own, **of, after=work - 1, n=1)
-    return [one for one in found if one.work == work]
+    return [one for one in leases.running_pairs(own, plan, after=work - 1, n=1) if one.work == work]
 
 
 async def _play_debate(caller: Caller, claimed: Claimed) -> None:

@@ -140,12 +140,10 @@ class BatchWorkerLoop:
         self.spent = self.budget.exhausted = False
         await self._ask(partial(store.renew_leases, campaign=self.plan.campaign, holder=self.budget.holder))
         plan, waiting, after = self.plan, False, 0
-        which: dict[str, Any] = {"campaign": plan.campaign, "collection": plan.collection, "rubric": plan.rubric}
-        which["n"] = CHUNK
-        while chunk := await self._ask(partial(leases.running_pairs, **which, after=after)):
+        while chunk := await self._ask(partial(leases.running_pairs, plan=plan, after=after, n=CHUNK)):
             after = max(one.work for one in chunk)
             waiting = await self._judge(chunk) or waiting
-        claim = partial(leases.claim, **which, lease=LEASE_S)
+        claim = partial(leases.claim, plan=plan, lease=LEASE_S, n=CHUNK)
         while not self.spent and not self.stopping and (chunk := await self._ask(claim)):
             waiting = await self._judge(chunk) or waiting
         await self.budget.close()
@@ -157,16 +155,6 @@ class BatchWorkerLoop:
             return False
         await self._ask(partial(leases.finish_campaign, campaign=plan.campaign, collection=plan.collection))
         return False
-
-    async def _next(self, after: int) -> list[Claimed]:
-        plan = self.plan
-        known = partial(leases.running_pairs, campaign=plan.campaign, collection=plan.collection, rubric=plan.rubric)
-        return await self._ask(partial(known, after=after, n=CHUNK))
-
-    async def _claim(self) -> list[Claimed]:
-        plan = self.plan
-        ask = partial(leases.claim, campaign=plan.campaign, collection=plan.collection, rubric=plan.rubric)
-        return await self._ask(partial(ask, lease=LEASE_S, n=CHUNK))
 
     async def _judge(self, chunk: Sequence[Claimed]) -> bool:
         """All of them at the same time; whether any of them waits for a batch now."""

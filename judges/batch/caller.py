@@ -47,10 +47,7 @@ class Collector(Caller):
         self.collected: list[Collected] = []
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
-        """The stored answer; where there is none the call is collected.
-
-        Raises WaitingForBatch, Cancelled, BudgetExhausted.
-        """
+        """Return the stored answer, or collect the call. Raises WaitingForBatch, Cancelled, BudgetExhausted."""
         if question.slot in claimed.ended or not is_batched(question.judge):
             return await super().ask(claimed, question)
         following = self.next_try(claimed, question)

@@ -79,10 +79,8 @@ class Endpoint(ABC):
         """The provider's id of a batch of so many calls that was created under the name; None where none is seen."""
 
     async def fits(self, calls: int, since: datetime, known: Collection[str]) -> str | None:
-        """The one batch that is under way, has so many calls, is from that time and none of those `known`.
-
-        For providers that show no names, and tell whose calls a batch holds only once it has ended.
-        """
+        """The one batch that is under way, has so many calls, is from that time and none of those `known`."""
+        # For providers that show no names, and tell whose calls a batch holds only once it has ended.
         return None
 
     @abstractmethod

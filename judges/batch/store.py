@@ -209,9 +209,7 @@ def renew_leases(connection: Connection[Any], campaign: int, holder: str) -> Non
 
 
 def put_back(connection: Connection[Any], campaign: int, holder: str) -> None:
-    """Nothing of a campaign that stands still is running: pairs are pending, calls that were not sent are gone, and
-    so is the money that they held.
-    """
+    """Put a campaign's pairs back, and drop the calls that were not sent with the money that they held."""
     connection.execute(RELEASE, [campaign])
     connection.execute("DELETE FROM judges_batchcall WHERE campaign_id = %s", [campaign])
     connection.execute(FREE, {"campaign": campaign, "holder": holder})

@@ -111,10 +111,7 @@ LOCK = "SELECT FROM judges_campaign WHERE id = %(campaign)s FOR NO KEY UPDATE"
 
 
 def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int:
-    """The sample of what a campaign labelled since it last ended, of the size that the collection asks for.
-
-    One pair of each route at least: what nobody audits would be missing from the estimate. How many pairs came to it.
-    """
+    """Sample what a campaign labelled since it last ended, as the collection asks; how many pairs it is."""
     values = {"campaign": campaign, "collection": collection}
     db.execute(LOCK, values)
     every, drawn = _stratum_sizes(db, campaign)
@@ -125,6 +122,7 @@ def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int
     audit, others = db.execute(OTHERS, values).fetchone() or (0.0, 0)
     labelled = sum(sizes.values())
     wanted = audit_sample_size(audit, labelled, int(others) + sum(every.values()) - labelled)
+    # One pair of each route at least: what nobody audits would be missing from the estimate.
     count = _draw_pairs(db, campaign, allocate_sample(sizes, max(wanted, len(sizes)), drawn)) if wanted else 0
     db.execute(END_PART, values)
     return count
@@ -132,10 +130,9 @@ def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int
 
 @transaction.atomic
 def draw_more(*, campaign: Campaign, up_to: int, route: str = "") -> int:
-    """Let the sample grow to `up_to` pairs, of one route where it is named; how many came to it.
+    """Let the sample grow to `up_to` pairs or all, of one route where it is named; how many came to it.
 
-    The same again changes nothing. Where fewer are left, all of them are taken. Raises BadInput before the campaign
-    has ended.
+    The same again changes nothing. Raises BadInput before the campaign has ended.
     """
     connection.ensure_connection()
     db: Connection[Any] = connection.connection

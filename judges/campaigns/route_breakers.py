@@ -64,10 +64,8 @@ class AnsweredAudits:
 
     @property
     def over(self) -> bool:
-        """Whether the route is wrong too often: surely so in some part, and so on the whole, each part by its size.
-
-        Where no part is beyond the limit, the bound holds for the answers of all parts together.
-        """
+        """Whether the route is wrong too often: on the whole, each part by its size, and surely so."""
+        # Where no part is beyond the limit, the bound holds for the answers of all parts together.
         settled = [one for one in self.parts.values() if one.settled]
         right = sum(one.size * one.right / one.settled for one in settled)
         on_the_whole = not settled or right < (1 - LIMIT) * sum(one.size for one in settled)
@@ -92,12 +90,10 @@ def tripped_routes(found: Mapping[str, AnsweredAudits], counts: Mapping[str, flo
 
 
 def trip_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> frozenset[str]:
-    """The same, and kept: a route that was stopped goes on when an admin says so, not when a later audit is right.
-
-    Nothing is read for a campaign of which no audit is settled.
-    """
+    """Stop such routes, and return their keys."""
     if counts.get("audited", 0) <= 0:
-        return frozenset()
+        return frozenset()  # no audit is settled: nothing need be read
+    # It is kept: a route that was stopped goes on when an admin says so, not when a later audit is right.
     found = tripped_routes(answered_audits(campaign, relevant), counts)
     for key in sorted(found):
         if counts.get(f"{STOPPED}{key}", 0) <= 0:

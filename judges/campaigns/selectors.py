@@ -213,10 +213,7 @@ def _read_latency(query: str, values: dict[str, int]) -> Latency | None:
 
 
 def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Attempt]:
-    """The counted turns of the newest debate on the pair (or the campaign's), in the order in which they are read.
-
-    The sample of a turn is its couple of agents. A turn without a verdict is one of them.
-    """
+    """Return the counted turns of the newest debate on the pair (or the campaign's); some may have no verdict."""
     turns = Attempt.objects.filter(pair=pair, counts=True, role__in=("for", "against"))
     if campaign is None:
         newest = turns.order_by("-campaign_id").first()

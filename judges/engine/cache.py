@@ -33,10 +33,8 @@ ORDER BY cache_key, cached, id
 
 
 def make_cache_key(judge: Judge, prompt: Prompt, sample: int, collection: int) -> str:
-    """sha256 of provider, base URL, model, parameters, prompt version, rendered messages and sample index.
-
-    `sample` counts equal judges before this one on the panel, so that another order of the panel finds its votes again.
-    """
+    """Return the sha256 of provider, base URL, model, parameters, prompt version, rendered messages and sample."""
+    # The sample counts equal judges before this one on the panel: another order of the panel finds its votes again.
     parameters = json.dumps(judge.parameters, sort_keys=True)
     hashed = _judge_part(judge.provider, judge.base_url, judge.model, parameters).copy()
     # Offline judges also read the collection's index.
@@ -83,10 +81,7 @@ class Cache:
 
 
 def find_answers(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, Attempted]:
-    """Earlier labelled attempts by cache key, the one that was really sent before its copies.
-
-    Of each there is what a copy of it takes over: the fields of its row that speak of the answer, and its bodies.
-    """
+    """Return earlier labelled attempts by cache key: bodies, and the fields of the row that speak of the answer."""
     answers = {}
     with connection.cursor(row_factory=dict_row) as cursor:
         for row in cursor.execute(statement, [keys]):

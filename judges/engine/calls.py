@@ -85,12 +85,7 @@ class Tools:
 
 
 class Caller:
-    """Asks for one campaign in one process. `stopped` says whether nothing more may be sent.
-
-    `refused` is told as soon as an account refuses us, and again once it is known why. Who gives it can put pairs back:
-    they wait while an account is in trouble. Without it (judges.inline.runner) the call fails, an open circuit
-    after some minutes.
-    """
+    """Asks for one campaign in one process. `stopped` says whether nothing more may be sent."""
 
     def __init__(
         self,
@@ -100,17 +95,14 @@ class Caller:
         stopped: Callable[[], bool],
         refused: Callable[[str], None] | None = None,
     ) -> None:
-        self.tools = tools
-        self.plan = plan
-        self.budget = budget
-        self.stopped = stopped
+        self.tools, self.plan, self.budget, self.stopped = tools, plan, budget, stopped
+        # Told as soon as an account refuses us, and again once it is known why. Who gives it can put pairs back: they
+        # wait while an account is in trouble. Without it (judges.inline.runner) the call fails, an open circuit after
+        # some minutes.
         self.refused = refused
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
-        """The turn or vote, or the statement that there is none. Raises Cancelled, BudgetExhausted.
-
-        Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
-        """
+        """Return the turn or vote, or the statement that there is none. Raises Cancelled, BudgetExhausted."""
         slot = question.slot
         if slot in claimed.ended:
             return claimed.ended[slot]
@@ -129,16 +121,14 @@ class Caller:
                 jitter = random.uniform(0, min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries))
                 await self._sleep(claimed, result.wait + jitter)
         if isinstance(result, Retry) and not self.tools.limits.account(question.judge.account).is_well:
+            # Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
             self._wait_with(claimed)
         final = result if isinstance(result, Turn | NoVerdict) else NoVerdict("error")
         claimed.ended[slot] = final
         return final
 
     def next_try(self, claimed: Claimed, question: JudgeQuestion) -> tuple[int, Prompt] | None:
-        """Number and prompt of what is sent next for the slot; None when it was tried often enough.
-
-        After an answer that was no verdict it is the repair's prompt.
-        """
+        """Return number and prompt of what is sent next for the slot; None when it was tried often enough."""
         slot = question.slot
         number = claimed.tries.get(slot, claimed.attempt_base) + 1
         if number > claimed.attempt_base + ATTEMPTS:
@@ -189,10 +179,7 @@ class Caller:
         return await self._send(claimed, question, sent, prompt, permit)
 
     async def prepare(self, claimed: Claimed, question: JudgeQuestion, number: int, prompt: Prompt) -> Turn | Sent:
-        """An equal call's answer, stored as its own; else the call with its money reserved.
-
-        Raises Cancelled, BudgetExhausted.
-        """
+        """Store an equal call's answer as its own; else reserve the call's money. Raises Cancelled, BudgetExhausted."""
         self._check(claimed)
         key = make_cache_key(question.judge, prompt, question.key_sample, self.plan.collection)
         row = await self._row(claimed, question, prompt, number, key)

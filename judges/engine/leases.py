@@ -10,10 +10,10 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import dict_row
 
-from corpus.rubric import Rubric
 from judges.campaigns import audit_sampling
 from judges.campaigns.counters import ADD
 from judges.domain.verdicts import NoVerdict
+from judges.engine.plan import Plan
 from judges.engine.rows import stored_turn
 from judges.records import Inputs, Prompt, Turn
 
@@ -139,42 +139,30 @@ class Claimed:
 
 def claim(
     connection: Connection[Any],
+    plan: Plan,
     *,
-    campaign: int,
-    collection: int,
-    rubric: Rubric,
     lease: float,
     n: int = BATCH,
     stalled: Callable[[], bool] = lambda: False,
 ) -> list[Claimed]:
-    """Up to `n` pairs, pending or with an expired lease, each with its texts and its earlier attempts.
-
-    `stalled`: PostgreSQL was away a moment ago, so nobody could renew a lease, and an expired one is left alone.
-    """
+    """Claim up to `n` pairs, pending or with an expired lease, each with its texts and its earlier attempts."""
+    # PostgreSQL was away a moment ago: nobody could renew a lease, and an expired one is left alone.
     expired = not stalled()
-    values = {"campaign": campaign, "lease": lease, "n": n, "most": MAX_CLAIMS, "shard": 0, "expired": expired}
+    values = {"campaign": plan.campaign, "lease": lease, "n": n, "most": MAX_CLAIMS, "shard": 0, "expired": expired}
     if expired:
         connection.execute(GIVE_UP, values)
     rows = sorted(connection.execute(CLAIM, values).fetchall())
-    return _with_material(connection, rows, campaign, collection, rubric)
+    return _with_material(connection, rows, plan)
 
 
-def running_pairs(
-    connection: Connection[Any], *, campaign: int, collection: int, rubric: Rubric, after: int, n: int = BATCH
-) -> list[Claimed]:
+def running_pairs(connection: Connection[Any], plan: Plan, *, after: int, n: int = BATCH) -> list[Claimed]:
     """Up to `n` running pairs, by their work after `after`, of a campaign that only one process works on."""
-    rows = connection.execute(HELD, {"campaign": campaign, "after": after, "n": n}).fetchall()
-    return _with_material(connection, rows, campaign, collection, rubric, again=True)
+    rows = connection.execute(HELD, {"campaign": plan.campaign, "after": after, "n": n}).fetchall()
+    return _with_material(connection, rows, plan, again=True)
 
 
 def _with_material(
-    connection: Connection[Any],
-    rows: Sequence[tuple[int, int, int, int]],
-    campaign: int,
-    collection: int,
-    rubric: Rubric,
-    *,
-    again: bool = False,
+    connection: Connection[Any], rows: Sequence[tuple[int, int, int, int]], plan: Plan, *, again: bool = False
 ) -> list[Claimed]:
     claimed = {pair: Claimed(work, pair, fence, base) for work, pair, fence, base in rows}
     if not claimed:
@@ -182,11 +170,12 @@ def _with_material(
     for pair, query, text, answers, own, title, document, key in connection.execute(MATERIAL, [list(claimed)]):
         one = claimed[pair]
         one.query = query
-        definition = rubric.definition(answers=bool(answers), own=own)
-        one.inputs = Inputs(text, tuple(answers), title, document, definition, collection, key)
+        definition = plan.rubric.definition(answers=bool(answers), own=own)
+        one.inputs = Inputs(text, tuple(answers), title, document, definition, plan.collection, key)
+    # A pair that is claimed for the first time has no attempts.
     known = [one.pair for one in claimed.values() if again or one.fence > 1]
     if known:
-        _restore_answers(connection, campaign, claimed, known)
+        _restore_answers(connection, plan.campaign, claimed, known)
     return list(claimed.values())
 
 

@@ -73,14 +73,12 @@ class Permit:
 
 
 class Waiter(asyncio.Future[Permit]):
-    """A call that waits for its permit, of at most `tokens`.
-
-    `patience`: how often the circuit may open while the call waits; 0: an open circuit turns it away.
-    """
+    """A call that waits for its permit, of at most `tokens`."""
 
     def __init__(self, tokens: int, stopped: Callable[[], bool], patience: int) -> None:
         super().__init__()
-        self.tokens, self.stopped, self.patience = tokens, stopped, patience
+        self.tokens, self.stopped = tokens, stopped
+        self.patience = patience  # How often the circuit may open meanwhile; 0: an open circuit turns the call away.
         self.opened: int | None = None  # How often the circuit had opened when the call first met it.
 
 

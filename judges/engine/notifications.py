@@ -22,12 +22,9 @@ def _queue_run(campaign: int, generation: int) -> None:
 
 
 def notify_workers(campaign: int) -> None:
-    """Wake one drain for each worker slot; call it through `transaction.on_commit` inside a transaction.
-
-    While Redis is away nothing is sent: workers look for running campaigns by themselves once it is back.
-    """
+    """Wake one drain for each worker slot; call it through `transaction.on_commit` inside a transaction."""
     if is_away():
-        return
+        return  # workers look for running campaigns by themselves once Redis is back
     slots = sum(worker.slots for worker in live_workers()) or 1
     generation = time.time_ns()
     redis_client().set(redis_key("wake", campaign), generation, ex=FORGET_S)

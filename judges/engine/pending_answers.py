@@ -40,15 +40,13 @@ class PendingAnswerLog:
         self.lock = threading.Lock()
 
     def keep(self, line: bytes) -> Segment:
-        """Append a line without a line end; hand what it returns to `done` once the answer is committed.
-
-        Raises OSError on a full disk, and leaves nothing of the line: half of it would spoil the next one.
-        """
+        """Append a line, and return what `done` gets once the answer is committed. Raises OSError on a full disk."""
         if not self.segments or self.segments[-1].size > ROOM:
             self._begin()
         segment = self.segments[-1]
         written = os.write(segment.file, line + b"\n")
         if written <= len(line):
+            # Half a line would spoil the next one.
             os.ftruncate(segment.file, segment.size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         segment.size += written

@@ -118,13 +118,10 @@ class WorkerLoop:
             await self._release(self.waiting)
             return False
         if len(self.waiting) < max(1, self.room // 4) and len(self.tasks) < self.room:
-            plan = self.plan
             await recover_answers(self.tools.writer, self.tools.writer.spool.folder)
             ask = partial(
                 leases.claim,
-                campaign=plan.campaign,
-                collection=plan.collection,
-                rubric=plan.rubric,
+                plan=self.plan,
                 lease=self.pace.lease,
                 n=min(leases.BATCH, self.room),
                 stalled=partial(self.tools.writer.stalled, self.pace.lease / 2),

@@ -29,7 +29,7 @@ class CannotStart(Exception):
 
 
 class WorkerPool:
-    """`with Fleet(2) as fleet: fleet.ensure(campaign)`; on leaving, its workers are stopped."""
+    """Workers of our own: `with WorkerPool(2) as own: own.ensure(campaign)`. On leaving they are stopped."""
 
     def __init__(self, processes: int | None = None) -> None:
         self.processes = processes or os.cpu_count() or 1
@@ -46,15 +46,12 @@ class WorkerPool:
         stop_children(self.children)
 
     def ensure(self, campaign: int) -> None:
-        """Somebody serves the queue and knows of the campaign; messages that were lost are sent again.
-
-        Raises CannotStart when workers end again and again before they serve.
-        """
+        """Send messages of the campaign that were lost again, once somebody serves the queue. Raises CannotStart."""
         if self.serves() and not notifications.is_drained(campaign):
             notifications.notify_workers(campaign)
 
     def serves(self) -> bool:
-        """Somebody serves the queue; else workers of our own are on their way. Raises CannotStart."""
+        """Whether somebody serves the queue; else workers of our own are started, three times. Raises CannotStart."""
         if workers.live_workers():
             self.starts = 0
             return True

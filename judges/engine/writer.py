@@ -79,10 +79,7 @@ class ResultWriter:
         await self.ask(lambda connection: None)
 
     def stalled(self, within: float) -> bool:
-        """Whether PostgreSQL is just coming back, or did less than so many seconds ago. For questions, in their thread.
-
-        Nobody could renew a lease meanwhile: that one has run out says nothing about the worker that holds it.
-        """
+        """Whether PostgreSQL is just coming back, or did so less than `within` seconds ago. For questions, in their thread."""
         now = time.monotonic()
         return now - self.began > STALL_S or now - self.back < within
 

@@ -33,9 +33,8 @@ _open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}
 
 @cache
 def load_provider(provider: str) -> Callable[[Judge], Provider]:
-    """The class that speaks the preset's wire. Importing an SDK takes seconds: a program whose loop must not stand
-    still loads it before, with `await asyncio.to_thread(load, judge.provider)`.
-    """
+    """Return the class that speaks the preset's wire."""
+    # Importing an SDK takes seconds: a program whose loop must not stand still calls this in a thread before.
     require_extra(provider)
     known = preset(provider)
     module, _, name = CLASSES[known.wire, known.client].rpartition(".")
@@ -50,10 +49,8 @@ def require_extra(provider: str) -> None:
 
 
 def open_provider(judge: Judge) -> Provider:
-    """The client of the judge's account, opened once for each event loop. Call it inside a running loop.
-
-    Connections belong to the loop that made them, so each loop has its own client. `close_providers` releases them.
-    """
+    """Return the client of the judge's account. Call it inside a running loop; `close_providers` releases it."""
+    # Connections belong to the loop that made them, so each loop has its own client.
     loop = asyncio.get_running_loop()
     for dead in [other for other in list(_open) if other.is_closed()]:  # canaries have a loop beside the engine's
         _open.pop(dead, None)

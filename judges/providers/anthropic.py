@@ -115,10 +115,9 @@ def response_format(request: ModelRequest) -> dict[str, Any]:
 
 
 def content_blocks(request: ModelRequest, kept: dict[str, Any]) -> list[dict[str, Any]]:
-    """The user message, cut where it stops repeating: after the query, which the next document shares, and in a debate
-    after the document, which the next round shares. Writing to the cache costs more than other input, so what one call
-    alone reads is not marked. `kept`: the mark.
-    """
+    """Return the user message, cut where it stops repeating, each part but the last with the mark `kept`."""
+    # After the query, which the next document shares, and in a debate after the document, which the next round shares.
+    # Writing to the cache costs more than other input, so what one call alone reads is not marked.
     user, shared = request.prompt.user, request.role in SIDES
     ends = prompts.shared_prefix_ends(user)[: 2 if shared else 1]
     cuts = [user[start:end] for start, end in pairwise([0, *ends, len(user)])]

@@ -88,9 +88,7 @@ class SdkProvider(ABC):
         return self.outcome(received, request.judge)
 
     async def attempt(self, request: ModelRequest, received: Received) -> None:
-        """Send it; SDKs raise on answers that they cannot use, and what was received decides. Without a trace of an
-        answer or of a connection nothing was sent, and the same request would fail alike. Raises Rejected.
-        """
+        """Send it; SDKs raise on answers that they cannot use, and what was received decides. Raises Rejected."""
         try:
             await self.send(request, received)
         except (ProviderError, TimeoutError):
@@ -103,6 +101,7 @@ class SdkProvider(ABC):
             elif received.kept is None:
                 received.broke(error)
             if received.status is None and not received.failure:
+                # No trace of an answer or of a connection: nothing was sent, and the same request would fail alike.
                 raise Rejected(f"{self.host}: the request could not be made: {error!r}") from error
 
     async def keep(self, call: AbstractAsyncContextManager[Any], received: Received) -> None:
@@ -168,10 +167,7 @@ class SdkProvider(ABC):
             raise Refused(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
 
     def credentials(self) -> dict[str, str]:
-        """The header with the key, read now (corpus.collections.secrets: the environment, or a secret file).
-
-        Raises Refused when the key is not set, or where `allow` does.
-        """
+        """Return the header with the key, read now (corpus.collections.secrets). Raises Refused where none is set."""
         self.allow()
         if not self.key_env:
             return {}

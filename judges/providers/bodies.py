@@ -12,15 +12,18 @@ PLAIN = ("top_p", "seed", "stop", "reasoning_effort", "service_tier")
 
 
 def add_parameters(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
-    """Add the judge's parameters and its thinking, each under the preset's name for it. Temperature 0 unless the judge
-    says another, or "default": then none is sent.
-    """
+    """Add the judge's parameters and its thinking, each under the preset's name for it."""
+    # Temperature 0 unless the judge says another, or "default": then none is sent.
     given, preset = judge.parameters, judge.preset
     wanted = {"temperature": given.get("temperature", 0), "max_output_tokens": judge.max_output_tokens}
     wanted |= {key: given[key] for key in PLAIN if key in given}
     for key, value in wanted.items():
         if key in preset.names and not (key == "temperature" and value == "default"):
-            set_path(body, preset.names[key], value)
+            *steps, last = preset.names[key].split(".")
+            place = body
+            for step in steps:
+                place = place.setdefault(step, {})
+            place[last] = value
     if preset.thinking and "thinking" in given:
         merge_fields(body, THINKING[preset.thinking](given["thinking"]))
     return body
@@ -29,14 +32,6 @@ def add_parameters(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
 def add_extra_body(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
     """With the judge's `extra_body`, which goes before everything else."""
     return merge_fields(body, judge.parameters.get("extra_body", {}))
-
-
-def set_path(body: dict[str, Any], path: str, value: object) -> None:
-    """Set the value at a dotted path."""
-    *steps, last = path.split(".")
-    for step in steps:
-        body = body.setdefault(step, {})
-    body[last] = value
 
 
 def merge_fields(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:

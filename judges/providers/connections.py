@@ -40,11 +40,9 @@ def route_to(base_url: str) -> ConnectionRoute:
 
 
 def http_client(kind: type[httpx2.AsyncClient], route: ConnectionRoute, **more: Any) -> httpx2.AsyncClient:
-    """The connections of one account. It follows no redirect, and the whole call has the only time limit.
-
-    `kind`: the SDK's client. For a SOCKS proxy httpx2's own takes its place, which can speak to one.
-    """
+    """Return the connections of one account, `kind` being the SDK's client; the whole call has the only time limit."""
     limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S)
+    # For a SOCKS proxy httpx2's own client takes the place of the SDK's, which cannot speak to one.
     return (httpx2.AsyncClient if route.is_socks else kind)(
         verify=route.tls or False,  # without TLS there is nothing to verify, and no certificates need be read
         proxy=route.proxy,

@@ -17,12 +17,9 @@ OTHER_NAME, OTHER_TIME = (62, 64), (9, 10)
 
 
 def tls_context(base_url: str) -> ssl.SSLContext | None:
-    """How the address is checked; None where nothing is encrypted. Raises BadInput for a useless SSL_CERT_FILE.
-
-    Reading the certificates takes longer than opening all connections, so addresses without TLS do not.
-    """
+    """Return how the address is checked; None without encryption. Raises BadInput for a useless SSL_CERT_FILE."""
     if not base_url.startswith("https"):
-        return None
+        return None  # reading the certificates takes longer than opening all connections
     try:
         return httpx2.create_ssl_context()
     except OSError as error:  # ssl.SSLError among them

@@ -77,9 +77,7 @@ class GoogleProvider(SdkProvider):
         return genai.Client(api_key=PLACEHOLDER, vertexai=False, http_options=options)
 
     def options(self, *, plain: bool) -> types.HttpOptions:
-        """The SDK's aiohttp connections; `plain`: httpx2's, for what it sends through httpx2 alone (decisions), and for
-        SOCKS proxies.
-        """
+        """Return the SDK's aiohttp connections; `plain`: httpx2's, for decisions (they take no other) and for SOCKS."""
         verify = self.route.tls or False
         if plain and self.http is None:
             hooks = {"request": [_add_credentials], "response": [_keep_whole]}
@@ -166,9 +164,8 @@ class GoogleProvider(SdkProvider):
 
 
 async def _receive_body(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """aiohttp's middleware. It sets the call's key, and takes the body: the SDK itself would wait for the whole of any
-    answer, and lose what a broken one began with.
-    """
+    """Set the call's key, and take the body: a middleware of aiohttp."""
+    # The SDK itself would wait for the whole of any answer, and lose what a broken one began with.
     received = _current.get()
     for name in SECRET:
         request.headers.pop(name, None)

@@ -94,10 +94,8 @@ ALONE = judges.UniformLexicon()
 
 
 def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
-    """What the judge says, as the schema wants it.
-
-    Any offline model may debate: the role decides what is asked. A debater that votes gives its opening verdict.
-    """
+    """Return what the judge says, as the schema wants it."""
+    # Any offline model may debate: the role decides what is asked. A debater that votes gives its opening verdict.
     model, inputs = request.judge.model, request.inputs
     if model not in KNOWN:
         names = ", ".join(KNOWN)

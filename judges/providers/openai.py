@@ -120,10 +120,9 @@ class OpenAIProvider(SdkProvider):
         return {}
 
     def parsed(self, raw: str) -> dict[str, Any]:
-        """The JSON object of the body; of a stream of parts the object that they make together. What failed while the
-        model answered stands in the choice (OpenRouter), and is the body's error.
-        """
+        """Return the JSON object of the body; of a stream of parts the object that they make together."""
         found = join_stream(raw) if raw.lstrip().startswith("data:") else parse_body(raw)
+        # What failed while the model answered stands in the choice (OpenRouter), and is the body's error.
         failed = get_path(found, "choices", 0, "error")
         return found | {"error": failed} if failed else found
 
@@ -259,12 +258,10 @@ def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
 
 
 def read_usage(counts: object, names: Mapping[str, str] = {}, *, apart: bool = False) -> Usage:
-    """Tokens of an answer. The input includes those of its cache, the output the reasoning ones; `apart`: the provider
-    counts them beside it, so they are added. `names`: where it counts what, if not where OpenAI does; "a + b" is a sum.
-    """
+    """Return the tokens of an answer; `names`: where the provider counts what, if not where OpenAI does."""
     places = {**USED, **names}
     needed = [path for name in ("input", "output") for path in places[name].split(" + ")]
-    if apart:
+    if apart:  # the reasoning tokens are counted beside the output, and not in it
         places["output"] += f" + {places['reasoning']}"
     return count_tokens(counts, places, needed)
 

@@ -119,13 +119,11 @@ def get_count(value: object, *path: str | int) -> int:
 
 
 def count_tokens(counts: object, places: Mapping[str, str], needed: Sequence[str]) -> Usage:
-    """Return the tokens of an answer; `places`: where the provider counts which, "a + b" is a sum.
-
-    Where there is no count at one of the `needed` places, what was used is unknown.
-    """
+    """Return the tokens of an answer; `places`: where the provider counts which, "a + b" is a sum."""
     found = {
         name: sum(get_count(counts, *path.split(".")) for path in paths.split(" + ")) for name, paths in places.items()
     }
+    # Where one of the needed counts is missing, what the answer used is unknown.
     return Usage(**found, said=has_counts(counts, *needed))
 
 
@@ -155,9 +153,8 @@ def refusal_error(host: str, status: int, raw: str, retry_after: float | None) -
 
 
 def _is_account(status: int, error: object, said: str) -> bool:
-    """Whether a 400 or 429 speaks of the account: no quota or credit (OpenAI, Anthropic, DashScope), a wrong key
-    (Google, xAI), a model that is not there (LiteLLM).
-    """
+    """Whether a 400 or 429 speaks of the account."""
+    # No quota or credit (OpenAI, Anthropic, DashScope), a wrong key (Google, xAI), a model that is not there (LiteLLM).
     if status == 429:
         return any(
             code in NO_QUOTA

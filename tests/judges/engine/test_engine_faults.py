@@ -12,7 +12,6 @@ from django.db import connection
 
 from corpus.errors import BadInput
 from corpus.models import Label
-from corpus.rubric import BY_QUERY
 from judges.campaigns import configurations, counters, lifecycle
 from judges.costs.prices import Price
 from judges.domain.routing import EscalationReason, NoVerdict, RoutingOutcome, RoutingState
@@ -44,7 +43,7 @@ def plan(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Plan:
 
 def claim(plan: Plan, lease: float) -> list[leases.Claimed]:
     with psycopg.connect(**database_parameters()) as own:
-        return leases.claim(own, campaign=plan.campaign, collection=plan.collection, rubric=BY_QUERY, lease=lease)
+        return leases.claim(own, plan, lease=lease)
 
 
 def outcome_of(plan: Plan, claimed: leases.Claimed) -> Decided:

@@ -14,9 +14,9 @@ from django.db import connection
 
 from corpus.errors import BadInput
 from corpus.models import Collection, Label
-from corpus.rubric import BY_QUERY
 from judges.campaigns import configurations, lifecycle
 from judges.engine import leases
+from judges.engine.plan import load_plan
 from judges.engine.writer import ResultWriter
 from judges.models import Campaign, Work
 from judges.tasks import database_parameters
@@ -115,10 +115,12 @@ def test_eight_claims_at_once_never_take_the_same_pair(
         collection=collection, wanted=configurations.build_configuration(panel="offline")
     ).campaign
     assert campaign is not None
+    plan = load_plan(campaign.pk)
+    assert plan is not None
 
     def claim(_: int) -> list[int]:
         with psycopg.connect(**database_parameters()) as own:
-            held = leases.claim(own, campaign=campaign.pk, collection=collection.pk, rubric=BY_QUERY, lease=60)
+            held = leases.claim(own, plan, lease=60)
             return [one.pair for one in held]
 
     with ThreadPoolExecutor(8) as pool:
@@ -138,12 +140,13 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
         collection=collection, wanted=configurations.build_configuration(panel="offline")
     ).campaign
     assert campaign is not None
-    values = {"campaign": campaign.pk, "collection": collection.pk, "rubric": collection.relevance, "lease": 0.0}
+    plan = load_plan(campaign.pk)
+    assert plan is not None
 
     async def main() -> list[int]:
         writer = ResultWriter(database_parameters(), tmp_path, 0)
         writer.start()
-        claim = partial(leases.claim, **values, stalled=partial(writer.stalled, 60.0))
+        claim = partial(leases.claim, plan=plan, lease=0.0, stalled=partial(writer.stalled, 60.0))
         try:
             await writer.ready()
             writer.back -= 60.0  # connecting may have taken a moment: a minute ago
