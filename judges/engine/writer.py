@@ -79,7 +79,7 @@ class ResultWriter:
         await self.ask(lambda connection: None)
 
     def stalled(self, within: float) -> bool:
-        """Whether PostgreSQL is just coming back, or did so less than `within` seconds ago. For questions, in their thread."""
+        """Whether PostgreSQL is just coming back, or did less than so many seconds ago; for the thread of questions."""
         now = time.monotonic()
         return now - self.began > STALL_S or now - self.back < within
 

@@ -32,7 +32,7 @@ def test_a_pair_that_lara_hands_over_was_debated_first(source: Campaign, model_s
     assert sorted(turns.values_list("role", "round")) == [
         ("against", 1), ("against", 2), ("for", 1), ("for", 2),
     ]  # fmt: skip
-    assert [one.number for one in debate_of(item.pair)] == [1, 2], "it is the debate that people see"
+    assert [one.round for one in debate_of(item.pair)] == [1, 1, 2, 2], "it is the debate that people see"
     found = campaign_status(source.collection, campaign)
     assert (found["calls"], found["escalations"], found["agreed_in_round"]) == (4, {"uncertain": 1}, {})
     assert found["cost"] > 0 and sums_up(found)
