@@ -59,12 +59,13 @@ def one(kind: str, folder: Path) -> dict[str, Any]:
     from sentence_transformers import CrossEncoder
 
     from corpus.bundled.passages import cut_passages
-    from training.serving.scorer import ScoringRequest, open_scorer
+    from training.serving.protocol import ServingRequest
+    from training.serving.scorer import open_scorer
 
     texts = [passage.text for passage in cut_passages(topics)]
     titles = [passage.title for passage in cut_passages(topics)]
     asked = [
-        ScoringRequest(
+        ServingRequest(
             f"what does the reference say about {titles[n * 7]}", [texts[n + 17 * k] for k in range(DOCUMENTS)]
         )
         for n in range(QUERIES)

@@ -43,7 +43,7 @@ from tests.factories import make_collection, make_document, make_item, make_memb
 from tests.judged_books import export, lines, make_books
 from training.recipes import data, rendering
 from training.serving import protocol
-from training.serving.scorer import CausalScorer, ScoringRequest
+from training.serving.scorer import CausalScorer
 
 pytestmark = pytest.mark.django_db
 
@@ -237,7 +237,7 @@ def test_the_reranking_service_asks_by_the_same_where_a_request_names_no_rule(mo
         read = protocol.read_request(
             json.dumps({"query": "q", "documents": ["d"], "instruction": instruction}).encode()
         )
-        scorer.margins_of([ScoringRequest(read.query, read.documents, read.instruction)])
+        scorer.margins_of([read])
     told = [text.removeprefix(rendering.HEAD).split(rendering.TO_QUERY)[0] for text in asked]
     assert told == [HELPFULNESS.statement, HELPFULNESS.statement, OWN]
 

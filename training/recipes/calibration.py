@@ -39,15 +39,13 @@ class Calibration:
 def fit_calibration(margins: Sequence[float], labels: Sequence[int | None]) -> Calibration:
     """Fit Platt's a and b, and the threshold of the best balanced accuracy, on the labelled rows of the dev split."""
     kept = [(margin, label) for margin, label in zip(margins, labels, strict=True) if label is not None]
-    raw = np.array([margin for margin, _ in kept], dtype=np.float64)
-    truth = np.array([label for _, label in kept], dtype=np.float64)
+    raw, truth = np.array(kept, dtype=np.float64).reshape(-1, 2).T
     positives = int(truth.sum())
     negatives = len(truth) - positives
     counts = {"positives": positives, "negatives": negatives}
     if min(positives, negatives) < LEAST_OF_EACH:
-        few = (
-            f"the dev split is too small: {positives} relevant and {negatives} not, {LEAST_OF_EACH} of each are needed"
-        )
+        found = f"{positives} relevant and {negatives} not"
+        few = f"the dev split is too small: {found}, {LEAST_OF_EACH} of each are needed"
         return Calibration(**counts, reason=few)
     a, b = fit_platt(raw, truth)
     if a <= 0 or not np.isfinite(a + b):
@@ -56,50 +54,38 @@ def fit_calibration(margins: Sequence[float], labels: Sequence[int | None]) -> C
     return Calibration(a, b, float(sigmoid(np.float64(a * line + b))), line, **counts)  # type: ignore[arg-type]
 
 
-def fit_platt(margins: Floats, truth: Floats, steps: int = 100) -> tuple[float, float]:
-    """a and b that maximise the likelihood of Platt's smoothed targets, by Newton's method with a line search."""
+def fit_platt(margins: Floats, truth: Floats) -> tuple[float, float]:
+    """Return a and b that maximise the likelihood of Platt's smoothed targets."""
+    from scipy.optimize import minimize
+
     positives = float(truth.sum())
     negatives = len(truth) - positives
+    # Platt (1999), section 2.2: targets of 1 and 0 would send the slope to infinity where the labels are separable.
     targets = np.where(truth == 1, (positives + 1) / (positives + 2), 1 / (negatives + 2))
-    # Newton is scale-free only up to the ridge: standardise, then undo.
+    # The search is better conditioned on standardised margins; what it finds is put back on theirs.
     mean, scale = float(margins.mean()), float(margins.std()) or 1.0
     design = np.column_stack([(margins - mean) / scale, np.ones(len(margins))])
-    weights = np.array([0.0, np.log((positives + 1) / (negatives + 1))])
-    loss = _soft_cross_entropy(design, targets, weights)
-    for _ in range(steps):
-        chance = sigmoid(design @ weights)
-        gradient = design.T @ (chance - targets)
-        hessian = (design * (chance * (1 - chance))[:, None]).T @ design + 1e-10 * np.eye(2)
-        step = np.linalg.solve(hessian, gradient)
-        while (new := _soft_cross_entropy(design, targets, weights - step)) > loss and np.abs(step).max() > 1e-12:
-            step = step / 2
-        weights, loss = weights - step, min(new, loss)
-        if np.abs(step).max() < 1e-10:
-            break
-    a = float(weights[0]) / scale
-    return a, float(weights[1]) - a * mean
 
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        value = design @ weights
+        return float(np.sum(np.logaddexp(0.0, value) - targets * value)), design.T @ (sigmoid(value) - targets)
 
-def _soft_cross_entropy(design: Floats, targets: Floats, weights: Floats) -> float:
-    """Cross-entropy of soft targets, in the form that does not overflow."""
-    value = design @ weights
-    return float(np.sum(np.logaddexp(0.0, value) - targets * value))
+    start = [0.0, np.log((positives + 1) / (negatives + 1))]
+    a, b = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    return float(a) / scale, float(b) - float(a) / scale * mean
 
 
 def best_margin(margins: Floats, truth: Floats) -> float:
-    """The margin that best separates the labels: greatest balanced accuracy, of equal ones the nearest to 0.
+    """Return the margin that best separates the labels: greatest balanced accuracy, of equal ones the nearest to 0.
 
     Balanced, because on a dev split of one positive in fifty plain accuracy would call everything not relevant.
     """
     values = np.unique(margins)
-    between = (values[1:] + values[:-1]) / 2
-    candidates = np.concatenate([[values[0] - 1.0], between, [values[-1] + 1.0]])
-    above = margins[None, :] > candidates[:, None] if len(candidates) * len(margins) <= 4_000_000 else None
-    if above is None:
+    candidates = np.concatenate([[values[0] - 1.0], (values[1:] + values[:-1]) / 2, [values[-1] + 1.0]])
+    if len(candidates) * len(margins) > 4_000_000:  # A table of so many cells takes memory and shows no more.
         candidates = np.quantile(margins, np.linspace(0, 1, 1001))
-        above = margins[None, :] > candidates[:, None]
-    hits = above[:, truth == 1].mean(axis=1)
-    rejects = 1 - above[:, truth == 0].mean(axis=1)
-    balanced = np.round(hits + rejects, 12)
+    above = margins[None, :] > candidates[:, None]
+    hits, false_alarms = above[:, truth == 1].mean(axis=1), above[:, truth == 0].mean(axis=1)
+    balanced = np.round(hits - false_alarms, 12)
     best = candidates[balanced == balanced.max()]
     return float(best[np.argmin(np.abs(best))])

@@ -3,8 +3,9 @@
 Scores are sigmoid(margin). A measure that is undefined is null, and `reasons` says why.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -44,33 +45,26 @@ def measure_dev_split(
     taught = np.array([score is not None for score in teacher], dtype=bool)
     truth = np.array([label or 0 for label in labels], dtype=np.float64)
     wanted = np.array([score or 0.0 for score in teacher], dtype=np.float64)
-    kept = [place for place, has in enumerate(labelled) if has]
-    found = {
-        "label_pearson": lambda: pearson_correlation(scores[labelled], truth[labelled]),
+    margin, label = raw[labelled], truth[labelled]
+    computed: dict[str, Callable[[], float]] = {
+        "label_pearson": lambda: pearson_correlation(scores[labelled], label),
         "teacher_pearson": lambda: pearson_correlation(scores[taught], wanted[taught]),
-        "auc": lambda: roc_auc(raw[labelled], truth[labelled]),
-        "accuracy": lambda: accuracy(raw[labelled], truth[labelled], 0.0),
-        "accuracy_at_threshold": lambda: accuracy(raw[labelled], truth[labelled], threshold_margin),
+        "auc": lambda: roc_auc(margin, label),
+        "accuracy": lambda: accuracy(margin, label, 0.0),
+        "accuracy_at_threshold": lambda: accuracy(margin, label, threshold_margin),
     }
-    result: dict[str, Any] = {}
+    result: dict[str, Any] = dict.fromkeys(computed)
     reasons: dict[str, str] = {}
-    for name, compute in found.items():
-        result[name] = _defined_value(name, compute, reasons)
-    per_query = ndcg_by_query(
-        raw[labelled], truth[labelled], [query_ids[place] for place in kept], [doc_ids[place] for place in kept]
-    )
+    for name, compute in computed.items():
+        try:
+            result[name] = compute()
+        except Undefined as why:
+            reasons[name] = str(why)
+    per_query = ndcg_by_query(margin, label, list(compress(query_ids, labelled)), list(compress(doc_ids, labelled)))
     result["ndcg@10"] = float(np.mean(list(per_query.values()))) if per_query else None
     if not per_query:
         reasons["ndcg@10"] = "no query of the dev split has a relevant document"
-    return result | {"rows": len(raw), "labelled": len(kept), "queries": len(per_query), "reasons": reasons}
-
-
-def _defined_value(name: str, compute: Any, reasons: dict[str, str]) -> float | None:
-    try:
-        return float(compute())
-    except Undefined as why:
-        reasons[name] = str(why)
-        return None
+    return result | {"rows": len(raw), "labelled": len(label), "queries": len(per_query), "reasons": reasons}
 
 
 def pearson_correlation(left: Floats, right: Floats) -> float:
@@ -86,13 +80,11 @@ def pearson_correlation(left: Floats, right: Floats) -> float:
 
 def roc_auc(margins: Floats, truth: Floats) -> float:
     """The share of (relevant, not relevant) pairs in the right order; a tie counts half."""
-    positives = int(truth.sum())
-    negatives = len(truth) - positives
-    if not positives or not negatives:
+    if len(np.unique(truth)) < 2:
         raise Undefined("every label of the dev split is the same" if len(truth) else "no row carries a label")
-    _, place, count = np.unique(margins, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(count) - (count - 1) / 2)[place]
-    return float((ranks[truth == 1].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(truth, margins))
 
 
 def accuracy(margins: Floats, truth: Floats, threshold_margin: float) -> float:

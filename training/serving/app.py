@@ -6,7 +6,7 @@ from corpus.evidence import measures
 from training.serving import protocol
 from training.serving.base import PATIENCE_S, Service
 from training.serving.batcher import Batcher
-from training.serving.protocol import ScoredTexts, ServingRequest
+from training.serving.protocol import ServingRequest
 from training.serving.scorer import Scorer
 
 
@@ -23,28 +23,33 @@ class Rerank(Service):
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """Score, and write where that was asked for."""
         request = protocol.read_request(body)
-        scored = self.batcher.submit(request).result(PATIENCE_S)
-        written: dict[int, protocol.Extra] = {}
+        margins = self.batcher.submit(request).result(PATIENCE_S)
+        # The raw margin decides, then the order in which they came: probabilities near 1 round to the same number.
+        places = sorted(range(len(margins)), key=lambda place: (-margins[place], place))[: request.top_n]
+        results: list[dict[str, Any]] = []
+        for place in places:
+            results.append({"index": place, "relevance_score": self.scorer.score(margins[place])})
+            if request.return_documents:
+                given = request.given[place]
+                results[-1]["document"] = given if isinstance(given, dict) else {"text": given}
         if request.return_evidence:
-            written = self.batcher.call(lambda: self.write(request, scored)).result(PATIENCE_S)
-        return 200, protocol.build_response(
-            request, scored, self.name, self.scorer.words, written, self.scorer.threshold
-        )
+            # One thread has the model, so writing waits in the same queue as scoring.
+            written = self.batcher.submit(lambda: [self.write(request, place) for place in places]).result(PATIENCE_S)
+            results = [result | texts for result, texts in zip(results, written, strict=True)]
+        words, threshold = self.scorer.words, self.scorer.threshold
+        return 200, protocol.build_response(request, results, self.name, words, threshold)
 
-    def write(self, request: ServingRequest, scored: ScoredTexts) -> dict[int, protocol.Extra]:
-        """Contribution and evidence by place; both empty where the model says no, or writes something else.
+    def write(self, request: ServingRequest, place: int) -> dict[str, str | bool]:
+        """Return a document's contribution and evidence; both empty where the model says no, or writes something else.
 
         An answer that ran out of tokens keeps what was written, and says so: `finish_reason`, `evidence_truncated`.
         """
-        found: dict[int, protocol.Extra] = {}
-        for place in protocol.top_documents(request, scored):
-            said = self.scorer.generate(request.query, request.documents[place], request.instruction)
-            whole = measures.parse_output(said.text)
-            output = measures.parse_output(measures.close_fields(said.text)) if said.is_cut else whole
-            found[place] = {
-                "contribution": output.contribution or "",
-                "evidence": output.evidence or "",
-                "finish_reason": "length" if said.is_cut else "stop",
-                "evidence_truncated": said.is_cut and whole.verdict == 1 and whole.evidence is None,
-            }
-        return found
+        said = self.scorer.generate(request.query, request.documents[place], request.instruction)
+        whole = measures.parse_output(said.text)
+        output = measures.parse_output(measures.close_fields(said.text)) if said.is_cut else whole
+        return {
+            "contribution": output.contribution or "",
+            "evidence": output.evidence or "",
+            "finish_reason": "length" if said.is_cut else "stop",
+            "evidence_truncated": said.is_cut and whole.verdict == 1 and whole.evidence is None,
+        }

@@ -6,6 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as TooLate
+from http import HTTPStatus
 from typing import Any
 
 from training.serving import protocol
@@ -13,18 +14,6 @@ from training.serving.batcher import Full
 from training.serving.protocol import Wrong
 
 PATIENCE_S = 120
-PHRASES = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    413: "Content Too Large",
-    422: "Unprocessable Content",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
-
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
 logger = logging.getLogger(__name__)
@@ -53,22 +42,25 @@ class Service(ABC):
             headers.append(("Retry-After", "1"))
         if status == 405:
             headers.append(("Allow", "POST"))
-        start_response(f"{status} {PHRASES[status]}", headers)
+        start_response(f"{status} {HTTPStatus(status).phrase}", headers)
         return [data]
 
     def respond(self, environ: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Status and JSON of one request. An error is {"message"}, where Cohere's client looks, and {"detail"}."""
         path, method = environ.get("PATH_INFO", ""), environ.get("REQUEST_METHOD", "")
-        if path in ("/healthz", "/readyz"):  # the model is loaded before the first request is taken
+        # The model is loaded before the first request is taken, so who lives is ready.
+        if path in ("/healthz", "/readyz"):
             return 200, {"model": self.name, "words": self.words}
         if path not in self.addresses:
             return error_response(404, f"nothing at {path}: POST to {self.addresses[0]}")
         if method != "POST":
             return error_response(405, f"{method} is not answered here: POST a JSON body")
-        if not self.allowed(environ):
+        given = str(environ.get("HTTP_AUTHORIZATION", ""))
+        # Compared in constant time: how long a refusal takes must not tell how much of a token was right.
+        if self.token and not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
             return error_response(401, "give the service's token: Authorization: Bearer ...")
         try:
-            return self.answer(body_of(environ))
+            return self.answer(_read_body(environ))
         except Wrong as wrong:
             return error_response(wrong.status, str(wrong))
         except Full:
@@ -79,13 +71,8 @@ class Service(ABC):
             logger.exception("a request could not be answered")
             return error_response(500, "the model failed on this request; the log says why")
 
-    def allowed(self, environ: dict[str, Any]) -> bool:
-        """The bearer token is ours, compared in constant time."""
-        given = str(environ.get("HTTP_AUTHORIZATION", ""))
-        return not self.token or hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode())
 
-
-def body_of(environ: dict[str, Any]) -> bytes:
+def _read_body(environ: dict[str, Any]) -> bytes:
     """The request's body. Raises Wrong when it is too large."""
     try:
         length = int(environ.get("CONTENT_LENGTH") or 0)

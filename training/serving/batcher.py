@@ -2,14 +2,18 @@
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
+from typing import Any
 
-from training.serving.protocol import Extra, ScoredTexts, ServingRequest
-from training.serving.scorer import Scorer, ScoringRequest
+from training.serving.protocol import ServingRequest
+from training.serving.scorer import Scorer
 
 # Documents that are scored in one go, so that a small request does not wait for many large ones.
 MOST_TOGETHER = 256
+
+Asked = ServingRequest | Callable[[], Any]
 
 
 class Full(Exception):
@@ -20,67 +24,48 @@ class Batcher:
     """`submit` from any thread; `limit`: requests that wait or are being scored."""
 
     def __init__(self, scorer: Scorer, limit: int) -> None:
-        self.scorer, self.limit = scorer, limit
-        self.waiting: queue.Queue[tuple[Callable[[], None], ServingRequest | None, Future[ScoredTexts] | None]] = (
-            queue.Queue()
-        )
-        self.inside = 0
-        self.lock = threading.Lock()
+        self.scorer = scorer
+        self.room = threading.BoundedSemaphore(limit)
+        self.waiting: queue.Queue[tuple[Asked, Future[Any]]] = queue.Queue()
         threading.Thread(target=self._work, name="scorer", daemon=True).start()
 
-    def submit(self, request: ServingRequest) -> Future[ScoredTexts]:
-        """Raises Full."""
-        future: Future[ScoredTexts] = Future()
-        self._enter()
-        future.add_done_callback(lambda _: self._leave())
-        self.waiting.put((lambda: None, request, future))
+    def submit(self, asked: Asked) -> Future[Any]:
+        """Return the margins of a request's documents, or what a function returns that needs the model alone.
+
+        Raises Full.
+        """
+        if not self.room.acquire(blocking=False):
+            raise Full
+        future: Future[Any] = Future()
+        future.add_done_callback(lambda _: self.room.release())
+        self.waiting.put((asked, future))
         return future
-
-    def call(self, work: Callable[[], dict[int, Extra]]) -> Future[dict[int, Extra]]:
-        """Something else that needs the model alone (writing). Raises Full."""
-        future: Future[dict[int, Extra]] = Future()
-        self._enter()
-        future.add_done_callback(lambda _: self._leave())
-
-        def run() -> None:
-            try:
-                future.set_result(work())
-            except BaseException as error:
-                future.set_exception(error)
-
-        self.waiting.put((run, None, None))
-        return future
-
-    def _enter(self) -> None:
-        with self.lock:
-            if self.inside >= self.limit:
-                raise Full
-            self.inside += 1
-
-    def _leave(self) -> None:
-        with self.lock:
-            self.inside -= 1
 
     def _work(self) -> None:
         while True:
-            entries = [self.waiting.get()]
-            while not self.waiting.empty() and sum(len(one.documents) for _, one, _ in entries if one) < MOST_TOGETHER:
-                entries.append(self.waiting.get())
-            for run, request, _ in entries:
-                if request is None:
-                    run()
-            asked = [(request, future) for _, request, future in entries if request and future]
-            if asked:
-                self._score(asked)
+            requests: list[ServingRequest] = []
+            futures: list[Future[Any]] = []
+            documents = 0
+            # Wait for the first request, then take along those that are there already.
+            while not futures or (documents < MOST_TOGETHER and not self.waiting.empty()):
+                asked, future = self.waiting.get()
+                if isinstance(asked, ServingRequest):
+                    requests.append(asked)
+                    futures.append(future)
+                    documents += len(asked.documents)
+                else:
+                    work: Callable[[], Any] = asked
+                    _fulfil([future], lambda: [work()])  # noqa: B023 - called here and now
+            _fulfil(futures, partial(self.scorer.margins_of, requests))
 
-    def _score(self, asked: list[tuple[ServingRequest, Future[ScoredTexts]]]) -> None:
-        try:
-            found = self.scorer.margins_of(
-                [ScoringRequest(one.query, one.documents, one.instruction) for one, _ in asked]
-            )
-        except BaseException as error:
-            for _, future in asked:
-                future.set_exception(error)
-            return
-        for (_, future), margins in zip(asked, found, strict=True):
-            future.set_result(ScoredTexts([self.scorer.score(margin) for margin in margins], margins))
+
+def _fulfil(futures: list[Future[Any]], work: Callable[[], Sequence[Any]]) -> None:
+    """Hand each future its part of what the work returns, or all of them its exception."""
+    try:
+        found = work()
+    except BaseException as error:
+        for future in futures:
+            future.set_exception(error)
+    else:
+        for future, value in zip(futures, found, strict=True):
+            future.set_result(value)

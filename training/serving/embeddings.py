@@ -3,29 +3,18 @@
 import base64
 import json
 import threading
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from training.serving.base import PATIENCE_S, Service
 from training.serving.batcher import Full
-from training.serving.embedder import Embedder, Vectors
+from training.serving.embedder import Embedder
 from training.serving.protocol import Wrong
 
 MOST_TEXTS = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingRequest:
-    """The texts of one request, and how their vectors are written."""
-
-    texts: tuple[str, ...]
-    base64: bool
-
-
-def read_request(body: bytes) -> EmbeddingRequest:
-    """Raises Wrong with one clear line."""
+def read_request(body: bytes) -> tuple[list[str], bool]:
+    """Return the texts, and whether their vectors are asked for as base64. Raises Wrong with one clear line."""
     try:
         found = json.loads(body)
     except ValueError as error:
@@ -39,7 +28,7 @@ def read_request(body: bytes) -> EmbeddingRequest:
     form = found.get("encoding_format", "float")
     if form not in ("float", "base64"):
         raise Wrong('encoding_format must be "float" or "base64"')
-    return EmbeddingRequest(tuple(texts), form == "base64")
+    return texts, form == "base64"
 
 
 class Embeddings(Service):
@@ -55,25 +44,22 @@ class Embeddings(Service):
 
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """A vector of length 1 for each text, in their order."""
-        asked = read_request(body)
+        texts, as_base64 = read_request(body)
         if not self.room.acquire(blocking=False):
             raise Full
         try:
             if not self.model.acquire(timeout=PATIENCE_S):
                 raise TimeoutError
             try:
-                vectors, tokens = self.embedder.encode(asked.texts)
+                vectors, tokens = self.embedder.encode(texts)
             finally:
                 self.model.release()
         finally:
             self.room.release()
-        data = [
-            {"object": "embedding", "index": place, "embedding": _encode_vector(row, asked.base64)}
-            for place, row in enumerate(vectors)
-        ]
+        if as_base64:  # Little-endian fp32, as OpenAI's clients unpack it.
+            encoded: list[Any] = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
+        else:
+            encoded = vectors.astype(float).tolist()
+        data = [{"object": "embedding", "index": place, "embedding": one} for place, one in enumerate(encoded)]
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return 200, {"object": "list", "model": self.name, "data": data, "usage": usage}
-
-
-def _encode_vector(row: Vectors, as_base64: bool) -> str | list[float]:
-    return base64.b64encode(row.astype("<f4").tobytes()).decode() if as_base64 else np.asarray(row, float).tolist()

@@ -12,10 +12,6 @@ MOST_DOCUMENTS = 1000
 MOST_WRITTEN = 20
 
 
-# What a result carries beside its score: contribution, evidence, and whether they are whole.
-Extra = dict[str, str | bool]
-
-
 class Wrong(Exception):
     """The request cannot be answered; `status` is 400 (no JSON) or 422 (JSON that says something else)."""
 
@@ -26,15 +22,15 @@ class Wrong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ServingRequest:
-    """One query with its documents."""
+    """One query with its documents, and what the answer shall hold of them."""
 
     query: str
-    documents: tuple[str, ...]
-    given: tuple[Any, ...]  # The documents as they came: strings, or objects with `text`.
-    instruction: str
-    top_n: int
-    return_documents: bool
-    return_evidence: bool
+    documents: Sequence[str]
+    instruction: str = ""
+    given: Sequence[Any] = ()  # The documents as they came: strings, or objects with `text`.
+    top_n: int = 0
+    return_documents: bool = False
+    return_evidence: bool = False
 
 
 def read_request(body: bytes) -> ServingRequest:
@@ -86,37 +82,16 @@ def _read_flag(found: dict[str, Any], name: str) -> bool:
     return bool(value)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredTexts:
-    """What the model said of a request: a probability, and its raw margin, for each document."""
-
-    scores: Sequence[float]
-    margins: Sequence[float]
-
-
-def top_documents(request: ServingRequest, scored: ScoredTexts) -> list[int]:
-    """Places of the documents that are answered: the raw margin decides, then the order in which they came."""
-    return sorted(range(len(scored.margins)), key=lambda place: (-scored.margins[place], place))[: request.top_n]
-
-
 def build_response(
-    request: ServingRequest, scored: ScoredTexts, model: str, words: str, written: dict[int, Extra], threshold: float
+    request: ServingRequest, results: list[dict[str, Any]], model: str, words: str, threshold: float
 ) -> dict[str, Any]:
-    """`results` as both clients read them, with the id and meta of Cohere's and the model and usage of Jina's."""
-    results: list[dict[str, Any]] = []
-    for place in top_documents(request, scored):
-        result: dict[str, Any] = {"index": place, "relevance_score": scored.scores[place]}
-        if request.return_documents:
-            given = request.given[place]
-            result["document"] = given if isinstance(given, dict) else {"text": given}
-        result |= written.get(place, {})
-        results.append(result)
+    """Return results as both clients read them, with the id and meta of Cohere's and the model and usage of Jina's."""
     characters = sum(map(len, request.documents)) + len(request.query) * len(request.documents)
     return {
         "id": str(uuid4()),
         "model": model,
         "results": results,
-        "usage": {"total_tokens": -(-characters // 4)},
+        "usage": {"total_tokens": -(-characters // 4)},  # About four characters a token, for who counts them.
         "meta": {
             "api_version": {"version": "1"},
             "billed_units": {"search_units": 0},

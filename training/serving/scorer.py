@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ from corpus.errors import BadInput
 from training.recipes import rendering
 from training.recipes.calibration import Calibration
 from training.recipes.rendering import RenderedPair
+from training.serving.protocol import ServingRequest
 from training.serving.publication import describe_setup
 
 DEFAULT_LENGTH = 4096
@@ -26,7 +27,7 @@ class Scorer(Protocol):
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
         """Raw fp32 margins, in the order of the documents: l_yes - l_no, or an encoder's logit."""
 
-    def margins_of(self, asked: Sequence["ScoringRequest"]) -> list[list[float]]:
+    def margins_of(self, asked: Sequence[ServingRequest]) -> list[list[float]]:
         """The same for many queries at once, in their order."""
 
     def score(self, margin: float) -> float:
@@ -34,15 +35,6 @@ class Scorer(Protocol):
 
     def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
         """What the model writes for a pair. 0 tokens: as many as evidence of this document can need."""
-
-
-@dataclass(frozen=True)
-class ScoringRequest:
-    """A query with its documents."""
-
-    query: str
-    documents: Sequence[str]
-    instruction: str = ""
 
 
 def read_reranker_json(folder: Path) -> dict[str, Any]:
@@ -55,21 +47,16 @@ def read_reranker_json(folder: Path) -> dict[str, Any]:
     except ValueError:
         raise BadInput(f"{path} is not JSON: train or copy the model again") from None
     if found.get("kind") == "causal":
-        check_prompt(folder, found)
+        # A model scores with the prompt that it learned, to the byte; its card's own text must be that prompt, too.
+        ours = rendering.prompt_sha256()
+        kept = sha256(f"{found.get('prompt', '')}\0{rendering.DEFAULT_INSTRUCTION}".encode()).hexdigest()
+        if not found.get("prompt_sha256") == kept == ours:
+            theirs = str(found.get("prompt_sha256"))[:12]
+            raise BadInput(
+                f"{folder.name} was trained with another prompt (sha256 {theirs}, ours is {ours[:12]}): score it with "
+                "the version of Quorum that trained it, or train it again"
+            )
     return found
-
-
-def check_prompt(folder: Path, found: dict[str, Any]) -> None:
-    """A model scores with the prompt that it learned, to the byte."""
-    from hashlib import sha256
-
-    ours = rendering.prompt_sha256()
-    kept = sha256(f"{found.get('prompt', '')}\0{rendering.DEFAULT_INSTRUCTION}".encode()).hexdigest()
-    if not found.get("prompt_sha256") == kept == ours:
-        raise BadInput(
-            f"{folder.name} was trained with another prompt (sha256 {str(found.get('prompt_sha256'))[:12]}, ours is "
-            f"{ours[:12]}): score it with the version of Quorum that trained it, or train it again"
-        )
 
 
 def open_scorer(folder: Path, device: str = "cpu") -> Scorer:
@@ -148,7 +135,7 @@ class CausalScorer(_Loaded):
             tail=self.prompt.tail,
         )
 
-    def margins_of(self, asked: Sequence[ScoringRequest]) -> list[list[float]]:
+    def margins_of(self, asked: Sequence[ServingRequest]) -> list[list[float]]:
         return [self.margins(one.query, one.documents, one.instruction) for one in asked]
 
     def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
@@ -183,9 +170,9 @@ class EncoderScorer(_Loaded):
         self.length = longest_input(folder, self.tokenizer, found.get("max_length"))
 
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
-        return self.margins_of([ScoringRequest(query, documents, instruction)])[0]
+        return self.margins_of([ServingRequest(query, documents, instruction)])[0]
 
-    def margins_of(self, asked: Sequence[ScoringRequest]) -> list[list[float]]:
+    def margins_of(self, asked: Sequence[ServingRequest]) -> list[list[float]]:
         from training.trainers.margins import encoder_margins
 
         pairs = [(one.query, document) for one in asked for document in one.documents]

@@ -15,8 +15,9 @@ from tests.published import by_cross_encoder, by_transformers  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
 from training.recipes import rendering  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
+from training.serving.protocol import ServingRequest  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
-from training.serving.scorer import CausalScorer, ScoringRequest, open_scorer  # noqa: E402
+from training.serving.scorer import CausalScorer, open_scorer  # noqa: E402
 from training.trainers.causal import LoraTrained, PromptTokens  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
 from training.trainers.prefixed import can_share  # noqa: E402
@@ -63,7 +64,7 @@ def test_many_documents_score_as_one_by_one_and_as_other_libraries_say(published
     assert farthest(together[:5], by_transformers(published, pairs)) < near
     assert farthest(together[:5], by_cross_encoder(published, pairs)) < near
     assert len({round(value, 7) for value in together}) == len(TEXTS)
-    asked = [ScoringRequest(QUERY, TEXTS[:2]), ScoringRequest("other", TEXTS[:1], "Only code counts.")]
+    asked = [ServingRequest(QUERY, TEXTS[:2]), ServingRequest("other", TEXTS[:1], "Only code counts.")]
     assert [len(found) for found in scorer.margins_of(asked)] == [2, 1]
     assert scorer.margins(QUERY, []) == [] and scorer.words == "tiny model, CPU"
 
