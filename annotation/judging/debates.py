@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from corpus.search.text import detect_language, text_direction
-from judges.domain.stance_flips import Stance, flips
+from judges.domain.stance_flip_guard import Stance, flips
 
 LANGUAGE_FROM = 400  # Characters that show a text's language well enough.
 
@@ -114,7 +114,7 @@ def _find_stance_flips(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
         if turn["verdict"] is not None:
             quotes = [(quote.get("start"), quote.get("end")) for quote in turn["quotes"]]
             found = tuple((start, end) for start, end in quotes if start is not None and end is not None)
-            said[turn.get("couple", 0), turn["side"]].append(Stance(turn["round"], turn["verdict"], found))
+            said[turn.get("couple", 0), turn["side"]].append((turn["round"], turn["verdict"], found))
     agents = said.items()
     return {(number, couple, side) for (couple, side), own in agents for number in flips(int(side == "for"), own)}
 

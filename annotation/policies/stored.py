@@ -93,7 +93,7 @@ class AnswerGroup:
     turns: Turns
     votes: Mapping[int, Turn | NoVerdict]
     adjudged: Mapping[int, Turn | NoVerdict]
-    # Turns that changed sides without new evidence (judges.domain.stance_flips).
+    # Turns that changed sides without new evidence (judges.domain.stance_flip_guard).
     changed: frozenset[tuple[int, DebateAgent]]
     pairs: int = 0
     truths: Counter[ReferenceLabels] = field(default_factory=Counter)

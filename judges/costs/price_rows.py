@@ -50,13 +50,7 @@ def history_of(judge: Judge) -> list[PriceRow]:
 
 @transaction.atomic
 def enter_price(
-    *,
-    provider: str,
-    model: str,
-    prices: Mapping[str, float],
-    source: str,
-    base_url: str = "",
-    note: str = "",
+    *, provider: str, model: str, prices: Mapping[str, float], source: str, base_url: str = "", note: str = ""
 ) -> str:
     """Add a row: new, changed, or unchanged where the newest one of this source says the same. No prices take it away.
 

@@ -110,10 +110,9 @@ def describe_price_source(judge: Judge) -> str:
     if judge.input_price is None:
         return list_version() if price_for_judge(judge) is not None else _("unknown")
     known = price_for_judge(judge)
-    who = {
-        "page": _("entered on the page of prices"),
-        "table": _("price table of the judges file"),
-    }.get(judge.priced_by, _("judges file"))
+    who = {"page": _("entered on the page of prices"), "table": _("price table of the judges file")}.get(
+        judge.priced_by, _("judges file")
+    )
     return _("free, as you said: %(who)s") % {"who": who} if known is not None and known.is_free else who
 
 

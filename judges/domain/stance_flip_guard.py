@@ -4,32 +4,46 @@ An agent that gives up its side and quotes nothing new from the document may hav
 insistence alone. Such turns are marked. Whether an agreement that rests on one counts as disagreement is an option.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from judges.domain.debate import Turns
-from judges.domain.stance_flips import Span, Stance, flips
-from judges.records import DebateAgent, Quote, Side, Turn
+from judges.records import DebateAgent, Side, Turn
+
+Span = tuple[int, int]
+# What an agent said in a round: the round, its verdict, and where the quotes that were found stand in the document.
+Stance = tuple[int, int, tuple[Span, ...]]
+
+
+def flips(opening: int, stances: Iterable[Stance]) -> list[int]:
+    """Rounds whose verdict differs from the agent's verdict before (at first: its opening stance), without evidence.
+
+    `stances` without the agent's lost turns: one neither changes sides nor hides a change.
+    """
+    verdict, given, marked = opening, list[Span](), []
+    for round, now, spans in sorted(stances):
+        # Evidence is a quote that was found and does not lie wholly within one that the agent gave before. A quote
+        # taken over from the opponent is evidence: the agent now stands on it.
+        if now != verdict and all(any(first <= start and end <= last for first, last in given) for start, end in spans):
+            marked.append(round)
+        verdict = now
+        given += spans
+    return marked
 
 
 def without_evidence(turns: Turns) -> frozenset[tuple[int, DebateAgent]]:
-    """Turns whose verdict differs from the same agent's verdict before, without evidence (judges.domain.stance_flips).
-
-    A lost turn neither changes sides nor hides a change.
-    """
+    """Turns whose verdict differs from the same agent's verdict before, without evidence."""
     seats = {seat for _, seat in turns}
     return frozenset((round, seat) for seat in seats for round in flips(_opening(seat), _stances(turns, seat)))
 
 
 def relies_on_stance_flip(turns: Turns, round: int) -> bool:
-    """Whether an agreement in this round rests on an agent that came to its side without evidence, then or before.
-
-    Its last change of sides is what counts: an agent that came back with evidence stands on that.
-    """
+    """Whether an agreement in this round rests on an agent that came to its side without evidence, then or before."""
     marked = without_evidence(turns)
     return any(last in marked for last in _last_changes(turns, round))
 
 
-def _last_changes(turns: Turns, round: int) -> Iterable[tuple[int, DebateAgent]]:
+def _last_changes(turns: Turns, round: int) -> Iterator[tuple[int, DebateAgent]]:
+    """Each agent's last change of sides, which alone counts: one that came back with evidence stands on that."""
     for seat in {seat for _, seat in turns}:
         verdict, last = _opening(seat), None
         for at in range(1, round + 1):
@@ -44,10 +58,9 @@ def _opening(seat: DebateAgent) -> int:
     return int(seat.side is Side.FOR)
 
 
-def _stances(turns: Turns, seat: DebateAgent) -> list[Stance]:
-    said = ((round, turn) for (round, other), turn in turns.items() if other == seat)
-    return [Stance(round, turn.verdict, _spans(turn.quotes)) for round, turn in said if isinstance(turn, Turn)]
-
-
-def _spans(quotes: Iterable[Quote]) -> tuple[Span, ...]:
-    return tuple((quote.start, quote.end) for quote in quotes if quote.start is not None and quote.end is not None)
+def _stances(turns: Turns, seat: DebateAgent) -> Iterator[Stance]:
+    for (round, other), turn in turns.items():
+        if other == seat and isinstance(turn, Turn):
+            places = ((one.start, one.end) for one in turn.quotes)
+            found = tuple((start, end) for start, end in places if start is not None and end is not None)
+            yield round, turn.verdict, found

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from judges.domain.quotes import locate_quote
-from judges.domain.unwrapping import unwrap_answer
 from judges.records import Judge, Turn
 
 VERDICTS = {"yes": 1, "no": 0}
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+WHITESPACE = " \t\r\n"  # What JSON takes for white space.
+_FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
+_REASONING = re.compile(r"<think>(.*)</think>(.*)", re.DOTALL)
 
 
 class Unusable(ValueError):
@@ -149,6 +151,27 @@ def fields_of(
     if value.keys() - required - optional and not rules.ignore_extra_keys:
         raise Unparsed("it has keys that were not asked for")
     return {name: field for name, field in value.items() if name in required or name in optional}
+
+
+def unwrap_answer(text: str, how: str) -> tuple[str, str]:
+    """The answer without its wrapping, and the reasoning that stood before it. `how`: none, fence, think or both.
+
+    Nothing is searched for: neither reasoning nor prose beside the object is ever read as an answer. Unwrapping twice
+    gives the same as once.
+    """
+    left, reasoning = text, ""
+    if how in ("think", "both"):
+        # One block at the beginning. Where either mark occurs a second time, even in a quotation, nobody can say where
+        # the reasoning ends, so nothing is removed.
+        block = _REASONING.fullmatch(text.strip(WHITESPACE))
+        if block is not None and text.count("<think>") == text.count("</think>") == 1:
+            left, reasoning = block[2].strip(WHITESPACE), block[1].strip()
+    if how in ("fence", "both"):
+        # Three backticks, bare or with `json`, each on a line of its own, around an object and nothing else.
+        fenced = _FENCE.fullmatch(left.strip(WHITESPACE))
+        held = fenced[1].strip(WHITESPACE) if fenced else ""
+        left = held if held.startswith("{") else left
+    return left, reasoning
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from typing import Any
 from judges.costs.prices import Price, call_cost
 from judges.domain import verdicts
 from judges.domain.probabilities import of_answer
-from judges.domain.unwrapping import unwrap_answer
-from judges.domain.verdicts import NoVerdict, ParsingRules
+from judges.domain.verdicts import NoVerdict, ParsingRules, unwrap_answer
 from judges.engine.rows import Attempted, Row
 from judges.evidence import answers as writings
 from judges.records import RETRIEVAL, Body, Judge, ProviderError, Quote, Reply, Turn

@@ -47,9 +47,7 @@ class RetrievalCall(models.Model):
         indexes = [
             models.Index(fields=["campaign", "query"], name="retrieval_call_query"),
             models.Index(
-                fields=["cache_key"],
-                name="retrieval_call_cache",
-                condition=Q(outcome="labelled") & ~Q(role="embed"),
+                fields=["cache_key"], name="retrieval_call_cache", condition=Q(outcome="labelled") & ~Q(role="embed")
             ),
         ]
         triggers = append_only.TRIGGERS

@@ -168,14 +168,4 @@ TITLES = (
     Injection("title-fence", "title", "no", FENCE + " no", "title"),
 )
 
-INJECTIONS = (
-    *FAKE_TURNS,
-    *CLOSING,
-    *ORDERS,
-    *ANSWERS,
-    *QUOTED,
-    *HIDDEN,
-    *LONG,
-    *LANGUAGES,
-    *TITLES,
-)
+INJECTIONS = (*FAKE_TURNS, *CLOSING, *ORDERS, *ANSWERS, *QUOTED, *HIDDEN, *LONG, *LANGUAGES, *TITLES)

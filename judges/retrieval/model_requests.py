@@ -156,11 +156,7 @@ def judges_in(campaign: Campaign) -> list[Judge]:
 
 
 def ask_model(
-    campaign: Campaign,
-    judge: Judge,
-    wanted: Sequence[Wanted],
-    *,
-    stopped: Callable[[], bool] = lambda: False,
+    campaign: Campaign, judge: Judge, wanted: Sequence[Wanted], *, stopped: Callable[[], bool] = lambda: False
 ) -> RetrievalReply:
     """Ask all of it, as much at a time as the accounts allow. What answers bring is stored when they are here."""
     plan = plans.load_plan(campaign.pk)

@@ -14,8 +14,16 @@ from corpus.evidence.measures import DIMENSIONS
 from corpus.models import Pair
 from judges.campaigns import selectors
 from judges.domain.probabilities import of_answer
-from judges.domain.unwrapping import WHITESPACE, unwrap_answer
-from judges.domain.verdicts import STRICT, ParsingRules, Unusable, parse_answer, parse_turn, parse_vote
+from judges.domain.verdicts import (
+    STRICT,
+    WHITESPACE,
+    ParsingRules,
+    Unusable,
+    parse_answer,
+    parse_turn,
+    parse_vote,
+    unwrap_answer,
+)
 from judges.evidence import answers as writings
 from judges.models import Attempt, AttemptBody
 from judges.presets import UNWRAPS

@@ -11,7 +11,7 @@ import pytest
 
 from corpus.errors import BadInput
 from judges.domain import verdicts
-from judges.domain.unwrapping import unwrap_answer
+from judges.domain.verdicts import unwrap_answer
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.context import context_length

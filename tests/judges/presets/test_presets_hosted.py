@@ -12,8 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from judges.domain.debate import PAIR
-from judges.domain.unwrapping import unwrap_answer
-from judges.domain.verdicts import parse_answer
+from judges.domain.verdicts import parse_answer, unwrap_answer
 from judges.panels.judge_keys import JudgeTable
 from judges.presets import PRESETS
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, render_ballot, turn_prompt, vote_prompt
