@@ -17,7 +17,7 @@ from judges.campaigns import counters, selectors
 from judges.costs import ledger
 from judges.costs.accounting import Paid, of_status
 from judges.costs.collection_budgets import CollectionBudget, collection_budget
-from judges.costs.ledger import Day, Ended, LedgerRow, Sum
+from judges.costs.ledger import LedgerRow, Sum
 from judges.domain.audits import OVERLAP
 from judges.engine.plan import LABEL_NOTHING
 from judges.models import Campaign
@@ -84,8 +84,8 @@ class CostReport:
     campaign: Campaign
     status: dict[str, Any]
     entries: list[LedgerRow]
-    days: list[Day]
-    pairs: list[Ended] | None
+    days: list[dict[str, Any]]
+    pairs: list[dict[str, Any]] | None
     people: HumanCost
     labels: list[PerLabel]
     caps: CollectionBudget
@@ -250,8 +250,8 @@ def build_json_document(found: CostReport) -> dict[str, Any]:
         "by_judge": [_sum_document(one) for one in found.by_judge],
         "by_round": [_sum_document(one) for one in found.by_step],
         "by_outcome": [_sum_document(one) for one in found.by_outcome],
-        "by_pair": None if found.pairs is None else [_ended_document(one) for one in found.pairs],
-        "by_day": [{"day": one.day.isoformat(), "calls": one.calls, **_paid_document(one.paid)} for one in found.days],
+        "by_pair": None if found.pairs is None else [_part_document(one) for one in found.pairs],
+        "by_day": [_part_document(one) | {"day": one["day"].isoformat()} for one in found.days],
         "people": {
             "judgments": people.settling + people.auditing,
             "hours": people.hours,
@@ -273,8 +273,8 @@ def _sum_document(one: Sum) -> dict[str, Any]:
     return {**asdict(one), **_paid_document(one.paid)}
 
 
-def _ended_document(one: Ended) -> dict[str, Any]:
-    return {"name": one.name, "pairs": one.pairs, "calls": one.calls, **_paid_document(one.paid)}
+def _part_document(one: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in one.items() if key != "paid"} | _paid_document(one["paid"])
 
 
 def _label_document(one: PerLabel) -> dict[str, Any]:

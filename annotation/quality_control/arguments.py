@@ -11,7 +11,6 @@ from annotation.models.quality_control import GoldArguments
 from annotation.quality_control.matching import Form
 from corpus.models import Pair
 from judges.domain import debate
-from judges.domain.quotes import locate_quote
 from judges.offline import debate as offline_debate
 from judges.offline.judges import UniformLexicon
 from judges.records import DebateAgent, Inputs, Turn
@@ -39,13 +38,11 @@ def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:
     turns: list[dict[str, Any]] = []
     before: dict[DebateAgent, Turn] | None = None
     for number in range(1, form.rounds + 1):
-        spoken = {}
-        for seat in list_agents(form):
-            said = offline_debate.strongest_argument(seat, inputs, UniformLexicon(), before)
-            quotes = tuple(locate_quote(quote, inputs.document) for quote in said.quotes)
-            spoken[seat] = Turn(said.verdict, said.reason, quotes)
-        before = spoken
-        turns += stored_turns(spoken, number)
+        before = {
+            seat: offline_debate.strongest_argument(seat, inputs, UniformLexicon(), before)
+            for seat in list_agents(form)
+        }
+        turns += stored_turns(before, number)
     return turns
 
 

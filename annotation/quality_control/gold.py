@@ -27,7 +27,6 @@ from corpus.errors import BadInput
 from corpus.labels import EXPERTS
 from corpus.models import Assessor, Collection, Judgment, Pair
 from judges.campaigns.selectors import debate_of
-from judges.domain.quotes import locate_quote
 from judges.models import Attempt
 from judges.offline import debate
 from judges.offline.judges import UniformLexicon
@@ -145,8 +144,7 @@ def _find_reasons(pair: Pair) -> dict[str, Any]:
     turns = []
     for side in Side:
         said = debate.strongest_argument(DebateAgent(side), inputs, UniformLexicon())
-        quotes = [asdict(locate_quote(quote, pair.document.text)) for quote in said.quotes]
-        turns.append(_build_turn(side.value, said.reason, quotes))
+        turns.append(_build_turn(side.value, said.reason, [asdict(quote) for quote in said.quotes]))
     return {"turns": turns, "written_by": "offline"}
 
 

@@ -99,11 +99,12 @@ def add_usage(one: RankedQuery, used: Used | None, text: str = "") -> RankedQuer
     """With the seconds and tokens of calls that came before the search."""
     if used is None:
         return replace(one, text=text)
+    seconds, tokens_in, tokens_out = used
     return replace(
         one,
-        seconds=(one.seconds or 0.0) + used.seconds,
-        tokens_in=one.tokens_in + used.tokens_in,
-        tokens_out=one.tokens_out + used.tokens_out,
+        seconds=(one.seconds or 0.0) + seconds,
+        tokens_in=one.tokens_in + tokens_in,
+        tokens_out=one.tokens_out + tokens_out,
         text=text,
     )
 

@@ -61,7 +61,7 @@ def estimate_pairs(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) 
 
 def forecast_writing(collection: Collection, wanted: Configuration, *, limit: int | None = None) -> Estimate | None:
     """The estimate of contribution and evidence of the relevant pairs that have none; None when all have."""
-    missing = evidence.target_coverage(collection).missing
+    missing = evidence.target_coverage(collection)["missing"]
     left = missing if limit is None else min(missing, limit)
     if not left:
         return None

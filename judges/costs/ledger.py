@@ -1,8 +1,8 @@
 """The ledger of a campaign: calls and money by judge, round and outcome, read from counters (judges.models.costs)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, fields
+from typing import Any
 
 from django.db import connection
 from django.utils.translation import gettext as _
@@ -139,25 +139,6 @@ class Sum:
         return self.cost / known if known > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """Pairs by what became of them, with what they cost."""
-
-    name: str
-    pairs: int
-    calls: int
-    paid: Paid
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """A UTC day."""
-
-    day: date
-    calls: int
-    paid: Paid
-
-
 def ledger_rows(campaign: Campaign) -> list[LedgerRow]:
     """The ledger, in the order in which a pair is judged. One statement."""
     with connection.cursor() as cursor:
@@ -175,32 +156,21 @@ def sum_by(found: Iterable[LedgerRow], name: Callable[[LedgerRow], str]) -> list
 
 def sum_rows(name: str, group: Sequence[LedgerRow]) -> Sum:
     """The entries as one line."""
-    return Sum(
-        name=name,
-        calls=sum(entry.calls for entry in group),
-        useful=sum(entry.calls for entry in group if entry.outcome == "labelled"),
-        cached=sum(entry.cached for entry in group),
-        unpriced=sum(entry.unpriced for entry in group),
-        tokens_in=sum(entry.tokens_in for entry in group),
-        tokens_cached=sum(entry.tokens_cached for entry in group),
-        tokens_out=sum(entry.tokens_out for entry in group),
-        cost=sum(entry.cost for entry in group),
-        assumed=sum(entry.assumed for entry in group),
-        cost_assumed=sum(entry.cost_assumed for entry in group),
-        tokens_written=sum(entry.tokens_written for entry in group),
-        tokens_reasoning=sum(entry.tokens_reasoning for entry in group),
-    )
+    counts = [one.name for one in fields(Sum) if one.name not in ("name", "useful")]
+    useful = sum(entry.calls for entry in group if entry.outcome == "labelled")
+    return Sum(name=name, useful=useful, **{key: sum(getattr(entry, key) for entry in group) for key in counts})
 
 
-def daily_costs(campaign: Campaign) -> list[Day]:
-    """What each UTC day cost. One statement."""
+def daily_costs(campaign: Campaign) -> list[dict[str, Any]]:
+    """The day, calls and what was paid of each UTC day. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(DAYS, [campaign.pk])
-        return [Day(day, calls, of_calls(cost, calls, *rest)) for day, calls, cost, *rest in cursor.fetchall()]
+        found = cursor.fetchall()
+    return [{"day": day, "calls": calls, "paid": of_calls(cost, calls, *rest)} for day, calls, cost, *rest in found]
 
 
-def costs_by_outcome(campaign: Campaign) -> list[Ended]:
-    """What became of the campaign's pairs, and what each kind cost. Reads every attempt."""
+def costs_by_outcome(campaign: Campaign) -> list[dict[str, Any]]:
+    """The name, pairs, calls and what was paid of each thing that became of pairs. Reads every attempt."""
     groups: dict[str, list[tuple[float, ...]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(PAIRS, {"campaign": campaign.pk})
@@ -210,6 +180,7 @@ def costs_by_outcome(campaign: Campaign) -> list[Ended]:
     return [_sum_outcome(name, rows) for name, rows in groups.items()]
 
 
-def _sum_outcome(name: str, rows: Sequence[tuple[float, ...]]) -> Ended:
+def _sum_outcome(name: str, rows: Sequence[tuple[float, ...]]) -> dict[str, Any]:
     number, cost, calls, unpriced, assumed, most = (sum(column) for column in zip(*rows, strict=True))
-    return Ended(name, int(number), int(calls), of_calls(cost, int(calls), int(unpriced), int(assumed), most))
+    paid = of_calls(cost, int(calls), int(unpriced), int(assumed), most)
+    return {"name": name, "pairs": int(number), "calls": int(calls), "paid": paid}

@@ -4,8 +4,6 @@ They are campaigns like others (claims, cache, limits, budget, rows of attempts)
 `labelled` counts pairs with a good target, `escalated` those whose texts wait for a person.
 """
 
-from dataclasses import dataclass
-
 from django.db import connection
 from django.utils.translation import gettext as _
 
@@ -40,21 +38,6 @@ SELECT (SELECT count(*) FROM positives), (SELECT count(*) FROM good), (SELECT co
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How far the relevant pairs of a collection have texts to learn from."""
-
-    positives: int
-    good: int
-    by_people: int
-    waiting: int  # Relevant pairs whose texts wait for a person: no judge writes them again.
-
-    @property
-    def missing(self) -> int:
-        """Relevant pairs that a judge could write about."""
-        return self.positives - self.good - self.waiting
-
-
 def writer_configuration(writer: str, measure: str = "") -> Configuration:
     """The writer, and the judge that measures, in their present versions. Raises BadInput."""
     ensure_writers()
@@ -80,8 +63,13 @@ def score_meaning(wanted: Configuration) -> str:
     return judged_as(wanted.voters[1], wanted.voters[0]) if len(wanted.voters) > 1 else ""
 
 
-def target_coverage(collection: Collection) -> Coverage:
-    """Counts for the page and the command, in one statement."""
+def target_coverage(collection: Collection) -> dict[str, int]:
+    """How many relevant pairs of a collection have texts to learn from, in one statement.
+
+    `waiting`: their texts wait for a person, and no judge writes them again; `missing`: a judge could write about them.
+    """
     with connection.cursor() as cursor:
         cursor.execute(COVERAGE, {"collection": collection.pk})
-        return Coverage(*cursor.fetchone())
+        positives, good, by_people, waiting = cursor.fetchone()
+    missing = positives - good - waiting
+    return {"positives": positives, "good": good, "by_people": by_people, "waiting": waiting, "missing": missing}

@@ -16,104 +16,91 @@ verdicts, but looks at single sentences and at what all have quoted, so each age
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from corpus.search.text import tokenize_text
 from judges.domain.debate import AGAINST, FOR
-from judges.offline.judges import Lexicon, Need, ReadSentence, information_needs, matched_share, read_sentences, stem
-from judges.records import DebateAgent, Inputs, Side, Turn
+from judges.domain.quotes import locate_quote
+from judges.offline.judges import (
+    Lexicon,
+    Need,
+    ReadSentence,
+    information_needs,
+    matched_share,
+    pick_sentences,
+    read_sentences,
+    stem,
+)
+from judges.records import DebateAgent, Inputs, Quote, Side, Turn
 
 QUOTED = 3  # Sentences that the side for quotes at most.
+# Shares of the need, 0 to 1, at which a side gives in. The side for begins with no below the first, and gives in below
+# the third once it has read the other turn; the side against begins with yes from the second on, and gives in from the
+# fourth on.
+Bounds = tuple[float, float, float, float]
+WITH_ANSWERS: Bounds = (0.25, 0.65, 0.4, 0.5)
+WITHOUT_ANSWERS: Bounds = (0.3, 0.7, 0.42, 0.55)
+NEVER_GIVES_IN: Bounds = (0.0, 2.0, 0.0, 2.0)
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictBounds:
-    """Shares of the need, 0 to 1, at which a side gives in."""
-
-    hopeless: float  # Below it the side for begins with no.
-    plain_to_see: float  # From here on the side against begins with yes.
-    given_up: float  # Below it the side for gives in once it has read the other turn.
-    convinced: float  # From here on the side against gives in once it has read the other turn.
-
-
-WITH_ANSWERS = VerdictBounds(0.25, 0.65, 0.4, 0.5)
-WITHOUT_ANSWERS = VerdictBounds(0.3, 0.7, 0.42, 0.55)
-NEVER_GIVES_IN = VerdictBounds(0.0, 2.0, 0.0, 2.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """What a side says: verdict (1, 0), reason, and sentences of the document."""
-
-    verdict: int
-    reason: str
-    quotes: tuple[str, ...]
-
-
-def argue_turn(
-    seat: DebateAgent, inputs: Inputs, lexicon: Lexicon, history: Mapping[DebateAgent, Turn] | None
-) -> Argument:
+def argue_turn(seat: DebateAgent, inputs: Inputs, lexicon: Lexicon, history: Mapping[DebateAgent, Turn] | None) -> Turn:
     """One turn. `history`: the turns of the round before; None in round 1."""
-    bounds = WITH_ANSWERS if inputs.answers else WITHOUT_ANSWERS
-    return _make_argument(seat, inputs, information_needs(inputs, lexicon), bounds, history)
+    return _make_turn(seat, inputs, lexicon, WITH_ANSWERS if inputs.answers else WITHOUT_ANSWERS, history)
 
 
 def strongest_argument(
     seat: DebateAgent, inputs: Inputs, lexicon: Lexicon, history: Mapping[DebateAgent, Turn] | None = None
-) -> Argument:
+) -> Turn:
     """The best that can be said for a side, whatever the text says: a reason for, or against, to think about.
 
     `history`: the turns of the round before, to which it answers without giving in.
     """
-    return _make_argument(seat, inputs, information_needs(inputs, lexicon), NEVER_GIVES_IN, history)
+    return _make_turn(seat, inputs, lexicon, NEVER_GIVES_IN, history)
 
 
-def _make_argument(
-    seat: DebateAgent,
-    inputs: Inputs,
-    wanted: tuple[Need, ...],
-    bounds: VerdictBounds,
-    history: Mapping[DebateAgent, Turn] | None,
-) -> Argument:
-    """Only the first couple's turns decide; the second couple tells what else is to be seen."""
+def _make_turn(
+    seat: DebateAgent, inputs: Inputs, lexicon: Lexicon, bounds: Bounds, history: Mapping[DebateAgent, Turn] | None
+) -> Turn:
+    wanted = information_needs(inputs, lexicon)
+    hopeless, plain_to_see, given_up, convinced = bounds
     if history is None:
-        said = (_defend if seat.side is Side.FOR else _attack)(inputs, wanted, bounds)
+        is_for = seat.side is Side.FOR
+        turn = _defend(inputs, wanted, hopeless) if is_for else _attack(inputs, wanted, plain_to_see)
+    elif seat.side is Side.FOR:
+        turn = _look_up(inputs, wanted, given_up, history[AGAINST])
     else:
-        later, other = (_look_up, AGAINST) if seat.side is Side.FOR else (_check_quotes, FOR)
-        said = later(inputs, wanted, bounds, history[other])
-    if not seat.couple:
-        return said
-    return _second_couple_turn(seat.side, said.verdict, inputs, wanted, history)
+        turn = _check_quotes(inputs, wanted, convinced, history[FOR])
+    # Only the first couple's turns decide; the second couple tells what else is to be seen.
+    return _second_couple_turn(seat.side, turn.verdict, inputs, wanted, history) if seat.couple else turn
 
 
-def _defend(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds) -> Argument:
+def _defend(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
     """Round 1 of the side for."""
     number, need, chosen = _best_sentences(inputs, wanted)
     held = matched_share(need, _sentence_stems(chosen))
     found = _list_terms(_need_terms(need, _sentence_stems(chosen), present=True))
     what = _name_need(number, inputs)
-    if held < bounds.hopeless:
+    if held < bound:
         reason = f"By words alone: even the best sentences hold only {held:.0%} of {what}. I find too little to defend."
-        return Argument(0, reason, _sentence_texts(inputs, chosen[:1]))
+        return Turn(0, reason, _quote_sentences(inputs, chosen[:1]))
     reason = f"By words alone: these sentences hold {held:.0%} of {what}, among them {found}. I count that as support."
-    return Argument(1, reason, _sentence_texts(inputs, chosen))
+    return Turn(1, reason, _quote_sentences(inputs, chosen))
 
 
-def _attack(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds) -> Argument:
+def _attack(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
     """Round 1 of the side against."""
     number, need, row = _best_row(inputs, wanted)
     held = matched_share(need, _sentence_stems(row))
     missing = _list_terms(_need_terms(need, _sentence_stems(row), present=False))
     what = _name_need(number, inputs)
-    nearest = _sentence_texts(inputs, sorted(row, key=lambda one: -matched_share(need, set(one.stems)))[:1])
-    if held >= bounds.plain_to_see:
+    nearest = _quote_sentences(inputs, sorted(row, key=lambda one: -matched_share(need, set(one.stems)))[:1])
+    if held >= bound:
         reason = f"By words alone: three sentences in a row hold {held:.0%} of {what}. I find too little to object to."
-        return Argument(1, reason, nearest)
+        return Turn(1, reason, nearest)
     reason = f"By words alone: where the document comes nearest to {what}, it holds {held:.0%}. Missing: {missing}."
-    return Argument(0, reason, nearest)
+    return Turn(0, reason, nearest)
 
 
-def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, other: Turn) -> Argument:
+def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bound: float, other: Turn) -> Turn:
     """A later round of the side for: are the words that the other side misses anywhere in the document?"""
     number, need, chosen = _best_sentences(inputs, wanted)
     everywhere = _sentence_stems(read_sentences(inputs.document)) | set(map(stem, tokenize_text(inputs.title)))
@@ -124,37 +111,33 @@ def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, ot
     there = _list_terms([need.words[term] for term in need.terms if term in missed & everywhere])
     absent = _list_terms([need.words[term] for term in need.terms if term in missed - everywhere])
     what = _name_need(number, inputs)
-    if held < bounds.given_up:
+    if held < bound:
         reason = f"I looked for what the other side misses. Nowhere in the document: {absent}."
         reason = f"{reason} As a whole it holds {held:.0%} of {what}. I give in."
-        return Argument(0, reason, _sentence_texts(inputs, chosen[:1]))
+        return Turn(0, reason, _quote_sentences(inputs, chosen[:1]))
     reason = f"I looked for what the other side misses. Elsewhere in the document: {there}. Nowhere: {absent}."
-    return Argument(
-        1, f"{reason} As a whole it holds {held:.0%} of {what}, so I stay.", _sentence_texts(inputs, chosen)
-    )
+    return Turn(1, f"{reason} As a whole it holds {held:.0%} of {what}, so I stay.", _quote_sentences(inputs, chosen))
 
 
-def _check_quotes(inputs: Inputs, wanted: tuple[Need, ...], bounds: VerdictBounds, other: Turn) -> Argument:
+def _check_quotes(inputs: Inputs, wanted: tuple[Need, ...], bound: float, other: Turn) -> Turn:
     """A later round of the side against: do the sentences that the other side quotes hold an answer?"""
-    quoted = {stem(word) for quote in other.quotes if quote.start is not None for word in tokenize_text(quote.text)}
-    invented = sum(quote.start is None for quote in other.quotes)
+    found = tuple(quote for quote in other.quotes if quote.start is not None)
+    invented = len(other.quotes) - len(found)
+    quoted = {stem(word) for quote in found for word in tokenize_text(quote.text)}
     number, need = max(enumerate(wanted, 1), key=lambda entry: matched_share(entry[1], quoted))
     held = matched_share(need, quoted)
     what = _name_need(number, inputs)
-    found = tuple(quote.text for quote in other.quotes if quote.start is not None)
     aside = f" {invented} of its quotations stand nowhere in the document." if invented else ""
-    if held >= bounds.convinced:
-        return Argument(
-            1, f"The sentences that the other side quotes hold {held:.0%} of {what}. I give in.{aside}", found
-        )
+    if held >= bound:
+        return Turn(1, f"The sentences that the other side quotes hold {held:.0%} of {what}. I give in.{aside}", found)
     missing = _list_terms(_need_terms(need, quoted, present=False))
     reason = f"I read the other side's sentences: they hold {held:.0%} of {what} and still lack {missing}.{aside}"
-    return Argument(0, f"{reason} I stay.", found[:1])
+    return Turn(0, f"{reason} I stay.", found[:1])
 
 
 def _second_couple_turn(
     side: Side, verdict: int, inputs: Inputs, wanted: tuple[Need, ...], history: Mapping[DebateAgent, Turn] | None
-) -> Argument:
+) -> Turn:
     """What an agent of the second couple says: first about single sentences, later about what everybody quoted."""
     spoken = read_sentences(inputs.document)
     options = [
@@ -164,47 +147,34 @@ def _second_couple_turn(
     ]
     held, number, need, best = max(options, key=lambda option: option[0], default=(0.0, 1, wanted[0], None))
     what, stays = _name_need(number, inputs), verdict == int(side is Side.FOR)
-    quotes = _sentence_texts(inputs, [best] if best else [])
+    quotes = _quote_sentences(inputs, [best] if best else [])
     if history is None:
         told = f"By words alone, sentence by sentence: the best one holds {held:.0%} of {what}"
         if side is Side.FOR:
             end = "I count it as support" if stays else "I find nothing to defend in that"
-            return Argument(
+            return Turn(
                 verdict,
                 f"{told}, the whole document {matched_share(need, _sentence_stems(spoken)):.0%}. {end}.",
                 quotes,
             )
         missing = _list_terms(_need_terms(need, set(best.stems if best else ()), present=False))
         end = f"It lacks {missing}" if stays else "I see nothing to object to in that"
-        return Argument(verdict, f"{told}. {end}.", quotes)
+        return Turn(verdict, f"{told}. {end}.", quotes)
     texts = dict.fromkeys(quote.text for turn in history.values() for quote in turn.quotes if quote.start is not None)
     quoted = {stem(word) for text in texts for word in tokenize_text(text)}
     told = f"I put together all that was quoted so far: it holds {matched_share(need, quoted):.0%} of {what}"
     found = _list_terms(_need_terms(need, quoted, present=side is Side.FOR))
     end = f"{'There' if side is Side.FOR else 'Not there'}: {found}. " + ("I stay" if stays else "I give in")
-    return Argument(verdict, f"{told}. {end}.", quotes)
+    return Turn(verdict, f"{told}. {end}.", quotes)
 
 
 def _best_sentences(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[ReadSentence]]:
     """The answer (number from 1) that up to three sentences from anywhere hold best, and those in the text's order."""
     options = [
-        (number, need, _pick_sentences(need, read_sentences(inputs.document))) for number, need in enumerate(wanted, 1)
+        (number, need, pick_sentences(need, read_sentences(inputs.document), QUOTED, 0.05))
+        for number, need in enumerate(wanted, 1)
     ]
     return max(options, key=lambda option: matched_share(option[1], _sentence_stems(option[2])))
-
-
-def _pick_sentences(need: Need, spoken: tuple[ReadSentence, ...]) -> list[ReadSentence]:
-    """Sentence by sentence, the one that adds most to what is said."""
-    chosen: list[ReadSentence] = []
-    held: set[str] = set()
-    while len(chosen) < QUOTED:
-        gains = [(matched_share(need, held.union(one.stems)), -one.start, one) for one in spoken if one not in chosen]
-        best = max(gains, key=lambda gain: gain[:2], default=None)
-        if best is None or (chosen and best[0] < matched_share(need, held) + 0.05):
-            break
-        chosen.append(best[2])
-        held.update(best[2].stems)
-    return sorted(chosen, key=lambda one: one.start)
 
 
 def _best_row(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[ReadSentence]]:
@@ -219,8 +189,8 @@ def _sentence_stems(chosen: list[ReadSentence] | tuple[ReadSentence, ...]) -> se
     return {term for sentence in chosen for term in sentence.stems}
 
 
-def _sentence_texts(inputs: Inputs, chosen: list[ReadSentence]) -> tuple[str, ...]:
-    return tuple(inputs.document[one.start : one.end] for one in chosen)
+def _quote_sentences(inputs: Inputs, chosen: list[ReadSentence]) -> tuple[Quote, ...]:
+    return tuple(locate_quote(inputs.document[one.start : one.end], inputs.document) for one in chosen)
 
 
 def _need_terms(need: Need, held: set[str], *, present: bool) -> list[str]:

@@ -12,7 +12,14 @@ from corpus.evidence import measures
 from corpus.evidence.measures import EvidenceTarget
 from corpus.search.text import split_sentences, tokenize_text
 from judges.evidence.quality import cap_scores
-from judges.offline.judges import Lexicon, Need, ReadSentence, information_needs, matched_share, read_sentences
+from judges.offline.judges import (
+    Lexicon,
+    ReadSentence,
+    information_needs,
+    matched_share,
+    pick_sentences,
+    read_sentences,
+)
 from judges.records import Inputs
 
 WRITER, MEASURER = "writer", "measurer"
@@ -25,12 +32,11 @@ _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*|\b[A-Z
 def write_target(inputs: Inputs, lexicon: Lexicon, tries: int) -> EvidenceTarget:
     """Sentences of the document as they stand. `tries`: 1, or 2 after a try that failed its measures."""
     (need,) = information_needs(replace(inputs, answers=()), lexicon)
-    spoken = [one for one in read_sentences(inputs.document) if one.end - one.start >= SHORTEST] or list(
-        read_sentences(inputs.document)
-    )
+    every = read_sentences(inputs.document)
+    spoken = [one for one in every if one.end - one.start >= SHORTEST] or every
     if tries > 1:
         spoken = [one for one in spoken if not _LEANING.match(inputs.document, one.start)] or spoken
-    chosen = _pick_sentences(need, spoken)
+    chosen = pick_sentences(need, spoken, QUOTED)
     if not chosen:
         return EvidenceTarget(inputs.title or "nothing", inputs.title or "nothing")
     first = max(chosen, key=lambda one: (matched_share(need, set(one.stems)), -one.start))
@@ -60,20 +66,6 @@ def score_target(inputs: Inputs, target: EvidenceTarget, lexicon: Lexicon) -> di
         "language": 5 if rules.language_fits else 1,
     }
     return cap_scores(scores, rules)
-
-
-def _pick_sentences(need: Need, spoken: Sequence[ReadSentence]) -> list[ReadSentence]:
-    """Sentence by sentence the one that adds most of what is asked for, in the text's order."""
-    chosen: list[ReadSentence] = []
-    held: set[str] = set()
-    while len(chosen) < QUOTED:
-        rest = [one for one in spoken if one not in chosen]
-        best = max(rest, key=lambda one: (matched_share(need, held.union(one.stems)), -one.start), default=None)
-        if best is None or (chosen and matched_share(need, held.union(best.stems)) <= matched_share(need, held)):
-            break
-        chosen.append(best)
-        held.update(best.stems)
-    return sorted(chosen, key=lambda one: one.start)
 
 
 def _sentence_text(inputs: Inputs, one: ReadSentence) -> str:

@@ -5,7 +5,6 @@ with several answers the best one counts. How the thresholds were set, and what 
 upper bound of what they can do elsewhere), is told in docs/campaigns.md.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -135,6 +134,20 @@ def matched_share(need: Need, stems: frozenset[str] | set[str]) -> float:
     return sum(weight for term, weight in need.terms.items() if term in stems) / need.total if need.total else 0.0
 
 
+def pick_sentences(need: Need, spoken: Sequence[ReadSentence], most: int, gain: float = 1e-9) -> list[ReadSentence]:
+    """Up to `most` sentences, each the one that adds most to what is held, and at least `gain`, in the text's order."""
+    chosen: list[ReadSentence] = []
+    held: set[str] = set()
+    while len(chosen) < most:
+        rest = [one for one in spoken if one not in chosen]
+        best = max(rest, key=lambda one: (matched_share(need, held.union(one.stems)), -one.start), default=None)
+        if best is None or (chosen and matched_share(need, held.union(best.stems)) < matched_share(need, held) + gain):
+            break
+        chosen.append(best)
+        held.update(best.stems)
+    return sorted(chosen, key=lambda one: one.start)
+
+
 def answer_containment(inputs: Inputs, lexicon: Lexicon) -> float:
     """How much of an answer three sentences in a row hold."""
     near = sentence_windows(inputs.document, 3)
@@ -227,24 +240,13 @@ def _character_ngrams(text: str) -> frozenset[str]:
     return frozenset(padded[at : at + 5] for at in range(len(padded) - 4))
 
 
-@dataclass(frozen=True, slots=True)
-class OfflineAssessor:
-    """A scorer, what its score means, and from which score on it says yes: with answers, and without."""
-
-    score: Callable[[Inputs, Lexicon], float]
-    meaning: str
-    answers: float
-    plain: float
-
-
-ASSESSORS = {
-    "answers": OfflineAssessor(
-        answer_containment, "of an answer's weighted words stand in three sentences in a row", 0.45, 0.49
-    ),
-    "bm25": OfflineAssessor(bm25, "of the best BM25 score in the collection", 0.70, 0.86),
-    "tfidf": OfflineAssessor(tfidf, "TF-IDF cosine with two sentences in a row", 0.37, 0.29),
-    "coverage": OfflineAssessor(term_coverage, "of the wanted words covered, counting nearness", 0.44, 0.48),
-    "ngrams": OfflineAssessor(ngram_overlap, "of the character 5-grams found in three sentences in a row", 0.34, 0.45),
+# A scorer, what its score means, and from which score on it says yes: with answers, and without.
+ASSESSORS: dict[str, tuple[Callable[[Inputs, Lexicon], float], str, float, float]] = {
+    "answers": (answer_containment, "of an answer's weighted words stand in three sentences in a row", 0.45, 0.49),
+    "bm25": (bm25, "of the best BM25 score in the collection", 0.70, 0.86),
+    "tfidf": (tfidf, "TF-IDF cosine with two sentences in a row", 0.37, 0.29),
+    "coverage": (term_coverage, "of the wanted words covered, counting nearness", 0.44, 0.48),
+    "ngrams": (ngram_overlap, "of the character 5-grams found in three sentences in a row", 0.34, 0.45),
 }
 
 
@@ -259,10 +261,10 @@ def assess_relevance(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int,
     """Verdict (1 relevant, 0) and reason of one assessor, and how far the score lies from its threshold: -1 at the
     worst, 0 at the threshold, 1 at the best. Raises KeyError for a model that is not in ASSESSORS.
     """
-    assessor = ASSESSORS[model]
-    threshold = assessor.answers if inputs.answers else assessor.plain
-    score = assessor.score(inputs, lexicon)
-    meaning = assessor.meaning if inputs.answers else re.sub("an answer's", "the query's", assessor.meaning)
+    scorer, meaning, with_answers, without = ASSESSORS[model]
+    threshold = with_answers if inputs.answers else without
+    score = scorer(inputs, lexicon)
+    meaning = meaning if inputs.answers else meaning.replace("an answer's", "the query's")
     sign = "reaches" if score >= threshold else "is below"
     reason = f"By counting only: {score:.2f} {meaning}, which {sign} {threshold:.2f}."
     span = 1 - threshold if score >= threshold else threshold

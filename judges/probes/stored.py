@@ -1,7 +1,6 @@
 """What checks of judges found, kept with the version that was asked and read back for pages."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -12,16 +11,8 @@ from judges.probes.checks import CheckedJudge
 
 # Of what was found, what a page shows.
 SHOWN = (
-    "schema_modes",
-    "logprobs",
-    "temperature",
-    "temperature_taken",
-    "thinks",
-    "reasoning_tokens",
-    "reasoning_text",
-    "usage",
-    "context",
-    "price",
+    *("schema_modes", "logprobs", "temperature", "temperature_taken", "thinks"),
+    *("reasoning_tokens", "reasoning_text", "usage", "context", "price"),
 )
 
 
@@ -43,22 +34,16 @@ def store_results(results: Sequence[CheckedJudge]) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Ability:
-    """A judge's present version and its newest probe; None: it was never checked."""
+def judge_abilities(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Each judge with one of these names, its newest probe and what that found; None: never checked, or not found out.
 
-    judge: JudgeVersion
-    probe: JudgeProbe | None
-
-    @property
-    def found(self) -> dict[str, Any]:
-        """What the probe found, each thing by its name; None where it found nothing out."""
-        return {**dict.fromkeys(SHOWN), **(self.probe.found if self.probe else {})}
-
-
-def judge_abilities(names: Iterable[str]) -> list[Ability]:
-    """Of the judges with these names, by name; offline judges need no check and are left out."""
+    Offline judges need no check and are left out.
+    """
     judges = JudgeVersion.objects.filter(name__in=set(names), is_current=True).exclude(provider="offline")
     newest = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")
-    found = {probe.judge_id: probe for probe in newest}
-    return [Ability(judge, found.get(judge.pk)) for judge in judges.order_by("name")]
+    probes = {probe.judge_id: probe for probe in newest}
+    found = {key: {**dict.fromkeys(SHOWN), **probe.found} for key, probe in probes.items()}
+    return [
+        {"judge": judge, "probe": probes.get(judge.pk), "found": found.get(judge.pk)}
+        for judge in judges.order_by("name")
+    ]

@@ -104,7 +104,11 @@ def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, 
         return _evidence_answer(request, lexicon)
     if request.role in DEBATERS:
         told = debate.argue_turn(DebateAgent(Side(request.role), request.sample), inputs, lexicon, request.history)
-        return {"reference": list(told.quotes), "reason": told.reason, "response": _yes_or_no(told.verdict)}
+        return {
+            "reference": [quote.text for quote in told.quotes],
+            "reason": told.reason,
+            "response": _yes_or_no(told.verdict),
+        }
     if model in DEBATERS:
         told = debate.argue_turn(DebateAgent(Side(model)), inputs, lexicon, None)
         return {"reason": told.reason, "response": _yes_or_no(told.verdict)}

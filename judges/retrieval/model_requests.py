@@ -36,6 +36,7 @@ from judges.records import Inputs, Judge, Prompt, Turn
 # Role to the only wire that takes it; other roles are for judges that write text.
 ENDPOINTS = {"rank": "rerank", "embed": "embed"}
 
+Used = tuple[float, int, int]  # Seconds, tokens in, tokens out.
 USED = """
 SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
     SELECT c.query, c.sample, sum(COALESCE(o.tokens_in, c.tokens_in)) AS tokens_in,
@@ -70,15 +71,6 @@ class Wanted:
     text: str
     calls: tuple[RetrievalRequest, ...]
     instruction: str = ""  # For rerankers, which have no prompt; others read it in theirs.
-
-
-@dataclass(frozen=True, slots=True)
-class Used:
-    """What the answers to one query took, whoever asked for them first."""
-
-    seconds: float
-    tokens_in: int
-    tokens_out: int
 
 
 @dataclass(slots=True)
@@ -226,10 +218,10 @@ def _answered_turns(
 
 
 def usage_by_query(campaign: Campaign, queries: Sequence[int], roles: Sequence[str]) -> dict[int, Used]:
-    """Seconds and tokens by query. Texts of one query are asked for together, so its longest call counts."""
+    """What the answers to each query took, whoever asked for them first. Its longest call counts: all go together."""
     with connection.cursor() as cursor:
         cursor.execute(USED, {"campaign": campaign.pk, "queries": list(queries), "roles": list(roles)})
-        return {query: Used(float(ms) / 1000, int(taken), int(given)) for query, taken, given, ms in cursor.fetchall()}
+        return {query: (float(ms) / 1000, int(taken), int(given)) for query, taken, given, ms in cursor.fetchall()}
 
 
 def set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None) -> None:

@@ -43,9 +43,9 @@ class Command(judge.Command):
     def idle(self, collection: Collection) -> str:
         """Why there is nothing to do."""
         covered = campaigns.target_coverage(collection)
-        if not covered.positives:
+        if not covered["positives"]:
             return f"nothing to do: {collection.name} has no relevant pairs yet: judge it first"
         return (
-            f"nothing to do: {covered.good:,} of {covered.positives:,} relevant pairs of {collection.name} have "
+            f"nothing to do: {covered['good']:,} of {covered['positives']:,} relevant pairs of {collection.name} have "
             "their texts, the others wait for people or failed (--retry-failed)"
         )

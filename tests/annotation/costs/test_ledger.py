@@ -108,11 +108,11 @@ def test_the_ledger_of_a_campaign_adds_up(books: Collection) -> None:
     assert found.machine.text == "at least $1.00 (8 calls without a price)"
     assert found.wasted.calls == 4 and found.wasted.paid.text == "unknown (4 calls without a price)"
     assert found.pairs is not None
-    assert [(one.name, one.pairs, one.calls, one.paid.usd) for one in found.pairs] == [
+    assert [(one["name"], one["pairs"], one["calls"], one["paid"].usd) for one in found.pairs] == [
         ("to people: split", 1, 2, pytest.approx(0.2)),
         ("labelled", 4, 16, pytest.approx(0.8)),
     ]
-    assert [(day.calls, day.paid.usd) for day in found.days] == [(18, pytest.approx(1.0))]
+    assert [(day["calls"], day["paid"].usd) for day in found.days] == [(18, pytest.approx(1.0))]
     account = collection_budget(books)
     assert (account.spent, account.today, account.budget) == (pytest.approx(1.0), pytest.approx(1.0), None)
 

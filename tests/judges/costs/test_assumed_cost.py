@@ -111,7 +111,7 @@ def test_answers_without_usage_fill_the_budget_and_the_stop_explains_itself(
     assert words in of_status(found).text
     entries = ledger.ledger_rows(campaign)
     assert sum(entry.cost_assumed for entry in entries) == pytest.approx(found["cost_assumed"])
-    assert sum(one.paid.usd is None for one in ledger.daily_costs(campaign)) == 1
+    assert sum(one["paid"].usd is None for one in ledger.daily_costs(campaign)) == 1
     assert "counted as $" in call("ledger", "books").out
     told = json.loads(call("ledger", "books", "--json").out)
     assert told["cost_assumed"] == pytest.approx(found["cost_assumed"])
