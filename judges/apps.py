@@ -8,11 +8,7 @@ class JudgesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        """Canaries, batches, money, prices, probes and retrieval have files of their own: the engine needs none."""
+        """Batches, canaries, money, probes and retrieval have files of their own: the engine needs none."""
         super().import_models()
-        import_module("judges.models.canaries")
-        import_module("judges.models.batches")
-        import_module("judges.models.costs")
-        import_module("judges.models.prices")
-        import_module("judges.models.probes")
-        import_module("judges.models.retrieval")
+        for name in ("batches", "canaries", "costs", "probes", "retrieval"):
+            import_module(f"judges.models.{name}")

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.costs.prices import NAMES
-from judges.costs.price_keys import HIGHEST, PRICES, incomplete_price
+from judges.costs.price_entries import HIGHEST, PRICES, incomplete_price
 from judges.records import Judge
 
 HELP = {

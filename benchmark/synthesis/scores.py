@@ -123,17 +123,17 @@ def _write_dataset(out: Path, rows: list[tuple[str, Drawn, Synthesized]], docume
                 "mean": found.mean,
             }
             train.write(json.dumps(row, ensure_ascii=False) + "\n")
-            for place, other in enumerate(found.generations):
+            for place, (other, tokens) in enumerate(zip(found.generations, found.tokens, strict=True)):
                 told = {"query_id": query, "doc_id": one.document, "kind": one.kind, "generation": place}
                 told |= {"kept": place == found.kept, "completion": _completion_json(other.reason, other.score)}
-                told |= {"score": other.score, "tokens": other.tokens}
+                told |= {"score": other.score, "tokens": tokens}
                 every.write(json.dumps(told, ensure_ascii=False) + "\n")
     kept_out = ("campaign", "calls", "calls_cached", "cost")  # of this time, not of the data
     manifest = {key: value for key, value in document.items() if key not in kept_out}
     (out / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-def _completion_json(reason: str, score: int) -> str:
+def _completion_json(reason: str, score: int | None) -> str:
     """As the judge was asked to answer: chain first, then the score."""
     return json.dumps({"reason": reason, "score": score}, ensure_ascii=False)
 

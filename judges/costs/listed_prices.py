@@ -3,7 +3,6 @@
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from importlib.metadata import version
-from typing import NamedTuple
 
 # A provider's name in the list. What is not here is looked up by its address alone: a server of one's own or a gateway
 # has prices of its own, whatever the model is called.
@@ -30,16 +29,8 @@ SAMPLES = (1_000, 30_000)
 # Service tiers at the usual price. Another one has a price only where the list has one for it.
 USUAL_TIERS = {"", "auto", "default", "standard", "standard_only", "on_demand"}
 MILLION = 1_000_000
-
-
-class Rates(NamedTuple):
-    """USD per million tokens of each kind."""
-
-    input: float
-    cached: float
-    written: float
-    output: float
-    reasoning: float
+# USD per million tokens: of input, input from the provider's cache and written to it, of output, and of reasoning.
+Rates = tuple[float, float, float, float, float]
 
 
 def list_version() -> str:
@@ -54,9 +45,8 @@ def listed_rates(provider: str, base_url: str, model: str, *, tier: str = "", ba
     name = LISTED_AS.get(provider, "")
     if not (name or base_url):
         return None
-    return _highest_rates(
-        name, base_url, model, "" if tier in USUAL_TIERS else tier, batch, datetime.now(tz=UTC).date()
-    )
+    tier = "" if tier in USUAL_TIERS else tier
+    return _highest_rates(name, base_url, model, tier, batch, datetime.now(tz=UTC).date())
 
 
 @lru_cache(maxsize=1024)
@@ -68,9 +58,9 @@ def _highest_rates(name: str, base_url: str, model: str, tier: str, batch: bool,
         rates = [_look_up_rates(name, base_url, model, tokens, when, context) for tokens in SAMPLES for when in hours]
     except LookupError:
         return None
-    found = Rates(*(max(column) for column in zip(*rates, strict=True)))
+    input, cached, written, output, reasoning = (max(column) for column in zip(*rates, strict=True))
     # The list says 0 also where it does not know one of the two.
-    return found if found.input and found.output else None
+    return (input, cached, written, output, reasoning) if input and output else None
 
 
 def _look_up_rates(name: str, base_url: str, model: str, tokens: int, when: datetime, context: dict[str, str]) -> Rates:
@@ -85,20 +75,16 @@ def _look_up_rates(name: str, base_url: str, model: str, tokens: int, when: date
     def call(**part: int) -> PriceCalculation:
         usage = Usage(input_tokens=tokens, output_tokens=tokens, **part)
         ref = model.removeprefix("models/")
-        if base_url:
-            return calc_price(
-                usage, ref, provider_api_url=base_url, genai_request_timestamp=when, price_context=context
-            )
-        return calc_price(usage, ref, provider_id=name, genai_request_timestamp=when, price_context=context)
+        where = {"provider_api_url": base_url} if base_url else {"provider_id": name}
+        return calc_price(usage, ref, **where, genai_request_timestamp=when, price_context=context)
 
     plain = call()
     if context and not any(variant.when == context for variant in plain.model.price_variants or ()):
         raise LookupError(model)
-    found = (
-        plain.input_price,
-        call(cache_read_tokens=tokens).input_price,
-        call(cache_write_tokens=tokens).input_price,
-        plain.output_price,
-        call(output_reasoning_tokens=tokens).output_price,
+    return (
+        float(plain.input_price * MILLION / tokens),
+        float(call(cache_read_tokens=tokens).input_price * MILLION / tokens),
+        float(call(cache_write_tokens=tokens).input_price * MILLION / tokens),
+        float(plain.output_price * MILLION / tokens),
+        float(call(output_reasoning_tokens=tokens).output_price * MILLION / tokens),
     )
-    return Rates(*(float(usd * MILLION / tokens) for usd in found))

@@ -1,15 +1,34 @@
-"""The `[[price]]` tables of a judges file: what a provider's model costs, whichever judge asks it."""
+"""The names of a model's prices, which of them need each other, and the `[[price]]` tables of a judges file."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from corpus.importing.toml_files import Line, Table, otherwise, problem
-from judges.costs.price_keys import HIGHEST, PRICES, incomplete_price
 from judges.presets import PRESETS
 
+# USD per million tokens.
+PRICES = (
+    *("input_price", "output_price", "cached_input_price", "written_input_price", "reasoning_price"),
+    *("batch_input_price", "batch_output_price", "batch_cached_input_price"),
+)
+HIGHEST = 1e6
 PAID = [name for name in PRESETS if name != "offline"]
 Price = Annotated[float, Field(ge=0, le=HIGHEST), otherwise(f"must be a number from 0 to {HIGHEST:g}")]
+
+
+def incomplete_price(given: Mapping[str, object]) -> tuple[str, str] | None:
+    """The key whose price lacks another one, and what is wrong; None where they hold together."""
+    for first, second in (("input_price", "output_price"), ("batch_input_price", "batch_output_price")):
+        if (first in given) != (second in given):
+            return first, f"and {second} go together; give both or none"
+    for key in PRICES:
+        if key in given and "input_price" not in given:
+            return key, "needs input_price and output_price beside it"
+    if "batch_cached_input_price" in given and "batch_input_price" not in given:
+        return "batch_cached_input_price", "needs batch_input_price and batch_output_price beside it"
+    return None
 
 
 class PriceKeys(Table):

@@ -94,13 +94,11 @@ def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
     if judge.input_price is not None and judge.output_price is not None:
         own = _own_price(judge, judge.input_price, judge.output_price)
         return _own_batch(judge, own) if in_batch else own
+    model = (judge.provider, judge.base_url, judge.model)
     if in_batch:
-        usual = _price_from_rates(listed_rates(judge.provider, judge.base_url, judge.model))
-        return _price_from_rates(listed_rates(judge.provider, judge.base_url, judge.model, batch=True)) or (
-            usual and usual.times(BATCH_SHARE)
-        )
-    tier = str(judge.parameters.get("service_tier", ""))
-    return _price_from_rates(listed_rates(judge.provider, judge.base_url, judge.model, tier=tier))
+        usual = _price_from_rates(listed_rates(*model))
+        return _price_from_rates(listed_rates(*model, batch=True)) or (usual and usual.times(BATCH_SHARE))
+    return _price_from_rates(listed_rates(*model, tier=str(judge.parameters.get("service_tier", ""))))
 
 
 def describe_price_source(judge: Judge) -> str:
@@ -110,9 +108,8 @@ def describe_price_source(judge: Judge) -> str:
     if judge.input_price is None:
         return list_version() if price_for_judge(judge) is not None else _("unknown")
     known = price_for_judge(judge)
-    who = {"page": _("entered on the page of prices"), "table": _("price table of the judges file")}.get(
-        judge.priced_by, _("judges file")
-    )
+    words = {"page": _("entered on the page of prices"), "table": _("price table of the judges file")}
+    who = words.get(judge.priced_by, _("judges file"))
     return _("free, as you said: %(who)s") % {"who": who} if known is not None and known.is_free else who
 
 
@@ -160,6 +157,6 @@ def _price_from_rates(rates: Rates | None) -> Price | None:
     """Kinds of tokens without a price of their own cost as other input or output."""
     if rates is None:
         return None
-    written = rates.written if rates.written > rates.input else None
-    reasoning = None if rates.reasoning == rates.output else rates.reasoning
-    return Price(rates.input, rates.cached, rates.output, written, reasoning)
+    input, cached, written, output, reasoning = rates
+    own_written, own_reasoning = written if written > input else None, None if reasoning == output else reasoning
+    return Price(input, cached, output, own_written, own_reasoning)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from corpus.importing.toml_files import problem
-from judges.costs.price_keys import PRICES
+from judges.costs.price_entries import PRICES
 from judges.offline.judges import ASSESSORS
 from judges.presets import PRESETS, UNBOUND, Preset
 from judges.presets.thinking import THINKING, thinks

@@ -3,14 +3,14 @@
 Nothing here may fail a check: an address that is not there, or an answer of another form, tells nothing.
 """
 
-from dataclasses import dataclass
+import re
 from typing import Any
 from urllib.parse import urljoin
 
-from judges.presets.context import context_length
+from judges.presets import Context
 from judges.providers import open_provider
 from judges.providers.base import SdkProvider
-from judges.providers.replies import get_list, get_path
+from judges.providers.replies import get_list
 from judges.records import Judge
 
 # Where a provider lists its models, beside the base URL, by wire.
@@ -23,44 +23,28 @@ LISTS = {
 VERSIONS = {"messages": {"anthropic-version": "2023-06-01"}}
 NAMES = ("id", "name", "model", "model_name", "model_id")
 # Where the length of a context stands in an entry of such a list, whoever writes it.
-ROOM: tuple[tuple[str, ...], ...] = (
-    ("max_model_len",),
-    ("context_length",),
-    ("context_window",),
-    ("max_context_length",),
-    ("max_input_tokens",),
-    ("inputTokenLimit",),
+ROOM = (
+    *("max_model_len", "context_length", "context_window"),
+    *("max_context_length", "max_input_tokens", "inputTokenLimit"),
 )
+STEP = re.compile(r"([^\[\]]+)(?:\[([^\[\]]+)\])?")  # A step of a dotted path (judges.presets.record.Context).
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
-    """What was told. `names`: of all models; `context`: tokens of the judge's own model, None where nobody says."""
-
-    names: tuple[str, ...] = ()
-    context: int | None = None
-
-
-async def look_up(judge: Judge) -> Catalogue:
-    """Ask the addresses that cost nothing."""
+async def look_up(judge: Judge) -> tuple[tuple[str, ...], int | None]:
+    """The names of all models, and the tokens of context of the judge's own; None where nobody says."""
     preset, provider = judge.preset, open_provider(judge)
     if not preset.asks or preset.client or not isinstance(provider, SdkProvider):
-        return Catalogue()
+        return (), None
     base = provider.base_url.rstrip("/") + "/"
     told = await provider.look_up(urljoin(base, LISTS[preset.wire]), VERSIONS.get(preset.wire, {}))
-    listed = _model_descriptions(told)
-    context = _context_length(judge.model, listed)
+    entries = told if isinstance(told, list) else [*get_list(told, "data"), *get_list(told, "models")]
+    listed = [entry for entry in entries if isinstance(entry, dict)]
+    context = _listed_context(judge.model, listed)
     if preset.context is not None:
         own = await provider.look_up(urljoin(base, preset.context.path), {})
         context = context_length(preset.context, own, judge.model) or context
     names = (name for entry in listed for name in _model_names(entry))
-    return Catalogue(tuple(dict.fromkeys(names)), context)
-
-
-def _model_descriptions(body: object) -> list[dict[str, Any]]:
-    """Descriptions of models."""
-    listed = body if isinstance(body, list) else [*get_list(body, "data"), *get_list(body, "models")]
-    return [entry for entry in listed if isinstance(entry, dict)]
+    return tuple(dict.fromkeys(names)), context
 
 
 def _model_names(entry: dict[str, Any]) -> list[str]:
@@ -69,10 +53,35 @@ def _model_names(entry: dict[str, Any]) -> list[str]:
     return [name.removeprefix("models/") for name in found if isinstance(name, str) and name][:1]
 
 
-def _context_length(model: str, listed: list[dict[str, Any]]) -> int | None:
+def _listed_context(model: str, listed: list[dict[str, Any]]) -> int | None:
     """Of the entry with the model's name."""
     for entry in listed:
         if model.removeprefix("models/") in _model_names(entry):
-            numbers = (get_path(entry, *path) for path in ROOM)
+            numbers = (entry.get(key) for key in ROOM)
             return next((one for one in numbers if isinstance(one, int) and one > 1), None)
     return None
+
+
+def context_length(context: Context, told: object, model: str) -> int | None:
+    """Tokens that a request to the model and its answer may have together; None where `told` does not say."""
+    for path in context.at:
+        found = told
+        for step in path.split("."):
+            found = _follow_step(found, step, model)
+        if isinstance(found, int) and not isinstance(found, bool) and found > 0:
+            return found
+    return None
+
+
+def _follow_step(found: object, step: str, model: str) -> object:
+    """The value under the step's key; of "data[id]" the list's entry for the model, or its only one."""
+    parts = STEP.fullmatch(step)
+    if parts is None or not isinstance(found, dict):
+        return None
+    value = found.get(parts[1])
+    if parts[2] is None:
+        return value
+    entries = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    # Servers of one model name it as they like.
+    named = [one for one in entries if one.get(parts[2]) == model]
+    return (named or entries)[0] if named or len(entries) == 1 else None

@@ -6,7 +6,7 @@ for. What a provider tells for nothing (the names of its models, the length of a
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from time import perf_counter
@@ -15,7 +15,7 @@ from typing import Any
 from judges import prompts
 from judges.costs.prices import Price, call_cost, price_for_judge
 from judges.probes import remedies
-from judges.probes.catalogues import Catalogue, look_up
+from judges.probes.catalogues import look_up
 from judges.probes.remedies import ProbeCall
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import get_path, parse_body
@@ -30,16 +30,6 @@ INPUTS = Inputs(
 MOST_CALLS = 2
 # Tokens of a prompt with a document of as many characters as judges see, and a debate about it.
 LONGEST_PROMPT = 8_000
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What a check of one judge may send, said before it is sent."""
-
-    judge: Judge
-    role: str
-    calls: int
-    cost: float | None  # USD at most; None where the price is unknown.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +49,15 @@ class CheckedJudge:
     found: dict[str, Any] = field(default_factory=dict)  # What it can do, as it is stored (`_found`).
 
 
-def plan_checks(judges: Sequence[tuple[Judge, str]]) -> list[Planned]:
-    """What `check` will send at most."""
-    return [_plan_check(judge, role) for judge, role in judges]
-
-
-def _plan_check(judge: Judge, role: str) -> Planned:
+def plan_check(judge: Judge, role: str) -> tuple[int, float | None]:
+    """The most calls that a check of the judge may send, and what they cost at most; None: the price is unknown."""
     if judge.provider == "offline":
-        return Planned(judge, role, 0, 0.0)
+        return 0, 0.0
     calls = MOST_CALLS if judge.preset.asks and not judge.decides else 1
     known = price_for_judge(judge)
     ways = [judge, *(remedies.change_parameters(judge, schema_mode=mode) for mode in remedies.other_modes(judge))]
     most = max(known.bound(probe_request(way, role)) for way in ways) if known else None
-    return Planned(judge, role, calls, None if most is None else calls * most)
+    return calls, None if most is None else calls * most
 
 
 async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
@@ -101,8 +87,8 @@ async def check_one(judge: Judge, role: str) -> CheckedJudge:
     other = remedies.next_try(first)
     second = await _try_call(other, role) if other else None
     reached = first.reply is not None or (first.error is not None and first.error.status is not None)
-    catalogue = await look_up(judge) if reached else Catalogue()
-    return _checked_judge(first, second, catalogue, seconds)
+    names, context = await look_up(judge) if reached else ((), None)
+    return _checked_judge(first, second, names, context, seconds)
 
 
 async def _try_call(judge: Judge, role: str) -> ProbeCall:
@@ -125,21 +111,34 @@ def probe_request(judge: Judge, role: str) -> ModelRequest:
     return ModelRequest(judge, prompts.fit_prompt(prompt, judge, schema), schema, INPUTS, role, round=1)
 
 
-def _checked_judge(first: ProbeCall, second: ProbeCall | None, catalogue: Catalogue, seconds: float) -> CheckedJudge:
+def _checked_judge(
+    first: ProbeCall, second: ProbeCall | None, names: tuple[str, ...], context: int | None, seconds: float
+) -> CheckedJudge:
     judge, reply, known = first.judge, first.reply, price_for_judge(first.judge)
     tried = [one for one in (first, second) if one]
-    problem = remedies.describe_problem(first, second, catalogue.names) or remedies.missing_logprobs(first)
+    problem = remedies.describe_problem(first, second, names) or remedies.missing_logprobs(first)
     named = reply.model if reply else ""
     answered_as = named if named not in ("", judge.model, judge.model.removeprefix("models/")) else ""
-    warnings = tuple(remedies.list_warnings(first, catalogue.context, LONGEST_PROMPT))
-    costs = [_probe_cost(one, known) for one in tried]
-    total = None if None in costs else sum(one for one in costs if one is not None)
-    found = _found_abilities(first, second, catalogue) | {
-        "price": known and {"input": known.input, "output": known.output}
-    }
+    warnings = tuple(remedies.list_warnings(first, context, LONGEST_PROMPT))
+    used = [one.reply.usage for one in tried if one.reply is not None]
+    counts = ("input", "cached", "output", "reasoning", "written")
+    usage = Usage(**{name: sum(getattr(one, name) for one in used) for name in counts})
+    total = add_costs(_probe_cost(one, known) for one in tried)
+    found = _found_abilities(first, second, context)
+    found["price"] = known and {"input": known.input, "output": known.output}
     return CheckedJudge(
-        judge, first.role, problem, known, answered_as, _sum_usage(tried), seconds, len(tried), total, warnings, found
+        judge, first.role, problem, known, answered_as, usage, seconds, len(tried), total, warnings, found
     )
+
+
+def add_costs(costs: Iterable[float | None]) -> float | None:
+    """USD of all together; None where one is unknown."""
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 def _probe_cost(tried: ProbeCall, known: Price | None) -> float | None:
@@ -150,13 +149,7 @@ def _probe_cost(tried: ProbeCall, known: Price | None) -> float | None:
     return None if tried.error.billed and not (known and known.is_free) else 0.0
 
 
-def _sum_usage(tried: Sequence[ProbeCall]) -> Usage:
-    used = [one.reply.usage for one in tried if one.reply is not None]
-    names = ("input", "cached", "output", "reasoning", "written")
-    return Usage(**{name: sum(getattr(usage, name) for usage in used) for name in names})
-
-
-def _found_abilities(first: ProbeCall, second: ProbeCall | None, catalogue: Catalogue) -> dict[str, Any]:
+def _found_abilities(first: ProbeCall, second: ProbeCall | None, context: int | None) -> dict[str, Any]:
     """What the judge can do, as JSON; nothing of a judge without a prompt."""
     judge, reply = first.judge, first.reply
     if not judge.preset.asks:
@@ -178,7 +171,7 @@ def _found_abilities(first: ProbeCall, second: ProbeCall | None, catalogue: Cata
         "reasoning_text": any(bool(one.reply.reasoning) for one in tried if one.reply),
         "max_output_tokens": judge.max_output_tokens,
         "usage": _usage_keys(reply.raw) if reply else [],
-        "context": catalogue.context,
+        "context": context,
     }
 
 

@@ -26,22 +26,14 @@ LONGEST = 2048  # Tokens of an answer; a query with a longer one is dropped whol
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """One answer: its chain, its score, and how long it was."""
-
-    reason: str
-    score: int
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class Synthesized:
     """A pair's generations in their order; `kept` is the place of the one nearest to their mean."""
 
     pair: int
     prompt: str
     instruction: str
-    generations: tuple[Generation, ...]
+    generations: tuple[Turn, ...]
+    tokens: tuple[int, ...]  # Of each answer.
     kept: int
     mean: float
     cut: bool  # An answer was cut at the judge's output limit.
@@ -49,7 +41,7 @@ class Synthesized:
     @property
     def too_long(self) -> bool:
         """One of its answers is longer than is trained on."""
-        return self.cut or any(one.tokens > LONGEST for one in self.generations)
+        return self.cut or any(number > LONGEST for number in self.tokens)
 
 
 def synthesize(
@@ -82,19 +74,22 @@ def synthesize(
 
     found = ask_inline(collection, wanted, "scoring", pairs, ask, budget=budget, max_calls=max_calls, done=done)
     tokens = _tokens_by_answer(found.campaign)
-    return replace(found, answers={pair: _with_tokens(one, tokens) for pair, one in found.answers.items()})
+    counted = {
+        pair: tuple(tokens.get((pair, turn.reason, turn.score or 0), 0) for turn in one.generations)
+        for pair, one in found.answers.items()
+    }
+    return replace(found, answers={pair: replace(one, tokens=counted[pair]) for pair, one in found.answers.items()})
 
 
 def _synthesized_pair(claimed: Claimed, prompt: str, answers: Sequence[Turn | NoVerdict]) -> Synthesized | None:
-    given = [one for one in answers if isinstance(one, Turn) and one.score is not None]
+    given = tuple(one for one in answers if isinstance(one, Turn) and one.score is not None)
     scores = [one.score or 0 for one in given]
     kept = ensemble.nearest_to_mean(scores)
     if kept is None:
         return None
-    generations = tuple(Generation(one.reason, one.score or 0, 0) for one in given)
     mean = sum(scores) / len(scores)
     cut = any(isinstance(one, NoVerdict) and one.outcome == "truncated" for one in answers)
-    return Synthesized(claimed.pair, prompt, claimed.inputs.relevance.statement, generations, kept, mean, cut)
+    return Synthesized(claimed.pair, prompt, claimed.inputs.relevance.statement, given, (), kept, mean, cut)
 
 
 def _tokens_by_answer(campaign: int) -> dict[tuple[int, str, int], int]:
@@ -105,10 +100,3 @@ def _tokens_by_answer(campaign: int) -> dict[tuple[int, str, int], int]:
     sent = Attempt.objects.filter(cache_key__in=keys, outcome="labelled", cached=False)
     known = dict(sent.values_list("cache_key", "tokens_out"))
     return {(pair, reason, score or 0): tokens or known.get(key, 0) for pair, reason, score, tokens, key in mine}
-
-
-def _with_tokens(one: Synthesized, tokens: dict[tuple[int, str, int], int]) -> Synthesized:
-    generations = tuple(
-        Generation(g.reason, g.score, tokens.get((one.pair, g.reason, g.score), 0)) for g in one.generations
-    )
-    return replace(one, generations=generations)

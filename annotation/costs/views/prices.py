@@ -13,11 +13,11 @@ from annotation.costs.forms_prices import PriceForm
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from judges.costs.listed_prices import list_version
-from judges.costs.price_keys import PRICES
+from judges.costs.price_entries import PRICES
 from judges.costs.price_rows import enter_price, history_of, judges_sharing, taken_over
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
-from judges.models.prices import PriceRow
+from judges.models.costs import PriceRow
 from judges.records import Judge
 
 

@@ -11,9 +11,10 @@ from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from judges.costs.prices import Price
 from judges.engine.plan import records_of
+from judges.management.commands.presets import align_columns
 from judges.models import JudgeVersion, Panel
 from judges.probes import stored
-from judges.probes.checks import CheckedJudge, Planned, plan_checks, run_checks
+from judges.probes.checks import CheckedJudge, add_costs, plan_check, run_checks
 from judges.records import Judge
 
 HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thinks", "context", "USD/M in, out")
@@ -41,7 +42,7 @@ class Command(QuorumCommand):
         """Say, ask, probe, keep, print; fail when one failed."""
         panel = None if options["judge"] and not options["panel"] else find_panel(options["panel"])
         judges = select_judges(panel, options["judge"])
-        planned = plan_checks(judges)
+        planned = [(judge, *plan_check(judge, role)) for judge, role in judges]
         self.announce(planned, ask=not options["yes"])
         results = asyncio.run(run_checks(judges))
         stored.store_results(results)
@@ -50,27 +51,27 @@ class Command(QuorumCommand):
         document = {
             "panel": panel.name if panel else None,
             "judges": [result_document(result) for result in results],
-            "most_calls": sum(one.calls for one in planned),
-            "most_cost": most_cost(planned),
+            "most_calls": sum(calls for _judge, calls, _cost in planned),
+            "most_cost": add_costs(cost for _judge, _calls, cost in planned),
         }
         failed = [result.judge.name for result in results if result.problem]
         if failed:
             raise Incomplete(f"{len(failed)} of {len(results)} judges cannot work: {', '.join(failed)}", document)
         return document
 
-    def announce(self, planned: Sequence[Planned], *, ask: bool) -> None:
-        """What will be sent, before it is; on a terminal a paid check waits for a yes. Raises BadInput without one."""
-        paid = [one for one in planned if one.cost != 0]
+    def announce(self, planned: Sequence[tuple[Judge, int, float | None]], *, ask: bool) -> None:
+        """Say what will be sent; on a terminal a paid check waits for a yes. Raises BadInput without one.
+
+        `planned`: each judge with its calls and USD at most, None where the price is unknown.
+        """
+        paid = [one for one in planned if one[2] != 0]
         if not paid:
             return
-        for one in paid:
-            self.stderr.write(
-                f"{one.judge.name}: {_format_call_count(one.calls)} to {one.judge.model}, {_format_bound(one.cost)}"
-            )
-        total = most_cost(paid)
-        self.stderr.write(
-            f"together at most {_format_call_count(sum(one.calls for one in paid))}, {_format_bound(total)}"
-        )
+        for judge, calls, cost in paid:
+            self.stderr.write(f"{judge.name}: {_format_call_count(calls)} to {judge.model}, {_format_bound(cost)}")
+        together = _format_call_count(sum(calls for _judge, calls, _cost in paid))
+        total = add_costs(cost for _judge, _calls, cost in paid)
+        self.stderr.write(f"together at most {together}, {_format_bound(total)}")
         if not ask or self.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
         self.stderr.write("Send them? [y/N] ", ending="")
@@ -119,17 +120,9 @@ def judges_with_roles(panel: Panel) -> list[tuple[Judge, str]]:
     return [(judge, roles[judge.name]) for judge in records_of(rows[name] for name in order)]
 
 
-def most_cost(planned: Sequence[Planned]) -> float | None:
-    """USD at most; None where a price is unknown."""
-    costs = [one.cost for one in planned]
-    return None if None in costs else sum(cost for cost in costs if cost is not None)
-
-
 def results_table(results: Sequence[CheckedJudge]) -> list[str]:
     """For people: a row for each judge, then a line for each problem, each warning and what usage says."""
-    rows = [HEADINGS, *(table_row(result) for result in results)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = align_columns([HEADINGS, *(table_row(result) for result in results)])
     problems = [f"{result.judge.name} FAILS  {result.problem}" for result in results if result.problem]
     warnings = [f"{result.judge.name} note   {line}" for result in results for line in result.warnings]
     usages = [(result.judge.name, result.found.get("usage")) for result in results]

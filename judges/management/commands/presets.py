@@ -1,5 +1,6 @@
 """presets [NAME]: which providers a judges file may name, and what Quorum knows of each."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -7,10 +8,21 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.presets import PRESETS, Preset
-from judges.presets.table import markdown
 
 HEADINGS = ("provider", "schema mode", "also", "logprobs", "batch", "cache", "thinking", "key", "address")
-CACHES = {"": "not documented"}
+PAGE_HEADINGS = (
+    *("`provider`", "service", "key in", "schema modes", "log-probabilities"),
+    *("reasoning", "batches", "prompt cache"),
+)
+PAGE_CACHES = {"": "documentation silent", "marked": "marked in requests"}
+INTRODUCTION = """\
+# What each provider can do
+
+Written by `manage.py presets --markdown`; do not edit. [judges-file.md](judges-file.md) has a block for each. The first
+schema mode is used unless the judges file names another. "Batches" are those that `judge --batch` can use. "Reasoning"
+names the judge keys that ask for it. "Documentation silent" means that nothing was found, not that the provider lacks
+it. A date is the day on which the source was read, or the page's own.
+"""
 
 
 class Command(QuorumCommand):
@@ -29,7 +41,8 @@ class Command(QuorumCommand):
         """Print one or all."""
         if options["name"] is None:
             every = PRESETS.values()
-            for line in markdown(every).splitlines() if options["markdown"] else presets_table(list(every)):
+            rows = [HEADINGS, *map(table_row, every)]
+            for line in markdown(every).splitlines() if options["markdown"] else align_columns(rows):
                 self.say(line)
             return {"presets": [preset_document(one) for one in PRESETS.values()]}
         if options["name"] not in PRESETS:
@@ -40,10 +53,9 @@ class Command(QuorumCommand):
         return preset_document(one)
 
 
-def presets_table(presets: list[Preset]) -> list[str]:
-    """A row for each."""
-    rows = [HEADINGS, *(table_row(one) for one in presets)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
+def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows as lines whose cells stand below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
@@ -59,17 +71,17 @@ def table_row(one: Preset) -> tuple[str, ...]:
         ", ".join(others) or "-",
         f"up to {one.logprobs}" if one.logprobs else "none",
         "yes" if one.batch else "no",
-        CACHES.get(one.cache, one.cache),
-        thinking_keys(one),
+        one.cache or "not documented",
+        ", ".join(thinking_keys(one)) or "-",
         one.key_env or "none",
         one.base_url or "the file says it (base_url)",
     )
 
 
-def thinking_keys(one: Preset) -> str:
+def thinking_keys(one: Preset) -> list[str]:
     """The judge keys with which thinking is asked for."""
-    keys = [*(["thinking"] if one.thinking else []), *(key for key in one.names if key == "reasoning_effort")]
-    return ", ".join(keys) or "-"
+    known = {"thinking": bool(one.thinking), "reasoning_effort": "reasoning_effort" in one.names}
+    return [key for key, is_there in known.items() if is_there]
 
 
 def describe_preset(one: Preset) -> list[str]:
@@ -123,3 +135,32 @@ def preset_document(one: Preset) -> dict[str, object]:
     """For programs."""
     facts = [fact._asdict() for fact in one.facts]
     return one.model_dump() | {"facts": facts, "block": "\n".join(judge_block(one))}
+
+
+def markdown(presets: Iterable[Preset]) -> str:
+    """docs/presets.md: what each provider can do, with the source and date of every fact."""
+    asked = [one for one in presets if one.asks]
+    rows = [PAGE_HEADINGS, ("---",) * len(PAGE_HEADINGS), *map(_page_row, asked)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([INTRODUCTION, table, "", "# Sources", *map(_page_sources, asked)]) + "\n"
+
+
+def _page_row(one: Preset) -> tuple[str, ...]:
+    modes = [one.schema_mode, *(mode for mode in one.schema_modes if mode != one.schema_mode)]
+    return (
+        f"`{one.name}`",
+        one.title,
+        f"`{one.key_env}`" if one.key_env else "none unless named",
+        ", ".join(modes),
+        f"up to {one.logprobs}" if one.logprobs else "none",
+        ", ".join(f"`{key}`" for key in thinking_keys(one)) or "no key",
+        "yes" if one.batch else "no",
+        PAGE_CACHES.get(one.cache, one.cache),
+    )
+
+
+def _page_sources(one: Preset) -> str:
+    """Every fact about a provider, with its page and the day on which that was read."""
+    facts = [f"- {fact.what.rstrip('.')} ([source]({fact.source}), {fact.date})" for fact in one.facts]
+    facts = facts or ["No source: each server has its own documentation. check_judges finds out."]
+    return "\n".join([f"\n## {one.title}\n", *facts])

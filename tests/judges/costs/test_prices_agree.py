@@ -13,7 +13,7 @@ from judges.campaigns import configurations, forecasts
 from judges.campaigns.estimates import LIKELY, LIKELY_CHAIN, NO_MIX, CampaignSize, Mix, ballots_of, estimate_campaign
 from judges.costs import token_mixes
 from judges.costs.ledger import ledger_rows, sum_rows
-from judges.costs.price_keys import PRICES, incomplete_price
+from judges.costs.price_entries import PRICES, incomplete_price
 from judges.costs.price_rows import enter_price
 from judges.costs.prices import ENVELOPE, Price, envelope_tokens, output_bound, price_for_judge, upper_bound
 from judges.engine.plan import judge_of

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from judges.engine.plan import judge_of
+from judges.management.commands.presets import markdown
 from judges.models import JudgeVersion
 from judges.panels.judge_keys import JUDGE_KEYS, JudgeTable
 from judges.panels.judges_file import read
 from judges.presets import PRESETS
-from judges.presets.table import markdown
 from judges.probes.checks import run_checks
 from judges.records import Judge, JudgeSettings
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server

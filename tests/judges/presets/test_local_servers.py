@@ -14,8 +14,8 @@ from judges.domain import verdicts
 from judges.domain.verdicts import unwrap_answer
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
-from judges.presets.context import context_length
 from judges.presets.record import Context
+from judges.probes.catalogues import context_length
 from judges.probes.checks import run_checks
 from judges.prompts import VOTE_SCHEMA, fit_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
