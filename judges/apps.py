@@ -8,7 +8,7 @@ class JudgesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        """Batches, canaries, money, probes and retrieval have files of their own: the engine needs none."""
+        """Batches, canaries, money, prices, probes and retrieval have files of their own: the engine needs none."""
         super().import_models()
-        for name in ("batches", "canaries", "costs", "probes", "retrieval"):
+        for name in ("batches", "canaries", "costs", "prices", "probes", "retrieval"):
             import_module(f"judges.models.{name}")

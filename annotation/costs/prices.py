@@ -11,7 +11,7 @@ from judges.costs.price_entries import PRICES
 from judges.costs.prices import Price, describe_price_source, is_batched, price_for_judge
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion
-from judges.models.costs import PriceRow
+from judges.models.prices import PriceRow
 from judges.records import Judge
 
 # As people know the prices.

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput
 from judges.costs.price_entries import PRICES, incomplete_price
 from judges.models import JudgeVersion
-from judges.models.costs import PriceRow
+from judges.models.prices import PriceRow
 from judges.records import Judge
 
 # Of the advisory lock under which one row at a time is compared with the newest and added.

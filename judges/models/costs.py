@@ -1,11 +1,9 @@
-"""What was paid, counted with each attempt (ledger, account of each collection), and what a team says models cost."""
+"""What was paid, counted with each attempt: the ledger of campaigns, and the account of each collection."""
 
 from django.db import models
-from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy
 
-from corpus.models import Collection, append_only
-from judges.models import Attempt, Campaign, JudgeVersion, Priced
+from corpus.models import Collection
+from judges.models import Attempt, Campaign, JudgeVersion
 
 
 class Ledger(models.Model):
@@ -63,28 +61,3 @@ class Account(models.Model):
 
     def __str__(self) -> str:
         return f"{self.collection_id}: {self.spent}"
-
-
-class PriceRow(Priced):
-    """A model's price as a judges file or an admin said it, from then on. Append-only: the newest of a model holds.
-
-    Without an input price it takes the earlier ones away. What was booked before keeps the price that held then.
-    """
-
-    class Source(models.TextChoices):
-        FILE = "file", gettext_lazy("judges file")
-        PAGE = "page", gettext_lazy("entered on the page")
-
-    provider = models.CharField(max_length=50)
-    base_url = models.CharField(max_length=500, blank=True, help_text="Empty: at any address of the provider.")
-    model = models.CharField(max_length=200, help_text="Its name; with * at the end, every name that begins so.")
-    source = models.CharField(max_length=4, choices=Source)
-    note = models.CharField(max_length=200, blank=True, help_text="Where the price is from.")
-    created_at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        indexes = [models.Index(fields=["provider", "model", "base_url", "-id"], name="price_row_newest")]
-        triggers = append_only.TRIGGERS
-
-    def __str__(self) -> str:
-        return f"{self.provider} {self.model}: {self.input_price}"

@@ -17,7 +17,7 @@ from judges.costs.price_entries import PRICES
 from judges.costs.price_rows import enter_price, history_of, judges_sharing, taken_over
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
-from judges.models.costs import PriceRow
+from judges.models.prices import PriceRow
 from judges.records import Judge
 
 

@@ -45,12 +45,12 @@ class Command(QuorumCommand):
             self.table(title, lines)
         if found.pairs:
             self.say("by what became of the pair")
-            for ended in found.pairs:
-                self.say(f"  {ended.name:<28} {ended.pairs:>10,} pairs {ended.calls:>10,} calls   {ended.paid}")
+            for part in found.pairs:
+                self.say(f"  {part['name']:<28} {part['pairs']:>10,} pairs {part['calls']:>10,} calls   {part['paid']}")
         if len(found.days) > 1:
             self.say("by day (UTC)")
             for day in found.days:
-                self.say(f"  {day.day.isoformat():<28} {day.calls:>10,} calls   {day.paid}")
+                self.say(f"  {day['day'].isoformat():<28} {day['calls']:>10,} calls   {day['paid']}")
         self.say("cost per correct label")
         for label in found.labels:
             self.say(f"  {describe_label_cost(label)}")

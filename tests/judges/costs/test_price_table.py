@@ -19,7 +19,7 @@ from judges.costs.price_rows import enter_price
 from judges.costs.prices import FREE, Price, describe_price_source, price_for_judge
 from judges.engine.plan import judge_of
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
-from judges.models.costs import PriceRow
+from judges.models.prices import PriceRow
 from judges.panels import configuration
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS

@@ -1,0 +1,33 @@
+"""The price table: what a team says its models cost."""
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
+
+from corpus.models import append_only
+from judges.models import Priced
+
+
+class PriceRow(Priced):
+    """A model's price as a judges file or an admin said it, from then on. Append-only: the newest of a model holds.
+
+    Without an input price it takes the earlier ones away. What was booked before keeps the price that held then.
+    """
+
+    class Source(models.TextChoices):
+        FILE = "file", gettext_lazy("judges file")
+        PAGE = "page", gettext_lazy("entered on the page")
+
+    provider = models.CharField(max_length=50)
+    base_url = models.CharField(max_length=500, blank=True, help_text="Empty: at any address of the provider.")
+    model = models.CharField(max_length=200, help_text="Its name; with * at the end, every name that begins so.")
+    source = models.CharField(max_length=4, choices=Source)
+    note = models.CharField(max_length=200, blank=True, help_text="Where the price is from.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["provider", "model", "base_url", "-id"], name="price_row_newest")]
+        triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.model}: {self.input_price}"
