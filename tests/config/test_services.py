@@ -35,6 +35,7 @@ def test_two_commands_at_once_on_a_fresh_var_both_work(instance: Instance):
     assert len(counts) == 1 and int(counts.pop()) > 20
 
 
+@pytest.mark.slow
 def test_overlapping_processes_share_one_pair_of_services_and_the_last_one_ends_them(instance: Instance):
     alice, bob = instance.hold(), instance.hold()
     pids = instance.announced()["pids"]
@@ -54,6 +55,7 @@ def test_a_killed_process_frees_the_services(instance: Instance):
     until(instance.nothing_left, "the end of the services")
 
 
+@pytest.mark.slow
 def test_a_forked_child_keeps_the_services_when_its_parent_is_killed(instance: Instance):
     code = (
         "import embedded as s, os, sys; from config import env; s.ensure_services(env.var()); child = os.fork();"
@@ -70,6 +72,7 @@ def test_a_forked_child_keeps_the_services_when_its_parent_is_killed(instance: I
     until(instance.nothing_left, "the end of the services")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", ["postgres", "redis"])
 def test_the_keeper_starts_a_killed_service_again_and_nothing_is_lost(instance: Instance, service: str):
     instance.hold()
@@ -80,6 +83,7 @@ def test_the_keeper_starts_a_killed_service_again_and_nothing_is_lost(instance: 
     assert instance.sql("SELECT n FROM kept") == "7"
 
 
+@pytest.mark.slow
 def test_after_the_keeper_was_killed_the_next_command_starts_another(instance: Instance):
     instance.hold()
     instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
@@ -105,6 +109,7 @@ def test_a_var_that_is_removed_ends_its_services_at_once(make_instance: Callable
     until(lambda: set(instance.processes()) <= {holder.pid}, "the end of the services")
 
 
+@pytest.mark.slow
 def test_a_var_made_anew_in_the_same_place_gets_services_of_its_own(make_instance: Callable[..., Instance]):
     instance = make_instance(QUORUM_LINGER="600")
     first = instance.hold()
@@ -118,6 +123,7 @@ def test_a_var_made_anew_in_the_same_place_gets_services_of_its_own(make_instanc
     leave(second)
 
 
+@pytest.mark.slow
 def test_a_path_too_long_for_a_socket_gets_a_private_folder(make_instance: Callable[..., Instance]):
     instance = make_instance("a-folder-with-a-long-name/" * 5 + "var")
     holder = instance.hold()
@@ -174,6 +180,7 @@ def test_root_is_served_whether_or_not_namespaces_are_allowed(make_instance: Cal
     until(instance.nothing_left)
 
 
+@pytest.mark.slow
 @as_root
 def test_what_one_way_wrote_the_other_reads(make_instance: Callable[..., Instance]):
     instance = make_instance(QUORUM_ROOT_AS="nobody")
@@ -183,6 +190,7 @@ def test_what_one_way_wrote_the_other_reads(make_instance: Callable[..., Instanc
     assert instance.sql("SELECT n FROM kept") == "7"
 
 
+@pytest.mark.slow
 @as_root
 def test_programs_in_a_folder_of_root_alone_are_reached(make_instance: Callable[..., Instance], tmp_path: Path):
     """As a virtual environment under /root is. PostgreSQL asks access(2) for its programs, which forgot our right."""
@@ -207,6 +215,7 @@ def ordinary_user(uid: int) -> tuple[str, ...]:
     pytest.skip("no Python here that an ordinary user could run")
 
 
+@pytest.mark.slow
 @as_root
 @pytest.mark.parametrize("uid", [65534, 54_321], ids=["with a name", "without a name"])
 def test_an_ordinary_user_is_served_without_any_privilege(instance: Instance, uid: int):
@@ -266,6 +275,7 @@ def test_services_status_and_stop(make_instance: Callable[..., Instance]):
     until(instance.nothing_left)
 
 
+@pytest.mark.slow
 def test_stopping_services_that_are_ending_waits_for_their_end(instance: Instance):
     leave(instance.hold())
     gone = instance.var / "services.json"

@@ -34,6 +34,7 @@ def status_of(address: str) -> int:
         return int(response.status)
 
 
+@pytest.mark.slow
 def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Callable[..., Instance]):
     instance = make_instance()
     child, ready = serve(instance)

@@ -9,7 +9,8 @@ import pytest
 from tests.plugin_browser import site
 from tests.slow_clients import HALF_BODY, HALF_HEADER, IDLE, clients, longest_of_five
 from tests.speed import slowness
-from tests.stages import first_quick
+
+pytestmark = pytest.mark.slow
 
 KINDS = {"idle": IDLE, "half a header": HALF_HEADER, "half a body": HALF_BODY}
 MANY = {"idle": 2500, "half a header": 2500, "half a body": 2000}
@@ -23,7 +24,7 @@ def port(instance_environment: dict[str, str]) -> Iterator[int]:
         yield urlsplit(address).port or 0
 
 
-@pytest.mark.parametrize("kind", first_quick(KINDS))
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_site_answers_within_a_second_beside_a_hundred_slow_clients(port: int, kind: str) -> None:
     longest_of_five(port)
     with clients(port, FEW, KINDS[kind]):
@@ -31,7 +32,6 @@ def test_a_site_answers_within_a_second_beside_a_hundred_slow_clients(port: int,
         assert longest_of_five(port) < 1 * slowness()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_site_answers_within_a_second_beside_thousands_of_slow_clients(port: int, kind: str) -> None:
     longest_of_five(port)

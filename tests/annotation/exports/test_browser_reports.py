@@ -74,6 +74,7 @@ def test_the_chooser_and_a_cell_work_by_keyboard(charlie, new_page, instance):
     page.wait_for_url("**/agreement/two/**cell=disagree%3Aescalated**")
 
 
+@pytest.mark.slow
 def test_the_matrix_of_33_judges_scrolls_under_its_headers(charlie, new_page, instance, violations):
     books = charlie.memberships.get().collection
     judges = [make_judge(f"candidate-{n:02}-with-a-name") for n in range(33)]

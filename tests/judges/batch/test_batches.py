@@ -170,6 +170,7 @@ def test_a_lost_answer_makes_one_creation_and_the_batch_is_adopted(
     assert Work.objects.filter(state="labelled").count() == 3 and not BatchCall.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_lost_batch_without_a_name_is_adopted_while_it_is_under_way(
     worker: object, model_server: LocalModels
 ) -> None:
@@ -273,6 +274,7 @@ def test_what_validation_refuses_is_split_too(worker: object, model_server: Loca
     assert model_server.stats()["batch_posts"] - before == 1 + 2 + 2 * 2 and set(asked(model_server).values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_full_queue_is_waited_for(worker: object, model_server: LocalModels) -> None:
     """OpenAI refuses what is beyond the tokens that may be out: it goes when the others have come home."""
     collection_of(3)
@@ -283,6 +285,7 @@ def test_a_full_queue_is_waited_for(worker: object, model_server: LocalModels) -
     assert set(Batch.objects.values_list("calls", flat=True)) == {3}, "waited for, not split"
 
 
+@pytest.mark.slow
 def test_a_fault_of_all_batches_ends_after_twenty_refusals(worker: object, model_server: LocalModels) -> None:
     campaign, before = begun(model_server, "anthropic", pairs=40, refuse=[400, 999])
     until(lambda: state_of(campaign) == "paused")
@@ -442,6 +445,7 @@ def test_a_cancel_that_was_not_heard_is_said_again(
     assert bool(model_server.requests()) == (status == 409)
 
 
+@pytest.mark.slow
 def test_limits_hold_and_raised_ones_go_on(worker: object, model_server: LocalModels) -> None:
     collection_of(4)
     make_panel(model_server, provider="openai")

@@ -5,6 +5,7 @@ import time
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from django.conf import settings
 from django.db.models import F, Sum
 from redis import Redis
@@ -91,6 +92,7 @@ def count(models: LocalModels, *names: str) -> int:
     return sum(request["model"] in names for request in models.requests())
 
 
+@pytest.mark.slow
 def test_requests_are_paced_over_the_minute_across_workers(worker: object, model_server: LocalModels) -> None:
     """30 a minute are one in about two seconds, not 30 at once and then a minute of nothing."""
     collection = collection_of(10)

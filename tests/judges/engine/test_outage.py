@@ -75,6 +75,7 @@ def test_a_minute_of_outage_in_the_middle_of_300_pairs_fails_none(worker: object
     ends_whole(campaign, model_server)
 
 
+@pytest.mark.slow
 def test_a_slow_account_with_few_places_fails_no_pair_either(worker: object, model_server: LocalModels) -> None:
     """Two calls at a time: a call's four tries are over before twenty errors have opened the circuit."""
     collection = collection_of(12)
