@@ -185,6 +185,11 @@ class Prompt:
     user: str
     text: str = field(default="", repr=False)  # Of the version.
 
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The messages as chat completions have them."""
+        return [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
+
 
 @dataclass(frozen=True, slots=True)
 class Body:

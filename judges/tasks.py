@@ -73,19 +73,8 @@ def worker_engine() -> Any:
     global _child
     if _child is None:
         from judges.engine.child import Child
-        from judges.engine.worker_loop import Pace
 
-        _child = Child(
-            dsn=database_parameters(),
-            redis_url=settings.REDIS_URL,
-            prefix=settings.PREFIX,
-            folder=settings.VAR / "spool",
-            pace=Pace(settings.PAIRS_IN_FLIGHT, settings.LEASE_SECONDS, settings.DRAIN_SECONDS),
-            calls=settings.CALLS_IN_FLIGHT,
-            retry_s=settings.RETRY_SECONDS,
-            batch_poll=settings.BATCH_POLL_SECONDS,
-            stopping=is_shutting_down,
-        )
+        _child = Child(database_parameters(), is_shutting_down)
     return _child
 
 

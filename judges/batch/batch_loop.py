@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
+from django.conf import settings
 from psycopg import Connection
 
 from judges.batch import store
@@ -22,7 +23,6 @@ from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.recovery import interpret_body
 from judges.engine.rows import Attempted
-from judges.engine.worker_loop import Pace
 from judges.records import Body, Judge, ProviderError, Refused, Rejected, Reply, Unreachable
 
 CHUNK = 64  # Pairs in memory at a time, and answers that are stored together.
@@ -55,8 +55,8 @@ logger = logging.getLogger(__name__)
 class BatchWorkerLoop:
     """The same doors as judges.engine.worker_loop.WorkerLoop. It holds no lease that anybody must renew."""
 
-    def __init__(self, tools: Tools, plan: Plan, pace: Pace, poll: float) -> None:
-        self.tools, self.pace, self.poll = tools, pace, poll
+    def __init__(self, tools: Tools, plan: Plan) -> None:
+        self.tools = tools
         self.held: list[Claimed] = []
         self.budget = Patient(tools.writer, plan.campaign, f"batch:{plan.campaign}", LEASE_S)
         self.endpoints: dict[tuple[str, str, str], Endpoint] = {}
@@ -91,7 +91,7 @@ class BatchWorkerLoop:
         if not (taken and taken[0]):
             return False  # another process is at it
         try:
-            return await self._work(time.monotonic() + self.pace.seconds)
+            return await self._work(time.monotonic() + settings.DRAIN_SECONDS)
         finally:
             for endpoint in self.endpoints.values():
                 await endpoint.close()
@@ -128,11 +128,11 @@ class BatchWorkerLoop:
 
     async def _rest(self, until: float) -> bool:
         """Until it is time to look again; False when the drain's time, or the worker's, is over."""
-        again = time.monotonic() + self.poll
+        again = time.monotonic() + settings.BATCH_POLL_SECONDS
         while (now := time.monotonic()) < again:
             if self.stopping or now >= until:
                 return False
-            await asyncio.sleep(min(TICK_S, self.poll))
+            await asyncio.sleep(min(TICK_S, settings.BATCH_POLL_SECONDS))
         return True
 
     async def _walk(self) -> bool:

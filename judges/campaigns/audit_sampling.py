@@ -100,22 +100,20 @@ WHERE a.campaign_id = %(campaign)s AND w.campaign_id = a.campaign_id AND w.pair_
   AND a.stratum = s.stratum AND {PART} = s.part AND s.share > 0 AND a.probability <> s.share
 """
 
-PARTS = "SELECT cardinality(sampled_at) FROM judges_campaign WHERE id = %(campaign)s"
-
 END_PART = "UPDATE judges_campaign SET sampled_at = sampled_at || clock_timestamp() WHERE id = %(campaign)s"
 
 # Before, the pairs that are labelled later would come into the sample by another chance than those that are.
 ENDED = (Campaign.State.FINISHED, Campaign.State.CANCELLED)
 
-LOCK = "SELECT FROM judges_campaign WHERE id = %(campaign)s FOR NO KEY UPDATE"
+# Two that sample a campaign at once do so one after the other; the answer is how many parts of it have ended.
+LOCK = "SELECT cardinality(sampled_at) FROM judges_campaign WHERE id = %(campaign)s FOR NO KEY UPDATE"
 
 
 def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int:
     """Sample what a campaign labelled since it last ended, as the collection asks; how many pairs it is."""
     values = {"campaign": campaign, "collection": collection}
-    db.execute(LOCK, values)
+    (part,) = db.execute(LOCK, values).fetchone() or (0,)
     every, drawn = _stratum_sizes(db, campaign)
-    (part,) = db.execute(PARTS, values).fetchone() or (0,)
     sizes = {key: size for key, size in every.items() if key.endswith(f"/{part}")}
     if not sizes:
         return 0

@@ -16,7 +16,7 @@ from judges.engine.plan import raise_output_limit
 from judges.evidence import campaigns as evidence
 from judges.models import Campaign
 from judges.prompts import writing
-from judges.records import Inputs, Prompt
+from judges.records import Inputs
 
 SAMPLE = 50
 DEBATED = (Campaign.Policy.DEBATE, Campaign.Policy.DEBATE_ENSEMBLE)
@@ -56,7 +56,8 @@ def estimate_pairs(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) 
         mixes=mixes_of(wanted.judges),
         ballots=ballots_of([*wanted.voters, *wanted.filters], inputs),
     )
-    return estimate_campaign(options, render_samples(inputs))
+    sample = [prompt for one in inputs for prompt in (prompts.turn_prompt(one, FOR, 1), prompts.vote_prompt(one))]
+    return estimate_campaign(options, sample)
 
 
 def forecast_writing(collection: Collection, wanted: Configuration, *, limit: int | None = None) -> Estimate | None:
@@ -67,21 +68,11 @@ def forecast_writing(collection: Collection, wanted: Configuration, *, limit: in
         return None
     voters = [raise_output_limit(judge) for judge in wanted.voters]
     options = CampaignSize(pairs=left, policy="evidence", voters=voters, mixes=mixes_of(voters))
-    return estimate_campaign(options, writing_sample(collection))
-
-
-def writing_sample(collection: Collection) -> list[Prompt]:
-    """Rendered prompts of writing and measuring, with texts of usual length as what was written."""
-    target = EvidenceTarget("c" * 300, "e" * 700)
-    found = [writing.entity_prompt(target.evidence)]
+    target = EvidenceTarget("c" * 300, "e" * 700)  # texts of usual length
+    sample = [writing.entity_prompt(target.evidence)]
     for inputs in sample_inputs(collection):
-        found += [writing.write_prompt(inputs), writing.measure_prompt(inputs, target)]
-    return found
-
-
-def render_samples(inputs: Sequence[Inputs]) -> list[Prompt]:
-    """Prompts of a first turn and of a vote on each."""
-    return [prompt for one in inputs for prompt in (prompts.turn_prompt(one, FOR, 1), prompts.vote_prompt(one))]
+        sample += [writing.write_prompt(inputs), writing.measure_prompt(inputs, target)]
+    return estimate_campaign(options, sample)
 
 
 def sample_inputs(collection: Collection) -> list[Inputs]:

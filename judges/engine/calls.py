@@ -194,7 +194,6 @@ class Caller:
             row |= {"usd": held, "calls": 1, "holder": self.budget.holder}
         # A repair is asked for once; what is ranked or turned into vectors has no prompt that could say what was wrong.
         is_last = number == claimed.attempt_base + ATTEMPTS
-        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
         return Sent(
             row=row,
             judge=question.judge,
@@ -202,7 +201,7 @@ class Caller:
             price=self.plan.prices[question.judge.id],
             strict=self.plan.policy == "single",
             may_repair=not (is_last or question.slot in claimed.problems or question.documents),
-            messages=json.dumps(messages, ensure_ascii=False),
+            messages=json.dumps(prompt.messages, ensure_ascii=False),
         )
 
     async def _send(

@@ -10,9 +10,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from psycopg import Connection
 from redis.asyncio import Redis
 
@@ -24,7 +24,7 @@ from judges.engine.cache import Cache
 from judges.engine.calls import Tools
 from judges.engine.limits import RateLimits, process_name
 from judges.engine.plan import Plan
-from judges.engine.worker_loop import Pace, WorkerLoop
+from judges.engine.worker_loop import WorkerLoop
 from judges.engine.writer import ResultWriter
 from judges.providers import close_providers, load_provider, open_provider
 
@@ -34,24 +34,10 @@ logger = logging.getLogger(__name__)
 
 
 class Child:
-    """Started once in each worker process; `drain` is called from Celery's thread."""
+    """Started once in each worker process; `run_campaign` is called from Celery's thread."""
 
-    def __init__(
-        self,
-        *,
-        dsn: dict[str, Any],
-        redis_url: str,
-        prefix: str,
-        folder: Path,
-        pace: Pace,
-        calls: int,
-        retry_s: float,
-        batch_poll: float,
-        stopping: Callable[[], bool],
-    ) -> None:
-        self.dsn, self.redis_url, self.prefix, self.folder = dsn, redis_url, prefix, folder
-        self.pace, self.calls, self.retry_s, self.stopping = pace, calls, retry_s, stopping
-        self.batch_poll = batch_poll
+    def __init__(self, dsn: dict[str, Any], stopping: Callable[[], bool]) -> None:
+        self.dsn, self.stopping = dsn, stopping
         self.holder = process_name()
         self.flights: dict[int, WorkerLoop | BatchWorkerLoop] = {}
         self.draining: set[int] = set()
@@ -78,12 +64,12 @@ class Child:
         try:
             self.loop = asyncio.get_running_loop()
             self.end = asyncio.Event()
-            self.redis: Redis = Redis.from_url(self.redis_url)
-            writer = ResultWriter(self.dsn, self.folder, counters.random_shard())
+            self.redis: Redis = Redis.from_url(settings.REDIS_URL)
+            writer = ResultWriter(self.dsn, settings.VAR / "spool", counters.random_shard())
             writer.start()
-            limits = RateLimits(lambda: Redis.from_url(self.redis_url), self.prefix, self.holder)
-            sending = asyncio.Semaphore(self.calls)
-            self.tools = Tools(writer, Cache(writer), limits, sending, self.holder, self.retry_s)
+            limits = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, self.holder)
+            sending = asyncio.Semaphore(settings.CALLS_IN_FLIGHT)
+            self.tools = Tools(writer, Cache(writer), limits, sending, self.holder, settings.RETRY_SECONDS)
         except Exception as error:
             self.started.set_exception(error)
             return
@@ -105,10 +91,9 @@ class Child:
         flight = self.flights.get(plan.campaign)
         if flight is not None:
             flight.apply_plan(plan)
-        elif plan.protocol.batch:
-            flight = self.flights[plan.campaign] = BatchWorkerLoop(self.tools, plan, self.pace, self.batch_poll)
         else:
-            flight = self.flights[plan.campaign] = WorkerLoop(self.tools, plan, self.pace)
+            kind = BatchWorkerLoop if plan.protocol.batch else WorkerLoop
+            flight = self.flights[plan.campaign] = kind(self.tools, plan)
         self.draining.add(plan.campaign)
         try:
             return await flight.run_time_slice()
@@ -125,14 +110,14 @@ class Child:
     async def _renew(self) -> None:
         """Leases of pairs and of reservations, every quarter of their time."""
         while True:
-            await asyncio.sleep(self.pace.lease / 4)
+            await asyncio.sleep(settings.LEASE_SECONDS / 4)
             held = [one for flight in self.flights.values() for one in flight.held]
             if not held:
                 continue
 
             def ask(connection: Connection[Any], held: list[leases.Claimed] = held) -> set[int]:
-                budget.renew_reservations(connection, self.holder, self.pace.lease)
-                return leases.renew(connection, held, self.pace.lease)
+                budget.renew_reservations(connection, self.holder, settings.LEASE_SECONDS)
+                return leases.renew(connection, held, settings.LEASE_SECONDS)
 
             try:
                 ours = await self.tools.writer.ask(ask)
@@ -156,7 +141,7 @@ class Child:
             told = time.monotonic()
             try:
                 for campaign in self.draining:
-                    await self.redis.zadd(f"{self.prefix}:drains:{campaign}", {self.holder: time.time()})
-                    await self.redis.expire(f"{self.prefix}:drains:{campaign}", 600)
+                    await self.redis.zadd(f"{settings.PREFIX}:drains:{campaign}", {self.holder: time.time()})
+                    await self.redis.expire(f"{settings.PREFIX}:drains:{campaign}", 600)
             except Exception as error:
                 logger.debug("Redis is away: %s", error)

@@ -18,6 +18,7 @@ from judges.records import DebateAgent, Judge, Side, Turn
 
 Turns = dict[tuple[int, DebateAgent], Turn | NoVerdict]
 Votes = dict[int, Turn | NoVerdict]
+FAILED = RoutingOutcome(RoutingState.FAILED, None, routing.EscalationReason.ERROR, None, 0.0)
 # Looked up for every turn of every pair: an enumeration takes ten times as long to find its member.
 SIDES = {side.value: side for side in Side}
 
@@ -217,6 +218,4 @@ def _label_route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
 def fail_pair(plan: Plan, claimed: Claimed, error: Exception) -> Decided:
     """A pair that our own code cannot judge fails and says why."""
     claimed.last_error = f"{type(error).__name__}: {' '.join(str(error).split())}"[:1000]
-    return build_decision(
-        plan, claimed, RoutingOutcome(RoutingState.FAILED, None, routing.EscalationReason.ERROR, None, 0.0)
-    )
+    return build_decision(plan, claimed, FAILED)

@@ -273,26 +273,22 @@ def _compress_text(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else zlib.compress(text.encode("utf-8", "replace"), 1)
 
 
-def _attempt_values(attempts: Sequence[Attempted], shard: int) -> dict[str, Any]:
-    return {
-        "rows": json.dumps([one.row for one in attempts]),
-        "ids": [one.row["id"] for one in attempts],
-        "messages": [_compress_text(one.messages) for one in attempts],
-        "raws": [_compress_text(one.raw) for one in attempts],
-        "shard": shard,
-    }
-
-
 def store_rows(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
     """Write everything in the connection's present transaction: attempts first, then outcomes."""
     attempts = [one for one in ended if isinstance(one, Attempted) and one.row["role"] not in RETRIEVAL]
     calls = [one for one in ended if isinstance(one, Attempted) and one.row["role"] in RETRIEVAL]
     outcomes = [one.row for one in ended if isinstance(one, Decided) and not one.is_target]
     targets = [one.row for one in ended if isinstance(one, Decided) and one.is_target]
-    if attempts:
-        connection.execute(ATTEMPTS, _attempt_values(attempts, shard))
-    if calls:
-        connection.execute(CALLS, _attempt_values(calls, shard))
+    for statement, stored in ((ATTEMPTS, attempts), (CALLS, calls)):
+        if stored:
+            values = {
+                "rows": json.dumps([one.row for one in stored]),
+                "ids": [one.row["id"] for one in stored],
+                "messages": [_compress_text(one.messages) for one in stored],
+                "raws": [_compress_text(one.raw) for one in stored],
+                "shard": shard,
+            }
+            connection.execute(statement, values)
     if outcomes:
         connection.execute(LOCK_PAIRS, [[row["pair"] for row in outcomes if row["state"] == "labelled"]])
         connection.execute(OUTCOMES, {"rows": json.dumps(outcomes), "shard": shard})

@@ -9,7 +9,6 @@ from typing import Any
 from corpus.collections.task_order import LAST, pair_priority
 from corpus.evidence import measures as evidence
 from corpus.evidence.measures import EvidenceTarget
-from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.domain.verdicts import NoVerdict
 from judges.engine import pairs
 from judges.engine.calls import Caller, JudgeQuestion
@@ -40,9 +39,7 @@ async def write_target(caller: Caller, claimed: Claimed) -> Decided:
             if not tried[1]:
                 break
     except FailedTarget:
-        return pairs.build_decision(
-            caller.plan, claimed, RoutingOutcome(RoutingState.FAILED, None, EscalationReason.ERROR, None, 0.0)
-        )
+        return pairs.build_decision(caller.plan, claimed, pairs.FAILED)
     return _target_row(caller.plan, claimed, tried, number)
 
 

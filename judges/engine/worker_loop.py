@@ -8,8 +8,9 @@ import asyncio
 import logging
 import time
 from collections import deque
-from dataclasses import dataclass
 from functools import partial
+
+from django.conf import settings
 
 from judges.costs.budget import Budget, BudgetExhausted
 from judges.engine import leases, pairs, targets
@@ -25,22 +26,12 @@ LOOK_S = 0.5  # How often a drain looks at the campaign's state, and for expired
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How much of a campaign is in work in one process."""
-
-    pairs: int
-    lease: float
-    seconds: float
-
-
 class WorkerLoop:
     """What one process has in flight of one campaign."""
 
-    def __init__(self, tools: Tools, plan: Plan, pace: Pace) -> None:
+    def __init__(self, tools: Tools, plan: Plan) -> None:
         self.tools = tools
-        self.pace = pace
-        self.budget = Budget(tools.writer, plan.campaign, tools.holder, pace.lease)
+        self.budget = Budget(tools.writer, plan.campaign, tools.holder, settings.LEASE_SECONDS)
         self.waiting: deque[Claimed] = deque()
         self.tasks: dict[asyncio.Task[None], Claimed] = {}
         self.changed = asyncio.Event()
@@ -91,11 +82,12 @@ class WorkerLoop:
     @property
     def room(self) -> int:
         """How many pairs are in work at once: one while a circuit is tried."""
-        return 1 if any(account.opened for account in self.needed) else self.pace.pairs
+        most: int = settings.PAIRS_IN_FLIGHT
+        return 1 if any(account.opened for account in self.needed) else most
 
     async def run_time_slice(self) -> bool:
         """Work until there is nothing to do (False) or the time is over (True: call again)."""
-        until, looked = time.monotonic() + self.pace.seconds, 0.0
+        until, looked = time.monotonic() + settings.DRAIN_SECONDS, 0.0
         while True:
             now = time.monotonic()
             if now - looked >= LOOK_S:
@@ -122,9 +114,9 @@ class WorkerLoop:
             ask = partial(
                 leases.claim,
                 plan=self.plan,
-                lease=self.pace.lease,
+                lease=settings.LEASE_SECONDS,
                 n=min(leases.BATCH, self.room),
-                stalled=partial(self.tools.writer.stalled, self.pace.lease / 2),
+                stalled=partial(self.tools.writer.stalled, settings.LEASE_SECONDS / 2),
             )
             self.waiting.extend(await self.tools.writer.ask(ask))
         some = bool(self.waiting)
@@ -158,14 +150,10 @@ class WorkerLoop:
             await self.tools.writer.write(row)
         except Exception as error:
             logger.exception("the outcome of pair %s cannot be stored", claimed.pair)
-            await self._give_up(claimed, error)
-
-    async def _give_up(self, claimed: Claimed, error: Exception) -> None:
-        """The pair fails and says why; else its lease expires, and the claims after it give up."""
-        try:
-            await self.tools.writer.write(pairs.fail_pair(self.plan, claimed, error))
-        except Exception:
-            logger.exception("nor can it be said that pair %s failed", claimed.pair)
+            try:
+                await self.tools.writer.write(pairs.fail_pair(self.plan, claimed, error))
+            except Exception:  # its lease expires, and the claims after it give up
+                logger.exception("nor can it be said that pair %s failed", claimed.pair)
 
     async def _look(self) -> None:
         """The campaign's state, as its admins last set it, and how accounts in trouble are."""

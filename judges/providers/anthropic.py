@@ -47,7 +47,7 @@ class AnthropicProvider(SdkProvider):
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
-        self.client: Any = self.open_client(judge)
+        self.client = self.open_client(judge)
 
     def open_client(self, judge: Judge) -> Any:
         """The SDK's client of the account."""
@@ -66,10 +66,6 @@ class AnthropicProvider(SdkProvider):
         """Of this call alone, its key among them."""
         unsaid = {name: Omit() for name in ("X-Api-Key", "Authorization") if name not in received.credentials}
         return {**unsaid, **self.headers(request.judge, received)}
-
-    async def close(self) -> None:
-        """Release the connections."""
-        await self.client.close()
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the wire format has it, with breakpoints of the prompt cache where other calls go on alike."""

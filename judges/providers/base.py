@@ -5,6 +5,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,7 +17,7 @@ from judges.providers.connections import Passes, http_client, route_to
 from judges.providers.environment import is_loopback, only_loopback
 from judges.providers.received import MAX_BODY, SECRET, Received
 from judges.providers.replies import error_code, parse_body, refusal_error
-from judges.providers.tokens import Tokens
+from judges.providers.tokens import Tokens, from_command
 from judges.records import (
     BadAnswer,
     Body,
@@ -39,6 +40,7 @@ UNPACKED = {"accept-encoding": "identity"}
 class SdkProvider(ABC):
     """A client of one account. Subclasses say how to send a request and where an answer keeps its parts."""
 
+    client: Any  # The SDK's.
     key_header = "Authorization"
     key_prefix = "Bearer "
 
@@ -155,11 +157,11 @@ class SdkProvider(ABC):
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
         """The headers that show who asks: a token that the judge's command gives, or its key. Raises Refused."""
-        command = judge.parameters.get("token_command")
+        command = tuple(judge.parameters.get("token_command") or ())
         if not command:
             return self.credentials()
         self.allow()
-        return {"Authorization": f"Bearer {await self.tokens.of_command(tuple(command))}"}
+        return {"Authorization": f"Bearer {await self.tokens.of(command, partial(from_command, command))}"}
 
     def allow(self) -> None:
         """Raises Refused in a test (QUORUM_LOOPBACK_ONLY) for any host but this one."""
@@ -195,6 +197,6 @@ class SdkProvider(ABC):
         except (ProviderError, httpx2.HTTPError, TimeoutError, ValueError, RecursionError):
             return None
 
-    @abstractmethod
     async def close(self) -> None:
         """Release the connections."""
+        await self.client.close()

@@ -115,7 +115,6 @@ class GoogleProvider(SdkProvider):
             _current.reset(token)
 
     async def close(self) -> None:
-        """Release the connections."""
         if self.session is not None:
             await self.session.close()
         if self.http is not None:

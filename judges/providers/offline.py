@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from time import monotonic
 
@@ -140,21 +142,12 @@ def _expand_query(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, o
     """What to search for in place of the query, from the documents that its own words find."""
     query = request.inputs.query
     found = lexicon.index.search(query, rewriting.FEEDBACK) if isinstance(lexicon, CollectionLexicon) else []
-    documents = _document_texts([key for key, _score in found])
+    with _reading("documents"):
+        texts = dict(Document.objects.filter(pk__in=[key for key, _ in found]).values_list("pk", "text"))
+    documents = [texts[key] for key, _ in found if key in texts]
     if request.role == "reason":
         return {"reasoning": rewriting.expand_query(query, documents, lexicon)}
     return {"passage": rewriting.best_passage(query, documents, lexicon, request.sample)}
-
-
-def _document_texts(keys: list[int]) -> list[str]:
-    """Texts of documents, in this order; as `_load`, in a thread of its own."""
-    try:
-        known = dict(Document.objects.filter(pk__in=keys).values_list("pk", "text"))
-    except DatabaseError as error:
-        raise Unreachable(f"The collection's documents cannot be read: {error}") from error
-    finally:
-        connection.close()
-    return [known[key] for key in keys if key in known]
 
 
 def _yes_or_no(verdict: int) -> str:
@@ -162,10 +155,16 @@ def _yes_or_no(verdict: int) -> str:
 
 
 def _load_index(collection: int) -> Index:
-    """In a thread of its own, whose database connection goes back at once. Raises Unreachable without a database."""
-    try:
+    with _reading("word counts"):
         return index_for(collection, max_age=FRESH_S)
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Give the database connection of this thread back at once. Raises Unreachable without a database."""
+    try:
+        yield
     except DatabaseError as error:
-        raise Unreachable(f"The collection's word counts cannot be read: {error}") from error
+        raise Unreachable(f"The collection's {what} cannot be read: {error}") from error
     finally:
         connection.close()

@@ -55,7 +55,7 @@ class OpenAIProvider(SdkProvider):
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
-        self.client = self.open_client(judge)
+        self.client: AsyncOpenAI = self.open_client(judge)
         if self.preset.name not in HOME:
             # The SDK reads these from the environment; they are no business of another company's server.
             self.client.organization = self.client.project = None
@@ -80,18 +80,11 @@ class OpenAIProvider(SdkProvider):
         unsaid = {"Authorization": Omit()} if "Authorization" not in received.credentials else {}
         return {"extra_headers": {**unsaid, **self.headers(request.judge, received)}}
 
-    async def close(self) -> None:
-        """Release the connections."""
-        await self.client.close()
-
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the wire format has it, under the preset's names."""
         body: dict[str, Any] = {
             "model": request.judge.model,
-            "messages": [
-                {"role": "system", "content": request.prompt.system},
-                {"role": "user", "content": request.prompt.user},
-            ],
+            "messages": request.prompt.messages,
             **self.form(request),
         }
         add_parameters(body, request.judge)

@@ -104,12 +104,6 @@ def finite_number(value: object) -> float | None:
     return float(value)
 
 
-def has_counts(value: object, *names: str) -> bool:
-    """Whether the object has a count of tokens at the end of each of these dotted paths."""
-    numbers = [get_path(value, *name.split(".")) for name in names]
-    return all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
-
-
 def get_count(value: object, *path: str | int) -> int:
     """A count of tokens at the end of the path; 0 where there is none or it is no count."""
     number = get_path(value, *path)
@@ -124,7 +118,8 @@ def count_tokens(counts: object, places: Mapping[str, str], needed: Sequence[str
         name: sum(get_count(counts, *path.split(".")) for path in paths.split(" + ")) for name, paths in places.items()
     }
     # Where one of the needed counts is missing, what the answer used is unknown.
-    return Usage(**found, said=has_counts(counts, *needed))
+    known = [get_path(counts, *path.split(".")) for path in needed]
+    return Usage(**found, said=all(isinstance(one, int | float) and not isinstance(one, bool) for one in known))
 
 
 def refusal_error(host: str, status: int, raw: str, retry_after: float | None) -> ProviderError:

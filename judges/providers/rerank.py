@@ -38,7 +38,6 @@ class RerankProvider(SdkProvider):
             await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
 
     async def close(self) -> None:
-        """Release the connections."""
         await self.http.aclose()
 
     def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:

@@ -23,12 +23,13 @@ class ResponsesProvider(OpenAIProvider):
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the wire format has it."""
-        body: dict[str, Any] = {
-            "model": request.judge.model,
-            **input_messages(request),
-            "store": False,
-            **response_format(request),
-        }
+        system, question = request.prompt.messages
+        # Mode json_object needs the word "json" in the input, and its words stand in the system's part.
+        if request.judge.schema_mode == "json_object":
+            asked: dict[str, Any] = {"input": [system, question]}
+        else:
+            asked = {"instructions": request.prompt.system, "input": [question]}
+        body = {"model": request.judge.model, **asked, "store": False, **response_format(request)}
         add_parameters(body, request.judge)
         if request.judge.alternatives:
             body |= {"include": ["message.output_text.logprobs"], "top_logprobs": request.judge.alternatives}
@@ -41,29 +42,23 @@ class ResponsesProvider(OpenAIProvider):
         items = get_list(body, "output")
         parts = [part for item in items if get_path(item, "type") == "message" for part in get_list(item, "content")]
         calls = [item for item in items if judge.schema_mode == "tool" and get_path(item, "type") == "function_call"]
-        said = "\n".join(storable_text(get_path(call, "arguments")) for call in calls) or "".join(
-            storable_text(get_path(x, "text")) for x in parts
-        )
+        said = "\n".join(storable_text(get_path(call, "arguments")) for call in calls)
+        said = said or "".join(storable_text(get_path(part, "text")) for part in parts)
+        # What the API returns of the reasoning: a summary of OpenAI's models.
+        thoughts = [item for item in items if get_path(item, "type") == "reasoning"]
+        steps = [step for item in thoughts for step in [*get_list(item, "content"), *get_list(item, "summary")]]
         declined = "".join(storable_text(get_path(part, "refusal")) for part in parts)
         finish = storable_text(get_path(body, "incomplete_details", "reason"), 50)
         listed = [entry for part in parts for entry in get_list(part, "logprobs")]
         return Reply(
             raw=raw,
             text=said or declined,
-            reasoning="\n\n".join(reasoning_texts(items)),
+            reasoning="\n\n".join(filter(None, (storable_text(get_path(step, "text")) for step in steps))),
             tokens=read_tokens(said, listed, "token", "logprob", [get_list(one, "top_logprobs") for one in listed]),
             finish_reason="refusal" if declined else UNFINISHED.get(finish, finish) or "stop",
             usage=count_tokens(body.get("usage"), RESPONSES_USED, SAID),
             model=storable_text(body.get("model"), 200),
         )
-
-
-def input_messages(request: ModelRequest) -> dict[str, Any]:
-    """The prompt. Mode json_object needs the word "json" in the input, and its words stand in the system's part."""
-    asked = {"role": "user", "content": request.prompt.user}
-    if request.judge.schema_mode == "json_object":
-        return {"input": [{"role": "system", "content": request.prompt.system}, asked]}
-    return {"instructions": request.prompt.system, "input": [asked]}
 
 
 def response_format(request: ModelRequest) -> dict[str, Any]:
@@ -79,10 +74,3 @@ def response_format(request: ModelRequest) -> dict[str, Any]:
             tool = {**function, "description": DESCRIPTION, "parameters": schema, "strict": strict}
             return {"tools": [tool], "tool_choice": function, "parallel_tool_calls": False}
     return {}
-
-
-def reasoning_texts(items: list[Any]) -> list[str]:
-    """The texts of reasoning: what the API returns of it, a summary of OpenAI's models."""
-    reasoned = [item for item in items if get_path(item, "type") == "reasoning"]
-    parts = [part for item in reasoned for part in [*get_list(item, "content"), *get_list(item, "summary")]]
-    return [found for part in parts if (found := storable_text(get_path(part, "text")))]

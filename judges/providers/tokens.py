@@ -28,10 +28,6 @@ class Tokens:
         self.known: dict[Hashable, AccessToken] = {}
         self.turn = asyncio.Lock()
 
-    async def of_command(self, command: tuple[str, ...]) -> str:
-        """What the command prints. Raises Refused."""
-        return await self.of(command, lambda: from_command(command))
-
     async def of(self, source: Hashable, fetch: Callable[[], AccessToken]) -> str:
         """The token of a source; `fetch` runs in a thread. Raises what it raises."""
         async with self.turn:

@@ -109,6 +109,5 @@ class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
         await super().send(request, received)
 
     async def close(self) -> None:
-        """Release the connections."""
         for client in self.clients.values():
             await client.close()
