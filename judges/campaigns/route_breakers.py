@@ -38,15 +38,13 @@ FROM drawn GROUP BY stratum, part ORDER BY stratum, part
 
 @dataclass(frozen=True, slots=True)
 class AnsweredAudits:
-    """Audited pairs: drawn, settled by people, found right, and waiting for an adjudicator. `size`: labelled pairs that
-    the drawn ones stand for. Of a route with its `parts`, or of one part of it.
-    """
+    """The audited pairs of a route with its `parts`, or of one part of it."""
 
     drawn: int = 0
-    settled: int = 0
+    settled: int = 0  # By people.
     right: int = 0
-    conflicts: int = 0
-    size: float = 0.0
+    conflicts: int = 0  # They wait for an adjudicator.
+    size: float = 0.0  # Labelled pairs that the drawn ones stand for.
     parts: Mapping[int, "AnsweredAudits"] = field(default_factory=dict)
 
     @classmethod
@@ -90,7 +88,7 @@ def tripped_routes(found: Mapping[str, AnsweredAudits], counts: Mapping[str, flo
 
 
 def trip_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> frozenset[str]:
-    """Stop such routes, and return their keys."""
+    """Stop the routes that are wrong too often, and return the keys of all that are stopped."""
     if counts.get("audited", 0) <= 0:
         return frozenset()  # no audit is settled: nothing need be read
     # It is kept: a route that was stopped goes on when an admin says so, not when a later audit is right.
@@ -102,7 +100,7 @@ def trip_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> fr
 
 
 def reset_route(campaign: int, route: str, *, on: bool = True) -> None:
-    """An admin lets a stopped route label again, or takes that back."""
+    """Let a stopped route label again, or take that back."""
     going = counters.read(campaign).get(f"{RESUMED}{route}", 0) > 0
     if going is not on:
         counters.add(campaign, f"{RESUMED}{route}", 1 if on else -1)

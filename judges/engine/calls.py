@@ -354,12 +354,9 @@ class Call:
 
 def update_limits(account: AccountLimits, result: Reply | ProviderError, sent: float = math.inf) -> None:
     """What the account's limits and its circuit make of it; `sent`: when, by the monotonic clock."""
-    if isinstance(result, Reply):
-        account.answered()
-        return
     if isinstance(result, RateLimited):
         account.pause(result.retry_after or 0.0)
-    if result.retry:
+    if isinstance(result, ProviderError) and result.retry:
         account.failed(str(result))
         return
     account.responded()

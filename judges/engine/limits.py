@@ -111,7 +111,6 @@ class AccountLimits:
         self.open_until = 0.0
         self.tries = False  # The one call that tries an open circuit is ours.
         self.looking = False
-        self.accepted = False  # It has answered: its key is good.
         self.task: asyncio.Task[None] | None = None
 
     def apply_limit(self, limit: Limit) -> None:
@@ -144,7 +143,7 @@ class AccountLimits:
             raise
 
     def release(self, permit: Permit, used: int | None = None) -> None:
-        """The call has ended; `used` tokens really, the rest is given back (None: it never left)."""
+        """Note that the call has ended; tokens that it did not use are given back (None: it never left)."""
         self.held -= 1
         self.ended += 1
         self.tries = self.tries and not permit.tries
@@ -153,13 +152,8 @@ class AccountLimits:
             self.back.append((permit.bucket, min(unused, self.limit.tokens_per_minute)))
         self._wake()
 
-    def answered(self) -> None:
-        """A call was answered: the run of errors ends."""
-        self.responded()
-        self.accepted = True
-
     def responded(self) -> None:
-        """It said something, though no answer: what is wrong is not the account's being away."""
+        """The account said something, be it no answer: the run of errors ends."""
         self.succeeded, self.errors, self.in_a_row = True, 0, 0
         self.opened, self.open_until = 0, 0.0
 
@@ -170,9 +164,9 @@ class AccountLimits:
         self.last_error = error
 
     def deny(self, error: str, sent: float) -> None:
-        """The account does not accept our key: no use in waiting for it, unless the call was sent before `take`."""
+        """Turn away whoever waits for an account that does not accept our key. `sent`: when it was asked."""
         if sent < self.taken:
-            return
+            return  # somebody may have mended it since
         self.denied_until, self.last_error = time.monotonic() + DENIED_S, error
         while self.waiters:
             waiter = self.waiters.popleft()

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from types import TracebackType
+from contextlib import AbstractContextManager
 
 from django.conf import settings
 
@@ -28,7 +28,7 @@ class CannotStart(Exception):
     """Workers of our own do not come up."""
 
 
-class WorkerPool:
+class WorkerPool(AbstractContextManager["WorkerPool"]):
     """Workers of our own: `with WorkerPool(2) as own: own.ensure(campaign)`. On leaving they are stopped."""
 
     def __init__(self, processes: int | None = None) -> None:
@@ -37,12 +37,7 @@ class WorkerPool:
         self.started = 0.0
         self.starts = 0
 
-    def __enter__(self) -> "WorkerPool":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         stop_children(self.children)
 
     def ensure(self, campaign: int) -> None:
