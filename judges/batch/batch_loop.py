@@ -17,11 +17,10 @@ from judges.batch.endpoints import ENDPOINTS, Endpoint, describe_error, read_ref
 from judges.batch.store import Out
 from judges.costs.budget import BudgetExhausted
 from judges.engine import leases, pairs
-from judges.engine.answers import Sent, one_line
+from judges.engine.answers import Sent, interpret_body, one_line
 from judges.engine.calls import Cancelled, Tools
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
-from judges.engine.recovery import interpret_body
 from judges.engine.rows import Attempted
 from judges.records import Body, Judge, ProviderError, Refused, Rejected, Reply, Unreachable
 
@@ -82,7 +81,6 @@ class BatchWorkerLoop:
             self.tools.limits.account(account).apply_limit(limit)
 
     def _refused(self, why: str) -> None:
-        """An account that is asked at once refuses us."""
         self.refusal = self.refusal or why
 
     async def run_time_slice(self) -> bool:
@@ -105,7 +103,7 @@ class BatchWorkerLoop:
         await self._ask(lambda connection: connection.execute(statement, values).rowcount)
 
     async def _shut_down(self) -> None:
-        """The worker ends: everything stands in tables already."""
+        """End with the worker: everything stands in tables already."""
         self.stopping = True
 
     async def _work(self, until: float) -> bool:
@@ -127,7 +125,7 @@ class BatchWorkerLoop:
         return False
 
     async def _rest(self, until: float) -> bool:
-        """Until it is time to look again; False when the drain's time, or the worker's, is over."""
+        """Wait until it is time to look again; False when the drain's time, or the worker's, is over."""
         again = time.monotonic() + settings.BATCH_POLL_SECONDS
         while (now := time.monotonic()) < again:
             if self.stopping or now >= until:
@@ -136,7 +134,7 @@ class BatchWorkerLoop:
         return True
 
     async def _walk(self) -> bool:
-        """Every pair as far as its evidence takes it; False when nothing is left to do, or no money."""
+        """Take every pair as far as its evidence goes; False when nothing is left to do, or no money."""
         self.spent = self.budget.exhausted = False
         await self._ask(partial(store.renew_leases, campaign=self.plan.campaign, holder=self.budget.holder))
         plan, waiting, after = self.plan, False, 0
@@ -157,7 +155,7 @@ class BatchWorkerLoop:
         return False
 
     async def _judge(self, chunk: Sequence[Claimed]) -> bool:
-        """All of them at the same time; whether any of them waits for a batch now."""
+        """Judge the pairs at the same time; whether any of them waits for a batch now."""
         waits = await asyncio.gather(*map(self._judge_one, chunk))
         collected, self.caller.collected = self.caller.collected, []
         if collected:

@@ -32,7 +32,7 @@ class Patient(Budget):
 
 
 class Collector(Caller):
-    """`collected`: what the next batches will hold."""
+    """Asks as the engine does, and keeps what the next batches will hold in `collected`."""
 
     def __init__(
         self,

@@ -85,7 +85,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     async def look(self, batch: str) -> BatchStatus:
-        """Whether it has ended."""
+        """Whether the batch has ended."""
 
     @abstractmethod
     def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:

@@ -186,13 +186,12 @@ def _unpack_call(packed: bytes) -> tuple[Sent, ModelRequest]:
 
 
 def pending_call_ids(connection: Connection[Any], batch: int, n: int) -> list[int]:
-    """Ids of some calls that wait still."""
+    """Ids of some calls of the batch that wait still."""
     query = "SELECT id FROM judges_batchcall WHERE batch_id = %s ORDER BY id LIMIT %s"
     return [row[0] for row in connection.execute(query, [batch, n]).fetchall()]
 
 
 def known_provider_ids(connection: Connection[Any]) -> set[str]:
-    """The providers' ids of all our batches."""
     return {id for (id,) in connection.execute("SELECT provider_id FROM judges_batch WHERE provider_id <> ''")}
 
 
@@ -203,7 +202,7 @@ def store_answers(connection: Connection[Any], attempts: Sequence[Attempted], id
 
 
 def renew_leases(connection: Connection[Any], campaign: int, holder: str) -> None:
-    """What waits for batches is held on to."""
+    """Keep the pairs and the money that wait for batches."""
     connection.execute(RENEW, {"campaign": campaign, "lease": LEASE_S})
     connection.execute(HOLD, {"campaign": campaign, "holder": holder, "lease": LEASE_S})
 

@@ -87,7 +87,7 @@ class Configuration:
 
     @property
     def values(self) -> dict[str, object]:
-        """Fields of the campaign."""
+        """The fields of the campaign."""
         return {
             "panel": self.panel,
             "policy": self.policy,
@@ -339,7 +339,7 @@ def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
 
 
 def find_panel(name: str | None) -> Panel:
-    """The named panel, or the default one. Raises BadInput."""
+    """Return the named panel, or the default one. Raises BadInput."""
     ensure_offline()
     found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if found is None:

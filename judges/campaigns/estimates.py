@@ -88,7 +88,7 @@ class CampaignSize:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Low, expected and upper value."""
+    """A low, an expected and an upper value."""
 
     low: float
     expected: float
@@ -98,7 +98,7 @@ class Range:
         return Range(self.low + other.low, self.expected + other.expected, self.upper + other.upper)
 
     def times(self, other: "Range") -> "Range":
-        """Low with low, upper with upper."""
+        """Multiply low with low, upper with upper."""
         return Range(self.low * other.low, self.expected * other.expected, self.upper * other.upper)
 
 
@@ -137,11 +137,11 @@ class Estimate:
 
     @property
     def free(self) -> bool:
-        """Nothing can be paid for: offline judges only."""
+        """Whether nothing can be paid for: offline judges only."""
         return self.cost is not None and self.cost.upper == 0
 
     def line(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         calls = _("about %(expected)s calls (at most %(upper)s without retries)") % {
             "expected": f"{self.calls.expected:,.0f}",
             "upper": f"{self.calls.upper:,.0f}",
@@ -195,7 +195,7 @@ def of_calls(
 
 
 def _estimate_calls(judge: Judge, calls: Range, taken: Range, likely: int, mix: Mix, *, batch: bool) -> Estimate:
-    """`taken`: input tokens of each call."""
+    """Estimate so many calls of one judge, each with `taken` tokens of input."""
     thought = _reasoning_tokens(judge, mix) if likely else NOTHING
     given = calls.times(_answer_tokens(judge, likely, thought)) if likely else NOTHING
     money = _estimate_cost(judge, calls.times(taken), given, calls.times(thought), mix, batch=batch)
@@ -205,7 +205,7 @@ def _estimate_calls(judge: Judge, calls: Range, taken: Range, likely: int, mix: 
 
 
 def _expected_calls(options: CampaignSize) -> list[tuple[Judge, Range, str]]:
-    """(judge, calls for one pair, kind of prompt)."""
+    """List (judge, calls for one pair, kind of prompt)."""
     if options.policy == "evidence":
         kinds = (("write",), ("entity", "measure"))
         tries = Range(1, 1 + REWRITTEN, 2)
@@ -281,13 +281,12 @@ def _reasoning_tokens(judge: Judge, mix: Mix) -> Range:
 
 
 def _answer_tokens(judge: Judge, likely: int, thought: Range) -> Range:
-    """Tokens of an answer, reasoning included."""
     said, most = min(likely, judge.max_output_tokens), output_bound(judge)
     return Range(said / 4 + thought.low, min(said + thought.expected, most), most)
 
 
 def _estimate_notes(judge: Judge, mix: Mix, thought: Range) -> list[str]:
-    """What is reckoned with, and whether it was measured."""
+    """Say what is reckoned with, and whether it was measured."""
     told = {"judge": judge.name, "tokens": f"{thought.expected:,.0f}", "answers": f"{mix.answers:,}"}
     if not mix.answers:
         assumed = _("%(judge)s: %(tokens)s tokens of reasoning in an answer are assumed, for want of earlier answers")

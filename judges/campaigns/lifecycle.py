@@ -103,7 +103,6 @@ class Started:
 
     @property
     def idle(self) -> bool:
-        """Nothing to do."""
         return self.campaign is None or self.campaign.state != State.RUNNING
 
 
@@ -270,7 +269,7 @@ def _enqueue_pairs(
 
 
 def _start_running(campaign: Campaign) -> None:
-    """Set it running and wake workers, where there is something to do."""
+    """Set the campaign running and wake workers, where there is something to do."""
     if not Work.objects.filter(campaign=campaign, state__in=[Work.State.PENDING, Work.State.RUNNING]).exists():
         campaign.refresh_from_db()
         return
@@ -301,7 +300,7 @@ def newest_campaign(*, collection: Collection) -> Campaign:
 
 
 def pause(*, campaign: Campaign) -> Campaign:
-    """Send nothing more until it is resumed; calls that are out are taken in."""
+    """Send nothing more of the campaign until it is resumed; calls that are out are taken in."""
     return _change_state(campaign, State.PAUSED, (State.RUNNING, State.BUDGET))
 
 
@@ -311,7 +310,7 @@ def resume(*, campaign: Campaign) -> Campaign:
 
 
 def cancel(*, campaign: Campaign) -> Campaign:
-    """End it for good; what was judged stays."""
+    """End the campaign for good; what was judged stays."""
     return _change_state(campaign, State.CANCELLED, (State.RUNNING, State.PAUSED, State.BUDGET))
 
 

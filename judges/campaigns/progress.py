@@ -11,7 +11,7 @@ Status = dict[str, Any]
 
 
 def count_ended(status: Status) -> int:
-    """Pairs with an outcome."""
+    """Count the pairs with an outcome."""
     return int(status["labelled"] + status["escalated"] + status["failed"])
 
 
@@ -23,7 +23,7 @@ class CampaignProgress:
         self.first = count_ended(status)
 
     def line(self, status: Status) -> str:
-        """One line: bar, pairs done, rate, cost, forecast."""
+        """Return one line: bar, pairs done, rate, cost, forecast."""
         done, pairs = count_ended(status), max(1, status["pairs"])
         seconds = time.monotonic() - self.began
         rate = (done - self.first) / seconds if seconds > 0 else 0.0
@@ -43,7 +43,7 @@ def unconfirmed_batches(status: Status) -> list[dict[str, Any]]:
 
 
 def format_duration(seconds: float) -> str:
-    """1:02:03 or 2:03."""
+    """Format seconds as 1:02:03 or 2:03."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -65,7 +65,6 @@ class AttemptView:
 
     @property
     def model(self) -> str:
-        """The model that was asked."""
         return self.attempt.judge.model
 
     @property
@@ -190,7 +189,7 @@ def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
 
 
 def failed_of(campaign: Campaign) -> QuerySet[Work]:
-    """Failed pairs with their last error."""
+    """Return the failed pairs with their last error."""
     failed = Work.objects.filter(campaign=campaign, state=Work.State.FAILED)
     return failed.select_related("pair__query", "pair__document").order_by("pk")
 

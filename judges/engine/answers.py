@@ -4,17 +4,23 @@ Everything that this takes is known when the call leaves. So the worker that sen
 a dead worker's spool come to the same row.
 """
 
+import asyncio
 import json
 import logging
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from judges.costs.prices import Price, call_cost
 from judges.domain import verdicts
 from judges.domain.probabilities import of_answer
 from judges.domain.verdicts import NoVerdict, ParsingRules, unwrap_answer
+from judges.engine.pending_answers import orphaned_files
 from judges.engine.rows import Attempted, Row
+from judges.engine.writer import ResultWriter
 from judges.evidence import answers as writings
+from judges.providers import load_provider, open_provider
 from judges.records import RETRIEVAL, Body, Judge, ProviderError, Quote, Reply, Turn
 from judges.retrieval import answers
 
@@ -34,7 +40,7 @@ Decision = Turn | NoVerdict | Retry
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A call as it left."""
+    """A call as it left: what is needed to make a row and a decision of its answer."""
 
     row: Row
     judge: Judge
@@ -140,3 +146,41 @@ def _field_values(one: Sent | Judge | Price | Body | Quote) -> dict[str, Any]:
 def one_line(text: str) -> str:
     """Return the text as a column that shows one line can hold it."""
     return " ".join(text.replace("\0", "\ufffd").split())[:1000]
+
+
+async def recover_answers(writer: ResultWriter, folder: Path) -> int:
+    """Store what is in the files of dead processes; how many answers."""
+    count = 0
+    with ExitStack() as stack:
+        # Another process may be at it, and the loop goes on while this one waits.
+        for path in await asyncio.to_thread(stack.enter_context, orphaned_files(folder)):
+            found = []
+            for line in path.read_bytes().splitlines():
+                with suppress(ValueError, TypeError, KeyError):  # the last line, cut off by the kill
+                    found.append(load_answer(line))
+            ended = [sent.ended(await interpret_body(sent.judge, body))[1] for sent, body in found]
+            results = await asyncio.gather(*map(writer.write, ended), return_exceptions=True)
+            for error in filter(None, results):  # its campaign is deleted: nobody will pay for it again
+                logger.error("an answer of a dead worker cannot be stored: %s", error)
+            path.unlink(missing_ok=True)
+            count += len(ended)
+    return count
+
+
+async def interpret_body(judge: Judge, body: Body) -> Reply | ProviderError:
+    """Return what the judge's provider makes of a kept body."""
+    await asyncio.to_thread(load_provider, judge.provider)
+    try:
+        return open_provider(judge).meaning(body, judge)
+    except ProviderError as error:
+        return error
+    except Exception as error:
+        return unexpected_error(error, body)
+
+
+def unexpected_error(error: Exception, body: Body | None) -> ProviderError:
+    """A surprise in an SDK or in our own reading costs this attempt, and not what was paid for."""
+    found = ProviderError(f"{type(error).__name__}: {error}", raw=body.text if body else "")
+    if body is not None:
+        found.status, found.billed = body.status, True
+    return found

@@ -49,7 +49,7 @@ def _judge_part(*parts: str) -> Any:
 
 
 class Cache:
-    """Looks up what waits together in one statement."""
+    """Looks up earlier answers: all calls that wait at a time in one statement."""
 
     def __init__(self, writer: ResultWriter, statement: str = FIND) -> None:
         self.writer = writer

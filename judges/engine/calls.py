@@ -20,13 +20,12 @@ from judges import prompts
 from judges.costs.budget import Budget
 from judges.costs.prices import envelope_tokens, output_bound
 from judges.domain.verdicts import NoVerdict
-from judges.engine.answers import Decision, Retry, Sent, dump_answer, one_line
+from judges.engine.answers import Decision, Retry, Sent, dump_answer, one_line, unexpected_error
 from judges.engine.cache import Cache, make_cache_key
 from judges.engine.leases import Claimed, Slot
 from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, CircuitOpen, Denied, Permit, RateLimits
 from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import Plan
-from judges.engine.recovery import unexpected_error
 from judges.engine.rows import NO_ANSWER, Attempted, stored_turn
 from judges.engine.writer import ResultWriter
 from judges.providers import open_provider
@@ -300,7 +299,6 @@ class Caller:
         return price.most(tokens - output, output)
 
     def _is_over(self, claimed: Claimed) -> bool:
-        """Whether nothing more of the pair may be sent."""
         return self.stopped() or claimed.lost or claimed.waits
 
     def _check(self, claimed: Claimed) -> None:
@@ -318,7 +316,7 @@ class Call:
         self.begun = 0.0
 
     async def complete(self, request: ModelRequest) -> Reply | ProviderError:
-        """Send it; whatever goes wrong is a ProviderError."""
+        """Send the request; whatever goes wrong is a ProviderError."""
         row = self.sent.row
         row["started"] = datetime.now(UTC).isoformat()
         self.begun = time.monotonic()
@@ -338,13 +336,13 @@ class Call:
             self.refused("")
 
     def arrived(self, body: Body) -> None:
-        """The last byte of the answer is here."""
+        """Keep the answer, whose last byte is here."""
         self.sent.row["ms"] = self._milliseconds()
         self.body = body
         self.segment = self.spool.keep(dump_answer(self.sent, body))
 
     def stored(self) -> None:
-        """The attempt is committed."""
+        """Note that the attempt is committed."""
         if self.segment is not None:
             self.spool.done(self.segment)
 

@@ -108,7 +108,7 @@ class Child:
             await flight._shut_down()
 
     async def _renew(self) -> None:
-        """Leases of pairs and of reservations, every quarter of their time."""
+        """Renew leases of pairs and of reservations, every quarter of their time."""
         while True:
             await asyncio.sleep(settings.LEASE_SECONDS / 4)
             held = [one for flight in self.flights.values() for one in flight.held]

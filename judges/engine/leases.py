@@ -180,7 +180,7 @@ def _with_material(
 
 
 def _restore_answers(connection: Connection[Any], campaign: int, claimed: dict[int, Claimed], pairs: list[int]) -> None:
-    """A reclaimed pair goes on from its counted attempts."""
+    """Let reclaimed pairs go on from their counted attempts."""
     for row in connection.cursor(row_factory=dict_row).execute(EVIDENCE, [campaign, pairs]):
         one, slot, outcome = claimed[row["pair_id"]], (row["role"], row["round"], row["sample"]), row["outcome"]
         if row["counts"]:

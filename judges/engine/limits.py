@@ -119,12 +119,12 @@ class AccountLimits:
 
     @property
     def is_open(self) -> bool:
-        """Its circuit is open, and it is not yet time to try again, or somebody else does."""
+        """Whether its circuit is open, and it is not yet time to try again, or somebody else does."""
         return self.opened > 0 and not self.tries and time.monotonic() < self.open_until
 
     @property
     def is_well(self) -> bool:
-        """There is no more trouble than one question makes."""
+        """Whether the account is in no more trouble than one question makes."""
         return self.opened == 0 and self.in_a_row <= ONE_QUESTION
 
     async def acquire(self, tokens: int, stopped: Callable[[], bool], patience: int = GIVE_UP_AFTER) -> Permit:
@@ -158,7 +158,7 @@ class AccountLimits:
         self.opened, self.open_until = 0, 0.0
 
     def failed(self, error: str) -> None:
-        """A call brought no answer."""
+        """Count a call that brought no answer."""
         self.errors += 1
         self.in_a_row += 1
         self.last_error = error
@@ -174,17 +174,17 @@ class AccountLimits:
                 waiter.set_exception(Denied(error))
 
     def look(self) -> None:
-        """Ask how the circuit is: whoever tries it may be another process."""
+        """Ask Redis how the circuit is: whoever tries it may be another process."""
         self.looking = True
         self._wake()
 
     def pause(self, seconds: float) -> None:
-        """No call to this account for so long, in any worker."""
+        """Let no worker call this account for so long."""
         self.pause_ms = max(self.pause_ms, int(seconds * 1000) + 1)
         self._wake()
 
     def drop_cancelled(self) -> None:
-        """Waiters that must not send any more go at once, however long the account would have them wait."""
+        """Turn away waiters that must not send any more, however long the account would have them wait."""
         for waiter in [one for one in self.waiters if one.stopped()]:
             self.waiters.remove(waiter)
             if not waiter.done():
@@ -283,13 +283,13 @@ class RateLimits:
         self.telling: set[asyncio.Task[None]] = set()
 
     def account(self, name: tuple[str, str, str]) -> AccountLimits:
-        """The account's object, made on first use."""
+        """Return the account's object, made on first use."""
         if name not in self.accounts:
             self.accounts[name] = AccountLimits(self.redis, self.prefix, name, self.process, self.refused)
         return self.accounts[name]
 
     def refuse(self, start: str) -> None:
-        """An account refused a call of this start of a campaign: no process sends another one."""
+        """Tell all processes that an account refused a call of this start of a campaign: none sends another one."""
         if start not in self.refused:
             self.refused.add(start)
             task = asyncio.create_task(self._tell_all(start))

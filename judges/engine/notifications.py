@@ -33,7 +33,7 @@ def notify_workers(campaign: int) -> None:
 
 
 def requeue_run(campaign: int, generation: int) -> None:
-    """A drain queues itself again, unless a newer generation has taken over."""
+    """Queue the drain again, unless a newer generation has taken over."""
     if is_current(campaign, generation):
         _queue_run(campaign, generation)
 
@@ -45,19 +45,19 @@ def is_current(campaign: int, generation: int) -> bool:
 
 
 def record_error(campaign: int, error: Exception) -> None:
-    """A drain of the campaign ended in an error of ours; `broken` tells whoever waits for it."""
+    """Keep the error of ours in which a drain of the campaign ended, for whoever waits for it."""
     line = " ".join(f"{type(error).__name__}: {error}".split())[:500]
     redis_client().rpush(redis_key("broken", campaign), line)
     redis_client().expire(redis_key("broken", campaign), int(BROKEN_S))
 
 
 def clear_errors(campaign: int) -> None:
-    """A drain of the campaign came to its end."""
+    """Forget the campaign's errors: a drain of it came to its end."""
     redis_client().delete(redis_key("broken", campaign))
 
 
 def repeated_error(campaign: int) -> str:
-    """The last error, once so many drains in a row broke that more tries are of no use; else ""."""
+    """Return the last error, once so many drains in a row broke that more tries are of no use; else ""."""
     errors: list[Any] = redis_client().lrange(redis_key("broken", campaign), 0, -1)
     return errors[-1].decode() if len(errors) >= TRIES else ""
 

@@ -66,24 +66,24 @@ def _decide_outcome(plan: Plan, claimed: Claimed) -> RoutingOutcome:
 
 
 def turns_of(claimed: Claimed) -> Turns:
-    """The debate so far."""
+    """Return the turns of the pair's debate so far."""
     return {
         (round, DebateAgent(SIDES[role], n)): one for (role, round, n), one in claimed.ended.items() if role in SIDES
     }
 
 
 def votes_of(claimed: Claimed) -> Votes:
-    """The votes so far, by place."""
+    """Return the pair's votes so far, by place on the panel."""
     return {place: one for (role, _, place), one in claimed.ended.items() if role == "vote"}
 
 
 def filter_votes(claimed: Claimed) -> list[Turn | NoVerdict]:
-    """What the filter said so far."""
+    """Return what the filter's judges said of the pair so far."""
     return [one for (role, _, _), one in claimed.ended.items() if role == "filter"]
 
 
 async def _debate_and_adjudicate(caller: Caller, claimed: Claimed) -> None:
-    """The debate, and where it ends in disagreement the judge that settles it, if there is one."""
+    """Play the debate, and ask the adjudicator, if there is one, where it ends in disagreement."""
     await play_debate(caller, claimed)
     plan, turns = caller.plan, turns_of(claimed)
     if plan.adjudicator is None or not isinstance(_next_move(plan, turns), debate.Disagreed):
@@ -99,7 +99,7 @@ async def _debate_and_adjudicate(caller: Caller, claimed: Claimed) -> None:
 
 
 async def play_debate(caller: Caller, claimed: Claimed) -> None:
-    """The debate, round by round; all agents of a round are asked before any has answered."""
+    """Play the debate round by round; all agents of a round are asked before any has answered."""
     while isinstance(move := _next_move(caller.plan, turns_of(claimed)), debate.TurnRequest):
         await _gather_all([_ask_turn(caller, claimed, move, seat) for seat in move.seats])
 
@@ -122,7 +122,7 @@ async def _ask_turn(caller: Caller, claimed: Claimed, move: debate.TurnRequest, 
 
 
 async def ask_panel(caller: Caller, claimed: Claimed) -> None:
-    """The panel's votes. Only under `ensemble` may an early stop leave some unasked."""
+    """Ask for the panel's votes. Only under `ensemble` may an early stop leave some unasked."""
     plan = caller.plan
     size = 1 if plan.policy == routing.RoutingPolicy.SINGLE else len(plan.voters)
     early = plan.early_stop and plan.policy == routing.RoutingPolicy.ENSEMBLE
@@ -137,7 +137,7 @@ async def ask_panel(caller: Caller, claimed: Claimed) -> None:
 
 
 async def _ask_voter(caller: Caller, claimed: Claimed, place: int) -> None:
-    """One vote: an answer, or the one of several that is nearest to their mean (ERank 3.2)."""
+    """Ask for one vote: an answer, or the one of several that is nearest to their mean (ERank 3.2)."""
     plan = caller.plan
     judge, sample = plan.voters[place], plan.samples[place]
     if judge.generations == 1:
@@ -176,7 +176,7 @@ async def _gather_all(parts: list[Coroutine[Any, Any, object]]) -> None:
 
 
 def build_decision(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Decided:
-    """The row of the outcome."""
+    """Return the row of the outcome, and what people and audits need of it."""
     uncertainty = outcome.uncertainty
     place = pair_priority(
         plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=uncertainty
@@ -216,6 +216,6 @@ def _label_route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
 
 
 def fail_pair(plan: Plan, claimed: Claimed, error: Exception) -> Decided:
-    """A pair that our own code cannot judge fails and says why."""
+    """Return the outcome of a pair that our own code cannot judge: it fails and says why."""
     claimed.last_error = f"{type(error).__name__}: {' '.join(str(error).split())}"[:1000]
     return build_decision(plan, claimed, FAILED)

@@ -56,7 +56,7 @@ class PendingAnswerLog:
         return segment
 
     def done(self, segment: Segment) -> None:
-        """One answer in it is committed."""
+        """Note that one answer in the file is committed; a file without others goes, or is emptied."""
         segment.waiting -= 1
         if segment.waiting:
             return
@@ -67,18 +67,18 @@ class PendingAnswerLog:
             self._end(segment)
 
     def sync(self) -> None:
-        """PostgreSQL is away: from now on answers outlive the machine too, until `relax`."""
+        """From now on answers outlive the machine too, until `relax`: PostgreSQL is away."""
         self.durable = True
         with self.lock:
             for segment in self.segments:
                 os.fsync(segment.file)
 
     def relax(self) -> None:
-        """PostgreSQL is back."""
+        """Go on without fsync: PostgreSQL is back."""
         self.durable = False
 
     def close(self) -> None:
-        """Files with nothing in them go; others are left to whoever claims next."""
+        """Remove files with nothing in them; others are left to whoever claims next."""
         for segment in list(self.segments):
             if segment.waiting:
                 os.close(segment.file)

@@ -65,12 +65,12 @@ class Plan:
 
     @property
     def start(self) -> str:
-        """Names this start of the campaign, in Redis too."""
+        """The name of this start of the campaign, in Redis too."""
         return f"{self.campaign}:{self.starts}"
 
     @property
     def people(self) -> int:
-        """Who judge a pair that is escalated."""
+        """How many people judge a pair that is escalated."""
         human = self.policy == routing.RoutingPolicy.HUMAN
         return max(routing.VOTES_OF_HUMAN, self.overlap) if human else self.overlap
 
@@ -81,7 +81,7 @@ class Plan:
 
     @property
     def needed(self) -> tuple[Judge, ...]:
-        """Those without whom no pair can end."""
+        """The judges without whom no pair can end."""
         if self.policy in LABEL_NOTHING:
             return self.voters
         rule = routing.RoutingPolicy(self.policy)
@@ -99,7 +99,6 @@ def judge_of(version: JudgeVersion) -> Judge:
 
 
 def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
-    """The rows as records, in their order."""
     versions = list(versions)
     found = [(Judge(**{name: getattr(row, name) for name in FIELDS}), row.created_at) for row in versions]
     stored = any(row.provider != "offline" and row.pk is not None for row in versions)
@@ -115,7 +114,7 @@ def judges_of(ids: Iterable[int]) -> list[Judge]:
 
 
 def load_plan(campaign_id: int) -> Plan | None:
-    """The campaign's plan; None when it is gone."""
+    """Return the campaign's plan; None when the campaign is gone."""
     campaign = Campaign.objects.select_related("collection").filter(pk=campaign_id).first()
     if campaign is None:
         return None

@@ -14,12 +14,11 @@ from django.conf import settings
 
 from judges.costs.budget import Budget, BudgetExhausted
 from judges.engine import leases, pairs, targets
-from judges.engine.answers import one_line
+from judges.engine.answers import one_line, recover_answers
 from judges.engine.calls import Caller, Cancelled, Tools
 from judges.engine.leases import Claimed
 from judges.engine.limits import AccountLimits
 from judges.engine.plan import Plan
-from judges.engine.recovery import recover_answers
 
 LOOK_S = 0.5  # How often a drain looks at the campaign's state, and for expired leases when it has nothing to do.
 
@@ -53,12 +52,12 @@ class WorkerLoop:
 
     @property
     def halted(self) -> bool:
-        """Nothing more of this campaign may be sent, for now at least."""
+        """Whether nothing more of this campaign may be sent, for now at least."""
         return self.over or self.trouble is not None
 
     @property
     def over(self) -> bool:
-        """Nothing more of it is sent until somebody starts it again."""
+        """Whether nothing more of it is sent until somebody starts it again."""
         return self.stopping or self.state != "running" or self.plan.start in self.tools.limits.refused
 
     @property
@@ -76,7 +75,7 @@ class WorkerLoop:
 
     @property
     def held(self) -> list[Claimed]:
-        """Pairs whose leases are ours."""
+        """The pairs whose leases are ours."""
         return [*self.waiting, *self.tasks.values()]
 
     @property
@@ -156,7 +155,7 @@ class WorkerLoop:
                 logger.exception("nor can it be said that pair %s failed", claimed.pair)
 
     async def _look(self) -> None:
-        """The campaign's state, as its admins last set it, and how accounts in trouble are."""
+        """Look up the campaign's state, as its admins last set it, and how accounts in trouble are."""
         self.state = await self.budget.look()
         for account in self.needed:
             if account.opened:
@@ -174,7 +173,7 @@ class WorkerLoop:
             self.told = why
 
     async def _pause(self) -> None:
-        """Where an account refuses us, the campaign stands still until somebody has mended it."""
+        """Let the campaign stand still until somebody has mended an account that refuses us."""
         if not self.refusal or self.state != "running":
             return
         values = {"campaign": self.plan.campaign, "starts": self.plan.starts, "why": self.refusal}
@@ -182,7 +181,7 @@ class WorkerLoop:
         await self._look()
 
     async def _wait(self, seconds: float) -> None:
-        """Until a pair ended, or so long."""
+        """Wait until a pair ended, or so long."""
         self.changed.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -210,7 +209,7 @@ class WorkerLoop:
             await self.tools.writer.ask(lambda connection: leases.release(connection, mine))
 
     async def _put_back(self, claimed: Claimed) -> None:
-        """A pair that was stopped: it waits where an account is in trouble."""
+        """Hand back a pair that was stopped: it waits where an account is in trouble."""
         if claimed.lost or not (claimed.waits or self.trouble):
             await self._release([claimed])
             return

@@ -49,7 +49,6 @@ class ResultWriter:
         self.thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     def start(self) -> None:
-        """Begin, on the running loop."""
         self.loop = asyncio.get_running_loop()
         self.thread.start()
 
@@ -60,7 +59,7 @@ class ResultWriter:
         self.thread.join(10)
 
     async def write(self, ended: Ended) -> None:
-        """Return once it is committed."""
+        """Return once the row is committed."""
         await self._put(ended)
 
     async def ask(self, question: Callable[[psycopg.Connection[Any]], Result]) -> Result:

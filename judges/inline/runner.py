@@ -9,12 +9,12 @@ from redis.asyncio import Redis
 
 from judges.campaigns import counters
 from judges.costs.budget import Budget
+from judges.engine.answers import recover_answers
 from judges.engine.cache import FIND, Cache
 from judges.engine.calls import Caller, Tools
 from judges.engine.leases import Claimed
 from judges.engine.limits import RateLimits, process_name
 from judges.engine.plan import Plan
-from judges.engine.recovery import recover_answers
 from judges.engine.writer import ResultWriter
 from judges.providers import close_providers, load_provider, open_provider
 from judges.tasks import database_parameters

@@ -50,7 +50,6 @@ class AnthropicProvider(SdkProvider):
         self.client = self.open_client(judge)
 
     def open_client(self, judge: Judge) -> Any:
-        """The SDK's client of the account."""
         return AsyncAnthropic(api_key=PLACEHOLDER, base_url=self.base_url, **self.client_options(DefaultAioHttpClient))
 
     async def send(self, request: ModelRequest, received: Received) -> None:
@@ -63,7 +62,7 @@ class AnthropicProvider(SdkProvider):
         await self.keep(call, received)
 
     def sent_headers(self, request: ModelRequest, received: Received) -> dict[str, Any]:
-        """Of this call alone, its key among them."""
+        """Return the headers of this call alone, its key among them."""
         unsaid = {name: Omit() for name in ("X-Api-Key", "Authorization") if name not in received.credentials}
         return {**unsaid, **self.headers(request.judge, received)}
 

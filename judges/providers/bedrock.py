@@ -32,7 +32,7 @@ class BedrockProvider(AnthropicProvider):
     key_prefix = "Bearer "
 
     def open_client(self, judge: Judge) -> AsyncAnthropicBedrock:
-        """It makes the model's address of the body, and signs."""
+        """Return the client that makes the model's address of the body, and signs."""
         self.key_env = self.key_env or (API_KEY if read_secret(API_KEY) else "")
         self.region = str(judge.parameters["region"])
         self.session: boto3.Session | None = None
@@ -56,11 +56,10 @@ class BedrockProvider(AnthropicProvider):
         return found
 
     def shown_key(self) -> str:
-        """Credentials sign where no key is sent."""
         return self.key_env or "the credentials of AWS"
 
     def keys(self) -> Credentials:
-        """What signs, as it is now. Raises Refused where there is none."""
+        """Return the credentials that sign, as they are now. Raises Refused where there are none."""
         own, hidden = read_secret("AWS_ACCESS_KEY_ID"), read_secret("AWS_SECRET_ACCESS_KEY")
         if own and hidden:
             return Credentials(own, hidden, read_secret("AWS_SESSION_TOKEN") or None)
@@ -75,7 +74,6 @@ class BedrockProvider(AnthropicProvider):
         return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """As Anthropic's, with the version that every model knows."""
         return {"anthropic_version": VERSION, **super().body(request)}
 
 

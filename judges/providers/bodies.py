@@ -30,7 +30,7 @@ def add_parameters(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
 
 
 def add_extra_body(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
-    """With the judge's `extra_body`, which goes before everything else."""
+    """Add the judge's `extra_body`, which goes before everything else."""
     return merge_fields(body, judge.parameters.get("extra_body", {}))
 
 

@@ -32,7 +32,7 @@ class ConnectionRoute:
 
 
 def route_to(base_url: str) -> ConnectionRoute:
-    """The way that the environment describes."""
+    """Return the way to the address that the environment describes."""
     try:
         return ConnectionRoute(tls_context(base_url), proxy_for(base_url))
     except BadInput as error:
@@ -65,7 +65,6 @@ class Passes:
         self.waiting: deque[asyncio.Future[None]] = deque()
 
     async def turn(self) -> None:
-        """Wait for it."""
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         self.waiting.append(future)

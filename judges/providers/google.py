@@ -61,7 +61,7 @@ class GoogleProvider(SdkProvider):
         self.clients: dict[tuple[object, ...], genai.Client] = {}
 
     def client_of(self, judge: Judge) -> genai.Client:
-        """The SDK's client for the judge. It is kept: one made in passing would close itself."""
+        """Return the SDK's client for the judge. It is kept: one made in passing would close itself."""
         plain = judge.decides or self.route.is_socks
         key = (plain, *self.place(judge))
         if key not in self.clients:
@@ -69,11 +69,10 @@ class GoogleProvider(SdkProvider):
         return self.clients[key]
 
     def place(self, judge: Judge) -> tuple[str, ...]:
-        """What clients of one account differ in."""
+        """What the clients of one account differ in."""
         return ()
 
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
-        """The SDK's client of the account."""
         return genai.Client(api_key=PLACEHOLDER, vertexai=False, http_options=options)
 
     def options(self, *, plain: bool) -> types.HttpOptions:
@@ -121,7 +120,7 @@ class GoogleProvider(SdkProvider):
             await self.http.aclose()
 
     def config(self, request: ModelRequest) -> types.GenerateContentConfig:
-        """Everything but the question, under the SDK's names."""
+        """Return everything but the question, under the SDK's names."""
         judge, given = request.judge, request.judge.parameters
         fields: dict[str, Any] = {"system_instruction": request.prompt.system, **response_format(request)}
         add_parameters(fields, judge)
@@ -179,14 +178,14 @@ async def _receive_body(request: aiohttp.ClientRequest, handler: aiohttp.ClientH
 
 
 async def _add_credentials(request: httpx2.Request) -> None:
-    """httpx2's hook: the call's key."""
+    """Set the call's key: a hook of httpx2."""
     for name in SECRET:
         request.headers.pop(name, None)
     request.headers.update(_current.get().credentials)
 
 
 async def _keep_whole(response: httpx2.Response) -> None:
-    """httpx2's hook: the whole answer."""
+    """Keep the whole answer: a hook of httpx2."""
     await response.aread()
     await _current.get().read_body(response.status_code, response.headers, response.aiter_bytes())
 

@@ -69,11 +69,9 @@ class OfflineProvider:
         return Reply(raw=text, text=text, finish_reason="stop", model=request.judge.model)
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
-        """The answer that the text is."""
         return Reply(raw=body.text, text=body.text, finish_reason="stop")
 
     async def close(self) -> None:
-        """Forget what was counted."""
         self._lexicons.clear()
 
     async def _lexicon(self, collection: int) -> judges.Lexicon:

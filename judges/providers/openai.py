@@ -61,7 +61,6 @@ class OpenAIProvider(SdkProvider):
             self.client.organization = self.client.project = None
 
     def open_client(self, judge: Judge) -> AsyncOpenAI:
-        """The SDK's client of the account."""
         return AsyncOpenAI(api_key=PLACEHOLDER, base_url=self.base_url, **self.client_options(DefaultAioHttpClient))
 
     async def send(self, request: ModelRequest, received: Received) -> None:
@@ -76,7 +75,7 @@ class OpenAIProvider(SdkProvider):
         await self.keep(completions.create(model=model, messages=messages, extra_body=body, **options), received)
 
     def options(self, request: ModelRequest, received: Received) -> dict[str, Any]:
-        """Headers of this call alone, its key among them."""
+        """Return the headers of this call alone, its key among them."""
         unsaid = {"Authorization": Omit()} if "Authorization" not in received.credentials else {}
         return {"extra_headers": {**unsaid, **self.headers(request.judge, received)}}
 
@@ -149,12 +148,11 @@ class AzureProvider(OpenAIProvider):
     key_prefix = ""
 
     def open_client(self, judge: Judge) -> AsyncAzureOpenAI:
-        """It makes the deployment's address of the model in a request's body."""
         version, options = _api_version(judge), self.client_options(DefaultAioHttpClient)
         return AsyncAzureOpenAI(azure_endpoint=self.base_url, api_version=version, api_key=PLACEHOLDER, **options)
 
     def options(self, request: ModelRequest, received: Received) -> dict[str, Any]:
-        """With the judge's own version: judges of one account may differ in it."""
+        """Return the headers of this call alone, its key among them."""
         found = super().options(request, received)
         if "api-key" not in received.credentials:
             found["extra_headers"] = {"api-key": Omit(), **found["extra_headers"]}

@@ -15,14 +15,12 @@ class ResponsesProvider(OpenAIProvider):
     """POST <base_url>/responses."""
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """One call, as in `OpenAIProvider.send`."""
         body, options = self.body(request), self.options(request, received)
         model, asked = body.pop("model"), body.pop("input")
         responses = self.client.responses.with_streaming_response
         await self.keep(responses.create(model=model, input=asked, extra_body=body, **options), received)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """The request as the wire format has it."""
         system, question = request.prompt.messages
         # Mode json_object needs the word "json" in the input, and its words stand in the system's part.
         if request.judge.schema_mode == "json_object":

@@ -69,7 +69,7 @@ def from_command(command: tuple[str, ...]) -> AccessToken:
 
 
 def make_token(value: str, expires: float = 0.0) -> AccessToken:
-    """A token; 0 where nobody knows when it expires."""
+    """Return a token; `expires` is 0 where nobody knows it."""
     return value, expires or time.time() + EARLY_S + SHORT_S
 
 

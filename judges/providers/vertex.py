@@ -44,11 +44,14 @@ class GoogleAccount(SdkProvider):
         return {"Authorization": f"Bearer {await self.tokens.of(SCOPE, self.default_token)}"}
 
     def shown_key(self) -> str:
-        """A token, whoever gave it."""
         return self.key_env or "an access token of Google Cloud"
 
+    def place(self, judge: Judge) -> Place:
+        """Project and region in which the judge's model is asked."""
+        return str(judge.parameters["project"]), str(judge.parameters["region"])
+
     def default_token(self) -> AccessToken:
-        """Of the credentials that Google's library finds."""
+        """Return a token of the credentials that Google's library finds."""
         try:
             credentials, _ = google.auth.default(scopes=[SCOPE])
             credentials.refresh(Request())  # type: ignore[no-untyped-call]
@@ -59,23 +62,14 @@ class GoogleAccount(SdkProvider):
         return make_token(str(credentials.token), expiry.replace(tzinfo=UTC).timestamp() if expiry else 0.0)
 
 
-def place_of(judge: Judge) -> Place:
-    """Project and region in which the judge's model is asked."""
-    return str(judge.parameters["project"]), str(judge.parameters["region"])
-
-
 class VertexProvider(GoogleAccount, GoogleProvider):
     """POST <base_url>/v1/projects/<project>/locations/<region>/publishers/google/models/<model>:generateContent."""
 
     api_version = "v1"
 
-    def place(self, judge: Judge) -> Place:
-        """The judge's project and region."""
-        return place_of(judge)
-
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
         """The client of the judge's project and region; one for each pair of them."""
-        project, region = place_of(judge)
+        project, region = self.place(judge)
         credentials = Credentials(token=PLACEHOLDER)  # type: ignore[no-untyped-call]
         return genai.Client(
             vertexai=True, project=project, location=region, credentials=credentials, http_options=options
@@ -92,7 +86,7 @@ class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
 
     def client_of(self, judge: Judge) -> AsyncAnthropicVertex:
         """The client of the judge's project and region. It makes the address and names the version in the body."""
-        place = project, region = place_of(judge)
+        place = project, region = self.place(judge)
         if place not in self.clients:
             self.clients[place] = AsyncAnthropicVertex(
                 project_id=project,

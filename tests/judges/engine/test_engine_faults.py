@@ -17,10 +17,9 @@ from judges.costs.prices import Price
 from judges.domain.routing import EscalationReason, NoVerdict, RoutingOutcome, RoutingState
 from judges.engine import leases, pairs
 from judges.engine import plan as plans
-from judges.engine.answers import Sent, dump_answer, load_answer
+from judges.engine.answers import Sent, dump_answer, load_answer, recover_answers
 from judges.engine.pending_answers import PendingAnswerLog, orphaned_files
 from judges.engine.plan import Plan
-from judges.engine.recovery import recover_answers
 from judges.engine.rows import Attempted, Decided, Row, store_rows
 from judges.engine.writer import ResultWriter
 from judges.models import Attempt, AttemptBody, Campaign, Work
