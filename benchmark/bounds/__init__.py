@@ -1,5 +1,5 @@
 """Ranking bounds: how much the pairs that nobody judged could still change the order of the systems."""
 
-from benchmark.bounds.order import BoundsSystem, Influence, RankingBounds, compute_bounds
+from benchmark.bounds.order import Influence, RankingBounds, compute_bounds
 
-__all__ = ["BoundsSystem", "Influence", "RankingBounds", "compute_bounds"]
+__all__ = ["Influence", "RankingBounds", "compute_bounds"]

@@ -11,30 +11,18 @@ found, until nothing is gained. Each step finds an attained ratio, so the bounds
 The same function serves one ranking (a document's weight is the discount of its rank) and the difference of two.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.report.measures import dcg_discounts
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Extremes = tuple[Floats, Integers]
+"""(problems,) ratios, and (problems, weights) the grades that reach them, in the order of the weights."""
 TINY = 1e-12
-
-
-def dcg_discounts(k: int) -> Floats:
-    """(k,) what a document counts at ranks 1 to k: 1 / log2(rank + 1)."""
-    return np.asarray(1.0 / np.log2(np.arange(2, k + 2)), dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class Extreme:
-    """The largest ratio of each problem, and the grades that reach it, in the order of the weights."""
-
-    values: Floats
-    """(problems,)"""
-    grades: Integers
-    """(problems, weights)"""
 
 
 def ideal_dcg(counts: Integers, gains: Floats, k: int) -> Floats:
@@ -45,7 +33,7 @@ def ideal_dcg(counts: Integers, gains: Floats, k: int) -> Floats:
     return np.asarray((taken * gains[::-1]).sum(axis=1))
 
 
-def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extreme:
+def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extremes:
     """The largest (const + sum of weights x gains) / ideal over all grades of the unjudged, for many problems.
 
     `const`: (problems,) what the judged documents contribute. `weights`: (problems, most) of the unjudged documents,
@@ -54,6 +42,7 @@ def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Intege
     from 0. An ideal of 0 makes the ratio 0.
     """
     ratio = _divide_or_zero(const, ideal_dcg(counts, gains, k))
+    # A problem is open until an iteration gains nothing; one without unjudged documents never is.
     chosen = np.zeros((len(const), weights.shape[1]), dtype=np.int64)
     open_ = np.flatnonzero(sizes)
     while len(open_):
@@ -62,11 +51,11 @@ def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Intege
         gained = better > ratio[open_] + TINY
         open_, found = open_[gained], found[gained]
         ratio[open_], chosen[open_] = better[gained], found
-    return Extreme(ratio, chosen)
+    return ratio, chosen
 
 
 def _divide_or_zero(gained: Floats, best: Floats) -> Floats:
-    """0 where nothing can be gained."""
+    """The ratio of two gains, and 0 where nothing can be gained."""
     return np.asarray(np.divide(gained, best, out=np.zeros_like(gained), where=best > TINY))
 
 
@@ -110,7 +99,7 @@ def _best_grades(weights: Floats, sizes: Integers, counts: Integers, gains: Floa
 
 
 def _running_argmax(values: Floats) -> Integers:
-    """Along each row, where the largest value up to here stands."""
+    """The place of the largest value so far, along each row."""
     top = np.maximum.accumulate(values, axis=1)
     new = np.where(values >= top, np.arange(values.shape[1]), 0)
     return np.asarray(np.maximum.accumulate(new, axis=1))
@@ -128,11 +117,11 @@ def _trace_grades(ends: Integers, steps: list[Integers], grades: int, most: int)
     return found
 
 
-def smallest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extreme:
-    """As `largest`, the smallest ratio. `weights` stay descending; the grades come back in their order."""
-    turned = _reverse_rows(-weights, sizes)
-    found = largest_ndcg(-const, turned, sizes, counts, gains, k)
-    return Extreme(-found.values, _reverse_rows(found.grades, sizes))
+def smallest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extremes:
+    """The smallest ratio; arguments and result are those of `largest_ndcg`."""
+    # The smallest of x is the largest of -x: negated, the weights descend when each row is read backwards.
+    ratio, grades = largest_ndcg(-const, _reverse_rows(-weights, sizes), sizes, counts, gains, k)
+    return -ratio, _reverse_rows(grades, sizes)
 
 
 def _reverse_rows(rows: Any, sizes: Integers) -> Any:

@@ -5,12 +5,13 @@ extreme of a mean is the mean of the extremes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.bounds.bounds import Floats, Integers, dcg_discounts, ideal_dcg, largest_ndcg, smallest_ndcg
+from benchmark.bounds.bounds import Floats, Integers, ideal_dcg, largest_ndcg, smallest_ndcg
+from benchmark.report.measures import dcg_discounts
 
 EPSILON = 1e-9
 """Of a mean: a smaller difference is none."""
@@ -23,6 +24,8 @@ Rankings = Mapping[int, Mapping[int, NDArray[np.int64]]]
 """run -> query -> documents, best first."""
 Judged = Mapping[int, tuple[NDArray[np.int64], NDArray[np.int16]]]
 """query -> judged documents, ascending, and their grades."""
+Influence = tuple[int, int, float]
+"""Query and document of an unjudged pair, and how far its grade can move the open differences, summed over them."""
 Told = Callable[[int, int], None]
 """How many steps of how many are done."""
 
@@ -36,15 +39,6 @@ class BoundsSystem:
     value: float
     low: float
     high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Influence:
-    """An unjudged pair, and how far its grade can move the differences that are not settled, summed over them."""
-
-    query: int
-    document: int
-    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +61,10 @@ class RankingBounds:
             "k": self.k,
             "queries": self.queries,
             "unjudged": self.unjudged,
-            "systems": [
-                {"run": one.run, "judged": one.judged, "value": one.value, "low": one.low, "high": one.high}
-                for one in self.systems
-            ],
+            "systems": [asdict(one) for one in self.systems],
             "unsettled": [list(pair) for pair in self.unsettled],
             "settled": len(self.systems) * (len(self.systems) - 1) // 2 - len(self.unsettled),
-            "first": [[one.query, one.document, one.value] for one in self.first],
+            "first": [list(one) for one in self.first],
         }
 
 
@@ -149,28 +140,27 @@ def _sum_ndcg_bounds(pools: Sequence[BoundsPool], gains: Floats, k: int) -> tupl
     const = np.concatenate([pool.gained for pool in pools])
     runs = len(const) // len(pools)
     counts = np.concatenate([np.repeat(pool.counts[None, :], runs, axis=0) for pool in pools])
-    rows = [_sort_weights(pool.weights, k) for pool in pools]
-    weights, sizes = np.concatenate([row for row, _ in rows]), np.concatenate([size for _, size in rows])
+    weights, sizes = _stack_weights([pool.weights for pool in pools], k)
     best = ideal_dcg(counts, gains, k)
     today = np.divide(const, best, out=np.zeros_like(const), where=best > 0)
-    low = smallest_ndcg(const, weights, sizes, counts, gains, k).values
-    high = largest_ndcg(const, weights, sizes, counts, gains, k).values
-    return (
-        low.reshape(-1, runs).sum(axis=0),
-        high.reshape(-1, runs).sum(axis=0),
-        today.reshape(-1, runs).sum(axis=0),
-    )
+    low, _ = smallest_ndcg(const, weights, sizes, counts, gains, k)
+    high, _ = largest_ndcg(const, weights, sizes, counts, gains, k)
+    low, high, today = (values.reshape(-1, runs).sum(axis=0) for values in (low, high, today))
+    return low, high, today
 
 
-def _sort_weights(weights: Floats, k: int) -> tuple[Floats, Integers]:
-    """Rows of 3k weights descending, and how many of each count: at most k documents that only the ideal knows."""
-    zero = weights == 0
-    spare = zero & (np.cumsum(zero, axis=1) > k)
-    sizes = (~spare).sum(axis=1)
-    ordered = -np.sort(np.where(spare, np.inf, -weights), axis=1)[:, : 3 * k]
-    found = np.zeros((len(weights), 3 * k))
-    found[:, : ordered.shape[1]] = np.where(np.isfinite(ordered), ordered, 0.0)
-    return found, np.asarray(sizes, dtype=np.int64)
+def _stack_weights(pools: Sequence[Floats], k: int) -> tuple[Floats, Integers]:
+    """Rows of 3k weights descending, and how many of each count, of (rows, unjudged) weights of several queries."""
+    found, sizes = [], []
+    for weights in pools:
+        # Of documents that only the ideal knows k are as good as more; two runs have at most 2k others.
+        zero = weights == 0
+        spare = zero & (np.cumsum(zero, axis=1) > k)
+        sizes.append((~spare).sum(axis=1))
+        ordered = -np.sort(np.where(spare, np.inf, -weights), axis=1)[:, : 3 * k]
+        found.append(np.zeros((len(weights), 3 * k)))
+        found[-1][:, : ordered.shape[1]] = np.where(np.isfinite(ordered), ordered, 0.0)
+    return np.concatenate(found), np.concatenate(sizes)
 
 
 def _attained_leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
@@ -200,7 +190,8 @@ def _find_open_orders(
     for one in range(len(low)):
         for other in range(one + 1, len(low)):
             if low[one] >= high[other] or low[other] >= high[one]:
-                continue
+                continue  # their intervals do not overlap
+            # The exact lead costs a dynamic program, so it is asked for only where the attained one says nothing.
             if all(
                 lead[a, b] > EPSILON or _exact_lead(pools, gains, k, a, b) > EPSILON
                 for a, b in ((one, other), (other, one))
@@ -210,12 +201,11 @@ def _find_open_orders(
 
 
 def _exact_lead(pools: Sequence[BoundsPool], gains: Floats, k: int, one: int, other: int) -> float:
-    """The most that a run's mean can lie above another's."""
+    """The most that a run's mean can lie above another's, over all completions."""
     const = np.array([pool.gained[one] - pool.gained[other] for pool in pools])
     counts = np.stack([pool.counts for pool in pools])
-    rows = [_sort_weights((pool.weights[one] - pool.weights[other])[None, :], k) for pool in pools]
-    weights, sizes = np.concatenate([row for row, _ in rows]), np.concatenate([size for _, size in rows])
-    return float(largest_ndcg(const, weights, sizes, counts, gains, k).values.mean())
+    weights, sizes = _stack_weights([(pool.weights[one] - pool.weights[other])[None, :] for pool in pools], k)
+    return float(largest_ndcg(const, weights, sizes, counts, gains, k)[0].mean())
 
 
 def _rank_informative_pairs(
@@ -233,9 +223,9 @@ def _rank_informative_pairs(
     for number, pool in enumerate(pools, 1):
         values = _pair_influences(pool, one, other, gains, k) / len(pools)
         pairs = zip(pool.documents.tolist(), values.tolist(), strict=True)
-        found += [Influence(pool.query, document, value) for document, value in pairs if value > 0]
+        found += [(pool.query, document, value) for document, value in pairs if value > 0]
         if number % CHUNK == 0 or number == len(pools):
-            found = sorted(found, key=lambda one: (-one.value, one.query, one.document))[:MOST]
+            found = sorted(found, key=lambda one: (-one[2], *one))[:MOST]  # cut now and then: memory
             told(number)
     return found
 

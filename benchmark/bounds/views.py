@@ -1,5 +1,8 @@
 """How safe is today's ranking? And the pairs that could settle it, sent to somebody."""
 
+from collections import Counter
+from typing import Any
+
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -8,14 +11,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from benchmark import hole_filling
-from benchmark.bounds import page as pages
 from benchmark.forms import SendForm
 from benchmark.models import Qrels, Run
 from benchmark.report import tables
-from benchmark.systems import chosen
+from benchmark.report.downloads import DownloadTable
+from benchmark.systems import chosen, figures
+from benchmark.systems.chosen import StoredReport
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+
+SHOWN = 60
+"""Pairs of systems that are named; the table to save has all."""
 
 
 @action("admin")
@@ -28,8 +35,8 @@ def ranking_bounds(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> HttpResponse:
     runs = chosen.runs_of(scope.collection)
     stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), runs)
-    shown = pages.show_bounds(stored) if stored and stored.is_ready else None
-    if shown and (file := tables.download(request, [shown.chart], shown.tables)) is not None:
+    shown = show_bounds(stored) if stored and stored.is_ready else None
+    if shown and (file := tables.download(request, [shown["chart"]], shown["tables"])) is not None:
         return file
     latest = Qrels.objects.filter(collection=scope.collection).order_by("-number").first()
     context = {
@@ -46,6 +53,37 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> Ht
         over = stored is None or stored.report.is_over
         return render(request, "benchmark/_bounds.html", context, status=286 if over else 200)
     return render(request, "benchmark/bounds.html", context, status=422 if form.is_bound else 200)
+
+
+def show_bounds(stored: StoredReport) -> dict[str, Any]:
+    """What the page says of a stored report: a line for each system, and the orders that are not settled."""
+    found, k = stored.result["safety"], stored.k
+    open_of = Counter(run for pair in found["unsettled"] for run in pair[:2])
+    lines = [{**one, "name": stored.name(one["run"]), "open": open_of[one["run"]]} for one in found["systems"]]
+    lines.sort(key=lambda line: (-line["value"], line["name"]))
+    place = {line["run"]: at for at, line in enumerate(lines)}
+    # Of each pair the one that is ahead today stands first; the closest pairs come first.
+    unsettled = [sorted((place[one], place[other])) for one, other, *_more in found["unsettled"]]
+    pairs = [(lines[ahead], lines[behind]) for ahead, behind in unsettled]
+    pairs.sort(key=lambda pair: (pair[0]["value"] - pair[1]["value"], pair[0]["name"], pair[1]["name"]))
+    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
+    rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
+    systems = DownloadTable("safety", _("How safe today's ranking is"), header, rows)
+    names = (_("ahead today"), _("behind today"), _("difference in nDCG@%(k)s") % {"k": k})
+    rows = tuple((one["name"], other["name"], one["value"] - other["value"]) for one, other in pairs)
+    orders = DownloadTable("unsettled", _("Orders that are not settled"), names, rows, 2)
+    return {
+        "lines": lines,
+        "unsettled": pairs[:SHOWN],
+        "left_out": max(0, len(pairs) - SHOWN),
+        "open": len(pairs),
+        "all": len(pairs) + int(found["settled"]),
+        "unjudged": int(found["unjudged"]),
+        "sendable": len(found.get("first", [])),
+        "chart": figures.bounds_chart(stored),
+        "tables": [systems, orders],
+        "k": k,
+    }
 
 
 @action("admin")
@@ -70,13 +108,8 @@ def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 by=scope.user.username,
                 **form.asked(),
             )
-            record_act(
-                scope,
-                "filling.started",
-                filling=found.pk,
-                policy=form.cleaned_data["policy"],
-                pairs=form.cleaned_data["first"],
-            )
+            what = {"policy": form.cleaned_data["policy"], "pairs": form.cleaned_data["first"]}
+            record_act(scope, "filling.started", filling=found.pk, **what)
     except BadInput as error:
         form.add_error(None, str(error))
         return _render_page(request, scope, form)

@@ -12,9 +12,10 @@ from benchmark.models import Filling, Qrels, Run
 from benchmark.report.downloads import Cell as Value
 from benchmark.report.downloads import DownloadTable
 from benchmark.systems.page import SystemPage
-from benchmark.systems.queries import KnownDocument, RankCell, SystemSide
+from benchmark.systems.queries import RankCell
 from charts import Chart
 from corpus import chart_downloads
+from corpus.models import Query
 
 LENGTH = 160
 """Letters of a text beside its id."""
@@ -88,7 +89,7 @@ def _values_table(found: SystemPage) -> DownloadTable:
 def _changes_table(found: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("text"), _("before"), _("after"), _("change"))
     rows = tuple(
-        (one.query.external_id, _shorten_text(one.query.text), one.before, one.after, one.change)
+        (one["query"].external_id, _shorten_text(one["query"].text), one["before"], one["after"], one["change"])
         for one in found.changes
     )
     title = _("Where nDCG@%(k)s of %(run)s changed, most first") % {"k": k, "run": found.run.name}
@@ -101,7 +102,7 @@ def _holes_table(found: SystemPage, k: int) -> DownloadTable:
         (
             one.query.external_id,
             one.document.external_id,
-            _shorten_text(one.document.text),
+            _shorten_text(one.document.title),
             one.origin,
             one.rank,
             one.grade,
@@ -118,40 +119,41 @@ def _cost_table(found: SystemPage) -> DownloadTable:
     rows: list[tuple[str, Value]] = [
         (_("how it came about"), str(run.get_kind_display())),
         (_("instruction"), run.instruction),
-        (pgettext("column", "queries"), cost.queries),
+        (pgettext("column", "queries"), cost["queries"]),
         (_("documents of a query at most"), run.depth),
-        (_("seconds of a query (mean)"), cost.seconds),
-        (_("queries whose time is known"), cost.timed),
-        (_("tokens in"), cost.tokens_in),
-        (_("tokens out"), cost.tokens_out),
-        (_("calls"), cost.calls),
+        (_("seconds of a query (mean)"), cost["seconds"]),
+        (_("queries whose time is known"), cost["timed"]),
+        (_("tokens in"), cost["tokens_in"]),
+        (_("tokens out"), cost["tokens_out"]),
+        (_("calls"), cost["calls"]),
     ]
-    if cost.paid is not None:
-        rows.append((_("cost (USD)"), str(cost.paid) if cost.paid.missing else cost.paid.usd))
+    if (paid := cost["paid"]) is not None:
+        rows.append((_("cost (USD)"), str(paid) if paid.missing else paid.usd))
     rows += [(key, str(value)) for key, value in run.recipe.items()]
     title = _("What %(run)s is, and what it took") % {"run": run.name}
     return DownloadTable("cost", title, (_("what"), _("value")), tuple(rows))
 
 
-def queries_table(rows: Iterable[KnownDocument]) -> DownloadTable:
+def queries_table(rows: Iterable[dict[str, Any]]) -> DownloadTable:
     """Queries with how much of each is judged."""
     header = (_("query"), _("text"), _("judged"), _("relevant"), _("holes filled"))
     lines = tuple(
-        (one.query.external_id, _shorten_text(one.query.text), one.judged, one.relevant, one.holes) for one in rows
+        (one["query"].external_id, _shorten_text(one["query"].text), one["judged"], one["relevant"], one["holes"])
+        for one in rows
     )
     return DownloadTable("queries", _("Queries, and how much of each is judged"), header, lines, 2)
 
 
-def side_by_side_table(found: SystemSide, *, with_grades: bool) -> DownloadTable:
+def side_by_side_table(query: Query, found: dict[str, Any], *, with_grades: bool) -> DownloadTable:
     """What each system returned for one query: for each a column of documents and one of what they are."""
     header = [_("rank")]
-    for column in found.columns:
-        header += [column.run.name, _("%(run)s: state") % {"run": column.run.name}]
+    for column in found["columns"]:
+        header += [column["run"].name, _("%(run)s: state") % {"run": column["run"].name}]
     rows: list[tuple[Value, ...]] = []
-    for rank, cells in found.rows:
+    for rank, cells in found["rows"]:
         told = [value for cell in cells for value in _describe_cell(cell, with_grades=with_grades)]
         rows.append((rank, *told))
-    title = _("What each system returned for query %(query)s") % {"query": found.query.external_id}
+    title = _("What each system returned for query %(query)s") % {"query": query.external_id}
     return DownloadTable("returned", title, tuple(header), tuple(rows), len(header))
 
 

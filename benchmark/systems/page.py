@@ -1,21 +1,21 @@
 """One system: its values before and after, where they changed most, the holes it brought, and what it took."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
 from django.db.models import Avg, Count, Sum
 
-from benchmark.models import Ranking, ReportValues, Run
+from benchmark.models import Ranking, Run
+from benchmark.report import reports
 from benchmark.report.naming import label_in
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from benchmark.systems.figures import MEASURE
-from corpus.models import Collection, Query
+from corpus.models import Collection, Document, Query
 from judges.costs import ledger
-from judges.costs.accounting import Paid
 from judges.models import Campaign
 
 SHOWN = 20
@@ -46,77 +46,39 @@ ORDER BY asked.place, one.rank
 """LIMIT 1 of what is unique: each row is looked up by its index, also before the tables' statistics are known."""
 
 
-@dataclass(frozen=True)
-class QueryChange:
-    """A query whose value changed."""
-
-    query: Query
-    before: float
-    after: float
-
-    @property
-    def change(self) -> float:
-        """After minus before."""
-        return self.after - self.before
-
-
-class Named(NamedTuple):
-    """A query with its text, or a document with its title."""
-
-    pk: int
-    external_id: str
-    text: str
-
-
 class Hole(NamedTuple):
     """A relevant document among the first k of a query that the qrels before did not know."""
 
-    query: Named
-    document: Named
+    query: Query
+    document: Document
     rank: int
     grade: int
     origin: str
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What a run took. `seconds`: mean of the queries whose time is known; None: of none."""
-
-    queries: int
-    timed: int
-    seconds: float | None
-    tokens_in: int
-    tokens_out: int
-    calls: int = 0
-    paid: Paid | None = None
-    """None: nobody was asked."""
-
-
-@dataclass(frozen=True)
 class SystemPage:
-    """What the page shows. Without a report there are only the run and its cost."""
+    """What the page shows of a run. Without a report there are only the run and its cost."""
 
     run: Run
-    cost: Cost
-    stored: StoredReport | None
-    values: list[tuple[str, str, dict[str, Any]]]
-    """Measure, its name, and before, after, change."""
-    missing: int
-    """Queries for which it returned nothing: they count 0."""
-    changes: list[QueryChange]
-    holes: list[Hole]
-    more_holes: int
+    cost: dict[str, Any]
+    stored: StoredReport | None = None
+    values: Sequence[tuple[str, str, dict[str, Any]]] = ()  # measure, its name, and before, after, change
+    missing: int = 0  # queries for which it returned nothing: they count 0
+    changes: Sequence[dict[str, Any]] = ()  # query, before, after, change
+    holes: Sequence[Hole] = ()
+    more_holes: int = 0
 
 
 def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemPage:
     """About twelve statements, whatever the number of queries. `whole`: the table that is saved with all its rows."""
-    runs = [run]
-    report = chosen.stored_report(chosen.newest_report(collection, compares=True), runs)
-    if report is None or not report.is_ready:
-        report = chosen.stored_report(chosen.newest_report(collection, compares=False), runs)
-    mine = _system_result(report, run)
+    newest = (chosen.newest_report(collection, compares=compares) for compares in (True, False))
+    stored = (chosen.stored_report(report, [run]) for report in newest)
+    report = next((one for one in stored if one is not None and one.is_ready), None)
+    systems = report.result["systems"] if report else []
+    mine = next((one for one in systems if one["run"] == run.pk), None)
     if report is None or mine is None:
-        return SystemPage(run, _run_cost(run), None, [], 0, [], [], 0)
+        return SystemPage(run, _run_cost(run))
     shown = [
         (key, label_in(report.result, key), chosen.complete_figures(mine["values"][key]))
         for key in report.result["measures"]
@@ -126,55 +88,38 @@ def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemP
     return SystemPage(run, _run_cost(run), report, shown, mine["missing"], changes, holes, more)
 
 
-def _system_result(report: StoredReport | None, run: Run) -> dict[str, Any] | None:
-    if report is None or not report.is_ready:
-        return None
-    return next((one for one in report.result["systems"] if one["run"] == run.pk), None)
-
-
-def _run_cost(run: Run) -> Cost:
-    found = Ranking.objects.filter(run=run).aggregate(
-        n=Count("pk"), timed=Count("seconds"), mean=Avg("seconds"), came=Sum("tokens_in"), went=Sum("tokens_out")
+def _run_cost(run: Run) -> dict[str, Any]:
+    """What a run took. `seconds`: the mean of the queries whose time is known; `paid` None: no model was asked."""
+    cost = Ranking.objects.filter(run=run).aggregate(
+        queries=Count("pk"),
+        timed=Count("seconds"),
+        seconds=Avg("seconds"),
+        tokens_in=Sum("tokens_in", default=0),
+        tokens_out=Sum("tokens_out", default=0),
     )
-    cost = Cost(found["n"], found["timed"], found["mean"], found["came"] or 0, found["went"] or 0)
     if not run.campaign:
-        return cost
+        return {**cost, "calls": 0, "paid": None}
     spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=run.campaign)))
-    return replace(cost, calls=spent.calls, paid=spent.paid)
+    return {**cost, "calls": spent.calls, "paid": spent.paid}
 
 
-def _query_values(report: StoredReport, run: Run, measure: str) -> tuple[np.ndarray, np.ndarray] | None:
-    row = ReportValues.objects.filter(report=report.report, run=run, measure=measure).first()
-    return None if row is None else (np.array(row.before, dtype=float), np.array(row.after, dtype=float))
-
-
-def _queries_by_key(keys: Sequence[int]) -> dict[int, Query]:
-    return Query.objects.in_bulk(keys)
-
-
-def _largest_changes(report: StoredReport, run: Run, most: int | None) -> list[QueryChange]:
+def _largest_changes(report: StoredReport, run: Run, most: int | None) -> list[dict[str, Any]]:
     """The queries whose nDCG@k changed most, largest first; None: all that changed."""
-    found = _query_values(report, run, MEASURE)
-    if found is None or not len(found[1]):
-        return []
-    before, after = found
+    before, after = reports.query_values(report.report, run, MEASURE)
     moved = np.abs(after - before)
     order = [int(at) for at in np.argsort(-moved, kind="stable")[:most] if moved[at] > 1e-9]
     keys: list[int] = [report.result["queries"][at] for at in order]
-    queries = _queries_by_key(keys)
+    queries = Query.objects.in_bulk(keys)  # a query may be gone since the report was made
     return [
-        QueryChange(queries[key], float(before[at]), float(after[at]))
-        for key, at in zip(keys, order, strict=True)
+        {"query": queries[key], "before": was, "after": now, "change": now - was}
+        for key, was, now in zip(keys, before[order].tolist(), after[order].tolist(), strict=True)
         if key in queries
     ]
 
 
 def _holes_by_query(report: StoredReport, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
     """Holes of the queries that have most of them, and of how many queries more there are some. `whole`: all."""
-    found = _query_values(report, run, "hole")
-    if found is None:
-        return [], 0
-    shares = found[1]
+    _before, shares = reports.query_values(report.report, run, "hole")
     order = [int(at) for at in np.argsort(-shares, kind="stable")[: None if whole else SHOWN] if shares[at] > 0]
     shown = _new_and_relevant(report, run, [report.result["queries"][at] for at in order])
     shown = shown if whole else shown[:HOLES]
@@ -194,6 +139,12 @@ def _new_and_relevant(report: StoredReport, run: Run, keys: Sequence[int]) -> li
     with connection.cursor() as cursor:
         cursor.execute(NEW_AND_RELEVANT, values)
         return [
-            Hole(Named(query, called, text), Named(document, name, title), rank, grade, origin)
+            Hole(
+                Query(pk=query, external_id=called, text=text),
+                Document(pk=document, external_id=name, title=title),
+                rank,
+                grade,
+                origin,
+            )
             for query, called, text, document, name, title, rank, grade, origin in cursor.fetchall()
         ]

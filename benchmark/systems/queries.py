@@ -1,10 +1,11 @@
 """Queries of the benchmark: a list with what is known of each, and one query with what every system returned."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
-from benchmark.models import Qrels, QrelsRow, Ranking, Run
+from benchmark.models import Qrels, QrelsRow, Ranking
 from benchmark.systems import chosen
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
@@ -30,35 +31,15 @@ ORDER BY {order} LIMIT %(limit)s OFFSET %(offset)s
 ORDERS = {"holes": "holes DESC, q.id", "judged": "2 DESC, q.id", "id": "q.external_id, q.id"}
 
 
-@dataclass(frozen=True)
-class KnownDocument:
-    """A query with how many of its documents are judged, relevant, and relevant but not of the first qrels."""
+def list_queries(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> dict[str, Any]:
+    """Queries whose text holds the words, 50 a page, with most holes first unless asked otherwise.
 
-    query: Query
-    judged: int
-    relevant: int
-    holes: int
-
-
-@dataclass(frozen=True)
-class ListedQuery:
-    """A page of the list."""
-
-    rows: list[KnownDocument]
-    version: Qrels | None
-    order: str
-    words: str
-    page: int
-    has_more: bool
-
-
-def list_queries(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> ListedQuery:
-    """Queries whose text holds the words, 50 a page: with most holes first unless asked otherwise.
-
-    `whole`: all of them at once, to be saved.
+    Each row has the query and how many of its documents are judged, relevant, and holes: relevant, but not of the
+    original qrels. `whole`: all of them at once, to be saved.
     """
     version = Qrels.objects.filter(collection=collection).order_by("-number").first()
     order = order if order in ORDERS else "holes"
+    # In a pattern of LIKE these three letters stand for others; a reader who types them means them.
     like = words.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     values: dict[str, int | str | None] = {
         "collection": collection.pk,
@@ -74,8 +55,12 @@ def list_queries(collection: Collection, *, words: str, order: str, page: int, w
         found = cursor.fetchall()
     some = found if whole else found[:PAGE]
     queries = Query.objects.in_bulk([key for key, *_ in some])
-    rows = [KnownDocument(queries[key], judged, relevant or 0, holes or 0) for key, judged, relevant, holes in some]
-    return ListedQuery(rows, version, order, words, page, len(found) > len(some))
+    rows = [
+        {"query": queries[key], "judged": judged, "relevant": relevant or 0, "holes": holes or 0}
+        for key, judged, relevant, holes in some
+    ]
+    # One row more than a page was asked for: whether there is a next page costs no statement of its own.
+    return {"rows": rows, "order": order, "words": words, "page": page, "has_more": len(found) > len(some)}
 
 
 @dataclass(frozen=True)
@@ -87,41 +72,8 @@ class RankCell:
     grade: int | None
 
 
-@dataclass(frozen=True)
-class SystemColumn:
-    """A system's answer to the query."""
-
-    run: Run
-    cells: list[RankCell | None]
-    """As many as the depth asked for; None where the ranking is shorter."""
-    seconds: float | None
-    text: str
-    """What was searched for in place of the query."""
-
-
-@dataclass(frozen=True)
-class SystemSide:
-    """One query, its systems side by side."""
-
-    query: Query
-    columns: list[SystemColumn]
-    others: list[Run]
-    """Systems that could be shown, too."""
-    before: Qrels | None
-    after: Qrels | None
-    counts: dict[str, int]
-    """By state, over the documents that the shown systems returned."""
-    excluded: list[str]
-    k: int
-
-    @property
-    def rows(self) -> list[tuple[int, list[RankCell | None]]]:
-        """Rank and one cell a system."""
-        return [(rank + 1, [column.cells[rank] for column in self.columns]) for rank in range(self.k)]
-
-
-def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> SystemSide:
-    """What the systems returned for it; `names`: which systems, none: the first six."""
+def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> dict[str, Any]:
+    """What the systems returned for a query. `names`: which systems; none: the first six."""
     runs = [run for run in chosen.runs_of(collection) if run.state == JobState.READY]
     shown = [run for run in runs if run.name in names] or runs[:FIRST]
     versions = chosen.versions_of(collection)
@@ -134,12 +86,23 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
         key: RankCell(document, *_document_state(key, known, graded, collection.relevant_from))
         for key, document in documents.items()
     }
-    columns = [_system_column(run, ranked.get(run.pk), cells, k) for run in shown]
+    columns: list[dict[str, Any]] = []
+    for run in shown:
+        row = ranked.get(run.pk) or Ranking(documents=[])
+        found = [cells.get(key) for key in row.documents[:k]]
+        found += [None] * (k - len(found))  # the table has k rows, however short a ranking is
+        columns.append({"run": run, "cells": found, "seconds": row.seconds, "text": row.text})
     counts = dict.fromkeys(STATES, 0)
     for cell in cells.values():
         counts[cell.state] += 1
-    excluded = query.metadata.get("excluded_ids") or []
-    return SystemSide(query, columns, [run for run in runs if run not in shown], before, after, counts, excluded, k)
+    return {
+        "columns": columns,
+        "rows": [(rank + 1, [column["cells"][rank] for column in columns]) for rank in range(k)],
+        "others": [run for run in runs if run not in shown],
+        "counts": counts,
+        "excluded": query.metadata.get("excluded_ids") or [],
+        "k": k,
+    }
 
 
 def _query_grades(query: Query, before: Qrels | None, after: Qrels | None) -> tuple[set[int], dict[int, int]]:
@@ -158,9 +121,3 @@ def _document_state(key: int, known: set[int], graded: dict[int, int], relevant_
     if grade < relevant_from:
         return "judged", grade
     return ("relevant" if key in known else "hole"), grade
-
-
-def _system_column(run: Run, row: Ranking | None, cells: dict[int, RankCell], k: int) -> SystemColumn:
-    keys = row.documents[:k] if row else []
-    found = [cells.get(key) for key in keys] + [None] * (k - len(keys))
-    return SystemColumn(run, found, row.seconds if row else None, row.text if row else "")

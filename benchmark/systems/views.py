@@ -24,8 +24,9 @@ DEEPEST = 100
 def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """What there is, how safe its order is, what filling did, what to do next. HTMX asks for news while work runs."""
     found = benchmark_overview(scope.collection)
-    safety = figures.bounds_chart(found.safety) if found.safety and found.safety.is_ready else None
-    ranks = figures.bump_chart(found.report, figures.MEASURE) if found.report and found.report.is_ready else None
+    stored, compared = found["safety"], found["report"]
+    safety = figures.bounds_chart(stored) if stored and stored.is_ready else None
+    ranks = figures.bump_chart(compared, figures.MEASURE) if compared and compared.is_ready else None
     if (file := chart_downloads.download(request, [safety, ranks])) is not None:
         return file
     context = {
@@ -34,10 +35,10 @@ def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         "overview": found,
         "safety": safety,
         "ranks": ranks,
-        "unattended": chosen.is_unattended(*found.followed),
+        "unattended": chosen.is_unattended(*found["followed"]),
     }
     if request.headers.get("HX-Request"):
-        return render(request, "benchmark/_story.html", context, status=200 if found.is_moving else 286)
+        return render(request, "benchmark/_story.html", context, status=200 if found["is_moving"] else 286)
     return render(request, "benchmark/home.html", context)
 
 
@@ -78,9 +79,9 @@ def benchmark_queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         page=_number_within(request.GET.get("page"), 1, 100_000, 1),
         whole="table" in request.GET,
     )
-    if (file := tables.download(request, [], [tables.queries_table(found.rows)])) is not None:
+    if (file := tables.download(request, [], [tables.queries_table(found["rows"])])) is not None:
         return file
-    asked = urlencode({"words": found.words, "order": found.order})
+    asked = urlencode({"words": found["words"], "order": found["order"]})
     context = {"scope": scope, "section": "benchmark", "listed": found, "asked": asked}
     return render(request, "benchmark/queries.html", context)
 
@@ -92,12 +93,11 @@ def benchmark_query(request: HttpRequest, scope: AccessScope, query: int) -> Htt
     found = get_object_or_404(Query, pk=query, collection=scope.collection)
     depth = _number_within(request.GET.get("k"), 1, DEEPEST, chosen.K)
     side = pages.side_by_side(scope.collection, found, names=request.GET.getlist("run"), k=depth)
-    if (
-        file := tables.download(request, [], [tables.side_by_side_table(side, with_grades=scope.collection.grades > 1)])
-    ) is not None:
+    table = tables.side_by_side_table(found, side, with_grades=scope.collection.grades > 1)
+    if (file := tables.download(request, [], [table])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "query": found, "side": side, "depths": (10, 20, 50, 100)}
-    context["asked"] = urlencode([("k", depth), *(("run", column.run.name) for column in side.columns)])
+    context["asked"] = urlencode([("k", depth), *(("run", column["run"].name) for column in side["columns"])])
     return render(request, "benchmark/query.html", context)
 
 

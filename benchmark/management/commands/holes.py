@@ -203,9 +203,12 @@ def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before
 
 def by_name(pairs: Sequence[bounds.Influence]) -> list[dict[str, Any]]:
     """Pairs by the ids of files, with what each could move."""
-    queries = dict(Query.objects.filter(pk__in={one.query for one in pairs}).values_list("pk", "external_id"))
-    documents = dict(Document.objects.filter(pk__in={one.document for one in pairs}).values_list("pk", "external_id"))
-    return [{"query": queries[one.query], "document": documents[one.document], "influence": one.value} for one in pairs]
+    queries = dict(Query.objects.filter(pk__in={one[0] for one in pairs}).values_list("pk", "external_id"))
+    documents = dict(Document.objects.filter(pk__in={one[1] for one in pairs}).values_list("pk", "external_id"))
+    return [
+        {"query": queries[query], "document": documents[document], "influence": value}
+        for query, document, value in pairs
+    ]
 
 
 def format_lines(document: dict[str, Any]) -> Iterator[str]:

@@ -115,7 +115,7 @@ def test_bounds_are_reached_by_the_grades_that_come_with_them(top: int) -> None:
     sizes, counts = random.integers(0, 13, 200), random.integers(0, 3, (200, top + 1))
     const, gains = random.normal(size=200) * (counts[:, 1:].sum(axis=1) > 0), np.arange(top + 1.0)
     for function, sign in ((largest_ndcg, 1), (smallest_ndcg, -1)):
-        found = function(const, weights, sizes, counts, gains, 5)
+        values, chosen = function(const, weights, sizes, counts, gains, 5)
         for row, size in enumerate(sizes):
 
             def value(grades: np.ndarray, row: int = row, size: int = size) -> float:
@@ -123,9 +123,9 @@ def test_bounds_are_reached_by_the_grades_that_come_with_them(top: int) -> None:
                 best = ideal_dcg(all_[None, :], gains, 5)[0]
                 return float((const[row] + weights[row, :size] @ gains[grades]) / best) if best else 0.0
 
-            assert value(found.grades[row, :size]) == pytest.approx(found.values[row], abs=1e-9)
+            assert value(chosen[row, :size]) == pytest.approx(values[row], abs=1e-9)
             for _ in range(20):
-                assert sign * value(random.integers(0, top + 1, size)) <= sign * found.values[row] + 1e-9
+                assert sign * value(random.integers(0, top + 1, size)) <= sign * values[row] + 1e-9
 
 
 def test_a_relevant_document_far_down_can_lower_the_measure() -> None:
@@ -153,7 +153,7 @@ def test_the_pair_that_moves_the_difference_most_comes_first() -> None:
     """Both runs return document 9 last; 1 and 2 are first of one run each, so they count 1 against 1/log2(4)."""
     found = assessed([[1, 3, 9], [2, 3, 9]], {50: 1}, 1, 10)
     assert found.unsettled == [(0, 1)]
-    assert [(one.document, one.value) for one in found.first] == [
+    assert [(document, value) for _query, document, value in found.first] == [
         (1, pytest.approx(1 / (1 + D2))),
         (2, pytest.approx(1 / (1 + D2))),
     ], "what both return at the same rank moves nothing"
