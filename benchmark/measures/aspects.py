@@ -6,13 +6,13 @@ file. They are equal where no document supports two.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 
 import numpy as np
 
-from benchmark.measures.rankings import Run, rank_documents
+from benchmark.measures.rankings import MeasureResult, Run, rank_documents
 from corpus.aspects.entries import importance_weights
 from corpus.aspects.files import AspectRow, by_query
 from corpus.errors import BadInput
@@ -36,6 +36,16 @@ class Sought:
     weights: Sequence[float]
     supports: Supports
 
+    @classmethod
+    def of(cls, aspects: Sequence[tuple[int, Iterable[str]]]) -> "Sought":
+        """From each aspect's importance and documents. Importances become weights that add up to 1."""
+        supports: dict[str, set[int]] = {}
+        for place, (_importance, documents) in enumerate(aspects):
+            for document in documents:
+                supports.setdefault(document, set()).add(place)
+        frozen = {document: frozenset(places) for document, places in supports.items()}
+        return cls(importance_weights([importance for importance, _documents in aspects]), frozen)
+
     def one(self) -> "Sought":
         """Each document under the heaviest of its aspects alone."""
         heaviest = {
@@ -45,38 +55,18 @@ class Sought:
         return Sought(self.weights, heaviest)
 
 
-@dataclass(frozen=True)
-class AspectResult:
-    """Means over the file's queries, and each query's values; a query that the run lacks counts 0."""
-
-    queries: int
-    missing: list[str]
-    means: dict[str, float]
-    per_query: dict[str, dict[str, float]]
-
-
-def sought_aspects(rows: Sequence[AspectRow]) -> dict[str, Sought]:
-    """The aspects file by query. Importances become weights that add up to 1 in each query."""
-    found = {}
-    for query, aspects in by_query(rows).items():
-        supports: dict[str, set[int]] = {}
-        for place, row in enumerate(aspects):
-            for document in row.documents:
-                supports.setdefault(document, set()).add(place)
-        frozen = {document: frozenset(places) for document, places in supports.items()}
-        found[query] = Sought(importance_weights([row.importance for row in aspects]), frozen)
-    return found
-
-
 def is_aspect_measure(name: str) -> bool:
     """Whether a name of --measures is one of these."""
     return bool(_NAME.fullmatch(name))
 
 
-def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) -> AspectResult:
+def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) -> MeasureResult:
     """Every named measure and its `-one` form on every query of the file."""
     wanted = list(dict.fromkeys(form for name in names for form in (name, _as_one(name))))
-    queries = sought_aspects(rows)
+    queries = {
+        query: Sought.of([(row.importance, row.documents) for row in aspects])
+        for query, aspects in by_query(rows).items()
+    }
     if not any(one.supports for one in queries.values()):
         raise BadInput("no aspect of the file has a document: there is nothing to measure")
     per_query: dict[str, dict[str, float]] = {name: {} for name in wanted}
@@ -86,7 +76,7 @@ def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) 
             measure, cut, one = _parse_measure(name)
             per_query[name][query] = measure(ranking, single if one else whole, cut)
     means = {name: float(np.mean(list(values.values()))) for name, values in per_query.items()}
-    return AspectResult(len(queries), sorted(query for query in queries if not run.get(query)), means, per_query)
+    return MeasureResult(len(queries), sorted(query for query in queries if not run.get(query)), means, per_query)
 
 
 def alpha_ndcg(

@@ -30,7 +30,7 @@ GDEVAL_GRADES = 4
 
 @dataclass(frozen=True)
 class MeasureResult:
-    """Means over the qrels' queries (sums of what is counted), each query's values, and queries that the run lacks."""
+    """Means over a file's queries (sums of what is counted), each query's values, and queries that the run lacks."""
 
     queries: int
     missing: list[str]

@@ -1,6 +1,5 @@
 """A table of a report as people take it away: CSV that nothing can act in, LaTeX for a paper. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from charts.cells import csv_line
@@ -25,7 +24,6 @@ class Figure:
 
 
 Cell = str | float | int | None | Figure
-Flat = str | float | int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +42,17 @@ class DownloadTable:
 
     def csv(self) -> str:
         """Every value in full; changes and letters in columns of their own behind their figures."""
-        columns = [self._column(at) for at in range(len(self.header))]
-        header = [name for names, _ in columns for name in names]
-        lines: list[Sequence[Flat]] = [header]
-        for row in range(len(self.rows)):
-            lines.append([value for _, values in columns for value in values[row]])
+        columns: list[list[Cell]] = []
+        for at, name in enumerate(self.header):
+            cells = [row[at] for row in self.rows]
+            figures = [cell if isinstance(cell, Figure) else Figure(None) for cell in cells]
+            columns.append([name, *(cell.value if isinstance(cell, Figure) else cell for cell in cells)])
+            # A column of changes, or of letters, stands only where at least one row has some.
+            if any(one.change is not None for one in figures):
+                columns.append([f"{name} change", *(one.change for one in figures)])
+            if any(one.letters for one in figures):
+                columns.append([f"{name} letters", *(one.letters for one in figures)])
+        lines = zip(*columns, strict=True)
         return "".join(csv_line(["" if value is None else value for value in line]) for line in lines)
 
     def latex(self) -> str:
@@ -57,32 +61,13 @@ class DownloadTable:
         rows = [[_latex_cell(cell, tops.get(at)) for at, cell in enumerate(row)] for row in self.rows]
         return latex_table(self.header, rows, numbers=self.numbers, caption=self.title, label=self.key)
 
-    def _column(self, at: int) -> tuple[list[str], list[list[Flat]]]:
-        """The column's names and, by row, its values in CSV."""
-        cells = [row[at] for row in self.rows]
-        figures = [cell for cell in cells if isinstance(cell, Figure)]
-        has_change = any(one.change is not None for one in figures)
-        has_letters = any(one.letters for one in figures)
-        name = self.header[at]
-        names = [name, *[f"{name} change"] * has_change, *[f"{name} letters"] * has_letters]
-        values: list[list[Flat]] = []
-        for cell in cells:
-            one = cell if isinstance(cell, Figure) else None
-            first = one.value if one else cell
-            values.append([
-                first if not isinstance(first, Figure) else None,
-                *[one.change if one else None] * has_change,
-                *[one.letters if one else None] * has_letters,
-            ])  # fmt: skip
-        return names, values
-
     def _top(self, at: int) -> str | None:
         """How the highest figure of a column is printed."""
         figures = [cell for row in self.rows if isinstance(cell := row[at], Figure) and cell.value is not None]
         return max(figures, key=lambda one: one.value or 0.0).printed if figures else None
 
 
-def _latex_cell(cell: Cell, top: str | None) -> Flat:
+def _latex_cell(cell: Cell, top: str | None) -> str | float | int | None:
     if not isinstance(cell, Figure):
         return cell
     if cell.value is None:

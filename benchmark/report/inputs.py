@@ -1,7 +1,6 @@
 """What a report is computed from, read from the database."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from django.db import connection
@@ -14,7 +13,6 @@ from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem
 from benchmark.report.graded_runs import Floats, Judgments, Rankings
 from benchmark.report.naming import ASPECTS
 from benchmark.runs import rankings
-from corpus.aspects.entries import importance_weights
 from corpus.models import Collection
 from corpus.models.aspects import AspectRevision
 
@@ -62,46 +60,29 @@ def load_judgments(version: Qrels) -> Judgments:
 
 def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspected | None:
     """alpha-nDCG@k and A-Recall@k of every run and query with aspects, both forms; None without aspects."""
-    found = sought_aspects(collection)
-    if not any(one.supports for one in found.queries.values()):
+    found, names = sought_aspects(collection)
+    if not any(one.supports for one in found.values()):
         return None
-    queries = sorted(found.queries)
+    queries = sorted(found)
     values: dict[str, Floats] = {key: np.zeros((len(runs), len(queries))) for key in ASPECTS}
     for at, query in enumerate(queries):
-        whole = found.queries[query]
+        whole = found[query]
         for form, one in (("", whole), ("_one", whole.one())):
-            best = ideal_alpha_dcg(one, k)
+            best = ideal_alpha_dcg(one, k)  # the same for every run, and the slow part
             for place, ranked in enumerate(runs):
-                top = [found.names.get(int(key), "") for key in ranked.get(query, ())[:k]]
+                top = [names.get(int(key), "") for key in ranked.get(query, ())[:k]]
                 values[f"alpha_ndcg{form}"][place, at] = alpha_ndcg(top, one, k, best=best)
                 values[f"a_recall{form}"][place, at] = a_recall(top, one, k)
     return Aspected(queries, values, k)
 
 
-@dataclass(frozen=True)
-class Found:
-    """The aspects of a collection's queries, and the ids of the documents that support any."""
-
-    queries: Mapping[int, Sought]
-    names: Mapping[int, str]
-
-
-def sought_aspects(collection: Collection) -> Found:
-    """As `benchmark.measures.aspects.sought_aspects` reads them from a file: documents by external id."""
+def sought_aspects(collection: Collection) -> tuple[dict[int, Sought], dict[int, str]]:
+    """The aspects of each query, and the external ids of the documents that support any, by primary key."""
     with connection.cursor() as cursor:
         cursor.execute(SUPPORTS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
         rows = list(cursor.fetchall())
     names = rankings.names_of(key for _, _, documents in rows for key in documents)
-    by_query: dict[int, list[tuple[int, list[int]]]] = {}
+    by_query: dict[int, list[tuple[int, list[str]]]] = {}
     for query, importance, documents in rows:
-        by_query.setdefault(query, []).append((importance, documents))
-    return Found({query: _sought_of_query(aspects, names) for query, aspects in by_query.items()}, names)
-
-
-def _sought_of_query(aspects: Sequence[tuple[int, Sequence[int]]], names: Mapping[int, str]) -> Sought:
-    supports: dict[str, set[int]] = {}
-    for place, (_, documents) in enumerate(aspects):
-        for key in documents:
-            supports.setdefault(names[key], set()).add(place)
-    frozen = {name: frozenset(places) for name, places in supports.items()}
-    return Sought(importance_weights([importance for importance, _ in aspects]), frozen)
+        by_query.setdefault(query, []).append((importance, [names[key] for key in documents]))
+    return {query: Sought.of(aspects) for query, aspects in by_query.items()}, names

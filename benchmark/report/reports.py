@@ -16,7 +16,6 @@ from benchmark.report import inputs
 from benchmark.report.computing import VERSION, ComputedReport, ReportQuestion, compute_report
 from benchmark.report.graded_runs import Floats
 from benchmark.runs import rankings
-from benchmark.significance.tests import Values
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 from jobs import leases
@@ -148,38 +147,24 @@ def make_report(report: Report, progress: Callable[[int, int], None] = lambda do
         raise BadInput(_("Neither the qrels nor the runs have a query: there is nothing to measure."))
     found = compute_report(asked, progress)
     if report.before_id == report.after_id:
-        found.result["safety"] = _ranking_bounds(report, asked, progress)
+        # One version beside itself: what is asked is how far the pairs that nobody judged could still change the order.
+        ranked = {system.run: system.rankings for system in asked.systems}
+        top = report.collection.grades
+        found.result["safety"] = bounds.compute_bounds(ranked, asked.before, top, asked.k, progress).document
     _store_report(report, asked, found)
 
 
 def _store_report(report: Report, asked: ReportQuestion, found: ComputedReport) -> None:
-    rows = [
-        ReportValues(report=report, run_id=system.run, measure=key, **_value_lists(one, at))
-        for key, one in found.values.items()
-        for at, system in enumerate(asked.systems)
-    ]
+    rows = []
+    for key, one in found.values.items():
+        for at, system in enumerate(asked.systems):
+            values = {"before": [] if one.before is None else one.before[at].tolist(), "after": one.after[at].tolist()}
+            rows.append(ReportValues(report=report, run_id=system.run, measure=key, **values))
     with transaction.atomic():
         if not leases.finish(report, JobState.READY, result=found.result):
             return
         ReportValues.objects.filter(report=report).delete()
         ReportValues.objects.bulk_create(rows, batch_size=50)
-
-
-def _value_lists(values: Values, at: int) -> dict[str, list[float]]:
-    return {"before": [] if values.before is None else values.before[at].tolist(), "after": values.after[at].tolist()}
-
-
-def _ranking_bounds(report: Report, asked: ReportQuestion, progress: Callable[[int, int], None]) -> dict[str, object]:
-    """What the pairs that nobody judged could still change."""
-    return dict(
-        bounds.compute_bounds(
-            {system.run: system.rankings for system in asked.systems},
-            asked.before,
-            top=report.collection.grades,
-            k=asked.k,
-            told=progress,
-        ).document
-    )
 
 
 def query_values(report: Report, run: Run | int, measure: str) -> tuple[Floats, Floats]:

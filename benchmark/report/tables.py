@@ -11,6 +11,7 @@ from django.utils.translation import pgettext
 from benchmark.models import Filling, Qrels, Run
 from benchmark.report.downloads import Cell as Value
 from benchmark.report.downloads import DownloadTable
+from benchmark.report.tabling import CHANGE_FIELDS, change_names
 from benchmark.systems.page import SystemPage
 from benchmark.systems.queries import RankCell
 from charts import Chart
@@ -46,15 +47,9 @@ def _shorten_text(text: str) -> str:
 
 def runs_table(rows: Iterable[Run]) -> DownloadTable:
     """The runs of a collection."""
-    header = (
-        _("system"),
-        _("how it came about"),
-        pgettext("column", "by"),
-        _("state"),
-        pgettext("column", "since"),
-        _("depth"),
-        pgettext("column", "queries"),
-    )
+    since, queries = pgettext("column", "since"), pgettext("column", "queries")
+    made = (_("how it came about"), pgettext("column", "by"))
+    header = (_("system"), *made, _("state"), since, _("depth"), queries)
     lines = tuple(
         (run.name, run.get_kind_display(), run.made_by, run.get_state_display(), run.created_at.isoformat(), run.depth,
          run.done)
@@ -67,22 +62,13 @@ def system_tables(found: SystemPage) -> list[DownloadTable]:
     """Values, changes, holes, and what it took; the last alone where no report knows it."""
     if found.stored is None:
         return [_cost_table(found)]
-    return [
-        _values_table(found),
-        _changes_table(found, found.stored.k),
-        _holes_table(found, found.stored.k),
-        _cost_table(found),
-    ]
+    k = found.stored.k
+    return [_values_table(found), _changes_table(found, k), _holes_table(found, k), _cost_table(found)]
 
 
 def _values_table(found: SystemPage) -> DownloadTable:
-    header = (
-        pgettext("column", "measure"),
-        _("before"), _("after"), _("change"), _("95% from"), _("95% to"), "p", _("p (Holm)"),
-        _("rank before"), _("rank after"),
-    )  # fmt: skip
-    fields = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after")
-    rows = tuple((words, *(value[field] for field in fields)) for _key, words, value in found.values)
+    header = (pgettext("column", "measure"), *change_names())
+    rows = tuple((words, *map(value.get, CHANGE_FIELDS)) for _key, words, value in found.values)
     return DownloadTable("values", _("Values of %(run)s") % {"run": found.run.name}, header, rows)
 
 
@@ -98,20 +84,12 @@ def _changes_table(found: SystemPage, k: int) -> DownloadTable:
 
 def _holes_table(found: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("document"), _("title"), _("judged by"), _("rank"), _("grade"))
-    rows = tuple(
-        (
-            one.query.external_id,
-            one.document.external_id,
-            _shorten_text(one.document.title),
-            one.origin,
-            one.rank,
-            one.grade,
-        )
-        for one in found.holes
-    )
-    return DownloadTable(
-        "holes", _("Holes among the first %(k)s of %(run)s") % {"k": k, "run": found.run.name}, header, rows, 4
-    )
+    rows = []
+    for query, document, rank, grade, origin in found.holes:
+        named = (query.external_id, document.external_id, _shorten_text(document.title))
+        rows.append((*named, origin, rank, grade))
+    title = _("Holes among the first %(k)s of %(run)s") % {"k": k, "run": found.run.name}
+    return DownloadTable("holes", title, header, tuple(rows), 4)
 
 
 def _cost_table(found: SystemPage) -> DownloadTable:
@@ -149,10 +127,10 @@ def side_by_side_table(query: Query, found: dict[str, Any], *, with_grades: bool
     header = [_("rank")]
     for column in found["columns"]:
         header += [column["run"].name, _("%(run)s: state") % {"run": column["run"].name}]
-    rows: list[tuple[Value, ...]] = []
-    for rank, cells in found["rows"]:
-        told = [value for cell in cells for value in _describe_cell(cell, with_grades=with_grades)]
-        rows.append((rank, *told))
+    rows: list[tuple[Value, ...]] = [
+        (rank, *(value for cell in cells for value in _describe_cell(cell, with_grades=with_grades)))
+        for rank, cells in found["rows"]
+    ]
     title = _("What each system returned for query %(query)s") % {"query": query.external_id}
     return DownloadTable("returned", title, tuple(header), tuple(rows), len(header))
 
@@ -184,17 +162,9 @@ def versions_table(rows: Iterable[Qrels]) -> DownloadTable:
     """Versions of the qrels, with how many labels each has from whom."""
     found = list(rows)
     origins = list(dict.fromkeys(origin for one in found for origin in one.counts.get("origins", {})))
-    header = (
-        _("version"),
-        _("kind"),
-        _("note"),
-        pgettext("column", "by"),
-        pgettext("column", "since"),
-        pgettext("column", "queries"),
-        _("judged"),
-        _("relevant"),
-        *origins,
-    )
+    made = (_("note"), pgettext("column", "by"), pgettext("column", "since"))
+    counts = (pgettext("column", "queries"), _("judged"), _("relevant"))
+    header = (_("version"), _("kind"), *made, *counts, *origins)
     lines = tuple(
         (str(one.number), one.get_kind_display(), one.note, one.made_by, one.created_at.isoformat(),
          *(_funnel_count(one.counts, name) for name in ("queries", "judged", "relevant")),

@@ -6,11 +6,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from benchmark.report.downloads import Cell, DownloadTable, Figure
+from benchmark.report.measures import BY_VERSION
 from benchmark.report.naming import ASPECTS, label_in
 
 Result = Mapping[str, Any]
 BOARD = ("hole", "judged", "hit", "ndcg", "recall")
-MEASURED = ("hole", "unjudged", "judged", "hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
+MEASURED = ("hole", *BY_VERSION)
+CHANGE_FIELDS = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after")
 
 
 def headline_result(result: Result) -> Result:
@@ -49,20 +51,28 @@ def measures_table(result: Result) -> DownloadTable:
     return _measure_table(result, "measures", title, MEASURED, [*rows, (_("mean"), *mean)])
 
 
+def change_names() -> tuple[str, ...]:
+    """Headers of CHANGE_FIELDS."""
+    when = (_("before"), _("after"), _("change"), _("95% from"), _("95% to"))
+    return (*when, "p", _("p (Holm)"), _("rank before"), _("rank after"))
+
+
+def report_tables(result: Result, key: str) -> list[DownloadTable]:
+    """Every table of a report but the leaderboard, which has a page of its own."""
+    found = [*changes_tables(result, key), measures_table(result), growth_table(result), marginal_table(result)]
+    aspects = aspects_table(result)
+    return [*found, aspects] if aspects else found
+
+
 def changes_tables(result: Result, key: str) -> list[DownloadTable]:
     """What filling did to one measure: before, after, change with interval and p, and the ranks.
 
     The headline's queries first; all queries, where these are others.
     """
-    header = (
-        _("system"), _("before"), _("after"), _("change"), _("95% from"), _("95% to"), "p", _("p (Holm)"),
-        _("rank before"), _("rank after"),
-    )  # fmt: skip
-    fields = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after")
 
     def table(name: str, title: str, found: Result) -> DownloadTable:
-        rows = tuple((one["name"], *(one["values"][key][field] for field in fields)) for one in _best_first(found, key))
-        return DownloadTable(name, title % {"measure": label_in(result, key)}, header, rows)
+        rows = tuple((one["name"], *map(one["values"][key].get, CHANGE_FIELDS)) for one in _best_first(found, key))
+        return DownloadTable(name, title % {"measure": label_in(result, key)}, (_("system"), *change_names()), rows)
 
     first = headline_result(result)
     if first is result:
@@ -87,17 +97,11 @@ def aspects_table(result: Result) -> DownloadTable | None:
 
 def growth_table(result: Result) -> DownloadTable:
     """Holes and growth rate as systems are added, with the bands over the orders."""
-    header = (
-        _("systems"),
-        _("holes"),
-        _("10% of orders"),
-        _("90% of orders"),
-        _("growth rate"),
-        _("10% of orders"),
-        _("90% of orders"),
-    )
+    band = (_("10% of orders"), _("90% of orders"))
+    header = (_("systems"), _("holes"), *band, _("growth rate"), *band)
     fields = ("systems", "holes", "holes_low", "holes_high", "rate", "low", "high")
-    return DownloadTable("growth", _("Holes found as systems are added"), header, _point_rows(result["growth"], fields))
+    rows = tuple(tuple(point[name] for name in fields) for point in result["growth"])
+    return DownloadTable("growth", _("Holes found as systems are added"), header, rows)
 
 
 def marginal_table(result: Result) -> DownloadTable:
@@ -111,10 +115,6 @@ def marginal_table(result: Result) -> DownloadTable:
         for points in zip(*columns, strict=True)
     )
     return DownloadTable("marginal", _("Marginal contribution of a system"), tuple(header), rows)
-
-
-def _point_rows(points: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
-    return tuple(tuple(point[name] for name in fields) for point in points)
 
 
 def _best_first(result: Result, key: str) -> list[Mapping[str, Any]]:

@@ -39,7 +39,21 @@ def _verdict_key(growth: float | None, marginal: float | None) -> str:
 
 def explain_verdict(found: Mapping[str, Any]) -> list[str]:
     """The verdict, the rule that it follows, and why to doubt it: a sentence or two each."""
-    return [_verdict_sentence(found), _rule_sentence(), _doubt_sentence(found)]
+    rule = _(
+        "The rule: a pool is saturated where, on average over the orders, the last system adds at most %(growth)s more"
+        " holes and being in the pool moves its Hit, nDCG and Recall by at most %(marginal)s; nearly so at %(more)s and"
+        " %(further)s."
+    ) % {
+        "growth": f"{SATURATED[0]:.0%}",
+        "marginal": SATURATED[1],
+        "more": f"{NEARLY[0]:.0%}",
+        "further": NEARLY[1],
+    }
+    doubt = _(
+        "This holds for systems like these %(systems)d: systems that resemble each other find the same documents, and"
+        " one of another kind may still find new holes. What nobody in the pool returned is not seen at all."
+    ) % {"systems": found["systems"]}
+    return [_verdict_sentence(found), rule, doubt]
 
 
 def recall_shift(result: Mapping[str, Any]) -> str:
@@ -73,23 +87,3 @@ def _verdict_sentence(found: Mapping[str, Any]) -> str:
         ),
         "open": _("Not saturated: the last system added %(growth)s more holes and moved its figures by %(marginal)s."),
     }[key] % ends
-
-
-def _rule_sentence() -> str:
-    return _(
-        "The rule: a pool is saturated where, on average over the orders, the last system adds at most %(growth)s more"
-        " holes and being in the pool moves its Hit, nDCG and Recall by at most %(marginal)s; nearly so at %(more)s and"
-        " %(further)s."
-    ) % {
-        "growth": f"{SATURATED[0]:.0%}",
-        "marginal": SATURATED[1],
-        "more": f"{NEARLY[0]:.0%}",
-        "further": NEARLY[1],
-    }
-
-
-def _doubt_sentence(found: Mapping[str, Any]) -> str:
-    return _(
-        "This holds for systems like these %(systems)d: systems that resemble each other find the same documents, and"
-        " one of another kind may still find new holes. What nobody in the pool returned is not seen at all."
-    ) % {"systems": found["systems"]}

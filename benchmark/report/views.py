@@ -38,7 +38,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None)
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     stored = chosen.stored_report(found, runs)
     shown = page.show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
-    if shown and (file := tables.download(request, shown.charts, shown.tables)) is not None:
+    if shown and (file := tables.download(request, shown["charts"], shown["tables"])) is not None:
         return file
     context: dict[str, object] = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown}
     context |= {"unattended": chosen.is_unattended(found), **_following_context(request, stored, runs)}
@@ -91,14 +91,8 @@ def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 messages.error(request, str(error))
                 return redirect("benchmark_report", scope.collection.name)
             form.add_error(None, str(error))
-    context = {
-        "scope": scope,
-        "section": "benchmark",
-        "form": form,
-        "versions": versions,
-        "stored": None,
-        "shown": None,
-    }
+    context = {"scope": scope, "section": "benchmark", "stored": None, "shown": None}
+    context |= {"form": form, "versions": versions}
     return render(request, "benchmark/report.html", context, status=422)
 
 
@@ -142,7 +136,7 @@ def leaderboard(request: HttpRequest, scope: AccessScope, report: int) -> HttpRe
     if stored is None or not stored.is_ready:
         raise Http404(_("This report is not there yet."))
     board = page.build_leaderboard(stored, request.GET.get("sort", ""), request.GET.get("of", ""))
-    if (file := tables.download(request, [], [board.table])) is not None:
+    if (file := tables.download(request, [], [board["table"]])) is not None:
         return file
     context = {"scope": scope, "section": "benchmark", "stored": stored, "board": board}
     return render(request, "benchmark/leaderboard.html", context)

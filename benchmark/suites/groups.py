@@ -45,7 +45,7 @@ def make_suite(*, name: str, collections: Sequence[Collection], title: str = "",
         raise BadInput(_("Choose from 1 to %(most)d collections for a suite.") % {"most": MOST})
     who = by.user.username if by is not None else shell_user()
     try:
-        with transaction.atomic():
+        with transaction.atomic():  # a savepoint: the outer transaction survives a name that is taken
             suite = Suite.objects.create(name=name, title=title, made_by=who)
     except IntegrityError:
         raise BadInput(_("There is a suite %(name)s already: choose another name.") % {"name": name}) from None
@@ -156,22 +156,19 @@ def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) ->
     if not names or key not in (*RANKING, *ASPECTS):
         return {}
     members = [(one.report, [one.systems[name]["run"] for name in names]) for one in found if one.report]
+    # A report that is made again has another key or another end, so what is kept is never of an older one.
     asked = repr((VERSION, key, [(report.key, report.ended_at, runs) for report, runs in members]))
     kept = f"suite-tests:{sha256(asked.encode()).hexdigest()}"
     if (known := cache.get(kept)) is None:
         queries = sum(len(report.result["queries"]) for report, _runs in members if report.result)
         if not work and queries * len(names) > AT_ONCE:
             return {}
-        known = _compute_tests([_member_values(report, runs, key) for report, runs in members], names, key)
+        values = [_member_values(report, runs, key) for report, runs in members]
+        joined = join_members(values)
+        known = mean_changes(joined)
+        add_tests({key: known}, {key: joined}, names, reports.SEED, [one.after.shape[1] for one in values])
         cache.set(kept, known, KEPT_S)
     return dict(zip(names, known, strict=True))
-
-
-def _compute_tests(members: Sequence[Values], names: Sequence[str], key: str) -> list[dict[str, Any]]:
-    joined = join_members(members)
-    told = mean_changes(joined)
-    add_tests({key: told}, {key: joined}, names, reports.SEED, [one.after.shape[1] for one in members])
-    return told
 
 
 def _member_values(report: Report, runs: Sequence[int], key: str) -> Values:
@@ -184,7 +181,7 @@ def member_mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float |
     """The unweighted mean of the members, or None where one is missing."""
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
-        return None
+        return None  # a mean over fewer members would not compare with the other systems'
     found: dict[str, float | None] = {}
     for name in ("before", "after", "change"):
         given = [value[name] for value in known]

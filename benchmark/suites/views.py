@@ -1,18 +1,36 @@
 """Suites: collections that are measured together. Pages of the site, for who may admin every member."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.contrib import messages
+from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from benchmark.forms import SuiteForm
-from benchmark.models import Suite
+from benchmark.models import Suite, SuiteMember
 from benchmark.report import tables
+from benchmark.report.measures import RANKING
+from benchmark.report.naming import explain_measure, measure_label
 from benchmark.suites import groups as services
-from benchmark.suites import page as pages
+from benchmark.systems.chosen import K
+from benchmark.systems.figures import MEASURE
 from corpus.access import AccessSiteScope, action, administered
 from corpus.errors import BadInput
+from corpus.models import Collection
+
+MEASURES = (*RANKING, "hole", "judged")
+
+
+def suites_of(mine: Iterable[Collection]) -> list[Suite]:
+    """Suites all of whose members are among these collections."""
+    keys = {one.pk for one in mine}
+    members = Prefetch("members", SuiteMember.objects.select_related("collection").order_by("place"))
+    found = Suite.objects.order_by("name").prefetch_related(members)
+    return [suite for suite in found if {member.collection_id for member in suite.members.all()} <= keys]
 
 
 @action("site")
@@ -30,7 +48,7 @@ def suites(request: HttpRequest, scope: AccessSiteScope) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             return redirect("suite", made.pk)
-    context = {"scope": scope, "suites": pages.open_to(mine), "form": form, "collections": mine}
+    context = {"scope": scope, "suites": suites_of(mine), "form": form, "collections": mine}
     return render(request, "benchmark/suites.html", context, status=422 if form.is_bound else 200)
 
 
@@ -43,13 +61,33 @@ def _get_suite(scope: AccessSiteScope, suite: int) -> Suite:
     return found
 
 
+def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
+    """A suite by the measure that was asked for, nDCG@k otherwise. `work`: test what a page cannot wait for, too."""
+    measure = asked if asked in MEASURES else MEASURE
+    columns = services.suite_columns(suite, K)
+    lines = services.suite_lines(columns, measure, work=work)
+    lettered = any(line.tests for line in lines)
+    return {
+        "measure": measure,
+        "label": measure_label(measure, K),
+        "explanation": explain_measure(measure),
+        "measures": [(key, measure_label(key, K)) for key in MEASURES],
+        "columns": columns,
+        "lines": lines,
+        "table": services.suite_table(suite, columns, lines, measure, K),
+        "lettered": lettered,  # means were tested against each other, "has_change_tests": and their changes
+        "untested": measure in RANKING and not lettered and any(line.mean for line in lines),
+        "has_change_tests": any("p" in line.tests for line in lines),
+    }
+
+
 @action("site")
 @require_GET
 def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
     """Systems by members, by one measure, and the unweighted mean."""
     found = _get_suite(scope, suite)
-    shown = pages.show_suite(found, request.GET.get("measure", ""), work="tests" in request.GET)
-    if (file := tables.download(request, [], [shown.table])) is not None:
+    shown = show_suite(found, request.GET.get("measure", ""), work="tests" in request.GET)
+    if (file := tables.download(request, [], [shown["table"]])) is not None:
         return file
     return render(request, "benchmark/suite.html", {"scope": scope, "suite": found, "shown": shown})
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.measures.aspects import DEFAULT, AspectResult, evaluate_aspects, is_aspect_measure
+from benchmark.measures.aspects import DEFAULT, evaluate_aspects, is_aspect_measure
 from benchmark.measures.following import became_irrelevant, p_mrr
 from benchmark.measures.rankings import MeasureResult, Run, compare_runs, evaluate_run, is_count, parse_measures
 from benchmark.runs.files import read_qrels, read_run
@@ -91,7 +91,7 @@ class Command(QuorumCommand):
         self.tell(document)
         return document
 
-    def add_aspects(self, document: dict[str, Any], found: AspectResult) -> None:
+    def add_aspects(self, document: dict[str, Any], found: MeasureResult) -> None:
         """Beside the others; over the queries of the aspects file, which may be others."""
         document["measures"] = {**document["measures"], **found.means}
         document["aspects"] = {"queries": found.queries, "missing_queries": len(found.missing)}

@@ -61,7 +61,8 @@ class Command(QuorumCommand):
         for name, told in notes.items():
             self.say(f"  {name}: {told}")
         if options["out"] is not None:
-            write_tables(options["out"], report_tables(result, options["measure"]))
+            board = tabling.leaderboard_table(result, options["measure"])
+            write_tables(options["out"], [board, *tabling.report_tables(result, options["measure"])])
         about = {"collection": collection.name, "report": report.pk, "before": before.number, "after": after.number}
         return {**about, "result": result}
 
@@ -82,14 +83,9 @@ def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run
 
 def choose_versions(collection: Collection, before: int | None, after: int | None) -> tuple[Qrels, Qrels]:
     """The two to compare; the same twice where nothing is filled yet."""
-    first = (
-        qrels.original_version(collection, shell_user())
-        if before is None
-        else qrels.version_numbered(collection, before)
-    )
-    if after is not None:
-        return first, qrels.version_numbered(collection, after)
-    return first, qrels.latest_version(collection, Qrels.Kind.FILLED) or first
+    named = [None if number is None else qrels.version_numbered(collection, number) for number in (before, after)]
+    first = named[0] or qrels.original_version(collection, shell_user())
+    return first, named[1] or qrels.latest_version(collection, Qrels.Kind.FILLED) or first
 
 
 def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:
@@ -115,18 +111,6 @@ def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:
         yield f"  {shift}"
     for sentence in explain_verdict(result["verdict"]):
         yield f"  {sentence}"
-
-
-def report_tables(result: dict[str, Any], key: str) -> list[DownloadTable]:
-    """All that a report has."""
-    found = [
-        tabling.leaderboard_table(result, key),
-        tabling.measures_table(result),
-        *tabling.changes_tables(result, key),
-    ]
-    found += [tabling.growth_table(result), tabling.marginal_table(result)]
-    aspects = tabling.aspects_table(result)
-    return [*found, aspects] if aspects else found
 
 
 def write_tables(folder: Path, found: list[DownloadTable]) -> None:
