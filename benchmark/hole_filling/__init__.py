@@ -1,10 +1,9 @@
 """Hole filling: pooled pairs without a judgment are judged by a policy and by people, as new qrels."""
 
-from benchmark.hole_filling.funnel import Funnel, FunnelRound, compute_funnel
+from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.planning import (
     DEEPEST,
     PEOPLE,
-    Preview,
     estimate_cost,
     judging_configuration,
     preview_filling,
@@ -24,8 +23,6 @@ __all__ = [
     "DEEPEST",
     "PEOPLE",
     "Funnel",
-    "FunnelRound",
-    "Preview",
     "advance_due",
     "advance_filling",
     "ask_to_finish",

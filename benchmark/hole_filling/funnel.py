@@ -1,6 +1,5 @@
 """How far a filling is, step by step (SPEC S8): from the pool to labels. Exact, from the rows themselves."""
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -29,7 +28,7 @@ SETTLED = (
 """People said it, or the policy of this filling."""
 COUNTS = f"""
 WITH {STANDING}
-SELECT w.state, w.agreed_in_round, COALESCE(l.origin = ANY(%(final)s), false), l.grade >= %(relevant)s,
+SELECT w.state, w.agreed_in_round, COALESCE(l.origin = ANY(%(final)s), false), COALESCE(l.grade >= %(relevant)s, false),
     COALESCE(%(filtered)s AND w.state = 'labelled' AND w.label = 0 AND w.agreed_in_round IS NULL AND NOT EXISTS (
         SELECT FROM judges_attempt a WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
             AND a.role IN ('for', 'against', 'vote')), false),
@@ -38,6 +37,8 @@ FROM asked LEFT JOIN work w ON w.pair_id = asked.pair_id
 LEFT JOIN corpus_label l ON l.pair_id = asked.pair_id AND l.aspect_id IS NULL
 GROUP BY 1, 2, 3, 4, 5
 """
+COLUMNS = ("state", "agreed", "people", "relevant", "dropped", "n")
+"""Of COUNTS: its last is how many pairs stand alike in all others."""
 LABELS = f"""
 WITH {STANDING}
 SELECT p.query_id, p.document_id, l.grade, l.origin
@@ -46,15 +47,6 @@ JOIN corpus_label l ON l.pair_id = asked.pair_id AND l.aspect_id IS NULL
 LEFT JOIN work w ON w.pair_id = asked.pair_id
 WHERE {SETTLED} ORDER BY p.query_id, p.document_id
 """
-
-
-@dataclass(frozen=True, slots=True)
-class FunnelRound:
-    """Pairs whose debate agreed in this round, and those open after it."""
-
-    round: int
-    agreed: int
-    open: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +64,8 @@ class Funnel:
     filtered: int
     """Dropped by the filter: labelled 0."""
     after_filter: int
-    rounds: list[FunnelRound]
+    rounds: list[dict[str, int]]
+    """Of a debate: round, pairs that agreed in it, pairs open after it."""
     labelled: int
     """By judges, those of the filter too."""
     to_people: int
@@ -107,20 +100,7 @@ class Funnel:
     @classmethod
     def of(cls, filling: Filling) -> "Funnel":
         """The last one that was stored."""
-        stored = {key: value for key, value in filling.funnel.items() if key != "is_done"}
-        return cls(**{**stored, "rounds": [FunnelRound(**one) for one in stored["rounds"]]})
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Pairs that stand alike."""
-
-    state: str | None
-    agreed: int | None
-    people: bool
-    relevant: bool
-    dropped: bool
-    n: int
+        return cls(**{key: value for key, value in filling.funnel.items() if key != "is_done"})
 
 
 def compute_funnel(filling: Filling) -> Funnel:
@@ -130,10 +110,7 @@ def compute_funnel(filling: Filling) -> Funnel:
     values = _query_values(filling, campaign) | {"relevant": filling.collection.relevant_from, "filtered": filtered}
     with connection.cursor() as cursor:
         cursor.execute(COUNTS, values)
-        parts = [
-            _Part(state, agreed, people, bool(relevant), dropped, n)
-            for state, agreed, people, relevant, dropped, n in cursor.fetchall()
-        ]
+        parts = [dict(zip(COLUMNS, row, strict=True)) for row in cursor.fetchall()]
     return _build_funnel(filling, campaign, parts)
 
 
@@ -150,23 +127,29 @@ def _query_values(filling: Filling, campaign: Campaign | None) -> dict[str, Any]
     return {"filling": filling.pk, "campaigns": alike, "final": list(FINAL)}
 
 
-def _build_funnel(filling: Filling, campaign: Campaign | None, parts: list[_Part]) -> Funnel:
+def _build_funnel(filling: Filling, campaign: Campaign | None, parts: list[dict[str, Any]]) -> Funnel:
+    def count(**wanted: object) -> int:
+        return sum(part["n"] for part in parts if wanted.items() <= part.items())
+
     # What the start counted; the array of pairs is long and stays in the database.
     begun = filling.funnel
     candidates, known = int(begun["candidates"]), int(begun["known"])
-    asked = candidates - known
-    judges = _sum_pairs(part for part in parts if part.state == "labelled" and not part.people)
-    filtered = _sum_pairs(part for part in parts if part.dropped)
-    settled_by_people = _sum_pairs(part for part in parts if part.people) - known
+    asked, filtered = candidates - known, count(dropped=True)
+    # What people say counts before what judges said of the same pair.
+    judges, settled_by_people = count(state="labelled", people=False), count(people=True) - known
     if campaign is None:
         to_people, waiting, failed, pending = asked, asked - settled_by_people, 0, 0
     else:
-        waiting = _sum_pairs(part for part in parts if part.state == "escalated" and not part.people)
+        waiting, failed = count(state="escalated", people=False), count(state="failed", people=False)
         to_people = waiting + settled_by_people
-        failed = _sum_pairs(part for part in parts if part.state == "failed" and not part.people)
         pending = asked - judges - failed - to_people
-    settled = _sum_pairs(part for part in parts if part.people or part.state == "labelled")
-    relevant = _sum_pairs(part for part in parts if part.relevant and (part.people or part.state == "labelled"))
+    # DREAM's table 8: how many agree in each round of the debate, and how many are left.
+    rounds, left = [], asked - filtered
+    debates = campaign is not None and RoutingPolicy(campaign.policy).debates
+    for round in range(1, campaign.rounds + 1) if campaign is not None and debates else ():
+        agreed = count(agreed=round)
+        left -= agreed
+        rounds.append({"round": round, "agreed": agreed, "open": left})
     return Funnel(
         pool=int(begun["pool"]),
         judged=int(begun["judged"]),
@@ -175,29 +158,13 @@ def _build_funnel(filling: Filling, campaign: Campaign | None, parts: list[_Part
         asked=asked,
         filtered=filtered,
         after_filter=asked - filtered,
-        rounds=_agreement_rounds(campaign, parts, asked - filtered),
+        rounds=rounds,
         labelled=judges,
         to_people=to_people,
         people_open=waiting,
         people_settled=settled_by_people,
         failed=failed,
         pending=pending,
-        settled=settled,
-        relevant=relevant,
+        settled=judges + count(people=True),
+        relevant=count(people=True, relevant=True) + count(state="labelled", people=False, relevant=True),
     )
-
-
-def _agreement_rounds(campaign: Campaign | None, parts: list[_Part], begun: int) -> list[FunnelRound]:
-    """DREAM's table 8: how many agree in each round, and how many are left."""
-    if campaign is None or not RoutingPolicy(campaign.policy).debates:
-        return []
-    found, left = [], begun
-    for round in range(1, campaign.rounds + 1):
-        agreed = _sum_pairs(part for part in parts if part.agreed == round)
-        left -= agreed
-        found.append(FunnelRound(round, agreed, left))
-    return found
-
-
-def _sum_pairs(parts: Iterable[_Part]) -> int:
-    return sum(part.n for part in parts)

@@ -55,23 +55,23 @@ def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
     """What became of the pool, step by step: (words, count, remark)."""
     rounds = [
         (_("agreed in round %(round)s of the debate") % {"round": one["round"]}, int(one["agreed"]), "")
-        for one in funnel.get("rounds", [])
+        for one in funnel["rounds"]
     ]
     rows: list[tuple[str, int, str]] = [
-        (_("pairs in the pool"), funnel.get("pool", 0), _("what the runs returned down to the depth, each pair once")),
-        (_("judged already"), funnel.get("judged", 0), _("by the qrels that are filled")),
-        (_("labelled by people before"), funnel.get("known", 0), _("taken over as they are")),
-        (_("asked about"), funnel.get("asked", 0), ""),
-        (_("not relevant by the filter"), funnel.get("filtered", 0), _("its three judges all said no")),
+        (_("pairs in the pool"), funnel["pool"], _("what the runs returned down to the depth, each pair once")),
+        (_("judged already"), funnel["judged"], _("by the qrels that are filled")),
+        (_("labelled by people before"), funnel["known"], _("taken over as they are")),
+        (_("asked about"), funnel["asked"], ""),
+        (_("not relevant by the filter"), funnel["filtered"], _("its three judges all said no")),
         *rounds,
-        (_("labelled by judges"), funnel.get("labelled", 0), ""),
-        (_("handed to people"), funnel.get("to_people", 0), ""),
-        (_("settled by people"), funnel.get("people_settled", 0), ""),
-        (_("waiting for people"), funnel.get("people_open", 0), ""),
-        (_("failed"), funnel.get("failed", 0), _("a judge could not be reached, or gave no verdict")),
-        (_("not begun"), funnel.get("pending", 0), ""),
-        (_("settled"), funnel.get("settled", 0), ""),
-        (_("of them relevant: holes"), funnel.get("relevant", 0), ""),
+        (_("labelled by judges"), funnel["labelled"], ""),
+        (_("handed to people"), funnel["to_people"], ""),
+        (_("settled by people"), funnel["people_settled"], ""),
+        (_("waiting for people"), funnel["people_open"], ""),
+        (_("failed"), funnel["failed"], _("a judge could not be reached, or gave no verdict")),
+        (_("not begun"), funnel["pending"], ""),
+        (_("settled"), funnel["settled"], ""),
+        (_("of them relevant: holes"), funnel["relevant"], ""),
     ]
     always = 4
     return [row for place, row in enumerate(rows) if row[1] or place < always or place >= len(rows) - 2]
@@ -86,19 +86,8 @@ def funnel_table(funnel: dict[str, Any]) -> DownloadTable:
 
 def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
     """The same as a flow from the pool to what is settled."""
-    count = {
-        "pool": funnel.get("pool", 0),
-        "judged": funnel.get("judged", 0),
-        "known": funnel.get("known", 0),
-        "asked": funnel.get("asked", 0),
-        "filtered": funnel.get("filtered", 0),
-        "labelled": funnel.get("labelled", 0),
-        "people": funnel.get("to_people", 0),
-        "failed": funnel.get("failed", 0),
-        "pending": funnel.get("pending", 0),
-        "settled": funnel.get("people_settled", 0),
-        "open": funnel.get("people_open", 0),
-    }
+    parts = {"people": funnel["to_people"], "settled": funnel["people_settled"], "open": funnel["people_open"]}
+    count = {**funnel, **parts}
     nodes = [
         Node("pool", _("in the pool"), count["pool"], 0),
         Node("judged", _("judged already"), count["judged"], 1, "quiet"),

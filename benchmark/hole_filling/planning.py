@@ -1,7 +1,6 @@
 """Before a filling begins: what its pool holds, and what judging it would cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -23,18 +22,6 @@ from judges.models import Work
 PEOPLE = "people"
 """The policy under which no judge is asked: an item for each pair, as many people as the collection asks."""
 DEEPEST = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The first steps of the funnel, and the queries that the runs have."""
-
-    queries: int
-    pool: int
-    judged: int
-    candidates: int
-    known: int
-    """Of the candidates: people labelled them, so nobody is asked again."""
 
 
 def judging_configuration(policy: str | None, panel: str | None, filters: Sequence[str] = ()) -> Configuration | None:
@@ -62,17 +49,17 @@ def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qre
     return pool_rankings(rankings.load([run.pk for run in runs], depth), depth, qrels.load(before))
 
 
-def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> Preview:
-    """What a filling would begin with. Reads only. Raises BadInput."""
+def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> dict[str, int]:
+    """The first steps of the funnel of a filling, and the queries that its runs have. Reads only. Raises BadInput."""
     found = pool_of(collection, runs, depth, before)
     queries, documents = found.candidates
-    return Preview(
-        queries=len(np.unique(found.queries)),
-        pool=len(found),
-        judged=int(found.is_judged.sum()),
-        candidates=len(queries),
-        known=known_to_people(collection, queries, documents),
-    )
+    return {
+        "queries": len(np.unique(found.queries)),
+        "pool": len(found),
+        "judged": int(found.is_judged.sum()),
+        "candidates": len(queries),
+        "known": known_to_people(collection, queries, documents),  # people labelled them: nobody is asked again
+    }
 
 
 def estimate_cost(
@@ -98,6 +85,7 @@ def estimate_cost(
     left = left if most is None else min(left, most)
     if left <= 0:
         return None
+    # Prompts of a sample, spread evenly over the pool: those of all pairs would take too long to write.
     at = np.unique(np.linspace(0, len(queries) - 1, forecasts.SAMPLE).astype(int))
     texts = Query.objects.in_bulk(queries[at].tolist()), Document.objects.in_bulk(documents[at].tolist())
     shown = [

@@ -145,8 +145,7 @@ def _begin_filling(
 ) -> Filling:
     """Write the pairs and ask. `own`: the filling that waited for it."""
     ids = pairs_of(wish.collection, queries, documents)
-    if own is None and (same := _find_same(wish, ids)) is not None:
-        own = same
+    own = own or _find_same(wish, ids)
     if own is not None and own.state in (State.FILLED, State.FINISHING):
         return own
     asked = without_final(ids)
@@ -234,36 +233,20 @@ def send_pairs(
     k: int,
     first: int,
     policy: str = PEOPLE,
-    panel: str | None = None,
-    filters: Sequence[str] = (),
-    budget: float | None = None,
-    max_calls: int | None = None,
-    retry: bool = False,
-    by: str = "",
+    **asking: Any,
 ) -> Filling:
     """A filling over the `first` so many pairs that could settle an order. People get them before all else, in order.
 
-    Raises BadInput when every order is settled, or the number is none.
+    `asking`: panel, filters, limits and `by`, as `start_filling` takes them. Raises BadInput when every order is
+    settled, or the number is none.
     """
     if first < 1:
         raise BadInput(_("%(first)s pairs: give a number from 1") % {"first": first})
     pairs = informative_pairs(collection, runs, before, k)[:first]
     if not pairs:
         raise BadInput(_("the order of these runs is settled: no unjudged pair of their pool could turn it"))
-    return start_filling(
-        collection=collection,
-        runs=runs,
-        depth=k,
-        before=before,
-        policy=policy,
-        panel=panel,
-        filters=filters,
-        budget=budget,
-        max_calls=max_calls,
-        retry=retry,
-        pairs=pairs,
-        by=by,
-    )
+    about: dict[str, Any] = {"collection": collection, "runs": runs, "depth": k, "before": before}
+    return start_filling(**about, policy=policy, pairs=pairs, **asking)
 
 
 def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels, k: int) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from benchmark.qrels.comparing import Diff, Difference, diff_versions
 from benchmark.qrels.importing import import_version
-from benchmark.qrels.reading import Grades, load, load_named, load_rows, write_trec
+from benchmark.qrels.reading import load, load_named, load_rows, write_trec
 from benchmark.qrels.versions import (
     content_hash,
     is_stale,
@@ -16,7 +16,6 @@ from benchmark.qrels.versions import (
 __all__ = [
     "Diff",
     "Difference",
-    "Grades",
     "content_hash",
     "diff_versions",
     "import_version",

@@ -21,26 +21,19 @@ WHERE r.qrels_id = %s ORDER BY q.external_id COLLATE "C", d.external_id COLLATE 
 """
 
 
-class Grades(NamedTuple):
-    """Judged documents of one query, ascending by primary key, and their grades."""
-
-    documents: NDArray[np.int64]
-    grades: NDArray[np.int16]
-
-
 class ReadQrel(NamedTuple):
-    """The same, with where each grade comes from: original, a policy's name, people, adjudicator."""
+    """A query's judged documents, ascending by primary key, their grades, and where each comes from: its origin."""
 
     documents: NDArray[np.int64]
     grades: NDArray[np.int16]
     origins: list[str]
 
 
-def load(qrels: Qrels) -> dict[int, Grades]:
-    """Query -> its judged documents; a query without any is in it when the version names it."""
+def load(qrels: Qrels) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int16]]]:
+    """Query -> its judged documents, ascending, and their grades. A query that the version names may have none."""
     rows = QrelsRow.objects.filter(qrels=qrels).order_by("query_id").values_list("query_id", "documents", "grades")
     return {
-        query: Grades(np.array(documents, dtype=np.int64), np.array(grades, dtype=np.int16))
+        query: (np.array(documents, dtype=np.int64), np.array(grades, dtype=np.int16))
         for query, documents, grades in rows
     }
 

@@ -55,7 +55,7 @@ def load_question(report: Report) -> ReportQuestion:
 
 def load_judgments(version: Qrels) -> Judgments:
     """The queries of which the version judges anything, as trec_eval counts queries."""
-    return {query: (found.documents, found.grades) for query, found in qrels.load(version).items() if len(found.grades)}
+    return {query: found for query, found in qrels.load(version).items() if len(found[0])}
 
 
 def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspected | None:

@@ -2,33 +2,25 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from benchmark.runs.files import read_run
-from benchmark.synthesis.drawing import Drawn, draw_documents
+from benchmark.synthesis.drawing import draw_documents
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
-from judges.inline.pairs import InlineResult
-from judges.retrieval.synthesis import LONGEST, Synthesized, synthesize
+from judges.retrieval.synthesis import Synthesized, synthesize
 
 DEEPEST = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class MadeScores:
-    """What was written: a line for people, and the document for --json."""
-
-    line: str
-    document: dict[str, Any]
+Drawn = dict[str, str]
+"""Documents of a query, and why each was taken."""
 
 
 def draw_by_query(
     collection: Collection, run: Path | None, *, number: int, queries: int | None, seed: int
-) -> dict[str, list[Drawn]]:
+) -> dict[str, Drawn]:
     """Documents to score by query id, for queries with a relevant document. Raises BadInput where there is none."""
     positives, negatives = _labelled_documents(collection)
     chosen = sorted(positives)
@@ -50,45 +42,25 @@ def draw_by_query(
 
 
 def make_scores(
-    collection: Collection, chosen: Mapping[str, list[Drawn]], *, judge: str, k: int, out: Path, **limits: Any
-) -> MadeScores:
-    """Ask, and write `train.jsonl`, `generations.jsonl` and `manifest.json`. Queries with an answer too long are left
-    out whole, like those of which a document brought no score.
+    collection: Collection, chosen: Mapping[str, Drawn], *, judge: str, k: int, out: Path, **limits: Any
+) -> dict[str, Any]:
+    """Ask, and write `train.jsonl`, `generations.jsonl` and `manifest.json`; return the document for --json.
+
+    Queries with an answer too long are left out whole, like those of which a document brought no score.
     """
     pairs = _create_pairs(collection, chosen)
     result = synthesize(collection, judge, list(pairs.values()), k=k, **limits)
-    by_query = {
-        query: [result.answers.get(pairs[query, one.document]) for one in docs] for query, docs in chosen.items()
-    }
-    long = {query for query, found in by_query.items() if any(one is not None and one.too_long for one in found)}
-    short = {query for query, found in by_query.items() if query not in long and None in found}
+    answers = {query: [result.answers.get(pairs[query, one]) for one in drawn] for query, drawn in chosen.items()}
+    long = {query for query, found in answers.items() if any(one is not None and one.too_long for one in found)}
+    short = {query for query, found in answers.items() if query not in long and None in found}
     rows = [
-        (query, one, found)
-        for query, docs in chosen.items()
+        (query, document, kind, found)
+        for query, drawn in chosen.items()
         if query not in long | short
-        for one, found in zip(docs, by_query[query], strict=True)
+        for (document, kind), found in zip(drawn.items(), answers[query], strict=True)
         if found is not None
     ]
-    document = _manifest_document(collection, judge, k, result, rows, long, short)
-    _write_dataset(out, rows, document)
-    line = (
-        f"{len(rows):,} rows of {document['queries']:,} queries in {out}; left out: {len(long):,} queries with an "
-        f"answer of more than {LONGEST:,} tokens, {len(short):,} with a document that brought no score; "
-        f"{result.calls:,} calls, {result.cached:,} from the cache"
-    )
-    return MadeScores(line, document)
-
-
-def _manifest_document(
-    collection: Collection,
-    judge: str,
-    k: int,
-    result: InlineResult[Synthesized],
-    rows: list[tuple[str, Drawn, Synthesized]],
-    long: set[str],
-    short: set[str],
-) -> dict[str, Any]:
-    return {
+    document = {
         "collection": collection.name,
         "format": "erank-sft",
         "judge": judge,
@@ -103,28 +75,30 @@ def _manifest_document(
         "calls_cached": result.cached,
         "cost": result.cost,
     }
+    _write_dataset(out, rows, document)
+    return document
 
 
-def _write_dataset(out: Path, rows: list[tuple[str, Drawn, Synthesized]], document: dict[str, Any]) -> None:
+def _write_dataset(out: Path, rows: list[tuple[str, str, str, Synthesized]], document: dict[str, Any]) -> None:
     """The manifest last: a folder with one is whole."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / "train.jsonl").open("w") as train, (out / "generations.jsonl").open("w") as every:
-        for query, one, found in rows:
+        for query, name, kind, found in rows:
             kept = found.generations[found.kept]
             row = {
                 "query_id": query,
-                "doc_id": one.document,
+                "doc_id": name,
                 "instruction": found.instruction,
                 "prompt": found.prompt,
                 "completion": _completion_json(kept.reason, kept.score),
                 "score": kept.score,
-                "positive": one.kind == "positive",
+                "positive": kind == "positive",
                 "k": len(found.generations),
                 "mean": found.mean,
             }
             train.write(json.dumps(row, ensure_ascii=False) + "\n")
             for place, (other, tokens) in enumerate(zip(found.generations, found.tokens, strict=True)):
-                told = {"query_id": query, "doc_id": one.document, "kind": one.kind, "generation": place}
+                told = {"query_id": query, "doc_id": name, "kind": kind, "generation": place}
                 told |= {"kept": place == found.kept, "completion": _completion_json(other.reason, other.score)}
                 told |= {"score": other.score, "tokens": tokens}
                 every.write(json.dumps(told, ensure_ascii=False) + "\n")
@@ -156,11 +130,7 @@ def _from_run(collection: Collection, run: Path, queries: list[str]) -> dict[str
     known = set(Document.objects.filter(collection=collection, is_current=True).values_list("external_id", flat=True))
     if foreign := next((doc for query in queries for doc in scores.get(query, {}) if doc not in known), None):
         raise BadInput(f"{run}: document {foreign!r} is not in {collection.name}: is the run of this collection?")
-    return {query: _rank_documents(scores.get(query, {}))[:DEEPEST] for query in queries}
-
-
-def _rank_documents(scores: Mapping[str, float]) -> list[str]:
-    return sorted(sorted(scores, reverse=True), key=lambda document: -scores[document])
+    return {query: list(scores.get(query, {}))[:DEEPEST] for query in queries}
 
 
 def _by_bm25(collection: Collection, queries: list[str]) -> dict[str, list[str]]:
@@ -173,26 +143,26 @@ def _by_bm25(collection: Collection, queries: list[str]) -> dict[str, list[str]]
     }
 
 
-def _create_pairs(collection: Collection, chosen: Mapping[str, list[Drawn]]) -> dict[tuple[str, str], int]:
+def _create_pairs(collection: Collection, chosen: Mapping[str, Drawn]) -> dict[tuple[str, str], int]:
     """Primary keys by query and document id. New pairs are no candidates: nobody is to judge them."""
     queries = dict(
         Query.objects.filter(collection=collection, is_current=True, external_id__in=chosen).values_list(
             "external_id", "pk"
         )
     )
-    wanted = {one.document for docs in chosen.values() for one in docs}
+    wanted = {document for drawn in chosen.values() for document in drawn}
     current = Document.objects.filter(collection=collection, is_current=True)
     documents = {name: pk for name, pk in current.values_list("external_id", "pk") if name in wanted}
     rows = [
-        Pair(collection=collection, query_id=queries[query], document_id=documents[one.document], is_candidate=False)
-        for query, docs in chosen.items()
-        for one in docs
+        Pair(collection=collection, query_id=queries[query], document_id=documents[document], is_candidate=False)
+        for query, drawn in chosen.items()
+        for document in drawn
     ]
     Pair.objects.bulk_create(rows, ignore_conflicts=True)
     known = Pair.objects.filter(collection=collection, query__in=queries.values())
     keys = {(query, document): pk for query, document, pk in known.values_list("query", "document", "pk")}
     return {
-        (query, one.document): keys[queries[query], documents[one.document]]
-        for query, docs in chosen.items()
-        for one in docs
+        (query, document): keys[queries[query], documents[document]]
+        for query, drawn in chosen.items()
+        for document in drawn
     }

@@ -193,7 +193,7 @@ def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before
         "collection": collection.name,
         "qrels": before.number,
         "depth": depth,
-        **asdict(told),
+        **told,
         "runs": [{key: value for key, value in one.items() if key != "run"} for one in values],
         "unsettled": [[called[one], called[other]] for one, other in found.unsettled],
         **({"first": by_name(found.first[:first])} if first else {}),
@@ -236,7 +236,7 @@ def funnel_lines(begun: Filling) -> Iterator[str]:
     if funnel.filtered:
         yield f"  filtered   {funnel.filtered:>9,}   {funnel.after_filter:,} left"
     for one in funnel.rounds:
-        yield f"  round {one.round}    {one.agreed:>9,}   agreed, {one.open:,} open"
+        yield f"  round {one['round']}    {one['agreed']:>9,}   agreed, {one['open']:,} open"
     yield f"  by judges  {funnel.labelled:>9,}   labelled; {funnel.pending:,} pending, {funnel.failed:,} failed"
     yield f"  to people  {funnel.to_people:>9,}   {funnel.people_settled:,} settled, {funnel.people_open:,} open"
     yield f"  settled    {funnel.settled:>9,}   {funnel.relevant:,} of them relevant"

@@ -9,6 +9,7 @@ from benchmark.synthesis import scores
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
+from judges.retrieval.synthesis import LONGEST
 
 K = 3
 
@@ -59,8 +60,12 @@ class Command(QuorumCommand):
         )
         limits = {"budget": options["budget"], "max_calls": options["max_calls"]}
         made = scores.make_scores(collection, drawn, judge=options["judge"], k=options["k"], out=out, **limits)
-        self.say(made.line)
-        if made.document["lost"] or made.document["stopped"]:
-            lost = made.document["lost"]
-            raise Incomplete(f"{lost:,} pairs brought no score: the same command asks for them again", made.document)
-        return made.document
+        long, short = made["dropped"]["too_long"], made["dropped"]["no_score"]
+        self.say(
+            f"{made['rows']:,} rows of {made['queries']:,} queries in {out}; left out: {long:,} queries with an "
+            f"answer of more than {LONGEST:,} tokens, {short:,} with a document that brought no score; "
+            f"{made['calls']:,} calls, {made['calls_cached']:,} from the cache"
+        )
+        if made["lost"] or made["stopped"]:
+            raise Incomplete(f"{made['lost']:,} pairs brought no score: the same command asks for them again", made)
+        return made

@@ -222,7 +222,7 @@ def test_judges_label_people_settle_and_the_funnel_counts_every_step(
     Campaign.objects.update(state="finished")
     assert hole_filling.advance_filling(begun).state == "people"
     funnel = hole_filling.compute_funnel(begun)
-    assert [(one.round, one.agreed, one.open) for one in funnel.rounds] == [(1, 1, 4), (2, 2, 2)]
+    assert [(one["round"], one["agreed"], one["open"]) for one in funnel.rounds] == [(1, 1, 4), (2, 2, 2)]
     assert (funnel.labelled, funnel.to_people, funnel.people_open, funnel.failed, funnel.pending) == (2, 2, 2, 1, 0)
     assert funnel.asked == funnel.labelled + funnel.to_people + funnel.failed + funnel.pending
     judge_all(alice)
@@ -379,7 +379,7 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
         Label.objects.create(pair=work.pair, grade=0, origin="debate+ensemble")
     funnel = hole_filling.compute_funnel(begun)
     assert (funnel.asked, funnel.filtered, funnel.after_filter, funnel.labelled) == (5, 1, 4, 2)
-    assert [(one.agreed, one.open) for one in funnel.rounds] == [(1, 3), (0, 3)]
+    assert [(one["agreed"], one["open"]) for one in funnel.rounds] == [(1, 3), (0, 3)]
 
 
 @pytest.mark.parametrize(

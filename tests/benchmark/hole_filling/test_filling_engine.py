@@ -55,7 +55,7 @@ def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_
     until(lambda: hole_filling.advance_filling(Filling.objects.get(pk=begun.pk)).state == "people")
     funnel = hole_filling.compute_funnel(begun)
     assert (funnel.pool, funnel.asked, funnel.filtered, funnel.after_filter) == (6, 6, 1, 5)
-    assert [(one.round, one.agreed, one.open) for one in funnel.rounds] == [(1, 3, 2), (2, 1, 1)]
+    assert [(one["round"], one["agreed"], one["open"]) for one in funnel.rounds] == [(1, 3, 2), (2, 1, 1)]
     assert (funnel.labelled, funnel.to_people, funnel.people_open, funnel.relevant) == (4, 2, 2, 2)
     assert dict(Item.objects.values_list("pair__document__external_id", "reason")) == {
         "d4": "disagreement", "d5": "conflict",

@@ -23,22 +23,20 @@ RANKED = [f"d{place}" for place in range(1, 1001)]
 
 def test_twenty_documents_as_the_paper_draws_them() -> None:
     found = draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="s")
-    kinds = Counter(one.kind for one in found)
-    assert kinds == {"positive": 1, "negative": 1, "hard": 9, "medium": 5, "easy": 4}
-    assert len({one.document for one in found}) == 20
-    places = {one.document: int(one.document[1:]) + 1 for one in found if one.kind in ("hard", "medium", "easy")}
-    for one in found:
-        low, high = {"hard": (1, 10), "medium": (11, 100), "easy": (101, 1000)}.get(one.kind, (0, 0))
-        assert one.kind in ("positive", "negative") or low <= places[one.document] <= high
+    assert Counter(found.values()) == {"positive": 1, "negative": 1, "hard": 9, "medium": 5, "easy": 4}
+    assert len(found) == 20
+    for document, kind in found.items():
+        low, high = {"hard": (1, 10), "medium": (11, 100), "easy": (101, 1000)}.get(kind, (0, 0))
+        assert kind in ("positive", "negative") or low <= int(document[1:]) + 1 <= high
     assert found == draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="s")
     assert found != draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="t")
 
 
 def test_a_short_run_gives_what_it_has() -> None:
-    kinds = Counter(one.kind for one in draw_documents(["gold"], [], RANKED[:40], seed="s"))
+    kinds = Counter(draw_documents(["gold"], [], RANKED[:40], seed="s").values())
     assert kinds == {"positive": 1, "hard": 10, "medium": 9}
     assert len(draw_documents(["gold"], [], [], seed="s")) == 1
-    assert [one.kind for one in draw_documents(["a", "b", "c"], ["n"], RANKED, seed="s", number=2)] == ["positive"] * 3
+    assert draw_documents(["a", "b", "c"], ["n"], RANKED, seed="s", number=2) == dict.fromkeys("abc", "positive")
 
 
 def asked(query: int, text: int) -> str:
