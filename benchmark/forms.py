@@ -22,8 +22,7 @@ from judges.models import Panel
 from judges.panels.offline_panel import judges_that_vote
 
 PEOPLE = "people"
-OWN_PANEL = ":chosen"
-"""Ends the name of a panel that one collection alone may use."""
+OWN_PANEL = ":chosen"  # Ends the name of a panel that one collection alone may use.
 POLICIES = [
     (PEOPLE, gettext_lazy("people judge every pair")),
     ("debate+ensemble", gettext_lazy("debate and panel, people for the rest")),

@@ -66,8 +66,7 @@ class Qrels(models.Model):
     """A version of a collection's qrels. It never changes: what is filled is a new version beside it."""
 
     class Kind(models.TextChoices):
-        ORIGINAL = "original", gettext_lazy("original")
-        """The reference grades that were imported."""
+        ORIGINAL = "original", gettext_lazy("original")  # The reference grades that were imported.
         FILLED = "filled", gettext_lazy("filled")
         IMPORTED = "imported", gettext_lazy("imported")
         LABELS = "labels", gettext_lazy("all labels")
@@ -110,12 +109,10 @@ class Filling(models.Model):
     """One filling of holes: the pool of some runs, the judging of what nobody judged, and the qrels that came of it."""
 
     class State(models.TextChoices):
-        PREPARING = "preparing", gettext_lazy("being prepared")
-        """A worker writes its pairs."""
+        PREPARING = "preparing", gettext_lazy("being prepared")  # A worker writes its pairs.
         JUDGING = "judging", gettext_lazy("being judged")
         PEOPLE = "people", gettext_lazy("waiting for people")
-        FINISHING = "finishing", gettext_lazy("being finished")
-        """A worker makes the filled version."""
+        FINISHING = "finishing", gettext_lazy("being finished")  # A worker makes the filled version.
         FILLED = "filled", gettext_lazy("filled")
         CANCELLED = "cancelled", gettext_lazy("cancelled")
 

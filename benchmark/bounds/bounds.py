@@ -20,8 +20,8 @@ from benchmark.report.measures import dcg_discounts
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# (problems,) ratios, and (problems, weights) the grades that reach them, in the order of the weights.
 Extremes = tuple[Floats, Integers]
-"""(problems,) ratios, and (problems, weights) the grades that reach them, in the order of the weights."""
 TINY = 1e-12
 
 

@@ -13,21 +13,16 @@ from numpy.typing import NDArray
 from benchmark.bounds.bounds import Floats, Integers, ideal_dcg, largest_ndcg, smallest_ndcg
 from benchmark.report.measures import dcg_discounts
 
-EPSILON = 1e-9
-"""Of a mean: a smaller difference is none."""
-CHUNK = 100
-"""Queries whose problems are solved together."""
-MOST = 2_000
-"""Pairs that are named, of those that could settle an order."""
+EPSILON = 1e-9  # Of a mean: a smaller difference is none.
+CHUNK = 100  # Queries whose problems are solved together.
+MOST = 2_000  # Pairs that are named, of those that could settle an order.
 
-Rankings = Mapping[int, Mapping[int, NDArray[np.int64]]]
-"""run -> query -> documents, best first."""
+Rankings = Mapping[int, Mapping[int, NDArray[np.int64]]]  # run -> query -> documents, best first.
+# query -> judged documents, ascending, and their grades.
 Judged = Mapping[int, tuple[NDArray[np.int64], NDArray[np.int16]]]
-"""query -> judged documents, ascending, and their grades."""
+# Query and document of an unjudged pair, and how far its grade can move the open differences, summed over them.
 Influence = tuple[int, int, float]
-"""Query and document of an unjudged pair, and how far its grade can move the open differences, summed over them."""
-Told = Callable[[int, int], None]
-"""How many steps of how many are done."""
+Told = Callable[[int, int], None]  # How many steps of how many are done.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +42,10 @@ class RankingBounds:
 
     k: int
     queries: int
-    unjudged: int
-    """Pairs of the pool without a grade."""
+    unjudged: int  # Pairs of the pool without a grade.
     systems: list[BoundsSystem]
     unsettled: list[tuple[int, int]]
-    first: list[Influence]
-    """Most informative first, at most MOST."""
+    first: list[Influence]  # Most informative first, at most MOST.
 
     @property
     def document(self) -> dict[str, object]:
@@ -73,16 +66,11 @@ class BoundsPool:
     """One query: what its unjudged documents count in each ranking."""
 
     query: int
-    documents: Integers
-    """(unjudged,) of the pool."""
-    weights: Floats
-    """(runs, unjudged) the discount of the rank; 0: not in the top k."""
-    gained: Floats
-    """(runs,) what the judged documents of the top k gain."""
-    counts: Integers
-    """(grades,) of all judged documents, returned or not."""
-    judged: Floats
-    """(runs,) share of the documents returned."""
+    documents: Integers  # (unjudged,) of the pool.
+    weights: Floats  # (runs, unjudged) the discount of the rank; 0: not in the top k.
+    gained: Floats  # (runs,) what the judged documents of the top k gain.
+    counts: Integers  # (grades,) of all judged documents, returned or not.
+    judged: Floats  # (runs,) share of the documents returned.
 
 
 def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Floats, k: int) -> BoundsPool:

@@ -21,8 +21,7 @@ from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 
-SHOWN = 60
-"""Pairs of systems that are named; the table to save has all."""
+SHOWN = 60  # Pairs of systems that are named; the table to save has all.
 
 
 @action("admin")

@@ -22,10 +22,10 @@ work AS MATERIALIZED (
     ORDER BY w.pair_id, w.state IN ('pending', 'running'), w.campaign_id DESC
 )
 """
+# People said it, or the policy of this filling.
 SETTLED = (
     "(COALESCE(l.origin = ANY(%(final)s), false) OR COALESCE(w.state = 'labelled' AND l.grade IS NOT NULL, false))"
 )
-"""People said it, or the policy of this filling."""
 COUNTS = f"""
 WITH {STANDING}
 SELECT w.state, w.agreed_in_round, COALESCE(l.origin = ANY(%(final)s), false), COALESCE(l.grade >= %(relevant)s, false),
@@ -37,8 +37,8 @@ FROM asked LEFT JOIN work w ON w.pair_id = asked.pair_id
 LEFT JOIN corpus_label l ON l.pair_id = asked.pair_id AND l.aspect_id IS NULL
 GROUP BY 1, 2, 3, 4, 5
 """
+# Of COUNTS: its last is how many pairs stand alike in all others.
 COLUMNS = ("state", "agreed", "people", "relevant", "dropped", "n")
-"""Of COUNTS: its last is how many pairs stand alike in all others."""
 LABELS = f"""
 WITH {STANDING}
 SELECT p.query_id, p.document_id, l.grade, l.origin
@@ -55,29 +55,21 @@ class Funnel:
     or failed, pending, or waiting for people."""
 
     pool: int
-    judged: int
-    """Of the pool, by the qrels before."""
+    judged: int  # Of the pool, by the qrels before.
     candidates: int
-    known: int
-    """People had labelled them before."""
+    known: int  # People had labelled them before.
     asked: int
-    filtered: int
-    """Dropped by the filter: labelled 0."""
+    filtered: int  # Dropped by the filter: labelled 0.
     after_filter: int
-    rounds: list[dict[str, int]]
-    """Of a debate: round, pairs that agreed in it, pairs open after it."""
-    labelled: int
-    """By judges, those of the filter too."""
-    to_people: int
-    """Escalated, or all where people judge every pair."""
+    rounds: list[dict[str, int]]  # Of a debate: round, pairs that agreed in it, pairs open after it.
+    labelled: int  # By judges, those of the filter too.
+    to_people: int  # Escalated, or all where people judge every pair.
     people_open: int
     people_settled: int
     failed: int
     pending: int
-    settled: int
-    """Labelled, by whom ever, and known ones."""
-    relevant: int
-    """Of those settled: the holes."""
+    settled: int  # Labelled, by whom ever, and known ones.
+    relevant: int  # Of those settled: the holes.
 
     @property
     def is_done(self) -> bool:

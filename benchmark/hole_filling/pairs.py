@@ -11,8 +11,7 @@ from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection, Label
 
 Integers = NDArray[np.int64]
-FINAL = (PEOPLE, ADJUDICATOR)
-"""Origins of labels that no judge is asked about any more."""
+FINAL = (PEOPLE, ADJUDICATOR)  # Origins of labels that no judge is asked about any more.
 
 
 def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> list[int]:

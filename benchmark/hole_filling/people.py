@@ -9,9 +9,9 @@ from corpus import table_statistics
 from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_watermarks, open_items
 from corpus.models import Collection, Item
 
+# Below every priority of the usual orders (-1 and more): items in the order of what they could settle begin here, and
+# keep it when the collection's order changes (corpus.collections.task_order.reprioritise_tasks).
 FIRST = -2.0
-"""Below every priority of the usual orders (-1 and more): items in the order of what they could settle begin here, and
-keep it when the collection's order changes (corpus.collections.task_order.reprioritise_tasks)."""
 
 _HOLES = """
 holes AS MATERIALIZED (
@@ -26,8 +26,8 @@ FROM holes h JOIN corpus_pair p ON p.id = h.pair JOIN corpus_collection c ON c.i
 WHERE NOT EXISTS (
     SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.state IN ('open', 'conflict')
         AND i.reason <> 'evidence' AND i.reason <> ALL (%(measuring)s))"""
+# A pair that waits for people already, for whatever reason, is not asked about twice.
 OPEN = f"WITH {_HOLES} {open_items(_UNASKED, order='wanted.place')}"
-"""A pair that waits for people already, for whatever reason, is not asked about twice."""
 HURRY = f"""
 WITH {_HOLES}
 UPDATE corpus_item i SET priority = h.in_order FROM holes h

@@ -19,8 +19,8 @@ from judges.campaigns.configurations import CampaignOptions, Configuration
 from judges.campaigns.estimates import Estimate
 from judges.models import Work
 
+# The policy under which no judge is asked: an item for each pair, as many people as the collection asks.
 PEOPLE = "people"
-"""The policy under which no judge is asked: an item for each pair, as many people as the collection asks."""
 DEEPEST = 1_000
 
 

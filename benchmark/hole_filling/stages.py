@@ -17,11 +17,10 @@ from judges.models import Campaign
 
 State = Filling.State
 UNFINISHED = (State.JUDGING, State.PEOPLE)
-LIVE = 20_000
-"""Candidates up to which a page counts by itself."""
+LIVE = 20_000  # Candidates up to which a page counts by itself.
 LOOK_S = 10.0
+# A filling of so many pairs is looked at a second more rarely: counting 300,000 takes about a second.
 PAIRS_A_SECOND = 10_000
-"""A filling of so many pairs is looked at a second more rarely: counting 300,000 takes about a second."""
 DUE = """
 UPDATE benchmark_filling SET looked_at = now()
 WHERE state IN ('judging', 'people') AND (looked_at IS NULL

@@ -39,10 +39,8 @@ from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
 
 State = Filling.State
-Pairs = Sequence[tuple[int, int]]
-"""Query and document by primary key."""
-AT_ONCE = 20_000
-"""Pairs up to which a page waits for the start."""
+Pairs = Sequence[tuple[int, int]]  # Query and document by primary key.
+AT_ONCE = 20_000  # Pairs up to which a page waits for the start.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +51,10 @@ class _Wish:
     runs: Sequence[Run]
     depth: int
     before: Qrels
-    wanted: Configuration | None
-    """None: people judge every pair."""
+    wanted: Configuration | None  # None: people judge every pair.
     options: dict[str, Any]
     by: str
-    retry: bool = False
-    """Its failed pairs are judged again."""
+    retry: bool = False  # Its failed pairs are judged again.
 
 
 def start_filling(

@@ -17,16 +17,13 @@ from corpus.aspects.entries import importance_weights
 from corpus.aspects.files import AspectRow, by_query
 from corpus.errors import BadInput
 
-ALPHA = 0.5
-"""The novelty penalty of the paper."""
+ALPHA = 0.5  # The novelty penalty of the paper.
 DEFAULT = ("alpha-nDCG@10", "A-Recall@10")
-NEAR = 1e-12
-"""Gains nearer than this are equal: the same weights added in another order."""
+NEAR = 1e-12  # Gains nearer than this are equal: the same weights added in another order.
 ONE = "-one"
 _NAME = re.compile(r"(alpha-nDCG|A-Recall)(-one)?@([1-9][0-9]{0,3})")
 
-Supports = Mapping[str, frozenset[int]]
-"""Document to the places of the aspects that it supports."""
+Supports = Mapping[str, frozenset[int]]  # Document to the places of the aspects that it supports.
 
 
 @dataclass(frozen=True, slots=True)

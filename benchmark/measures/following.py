@@ -13,8 +13,7 @@ import numpy as np
 from benchmark.measures.rankings import Qrels, Run, rank_documents
 from corpus.errors import BadInput
 
-Changed = Mapping[str, Set[str]]
-"""query -> documents that the changed instruction made irrelevant."""
+Changed = Mapping[str, Set[str]]  # query -> documents that the changed instruction made irrelevant.
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,8 @@ class Following:
     documents: int
     value: float
     per_query: dict[str, float]
+    # Queries that one of the runs lacks; their documents are ranked behind its last.
     missing: list[str]
-    """Queries that one of the runs lacks; their documents are ranked behind its last."""
 
 
 def became_irrelevant(original: Qrels, changed: Qrels, relevant_from: int = 1) -> dict[str, set[str]]:

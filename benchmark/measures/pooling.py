@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
-Rankings = Mapping[int, Mapping[int, Integers]]
-"""run -> query -> documents, best first."""
+Rankings = Mapping[int, Mapping[int, Integers]]  # run -> query -> documents, best first.
+# query -> judged documents, and their grades.
 Judged = Mapping[int, tuple[Integers, NDArray[np.int16]]]
-"""query -> judged documents, and their grades."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ import numpy as np
 from benchmark.significance.paired import LEVEL, Tests
 from corpus.errors import BadInput
 
+# query id -> document id -> grade; below 0: in the pool, and nobody judged it.
 Qrels = Mapping[str, Mapping[str, int]]
-"""query id -> document id -> grade; below 0: in the pool, and nobody judged it."""
+# query id -> document id -> score; higher is better, ties by document id descending, as trec_eval has them.
 Run = Mapping[str, Mapping[str, float]]
-"""query id -> document id -> score; higher is better, ties by document id descending, as trec_eval has them."""
 
 _VALUE = r"(?:[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9}|True|False|'[\w-]+'|\"[\w-]+\"|\{(?:[0-9]{1,9}:[0-9]{1,9},?)+\})"
 _GIVEN = re.compile(rf"(\w+)={_VALUE}")
@@ -22,10 +22,10 @@ _NAME = re.compile(
     rf"[^\W\d]\w*(?:\((?:\w+={_VALUE}(?:,\w+={_VALUE})*)?\))?(?:@(?:[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?|\.[0-9]{{1,9}}))?"
 )
 _HIT = re.compile(r"Hit(?=[(@])")
+# What a parameter may be. trec_eval's C code ends the whole process for others.
 RANGES = {"cutoff": (1, 10**9), "rel": (1, 10**9), "recall": (0, 1), "p": (0, 1), "beta": (0.001, 1000)}
-"""What a parameter may be. trec_eval's C code ends the whole process for others."""
+# The highest grade that gdeval, the program behind ERR and nDCG with exponential gain, takes.
 GDEVAL_GRADES = 4
-"""The highest grade that gdeval, the program behind ERR and nDCG with exponential gain, takes."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,7 @@ class MeasureResult:
     queries: int
     missing: list[str]
     means: dict[str, float]
-    per_query: dict[str, dict[str, float]]
-    """measure -> query id -> value."""
+    per_query: dict[str, dict[str, float]]  # measure -> query id -> value.
 
 
 @dataclass(frozen=True)

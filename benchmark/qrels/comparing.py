@@ -14,13 +14,13 @@ from corpus.models import Document, Query
 What = Literal["added", "removed", "changed"]
 Integers = NDArray[np.int64]
 
+# Numbers as one string are read ten times faster than as arrays: a page compares 200,000 grades in its time.
 FLAT = """
 SELECT array_agg(query_id ORDER BY query_id), array_agg(cardinality(documents) ORDER BY query_id),
     string_agg(array_to_string(documents, ' '), ' ' ORDER BY query_id),
     string_agg(array_to_string(grades, ' '), ' ' ORDER BY query_id)
 FROM benchmark_qrelsrow WHERE qrels_id = %s AND documents <> '{}'
 """
-"""Numbers as one string are read ten times faster than as arrays: a page compares 200,000 grades in its time."""
 
 
 class Flat(NamedTuple):

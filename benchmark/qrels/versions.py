@@ -14,12 +14,12 @@ from benchmark.qrels.reading import ReadQrel
 from corpus.errors import BadInput
 from corpus.models import Collection
 
-ORIGINAL = "original"
-"""Where the grades of imported qrels come from."""
+ORIGINAL = "original"  # Where the grades of imported qrels come from.
+# The reference assessor of the collection's own experts, whose gold measures people and belongs to no qrels.
 EXPERTS = "experts"
-"""The reference assessor of the collection's own experts, whose gold measures people and belongs to no qrels."""
 BATCH = 500
 
+# Reference grades of what is current; of several the newest.
 REFERENCE = f"""
 SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(s.grade ORDER BY p.document_id)
 FROM (
@@ -32,12 +32,11 @@ JOIN corpus_query q ON q.id = p.query_id AND q.is_current
 JOIN corpus_document d ON d.id = p.document_id AND d.is_current
 GROUP BY p.query_id
 """
-"""Reference grades of what is current; of several the newest."""
+# (id + 0: read the assessor's own rows, not all judgments from the newest back.)
 MARK = f"""
 SELECT COALESCE(max(j.id + 0), 0) FROM corpus_assessor a JOIN corpus_judgment j ON j.assessor_id = a.id
 WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND a.name <> '{EXPERTS}'
 """
-"""(id + 0: read the assessor's own rows, not all judgments from the newest back.)"""
 LABELS = """
 SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(l.grade ORDER BY p.document_id),
        array_agg(l.origin ORDER BY p.document_id)

@@ -22,8 +22,7 @@ from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 
 KINDS: tuple[What, ...] = ("added", "removed", "changed")
-SHOWN = 100
-"""Lines of a kind on the page; the table to save has all."""
+SHOWN = 100  # Lines of a kind on the page; the table to save has all.
 
 
 @action("admin")

@@ -11,10 +11,8 @@ from benchmark.report import curves, measures, shifts, verdict
 from benchmark.report.graded_runs import NONE, Floats, Judgments, Rankings, Version, encode_pairs, stack_rankings
 from benchmark.significance.tests import Values, add_tests, mean_changes
 
-VERSION = 2
-"""Of the result's shape and of how it is computed: part of a report's key."""
-STEPS = 5
-"""What `progress` counts."""
+VERSION = 2  # Of the result's shape and of how it is computed: part of a report's key.
+STEPS = 5  # What `progress` counts.
 
 
 @dataclass(frozen=True)
@@ -32,10 +30,8 @@ class Aspected:
     """Values over the queries that have aspects; they depend on no version of the qrels."""
 
     queries: list[int]
-    values: Mapping[str, Floats]
-    """Measure to (systems, queries)."""
-    k: int
-    """Where their measures cut: not always where the others do."""
+    values: Mapping[str, Floats]  # Measure to (systems, queries).
+    k: int  # Where their measures cut: not always where the others do.
 
 
 @dataclass(frozen=True)
@@ -78,13 +74,12 @@ def compute_report(
     values |= {key: Values(*map(measure, grades)) for key, measure in measures.BY_VERSION.items()}
     progress(1, STEPS)
     names = [system.name for system in asked.systems]
-    told = {key: mean_changes(one) for key, one in values.items()}
-    add_tests(told, {key: values[key] for key in measures.RANKING}, names, asked.seed)
-    if asked.aspects is not None and asked.aspects.queries:
-        own = {key: Values(None, found) for key, found in asked.aspects.values.items()}
+    told = _compare_systems(values, measures.RANKING, names, asked.seed)
+    if (about := asked.aspects) is not None and about.queries:
+        # They stand apart: over other queries, so under random signs of their own.
+        own = {key: Values(None, found) for key, found in about.values.items()}
         values |= own
-        told |= {key: mean_changes(one) for key, one in own.items()}
-        add_tests(told, own, names, asked.seed)
+        told |= _compare_systems(own, tuple(own), names, asked.seed)
     progress(2, STEPS)
     found = curves.changed_labels(documents, before, after, asked.relevant_from)
     orders = curves.random_orders(len(names), asked.seed)
@@ -104,8 +99,7 @@ def compute_report(
         "holes": holes,
         "measures": list(values),
         "systems": [_system_document(system, place, documents, told) for place, system in enumerate(asked.systems)],
-        "means": {key: _mean_systems(rows) for key, rows in told.items()},
-        "order": {key: _order_shift(values[key]) for key in measures.RANKING},
+        **_over_systems(told, values),
         "common": _common_queries(asked, documents, values, names),
         "orders": len(orders),
         "growth": growth,
@@ -116,7 +110,7 @@ def compute_report(
             growth[-1]["rate"] if growth else None,
             {key: points[-1]["value"] if points else None for key, points in contribution.items()},
         ),
-        "aspects": _aspect_counts(asked),
+        "aspects": {"queries": about.queries, "k": about.k} if about is not None and about.queries else None,
     }
     progress(STEPS, STEPS)
     return ComputedReport(result, values)
@@ -138,19 +132,25 @@ def _common_queries(
     if len(places) in (0, len(asked.queries)):
         return {"queries": len(places)}
     some = {key: values[key].of(places) for key in ("hole", *measures.BY_VERSION)}
-    told = {key: mean_changes(one) for key, one in some.items()}
-    add_tests(told, {key: some[key] for key in measures.RANKING}, names, asked.seed)
+    told = _compare_systems(some, measures.RANKING, names, asked.seed)
+    systems = [{key: rows[place] for key, rows in told.items()} for place in range(len(names))]
+    return {"queries": len(places), "systems": systems, **_over_systems(told, some)}
+
+
+def _compare_systems(
+    values: Mapping[str, Values], ranking: Sequence[str], names: list[str], seed: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Means by measure and system; with tests, ranks and letters of the measures that order systems."""
+    told = {key: mean_changes(one) for key, one in values.items()}
+    add_tests(told, {key: values[key] for key in ranking}, names, seed)
+    return told
+
+
+def _over_systems(told: Mapping[str, Any], values: Mapping[str, Values]) -> dict[str, Any]:
     return {
-        "queries": len(places),
-        "systems": [{key: rows[place] for key, rows in told.items()} for place in range(len(names))],
         "means": {key: _mean_systems(rows) for key, rows in told.items()},
-        "order": {key: _order_shift(some[key]) for key in measures.RANKING},
+        "order": {key: _order_shift(values[key]) for key in measures.RANKING},
     }
-
-
-def _aspect_counts(asked: ReportQuestion) -> dict[str, Any] | None:
-    found = asked.aspects
-    return {"queries": found.queries, "k": found.k} if found is not None and found.queries else None
 
 
 def _count_labels(asked: ReportQuestion, before: Version, after: Version) -> dict[str, Any]:

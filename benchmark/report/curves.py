@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from benchmark.report import measures
 from benchmark.report.graded_runs import NONE, SPAN, Floats, Ints, Version, encode_pairs
 
-ORDERS = 10
-"""Random orders, as the paper has it."""
-BAND = (0.1, 0.9)
-"""Quantiles over the orders."""
+ORDERS = 10  # Random orders, as the paper has it.
+BAND = (0.1, 0.9)  # Quantiles over the orders.
 MARGINAL = ("hit", "ndcg", "recall")
 
 
@@ -30,15 +28,11 @@ class Changed:
     """Pairs of the pool whose gain changes from one version to the other, and which systems returned them."""
 
     codes: Ints
-    before: Ints
-    """Grades; nobody judged counts 0."""
+    before: Ints  # Grades; nobody judged counts 0.
     after: Ints
-    is_hole: NDArray[np.bool_]
-    """Relevant now, and not known before."""
-    returned: NDArray[np.bool_]
-    """(systems, pairs)."""
-    ranks: Ints
-    """(systems, pairs), from 0; NONE: not returned."""
+    is_hole: NDArray[np.bool_]  # Relevant now, and not known before.
+    returned: NDArray[np.bool_]  # (systems, pairs).
+    ranks: Ints  # (systems, pairs), from 0; NONE: not returned.
 
     @property
     def queries(self) -> Ints:
@@ -103,10 +97,8 @@ class Start:
     k: int
     relevant_from: int
     levels: list[int]
-    at_least: list[Ints]
-    """(queries) for each level, of the earlier version."""
-    relevant: Ints
-    """(queries): relevant documents of the earlier version."""
+    at_least: list[Ints]  # (queries) for each level, of the earlier version.
+    relevant: Ints  # (queries): relevant documents of the earlier version.
 
 
 def marginal_contributions(

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from charts.cells import csv_line
 from charts.latex import Raw, escape_latex, latex_table
 
-PLACES = 3
-"""Decimals of a Figure in LaTeX; CSV has all."""
+PLACES = 3  # Decimals of a Figure in LaTeX; CSV has all.
 
 
 @dataclass(frozen=True, slots=True)

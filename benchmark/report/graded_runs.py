@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Grades = NDArray[np.int16]
 Floats = NDArray[np.float64]
-Rankings = Mapping[int, Ints]
-"""query key -> document keys, best first."""
-Judgments = Mapping[int, tuple[Ints, Grades]]
-"""query key -> document keys and their grades."""
-NONE = -1
-"""In an array of documents: none at this rank. In an array of grades: nobody judged it."""
+Rankings = Mapping[int, Ints]  # query key -> document keys, best first.
+Judgments = Mapping[int, tuple[Ints, Grades]]  # query key -> document keys and their grades.
+NONE = -1  # In an array of documents: none at this rank. In an array of grades: nobody judged it.
+# A pair's code is query place x SPAN + document key: more keys than a database hands out.
 SPAN = 1 << 40
-"""A pair's code is query place x SPAN + document key: more keys than a database hands out."""
 
 
 def stack_rankings(runs: Sequence[Rankings], queries: Sequence[int], k: int) -> Ints:

@@ -127,6 +127,7 @@ def hole_at_k(before: Graded, after: Graded) -> Floats:
     return np.asarray(find_holes(before, after).sum(axis=2) / before.k, dtype=np.float64)
 
 
+# Measures that each version has. Their order is that of tables.
 BY_VERSION: dict[str, Callable[[Graded], Floats]] = {
     "unjudged": unjudged_share,
     "judged": judged_share,
@@ -136,9 +137,8 @@ BY_VERSION: dict[str, Callable[[Graded], Floats]] = {
     "ndcg_bridge": ndcg_bridge,
     "recall": recall,
 }
-"""Measures that each version has. Their order is that of tables."""
+# Those that order systems: they get tests, ranks and letters.
 RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
-"""Those that order systems: they get tests, ranks and letters."""
 
 
 def divide_or_zero(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:

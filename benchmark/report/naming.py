@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+# The field's own names, the same in every language.
 PLAIN = {
     "hole": "Hole@{k}",
     "unjudged": "Unjudged@{k}",
@@ -15,9 +16,8 @@ PLAIN = {
     "alpha_ndcg": "alpha-nDCG@{k}",
     "a_recall": "A-Recall@{k}",
 }
-"""The field's own names, the same in every language."""
+# In the order of tables; `_one`: each document under one aspect, as in the paper.
 ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
-"""In the order of tables; `_one`: each document under one aspect, as in the paper."""
 
 
 def measure_label(key: str, k: int) -> str:

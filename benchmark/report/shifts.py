@@ -6,8 +6,7 @@ import numpy as np
 
 from benchmark.report.graded_runs import Floats
 
-SAME = 1e-12
-"""Means nearer than this are one place."""
+SAME = 1e-12  # Means nearer than this are one place.
 
 
 def rank_means(means: Sequence[float]) -> list[int]:

@@ -18,8 +18,7 @@ from charts import Chart
 from corpus import chart_downloads
 from corpus.models import Query
 
-LENGTH = 160
-"""Letters of a text beside its id."""
+LENGTH = 160  # Letters of a text beside its id.
 
 
 def download(

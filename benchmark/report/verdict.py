@@ -6,10 +6,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-FEWEST = 5
-"""Systems below which the curves are too short to say anything."""
+FEWEST = 5  # Systems below which the curves are too short to say anything.
+# At most this growth rate and this marginal contribution at the last system: saturated.
 SATURATED = (0.01, 0.005)
-"""At most this growth rate and this marginal contribution at the last system: saturated."""
 NEARLY = (0.05, 0.02)
 
 

@@ -21,12 +21,11 @@ from judges.campaigns.estimates import Estimate
 
 MAKE_RUN = "benchmark.make_run"
 DEEPEST = 10_000
-DEPTH = 100
-"""Documents of a query unless somebody asks for others."""
+DEPTH = 100  # Documents of a query unless somebody asks for others.
 
-STORE_S = 1.0
-"""Seconds of work that a killed worker loses, at most."""
+STORE_S = 1.0  # Seconds of work that a killed worker loses, at most.
 
+# Dotted paths of makers, imported on first use.
 KINDS = {
     Run.Kind.BM25: "benchmark.runs.lexical",
     Run.Kind.HYBRID: "benchmark.runs.hybrid",
@@ -35,10 +34,8 @@ KINDS = {
     Run.Kind.DENSE: "benchmark.runs.dense",
     Run.Kind.RERANK: "benchmark.runs.reranking",
 }
-"""Dotted paths of makers, imported on first use."""
 
-Tell = Callable[..., None]
-"""tell(done, total, phase=""): how far the maker is, and with what."""
+Tell = Callable[..., None]  # tell(done, total, phase=""): how far the maker is, and with what.
 Stopped = Callable[[], bool]
 
 

@@ -1,7 +1,6 @@
 """Dense runs: vectors from an embed endpoint, kept in VAR by the hash of their text, and an exact search (SPEC S10)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -28,15 +27,13 @@ from judges.retrieval.answers import vectors_of
 from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
 
 ROLE = "embed"
-TOGETHER = 32
-"""Documents of one call."""
-SEARCHED = 512
-"""Queries of one pass over all vectors: a pass reads them from the file."""
-AHEAD = 1024
-"""Documents that are asked for before anything else happens."""
+TOGETHER = 32  # Documents of one call.
+SEARCHED = 512  # Queries of one pass over all vectors: a pass reads them from the file.
+AHEAD = 1024  # Documents that are asked for before anything else happens.
+# How instruction-tuned embedders (E5-Mistral, Qwen3-Embedding) want a query's task in front of it.
 INSTRUCTED = "Instruct: {instruction}\nQuery: "
-"""How instruction-tuned embedders (E5-Mistral, Qwen3-Embedding) want a query's task in front of it."""
 
+# Of equal scores the search keeps the earlier document, and trec_eval the one whose id is higher.
 KEYS = """
 SELECT id FROM corpus_document WHERE collection_id = %s AND is_current ORDER BY external_id COLLATE "C" DESC
 """
@@ -76,15 +73,15 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     return of_calls(llm_budget.judge_of(ROLE, recipe), -(-documents // TOGETHER) + queries, sample, {}, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Asks one embedder for one run."""
+class Dense:
+    """An exact search over the vectors of all documents of a collection, by one embedder."""
 
-    run: Run
-    campaign: Campaign
-    judge: Judge
-    store: Store
-    stopped: Stopped
+    def __init__(self, campaign: Campaign, judge: Judge, recipe: Mapping[str, Any], stopped: Stopped) -> None:
+        instruction = recipe["instruction"]
+        self.prefix = INSTRUCTED.format(instruction=instruction) if instruction else recipe["query_prefix"]
+        self.campaign, self.judge, self.stopped = campaign, judge, stopped
+        self.store = Store(Path(settings.VAR) / "vectors", judge)
+        self.keys, self.places = np.empty(0, np.int64), np.empty(0, np.int64)
 
     def ask(self, texts: Sequence[tuple[int, Sequence[str]]]) -> RetrievalReply:
         """Vectors of each group of texts, kept as they arrive. A group's first part is its query, 0 for documents."""
@@ -101,27 +98,46 @@ class Asker:
 
         return (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, missing), documents=tuple(missing), keep=keep),)
 
-
-class Dense:
-    """An exact search over the vectors of all documents."""
-
-    def __init__(self, asker: Asker, keys: Places, places: Places, prefix: str) -> None:
-        self.asker, self.keys, self.places, self.prefix = asker, keys, places, prefix
+    def embed_documents(self, run: Run, prefix: str, progress: Tell) -> bool:
+        """Ask for the vectors that VAR lacks. False when the run was stopped meanwhile; raises Incomplete."""
+        self.keys, digests = _document_keys(run.collection), list[bytes]()
+        for begin in range(0, len(self.keys), AHEAD):
+            if self.stopped():
+                return False
+            part = self.keys[begin : begin + AHEAD].tolist()
+            known = texts_of(part)
+            texts = [prefix + known[key] for key in part]
+            missing = list(dict.fromkeys(text for text in texts if text_digest(text) not in self.store.places))
+            if missing:
+                answered = self.ask([(0, missing[at : at + TOGETHER]) for at in range(0, len(missing), TOGETHER)])
+                if answered.stopped:
+                    return False
+                # A query may go without an answer; a document may not, or the search would not be exact.
+                failed = sum(answer is None for answer in answered.answers)
+                llm_budget.check_reply(run, answered, answered=failed < len(answered.answers))
+                if failed:
+                    told = _(
+                        "%(failed)s calls for vectors of documents got no answer (%(error)s): go on tries them again"
+                    )
+                    raise Incomplete(told % {"failed": failed, "error": answered.error})
+            digests += map(text_digest, texts)
+            progress(len(digests), len(self.keys), _("vectors of documents"))
+        self.places = self.store.find(digests)
+        return True
 
     def search(
         self, texts: Mapping[int, str], depths: Mapping[int, int]
     ) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         """By cosine. The seconds of the search are shared by the queries of a batch."""
         sent = {query: self.prefix + text for query, text in texts.items()}
-        answered = self.asker.ask([(query, [text]) for query, text in sent.items()])
+        answered = self.ask([(query, [text]) for query, text in sent.items()])
         order = [query for query, answer in zip(sent, answered.answers, strict=True) if answer is not None]
         begin = perf_counter()
-        queries = self.asker.store.rows(self.asker.store.find(text_digest(sent[query]) for query in order))
-        found = (
-            nearest_vectors(queries, len(self.keys), self._rows, [depths[query] for query in order]) if order else []
-        )
+        queries = self.store.rows(self.store.find(text_digest(sent[query]) for query in order))
+        wanted = [depths[query] for query in order]
+        found = nearest_vectors(queries, len(self.keys), self._rows, wanted) if order else []
         seconds = (perf_counter() - begin) / max(1, len(order))
-        used = model_requests.usage_by_query(self.asker.campaign, order, [ROLE])
+        used = model_requests.usage_by_query(self.campaign, order, [ROLE])
         ranked = {
             query: llm_budget.add_usage(RankedQuery(self.keys[places], scores, seconds), used.get(query))
             for query, (places, scores) in zip(order, found, strict=True)
@@ -129,42 +145,15 @@ class Dense:
         return ranked, answered
 
     def _rows(self, begin: int, end: int) -> Vectors:
-        return self.asker.store.rows(self.places[begin:end])
+        return self.store.rows(self.places[begin:end])
 
 
 def open_searcher(
     run: Run, campaign: Campaign, judge: Judge, recipe: Mapping[str, Any], progress: Tell, stopped: Stopped
 ) -> Dense | None:
-    """With the vector of every document: what VAR lacks is asked for. None when the run was stopped meanwhile."""
-    store = Store(Path(settings.VAR) / "vectors", judge)
-    asker = Asker(run, campaign, judge, store, stopped)
-    keys = _document_keys(run.collection)
-    digests: list[bytes] = []
-    for begin in range(0, len(keys), AHEAD):
-        if stopped():
-            return None
-        part = keys[begin : begin + AHEAD].tolist()
-        known = texts_of(part)
-        texts = [recipe["document_prefix"] + known[key] for key in part]
-        missing = list(dict.fromkeys(text for text in texts if text_digest(text) not in store.places))
-        if missing:
-            answered = asker.ask([(0, missing[at : at + TOGETHER]) for at in range(0, len(missing), TOGETHER)])
-            if answered.stopped:
-                return None
-            _check_answers(run, answered)
-        digests += map(text_digest, texts)
-        progress(len(digests), len(keys), _("vectors of documents"))
-    prefix = INSTRUCTED.format(instruction=recipe["instruction"]) if recipe["instruction"] else recipe["query_prefix"]
-    return Dense(asker, keys, store.find(digests), prefix)
-
-
-def _check_answers(run: Run, answered: RetrievalReply) -> None:
-    """Every document needs its vector. Raises Incomplete."""
-    failed = sum(answer is None for answer in answered.answers)
-    llm_budget.check_reply(run, answered, answered=failed < len(answered.answers))
-    if failed:
-        told = _("%(failed)s calls for vectors of documents got no answer (%(error)s): go on tries them again")
-        raise Incomplete(told % {"failed": failed, "error": answered.error})
+    """With the vector of every document. None when the run was stopped meanwhile."""
+    searcher = Dense(campaign, judge, recipe, stopped)
+    return searcher if searcher.embed_documents(run, recipe["document_prefix"], progress) else None
 
 
 def _document_keys(collection: Collection) -> Places:

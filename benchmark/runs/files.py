@@ -12,8 +12,7 @@ from corpus.importing.grades import read_grades, refuse_json
 
 _FLOAT = struct.Struct("f")
 TOP_GRADE = 1_000_000_000
-SHOWN = 20
-"""Bad lines that are listed; the rest is counted."""
+SHOWN = 20  # Bad lines that are listed; the rest is counted.
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:

@@ -17,8 +17,8 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs.models import JobState
 
+# What the reranked run's scores are: log odds, which go through the sigmoid, or to be taken as they are.
 SCORES = ("margins", "plain")
-"""What the reranked run's scores are: log odds, which go through the sigmoid, or to be taken as they are."""
 TOLD = {
     "margins": gettext_lazy("margins (log odds), the sigmoid was applied before they were combined"),
     "plain": gettext_lazy("taken as they are, no sigmoid was applied"),

@@ -38,8 +38,8 @@ def sigmoid(margins: Scores) -> Scores:
 
 
 METHODS: dict[str, Callable[[Scores], Scores]] = {"minmax": minmax_scale, "zscore": zscore, "sum": unscaled_scores}
+# Of BM25 and of the reranker, in this order.
 WEIGHTS = {"minmax": (0.1, 0.9), "zscore": (0.2, 0.8), "sum": (1.0, 100.0)}
-"""Of BM25 and of the reranker, in this order."""
 
 
 def combine_scores(bm25: Scores, scores: Scores, method: str, weights: Sequence[float] | None = None) -> Scores:

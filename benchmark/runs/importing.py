@@ -22,8 +22,7 @@ from corpus.importing import staging
 from corpus.models import Collection, Query
 from jobs.models import JobState
 
-BATCH = 500
-"""Queries stored together."""
+BATCH = 500  # Queries stored together.
 ENDINGS = (".gz", ".run", ".txt", ".trec", ".tsv", ".res", ".out")
 Keys = Mapping[str, int]
 
@@ -34,15 +33,11 @@ class Imported:
 
     run: Run
     queries: int
-    lines: int
-    """Stored."""
-    unknown_queries: int = 0
-    """Lines left out because the collection has no such query."""
+    lines: int  # Stored.
+    unknown_queries: int = 0  # Lines left out because the collection has no such query.
     unknown_documents: int = 0
-    excluded: int = 0
-    """Lines left out because their query excludes the document (BRIGHT)."""
-    missing: int = 0
-    """Queries of the collection that the run has nothing for: they count 0."""
+    excluded: int = 0  # Lines left out because their query excludes the document (BRIGHT).
+    missing: int = 0  # Queries of the collection that the run has nothing for: they count 0.
 
     @property
     def document(self) -> dict[str, Any]:

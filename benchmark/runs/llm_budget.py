@@ -21,10 +21,9 @@ from judges.retrieval import model_requests
 from judges.retrieval.model_requests import RetrievalReply, Used
 
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
-SAMPLED = 50
-"""Queries whose prompts an estimate looks at."""
+SAMPLED = 50  # Queries whose prompts an estimate looks at.
+# Queries that are asked about together; between two batches a run is stored and tells how far it is.
 BATCH = 64
-"""Queries that are asked about together; between two batches a run is stored and tells how far it is."""
 
 
 def judges_for(kind: str) -> list[str]:
@@ -60,8 +59,8 @@ def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
     return Campaign.objects.select_related("collection").get(pk=run.campaign)
 
 
+# Rankings of some queries, and what went wrong with those that it leaves out.
 Batch = Callable[[Sequence[Query]], tuple[Mapping[int, RankedQuery], RetrievalReply]]
-"""Rankings of some queries, and what went wrong with those that it leaves out."""
 
 
 def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: str = "", size: int = BATCH) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-BLOCK = 8192
-"""Documents whose products with all queries of a batch are held at a time."""
+BLOCK = 8192  # Documents whose products with all queries of a batch are held at a time.
 
 Floats = npt.NDArray[np.float32]
 Found = tuple[npt.NDArray[np.int64], Floats]

@@ -14,11 +14,10 @@ from judges.records import Judge
 from judges.retrieval import model_requests
 from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
 
-LIKELY = 250
-"""Tokens of a text, as estimates expect them."""
+LIKELY = 250  # Tokens of a text, as estimates expect them.
 
+# What is asked about a query, with the instruction that holds for it.
 Calls = Callable[[Query, str], tuple[RetrievalRequest, ...]]
-"""What is asked about a query, with the instruction that holds for it."""
 
 
 def check_expansion(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,9 @@ from jobs.leases import LeaseLost
 
 Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
-NAMED_TOGETHER = 200
-"""Queries whose documents' names are asked for together."""
+NAMED_TOGETHER = 200  # Queries whose documents' names are asked for together.
+# In the metadata of a query: ids of documents that no system may return for it (BRIGHT).
 EXCLUDED = "excluded_ids"
-"""In the metadata of a query: ids of documents that no system may return for it (BRIGHT)."""
 INSERT = """
 INSERT INTO benchmark_ranking (run_id, query_id, documents, scores, seconds, tokens_in, tokens_out, text)
 VALUES (%s, %s, %s::bigint[], %s::float8[], %s, %s, %s, %s) ON CONFLICT DO NOTHING

@@ -27,11 +27,9 @@ from judges.retrieval.answers import scores_of
 from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
 
 ROLE = "rank"
-TOP = 100
-"""Documents of a query that are reranked, unless the recipe says otherwise."""
+TOP = 100  # Documents of a query that are reranked, unless the recipe says otherwise.
 MOST_TOP = 1000
-TOGETHER = 100
-"""Documents of one call, at most."""
+TOGETHER = 100  # Documents of one call, at most.
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:

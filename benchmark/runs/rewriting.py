@@ -17,14 +17,12 @@ from judges.prompts.searching import METHODS, PASSAGE_SCHEMA, rewrite_prompt
 from judges.retrieval.model_requests import RetrievalRequest
 
 ROLE = "rewrite"
-MOST = 20
-"""Texts for one query."""
+MOST = 20  # Texts for one query.
+# Times that query2doc repeats the query before the passage (Wang et al. 2023, section 2: n = 5 for BM25).
 REPEATS = 5
-"""Times that query2doc repeats the query before the passage (Wang et al. 2023, section 2: n = 5 for BM25)."""
-BETA = 4
-"""MuGI's weight of the references (Zhang et al. 2024, section 3.1)."""
+BETA = 4  # MuGI's weight of the references (Zhang et al. 2024, section 3.1).
+# Texts that a method asks for, unless the recipe says otherwise.
 SAMPLES = {"hyde": 1, "query2doc": 1, "mugi": 5}
-"""Texts that a method asks for, unless the recipe says otherwise."""
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:

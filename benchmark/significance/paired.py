@@ -15,14 +15,10 @@ import numpy as np
 from benchmark.report.graded_runs import Floats
 
 RESAMPLES = 10_000
-EXACT = 16
-"""Queries up to which all 2^n sign patterns are counted."""
-CHUNK = 500
-"""Sign patterns that are held at once."""
-NEAR = 1e-9
-"""Sums nearer than this are equal: what adding in another order moves."""
-LEVEL = 0.05
-"""A p below it tells two systems apart."""
+EXACT = 16  # Queries up to which all 2^n sign patterns are counted.
+CHUNK = 500  # Sign patterns that are held at once.
+NEAR = 1e-9  # Sums nearer than this are equal: what adding in another order moves.
+LEVEL = 0.05  # A p below it tells two systems apart.
 
 
 class Tests:

@@ -26,10 +26,9 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
 
-MOST = 100
-"""Members of a suite."""
+MOST = 100  # Members of a suite.
+# Queries of all members times systems that a page tests by itself: about a second on a busy core.
 AT_ONCE = 10_000
-"""Queries of all members times systems that a page tests by itself: about a second on a busy core."""
 KEPT_S = 90 * 86_400
 
 
@@ -125,11 +124,11 @@ class SuiteLine:
 
     system: str
     values: list[Mapping[str, Any] | None]
+    # before, after and change, unweighted; None where a member is missing.
     mean: Mapping[str, float | None] | None
-    """before, after and change, unweighted; None where a member is missing."""
+    # Of the mean: low, high, p and p_holm of its change, letters_before and letters_after; empty where it is blank, and
+    # for measures that order no systems.
     tests: Mapping[str, Any]
-    """Of the mean: low, high, p and p_holm of its change, letters_before and letters_after; empty where it is blank,
-    and for measures that order no systems."""
 
 
 def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[SuiteLine]:

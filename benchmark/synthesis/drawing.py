@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import islice
 from random import Random
 
+# Places in the run, from 0: all of the first, a sample of half the rest of each of the others.
 HARD, MEDIUM, EASY = slice(0, 10), slice(10, 100), slice(100, 1000)
-"""Places in the run, from 0: all of the first, a sample of half the rest of each of the others."""
 DOCUMENTS = 20
 
 

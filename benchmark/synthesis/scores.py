@@ -14,8 +14,7 @@ from corpus.search.bm25 import index_for
 from judges.retrieval.synthesis import Synthesized, synthesize
 
 DEEPEST = 1000
-Drawn = dict[str, str]
-"""Documents of a query, and why each was taken."""
+Drawn = dict[str, str]  # Documents of a query, and why each was taken.
 
 
 def draw_by_query(

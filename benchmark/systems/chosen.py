@@ -17,10 +17,8 @@ from jobs import notifications, workers
 from jobs.models import JobState, LeasedJob
 from judges.models import Campaign
 
-K = 10
-"""The depth at which systems are compared unless somebody asks for another one."""
-PATIENCE_S = 8.0
-"""A worker that is starting takes as long until it is heard of."""
+K = 10  # The depth at which systems are compared unless somebody asks for another one.
+PATIENCE_S = 8.0  # A worker that is starting takes as long until it is heard of.
 
 
 def runs_of(collection: Collection) -> list[Run]:
@@ -61,8 +59,7 @@ class StoredReport:
     report: Report
     names: dict[int, str]
     new: list[str]
-    notes: Mapping[int, str]
-    """What a hybrid took scores for."""
+    notes: Mapping[int, str]  # What a hybrid took scores for.
 
     @property
     def result(self) -> dict[str, Any]:

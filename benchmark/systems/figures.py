@@ -10,8 +10,7 @@ from benchmark.report.tabling import headline_result
 from benchmark.systems.chosen import StoredReport, version_title
 from charts import BumpPlace, Chart, IntervalSpan, draw_bump, draw_intervals, draw_lines
 
-MEASURE = "ndcg"
-"""The measure by which systems are ordered unless somebody asks for another one."""
+MEASURE = "ndcg"  # The measure by which systems are ordered unless somebody asks for another one.
 
 
 def source_line(stored: StoredReport, queries: int | None = None) -> str:
@@ -51,17 +50,23 @@ def bounds_chart(stored: StoredReport) -> Chart:
 def bump_chart(stored: StoredReport, key: str) -> Chart:
     """How the systems' ranks by one measure change from one version of the qrels to the other: the headline's."""
     name, found = label_in(stored.result, key), headline_result(stored.result)
-    places = []
-    for one in found["systems"]:
-        value: dict[str, Any] = one["values"][key]
-        places.append(
-            BumpPlace(
-                stored.name(one["run"]), value["rank_before"], value["rank_after"], value["before"], value["after"]
-            )
-        )
+    fields = ("rank_before", "rank_after", "before", "after")
+    places = [
+        BumpPlace(stored.name(one["run"]), *(one["values"][key][field] for field in fields)) for one in found["systems"]
+    ]
     heading = _("Ranks by %(measure)s, before and after") % {"measure": name}
     queries = None if found is stored.result else int(stored.result["common"]["queries"])
     return draw_bump("ranks", heading, places, x=(_("before"), _("after")), y=name, source=source_line(stored, queries))
+
+
+def _pool_curves(
+    stored: StoredReport, key: str, title: str, curves: dict[str, list[dict[str, Any]]], field: str, **words: Any
+) -> Chart:
+    """`field` of each point over how many systems are in the pool, with the band over the seeded orders."""
+    low, high = ("holes_low", "holes_high") if field == "holes" else ("low", "high")
+    lines = {name: [(one["systems"], one[field]) for one in rows] for name, rows in curves.items()}
+    bands = {name: [(one["systems"], one[low], one[high]) for one in rows] for name, rows in curves.items()}
+    return draw_lines(key, title, lines, bands=bands, low=0.0, source=source_line(stored), **words)
 
 
 def growth_chart(stored: StoredReport) -> Chart | None:
@@ -69,23 +74,14 @@ def growth_chart(stored: StoredReport) -> Chart | None:
     rows = [one for one in stored.result.get("growth", []) if one.get("rate") is not None]
     if not rows:
         return None
-    name = _("growth rate")
+    name, title = _("growth rate"), _("Growth rate of the holes as systems join the pool")
     ends = {"first": f"{rows[0]['rate']:.1%}", "last": f"{rows[-1]['rate']:.1%}"}
     if rows[-1]["systems"] == stored.result["growth"][-1]["systems"]:
         summary = _("With the second system the known holes grow by %(first)s, with the last one by %(last)s.") % ends
     else:
         summary = _("One system alone finds every hole, so the last step has no rate.")
-    return draw_lines(
-        "growth",
-        _("Growth rate of the holes as systems join the pool"),
-        {name: [(one["systems"], one["rate"]) for one in rows]},
-        bands={name: [(one["systems"], one["low"], one["high"]) for one in rows]},
-        x=_("systems in the pool"),
-        y=name,
-        low=0.0,
-        summary=summary,
-        source=source_line(stored),
-    )
+    words = {"x": _("systems in the pool"), "y": name, "summary": summary}
+    return _pool_curves(stored, "growth", title, {name: rows}, "rate", **words)
 
 
 def holes_chart(stored: StoredReport) -> Chart | None:
@@ -93,23 +89,14 @@ def holes_chart(stored: StoredReport) -> Chart | None:
     rows = stored.result.get("growth", [])
     if not rows:
         return None
-    name = _("holes")
+    name, title = _("holes"), _("Holes found as systems join the pool")
     summary = _("One system alone finds %(first)s of them on average, all %(systems)s together %(last)s.") % {
         "first": f"{rows[0]['holes']:,.0f}",
         "last": f"{rows[-1]['holes']:,.0f}",
         "systems": len(rows),
     }
-    return draw_lines(
-        "holes",
-        _("Holes found as systems join the pool"),
-        {name: [(one["systems"], one["holes"]) for one in rows]},
-        bands={name: [(one["systems"], one["holes_low"], one["holes_high"]) for one in rows]},
-        x=_("systems in the pool"),
-        y=name,
-        low=0.0,
-        summary=summary,
-        source=source_line(stored),
-    )
+    words = {"x": _("systems in the pool"), "y": name, "summary": summary}
+    return _pool_curves(stored, "holes", title, {name: rows}, "holes", **words)
 
 
 def marginal_chart(stored: StoredReport) -> Chart | None:
@@ -120,18 +107,10 @@ def marginal_chart(stored: StoredReport) -> Chart | None:
     known = {name: rows for name, rows in known.items() if rows}
     if not known:
         return None
+    title = _("Marginal contribution: what a system's own pairs add to its values")
     ends = ", ".join(f"{name} {rows[0]['value']:.4f}, {rows[-1]['value']:.4f}" for name, rows in known.items())
     summary = _("What a system's own pairs add to its values, beside one other system and beside all: %(ends)s.") % {
         "ends": ends
     }
-    return draw_lines(
-        "marginal",
-        _("Marginal contribution: what a system's own pairs add to its values"),
-        {name: [(one["systems"], one["value"]) for one in rows] for name, rows in known.items()},
-        bands={name: [(one["systems"], one["low"], one["high"]) for one in rows] for name, rows in known.items()},
-        x=_("other systems in the pool"),
-        y=_("marginal contribution"),
-        low=0.0,
-        summary=summary,
-        source=source_line(stored),
-    )
+    words = {"x": _("other systems in the pool"), "y": _("marginal contribution"), "summary": summary}
+    return _pool_curves(stored, "marginal", title, known, "value", **words)

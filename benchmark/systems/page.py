@@ -18,11 +18,10 @@ from corpus.models import Collection, Document, Query
 from judges.costs import ledger
 from judges.models import Campaign
 
-SHOWN = 20
-"""Queries of a list."""
-HOLES = 30
-"""Holes that are named."""
+SHOWN = 20  # Queries of a list.
+HOLES = 30  # Holes that are named.
 
+# LIMIT 1 of what is unique: each row is looked up by its index, also before the tables' statistics are known.
 NEW_AND_RELEVANT = """
 SELECT q.id, q.external_id, q.text, d.id, d.external_id, d.title, one.rank, now.grades[one.at], now.origins[one.at]
 FROM unnest(%(keys)s::bigint[]) WITH ORDINALITY AS asked(query, place)
@@ -43,7 +42,6 @@ JOIN corpus_query q ON q.id = asked.query JOIN corpus_document d ON d.id = one.d
 WHERE now.grades[one.at] >= %(relevant)s AND NOT one.document = ANY (coalesce(was.documents, '{}'))
 ORDER BY asked.place, one.rank
 """
-"""LIMIT 1 of what is unique: each row is looked up by its index, also before the tables' statistics are known."""
 
 
 class Hole(NamedTuple):

@@ -11,11 +11,11 @@ from corpus.models import Collection, Document, Query
 from jobs.models import JobState
 
 PAGE = 50
+# What a returned document is; `judged` is not relevant.
 STATES = ("relevant", "hole", "judged", "unjudged")
-"""What a returned document is; `judged` is not relevant."""
-FIRST = 6
-"""Systems that a query's page shows side by side unless somebody chooses others."""
+FIRST = 6  # Systems that a query's page shows side by side unless somebody chooses others.
 
+# LIMIT 1 of what is unique: the row is looked up by its index, also before the table's statistics are known.
 LIST = """
 SELECT q.id, coalesce(cardinality(r.documents), 0),
     (SELECT count(*) FROM unnest(r.grades) grade WHERE grade >= %(relevant)s),
@@ -27,7 +27,6 @@ FROM corpus_query q LEFT JOIN LATERAL (
 WHERE q.collection_id = %(collection)s AND q.is_current AND (q.text ILIKE %(like)s OR q.external_id = %(exact)s)
 ORDER BY {order} LIMIT %(limit)s OFFSET %(offset)s
 """
-"""LIMIT 1 of what is unique: the row is looked up by its index, also before the table's statistics are known."""
 ORDERS = {"holes": "holes DESC, q.id", "judged": "2 DESC, q.id", "id": "q.external_id, q.id"}
 
 

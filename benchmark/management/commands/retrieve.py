@@ -25,11 +25,11 @@ from judges.management.commands.status import collection_named
 
 LOOK_S = 0.25
 CHECK_WORKERS_S = 2.0
+# Options that go into the recipe as they are; the system says which of them it takes.
 RECIPE = (
     *("k1", "b", "method", "judge", "samples", "run", "top", "scores"),
     *("instruction", "query_prefix", "document_prefix", "budget", "max_calls"),
 )
-"""Options that go into the recipe as they are; the system says which of them it takes."""
 COST = """
 SELECT count(*), COALESCE(sum(cardinality(documents)), 0), count(*) FILTER (WHERE cardinality(documents) = 0),
        sum(seconds), avg(seconds), COALESCE(sum(tokens_in), 0), COALESCE(sum(tokens_out), 0)
