@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class BenchmarkConfig(AppConfig):
-    """The app's name."""
+    """The benchmark app."""
 
     name = "benchmark"

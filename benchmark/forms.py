@@ -33,18 +33,18 @@ POLICIES = [
 
 
 class RunFiles(forms.ClearableFileInput):
-    """Several files at once."""
+    """A file input that takes several files at once."""
 
     allow_multiple_selected = True
 
 
 class FilesField(forms.FileField):
-    """One file or several; the value is a list."""
+    """A field for one file or several; its value is a list."""
 
     widget = RunFiles
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
-        """Every file by the rules of one."""
+        """Clean each file by the rules of a single one."""
         given = data if isinstance(data, list | tuple) else [data]
         return [super(FilesField, self).clean(one, initial) for one in given] or super().clean(None, initial)
 
@@ -77,7 +77,7 @@ class UploadForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """A name is for one file, and names are not taken twice."""
+        """Refuse a name for several files: each keeps its own."""
         given: dict[str, Any] = super().clean() or {}
         files = given.get("files") or []
         if given.get("name") and len(files) > 1:
@@ -85,7 +85,7 @@ class UploadForm(forms.Form):
         return given
 
     def named(self) -> list[tuple[str, UploadedFile]]:  # type: ignore[type-arg]
-        """Each file with the name of its run."""
+        """Return each file with the name of its run."""
         given = self.cleaned_data
         return [(given["name"] or run_name(file.name or "run"), file) for file in given["files"]]
 
@@ -211,13 +211,13 @@ class MakeForm(forms.Form):
             self.fields["run"].label = _("Reranked run")
 
     def _choose(self, **choices: Sequence[tuple[str, Any]]) -> None:
-        """What there is to choose from, in the fields that this kind has."""
+        """Set what can be chosen in the fields that this kind has."""
         for name, offered in choices.items():
             if isinstance(field := self.fields.get(name), forms.ChoiceField):
                 field.choices = list(offered)
 
     def recipe(self) -> dict[str, Any]:
-        """What the maker of the kind takes."""
+        """Return the recipe that the maker of this kind takes."""
         given = {key: value for key, value in self.cleaned_data.items() if key not in ("name", "depth")}
         if given.get("over"):
             given["over"] = {"kind": Run.Kind.DENSE.value, "judge": given["over"]}
@@ -225,7 +225,7 @@ class MakeForm(forms.Form):
 
     @property
     def lacks(self) -> str:
-        """What there has to be first; empty where everything is there."""
+        """A sentence on what has to be there first; empty where everything is."""
         if self._count("judge") == 0:
             return _("No model is configured for this. Add one to the judges file first (docs/judges-file.md).")
         if self._count("run") == 0:
@@ -233,7 +233,7 @@ class MakeForm(forms.Form):
         return ""
 
     def _count(self, name: str) -> int | None:
-        """How much there is to choose from; None: the kind does not ask."""
+        """Return how many choices a field has; None where this kind has no such field."""
         field = self.fields.get(name)
         return sum(1 for _one in field.widget.choices) if isinstance(field, forms.ChoiceField) else None
 
@@ -258,7 +258,7 @@ class FollowingForm(forms.Form):
             field.choices = [(key, run.name) for key, run in self.by_key.items()]  # type: ignore[attr-defined]
 
     def chosen(self) -> tuple[Run, Run]:
-        """Original, changed."""
+        """Return the run under the original instructions, and the one under the changed ones."""
         return self.by_key[self.cleaned_data["original"]], self.by_key[self.cleaned_data["changed"]]
 
 
@@ -276,7 +276,7 @@ class ChoiceOfRuns(forms.Form):
         self.fields["runs"].initial = list(self.by_key)
 
     def chosen(self) -> list[Run]:
-        """The rows behind the ticks."""
+        """Return the runs that were ticked."""
         return [self.by_key[key] for key in self.cleaned_data["runs"]]
 
 
@@ -302,7 +302,7 @@ class ReportForm(ChoiceOfRuns):
             self.fields[name].initial = choices[at][0] if choices else None
 
     def pair(self) -> tuple[Qrels, Qrels]:
-        """Before and after."""
+        """Return the versions of the qrels before and after."""
         return self.versions[self.cleaned_data["before"]], self.versions[self.cleaned_data["after"]]
 
 
@@ -333,7 +333,7 @@ class JudgingForm(forms.Form):
         self.fields["filter"].choices = [(name, name) for name in judges_that_vote()]  # type: ignore[attr-defined]
 
     def clean_filter(self) -> list[str]:
-        """Nobody, or three judges of different families."""
+        """Check that the filter is empty, or three judges of different families."""
         names: list[str] = self.cleaned_data["filter"]
         try:
             configurations.filter_judges(names)
@@ -342,7 +342,7 @@ class JudgingForm(forms.Form):
         return names
 
     def clean(self) -> dict[str, Any]:
-        """A filter is of judges, so it does not go with people alone."""
+        """Refuse a filter, which is of judges, where people judge every pair."""
         given: dict[str, Any] = super().clean() or {}
         if given.get("policy") == PEOPLE and given.get("filter"):
             words = _("Where people judge every pair no judge is asked: choose another policy, or no filter.")
@@ -350,7 +350,7 @@ class JudgingForm(forms.Form):
         return given
 
     def asked(self) -> dict[str, Any]:
-        """Policy, panel, filter and limits, as the services take them."""
+        """Return policy, panel, filter and limits as the services take them."""
         given = self.cleaned_data
         people = given["policy"] == PEOPLE
         return {
@@ -377,7 +377,7 @@ class HoleFillingForm(ChoiceOfRuns, JudgingForm):
         self.fields["before"].initial = choices[-1][0] if choices else ""
 
     def version(self) -> Qrels | None:
-        """What is filled; None: the reference grades, whose version does not exist yet."""
+        """Return the qrels to fill; None: the reference grades, whose version does not exist yet."""
         return self.versions.get(self.cleaned_data["before"])
 
 

@@ -139,12 +139,12 @@ class Filling(models.Model):
 
     @property
     def is_over(self) -> bool:
-        """Nothing more comes by itself."""
+        """Whether nothing more comes by itself."""
         return self.state in (self.State.FILLED, self.State.CANCELLED)
 
     @property
     def needs_worker(self) -> bool:
-        """A worker prepares or finishes it: until then nothing else can be done with it."""
+        """Whether a worker has to prepare or finish it before anything else can be done with it."""
         return self.state in (self.State.PREPARING, self.State.FINISHING)
 
 

@@ -49,7 +49,7 @@ class RankingBounds:
 
     @property
     def document(self) -> dict[str, object]:
-        """As JSON."""
+        """The bounds as the JSON that a report stores."""
         return {
             "k": self.k,
             "queries": self.queries,
@@ -81,6 +81,7 @@ def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Float
     weights = np.zeros((len(tops), len(documents)))
     for row, top in enumerate(tops):
         weights[row, np.searchsorted(documents, top)] = dcg_discounts(k)[: len(top)]
+    # Both are ascending; a document behind the last judged one would have a place outside.
     at = np.minimum(np.searchsorted(known, documents), max(len(known) - 1, 0))
     is_known = known[at] == documents if len(known) else np.zeros(len(documents), dtype=bool)
     gain = gains[grades[at[is_known]]] if len(known) else np.empty(0)
@@ -100,6 +101,7 @@ def compute_bounds(
     """
     runs = list(rankings)
     queries = sorted(judged) or sorted({query for ranking in rankings.values() for query in ranking})
+    # Linear gain, as trec_eval's ndcg_cut has it.
     gains, none = np.arange(top + 1, dtype=np.float64), np.empty(0, np.int64)
     pools = [pool_of(query, [rankings[run].get(query, none) for run in runs], judged, gains, k) for query in queries]
     steps, done = 2 * len(pools), 0

@@ -27,7 +27,7 @@ SHOWN = 60  # Pairs of systems that are named; the table to save has all.
 @action("admin")
 @require_GET
 def ranking_bounds(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Bounds of each system, orders that are not settled. HTMX asks for it while it is worked out."""
+    """Show the bounds of each system and the open orders. HTMX asks again while they are worked out."""
     return _render_page(request, scope, SendForm(collection=scope.collection))
 
 
@@ -88,7 +88,7 @@ def show_bounds(stored: StoredReport) -> dict[str, Any]:
 @action("admin")
 @require_POST
 def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """The most informative pairs, to people or to a policy."""
+    """Send the pairs that could settle most to people, or to a policy's judges."""
     form = SendForm(request.POST, collection=scope.collection)
     stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), [])
     if stored is None or not stored.is_ready:

@@ -78,12 +78,12 @@ class Funnel:
 
     @property
     def document(self) -> dict[str, Any]:
-        """As JSON: what `Filling.funnel` keeps."""
+        """The JSON that `Filling.funnel` keeps."""
         return {**asdict(self), "is_done": self.is_done}
 
     @classmethod
     def begun(cls, pool: int, judged: int, candidates: int, known: int) -> "Funnel":
-        """Before anybody is asked."""
+        """Return the funnel of a filling about which nobody has been asked."""
         asked = candidates - known
         counts: dict[str, Any] = {field.name: 0 for field in fields(cls)}
         counts |= {"pool": pool, "judged": judged, "candidates": candidates, "known": known, "asked": asked}
@@ -91,12 +91,12 @@ class Funnel:
 
     @classmethod
     def of(cls, filling: Filling) -> "Funnel":
-        """The last one that was stored."""
+        """Return the funnel that a filling stored last."""
         return cls(**{key: value for key, value in filling.funnel.items() if key != "is_done"})
 
 
 def compute_funnel(filling: Filling) -> Funnel:
-    """The funnel now. Reads only; a second for some hundred thousand pairs (`Filling.funnel` keeps the last one)."""
+    """Count a filling's funnel now: a second for some hundred thousand pairs. `Filling.funnel` keeps the last one."""
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     filtered = campaign is not None and bool(Protocol.of(campaign.protocol).filter)
     values = _query_values(filling, campaign) | {"relevant": filling.collection.relevant_from, "filtered": filtered}

@@ -73,19 +73,20 @@ def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
         (_("settled"), funnel["settled"], ""),
         (_("of them relevant: holes"), funnel["relevant"], ""),
     ]
+    # Steps that nothing went through are left out, but for the first four and the last two.
     always = 4
     return [row for place, row in enumerate(rows) if row[1] or place < always or place >= len(rows) - 2]
 
 
 def funnel_table(funnel: dict[str, Any]) -> DownloadTable:
-    """The funnel to save."""
+    """The funnel as a table to save."""
     header = (_("step"), _("pairs"))
     rows = tuple((words, count) for words, count, _why in funnel_steps(funnel))
     return DownloadTable("funnel", _("What became of the pool"), header, rows)
 
 
 def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
-    """The same as a flow from the pool to what is settled."""
+    """The funnel as a flow from the pool to what is settled."""
     parts = {"people": funnel["to_people"], "settled": funnel["people_settled"], "open": funnel["people_open"]}
     count = {**funnel, **parts}
     nodes = [

@@ -25,7 +25,7 @@ DEEPEST = 1_000
 
 
 def judging_configuration(policy: str | None, panel: str | None, filters: Sequence[str] = ()) -> Configuration | None:
-    """Who judges; None where people judge every pair. Raises BadInput."""
+    """Return the configuration of the judges; None where people judge every pair. Raises BadInput."""
     if policy == PEOPLE:
         if panel or filters:
             raise BadInput(_("policy people asks no judge: leave panel and filter out"))

@@ -7,8 +7,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from benchmark import qrels
-from benchmark.hole_filling import people
 from benchmark.hole_filling.funnel import Funnel, compute_funnel, labels_of
+from benchmark.hole_filling.pairs import withdraw_tasks
 from benchmark.models import Filling, Qrels
 from benchmark.qrels.reading import ReadQrel
 from corpus.errors import BadInput
@@ -36,7 +36,7 @@ def current_funnel(filling: Filling) -> Funnel:
 
 
 def advance_filling(filling: Filling) -> Filling:
-    """Store how far it is, and make the filled version once all is settled. Safe to call at any time, by anybody."""
+    """Store how far a filling is; make the filled version once all is settled. Anybody may call it at any time."""
     if filling.state not in UNFINISHED:
         return filling
     filling = store_funnel(filling)
@@ -47,11 +47,12 @@ def advance_filling(filling: Filling) -> Filling:
 
 
 def store_funnel(filling: Filling) -> Filling:
-    """With the funnel of now, and the state that it says."""
+    """Store the funnel as it is now, and the state that it says."""
     funnel = compute_funnel(filling)
     waits_for_people = not funnel.pending and not _is_judging(filling)
     filling.state = State.PEOPLE if waits_for_people else State.JUDGING
     filling.funnel = funnel.document
+    # Conditional: somebody may have finished or cancelled it while the funnel was counted.
     rows = Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED)
     rows.update(state=filling.state, funnel=filling.funnel)
     return filling
@@ -68,6 +69,7 @@ def finish_filling(filling: Filling, by: str = "") -> Qrels:
 
     Judges and people who still have pairs of it go on: what they say enters the next filling.
     """
+    # The lock makes a second call wait, and find the version that the first one made.
     rows = Filling.objects.select_for_update(of=("self",)).select_related("collection", "before", "after")
     locked = rows.get(pk=filling.pk)
     if locked.after is not None:
@@ -84,7 +86,7 @@ def finish_filling(filling: Filling, by: str = "") -> Qrels:
 
 
 def filled_rows(filling: Filling) -> dict[int, ReadQrel]:
-    """By query: the rows before, with what is settled now."""
+    """The rows of the filled version by query: those before, with what is settled now."""
     rows = qrels.load_rows(filling.before)
     added: dict[int, list[tuple[int, int, str]]] = {}
     for query, document, grade, origin in labels_of(filling):
@@ -100,21 +102,22 @@ def filled_rows(filling: Filling) -> dict[int, ReadQrel]:
 
 
 def is_current(filling: Filling) -> bool:
-    """Whether its filled version is what would come of it now."""
+    """Whether a filling's filled version is what it would come to now."""
     return filling.after is not None and qrels.content_hash(filled_rows(filling)) == filling.after.content_hash
 
 
 def make_version(filling: Filling, by: str) -> Qrels:
-    """A version of its own for each filling."""
+    """Store the filled version: one of its own for each filling, even if another holds the same."""
     kind, rows = Qrels.Kind.FILLED, filled_rows(filling)
     return qrels.store_version(filling.collection, kind, rows, parent=filling.before, by=by, once=False)
 
 
 def ask_to_finish(filling: Filling, by: str = "") -> None:
-    """For a page: a small one is finished now, a large one by a worker. Safe to call twice. Raises BadInput."""
+    """Finish a small filling now, and have a worker finish a large one. Safe to call twice. Raises BadInput."""
     if Funnel.of(filling).candidates <= LIVE:
         finish_filling(filling, by)
         return
+    # A state of its own lets a worker take it up, and keeps others from finishing it meanwhile.
     wish = {"state": State.FINISHING, "error": "", "options": {**filling.options, "finished_by": by}}
     if not Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED).update(**wish):
         filling.refresh_from_db(fields=["state"])
@@ -158,13 +161,13 @@ def cancel_filling(filling: Filling) -> None:
     filling.refresh_from_db()
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:
-        people.withdraw_tasks(filling.pairs)
+        withdraw_tasks(filling.pairs)
     elif campaign.scope == scope_of(filling) and campaign.state in (*lifecycle.UNFINISHED, Campaign.State.PAUSED):
         lifecycle.cancel(campaign=campaign)
 
 
 def scope_of(filling: Filling) -> str:
-    """The name of its pairs, for its campaign."""
+    """The name under which a filling's campaign keeps its pairs."""
     return f"filling {filling.pk}"
 
 

@@ -16,9 +16,8 @@ from django.utils.translation import gettext as _
 
 from benchmark import qrels
 from benchmark.bounds import compute_bounds
-from benchmark.hole_filling import people
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
-from benchmark.hole_filling.pairs import Integers, pairs_of, without_final
+from benchmark.hole_filling.pairs import Integers, open_tasks, pairs_of, without_final
 from benchmark.hole_filling.planning import PEOPLE, judging_configuration, pool_of
 from benchmark.hole_filling.stages import (
     UNFINISHED,
@@ -90,6 +89,7 @@ def start_filling(
     options = {"policy": policy, "panel": panel or "", "filters": list(filters), "first": first, **limits}
     with transaction.atomic():
         before = before or qrels.original_version(collection, by)
+        # Two equal starts at once would make two fillings: the second waits here, and finds the first.
         Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
         wish = _Wish(collection, runs, depth, before, wanted, options, by, retry)
         queries, documents, begun = _unjudged_pairs(wish, pairs)
@@ -115,7 +115,7 @@ def _unjudged_pairs(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integer
 
 
 def _find_or_queue(wish: _Wish, begun: Funnel) -> Filling:
-    """A filling that a worker prepares; the one that waits already where it is the same."""
+    """Create a filling that a worker prepares, unless an equal one waits already."""
     equal = {"collection": wish.collection, "depth": wish.depth, "before": wish.before, "options": wish.options}
     for filling in Filling.objects.filter(state=State.PREPARING, **equal).defer("pairs"):
         if _has_runs(filling, wish.runs):
@@ -139,11 +139,12 @@ def _create_filling(wish: _Wish, **values: Any) -> Filling:
 def _begin_filling(
     wish: _Wish, queries: Integers, documents: Integers, begun: Funnel, own: Filling | None = None
 ) -> Filling:
-    """Write the pairs and ask. `own`: the filling that waited for it."""
+    """Write the pairs and ask about them. `own`: the filling that waited for a worker to do so."""
     ids = pairs_of(wish.collection, queries, documents)
     own = own or _find_same(wish, ids)
     if own is not None and own.state in (State.FILLED, State.FINISHING):
         return own
+    # What people said is final: judges are not asked about it again.
     asked = without_final(ids)
     if own is None:
         own = _create_filling(wish)
@@ -156,9 +157,9 @@ def _begin_filling(
 
 
 def _ask_judges(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
-    """Judges in a campaign over exactly these pairs, or people about each."""
+    """Ask judges in a campaign over exactly these pairs, or people about each."""
     if wish.wanted is None:
-        people.open_tasks(wish.collection, asked, in_order=wish.options["first"] is not None)
+        open_tasks(wish.collection, asked, in_order=wish.options["first"] is not None)
         return
     started = lifecycle.start_or_join(
         collection=wish.collection,

@@ -114,7 +114,7 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
 @action("admin")
 @require_POST
 def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act: str) -> HttpResponse:
-    """finish with what is settled by now (a large one by a worker), or cancel."""
+    """Finish a filling with what is settled by now (a large one by a worker), or cancel it."""
     found = get_object_or_404(Filling.objects.defer("pairs"), pk=filling, collection=scope.collection)
     if act not in ("finish", "cancel"):
         raise Http404(_("No such act."))

@@ -35,7 +35,7 @@ class Sought:
 
     @classmethod
     def of(cls, aspects: Sequence[tuple[int, Iterable[str]]]) -> "Sought":
-        """From each aspect's importance and documents. Importances become weights that add up to 1."""
+        """Build from each aspect's importance and documents; importances become weights that add up to 1."""
         supports: dict[str, set[int]] = {}
         for place, (_importance, documents) in enumerate(aspects):
             for document in documents:
@@ -44,7 +44,7 @@ class Sought:
         return cls(importance_weights([importance for importance, _documents in aspects]), frozen)
 
     def one(self) -> "Sought":
-        """Each document under the heaviest of its aspects alone."""
+        """Return the same with each document under the heaviest of its aspects alone."""
         heaviest = {
             document: frozenset([min(places, key=lambda place: (-self.weights[place], place))])
             for document, places in self.supports.items()

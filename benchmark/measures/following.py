@@ -34,6 +34,7 @@ def became_irrelevant(original: Qrels, changed: Qrels, relevant_from: int = 1) -
     for query, grades in original.items():
         now = changed.get(query, {})
         relevant = [document for document, grade in grades.items() if grade >= relevant_from]
+        # A document without a grade under the changed instruction is unknown, not irrelevant.
         gone = {document for document in relevant if 0 <= now.get(document, -1) < relevant_from}
         if gone:
             found[query] = gone
@@ -41,7 +42,7 @@ def became_irrelevant(original: Qrels, changed: Qrels, relevant_from: int = 1) -
 
 
 def rank_change_score(rank: int, new_rank: int) -> float:
-    """Of one document, from -1 to 1; ranks from 1."""
+    """Score how one document moved, from -1 to 1; ranks are from 1."""
     return new_rank / rank - 1 if rank >= new_rank else 1 - rank / new_rank
 
 
@@ -71,5 +72,5 @@ def _ranks_by_document(scores: Mapping[str, float]) -> dict[str, int]:
 
 
 def _rank_of(ranks: Mapping[str, int], document: str) -> int:
-    """Missing: one behind the last."""
+    """Return a document's rank; one that is missing stands behind the last."""
     return ranks.get(document, len(ranks) + 1)

@@ -37,6 +37,7 @@ def pool_rankings(rankings: Rankings, depth: int, judged: Judged) -> JudgmentPoo
         np.concatenate([np.empty(0, np.int64), *(top for _, top in tops)]),
     )
     is_judged = np.zeros(len(queries), dtype=bool)
+    # Pairs are sorted by query, so each query is one slice.
     starts = np.flatnonzero(np.diff(queries, prepend=-1))
     for start, end in zip(starts, np.append(starts, len(queries))[1:], strict=True):
         if (known := judged.get(int(queries[start]))) is not None:

@@ -60,7 +60,7 @@ def parse_measures(measures: str | Sequence[str]) -> dict[str, Any]:
 
 
 def _parse_measure(name: str) -> Any:
-    """`Hit@k` is trec_eval's Success@k."""
+    """Read the name of a measure; `Hit@k` is trec_eval's Success@k."""
     import ir_measures
 
     written = "".join(name.split())
@@ -119,6 +119,7 @@ def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Measu
         name: {query: 0.0 if query in shared else _of_nothing(measure, grades) for query, grades in qrels.items()}
         for name, measure in wanted.items()
     }
+    # Two names may be one measure (Hit@5, Success@5), which is computed once.
     names: dict[Any, list[str]] = {}
     for name, measure in wanted.items():
         names.setdefault(measure, []).append(name)
@@ -168,7 +169,7 @@ def _measure_queries(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[
 
 
 def is_interpolated(measure: Any) -> bool:
-    """One of ir_measures' IPrec@r."""
+    """Whether a measure is one of ir_measures' IPrec@r."""
     return str(getattr(measure, "NAME", "")) == "IPrec"
 
 
@@ -191,7 +192,7 @@ def interpolated_precision(measure: Any, grades: Mapping[str, int], scores: Mapp
 
 
 def _run_ir_measures(measures: Sequence[Any], qrels: Qrels, run: Run) -> list[Any]:
-    """What ir_measures says. Raises BadInput where it fails, by whatever error."""
+    """Compute by ir_measures. Raises BadInput where it fails, by whatever error."""
     import ir_measures
 
     try:

@@ -59,7 +59,7 @@ class Diff:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of each."""
+        """How many grades were added, removed, changed, or stayed the same."""
         return {
             "added": len(self.added),
             "removed": len(self.removed),
@@ -68,7 +68,7 @@ class Diff:
         }
 
     def rows(self, what: What, start: int = 0, stop: int | None = None) -> list[Difference]:
-        """Some of a kind, by query and document, with the ids of files. Three statements."""
+        """Some differences of a kind, by query and document, with the ids of files. Three statements."""
         some = slice(start, stop)
         if what == "added":
             return self._told(self.after, self.other, self.added[some], None, self.added[some])
@@ -112,7 +112,7 @@ def _load_origins(version: int, queries: set[int]) -> dict[tuple[int, int], str]
 
 
 def load_flat(version: int) -> Flat:
-    """A version by its primary key."""
+    """Load a version by its primary key."""
     with connection.cursor() as cursor:
         cursor.execute(FLAT, [version])
         queries, counts, documents, grades = cursor.fetchone()
@@ -126,6 +126,7 @@ def load_flat(version: int) -> Flat:
 def _compute_diff(one: int, other: int) -> Diff:
     before, after = load_flat(one), load_flat(other)
     documents = np.unique(np.concatenate([before.documents, after.documents]))
+    # One number for each pair: its query, and the place of its document among all of both versions.
     old, new = (
         part.queries * max(len(documents), 1) + np.searchsorted(documents, part.documents) for part in (before, after)
     )

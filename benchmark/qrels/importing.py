@@ -41,22 +41,16 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
     if bad:
         more = f" and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
         raise BadInput(f"{path}: {'; '.join(bad[:SHOWN])}{more}")
+    # trec_eval takes a grade below 0 for a pair in the pool that nobody judged.
     unjudged = sum(row.grade < 0 for row in found)
     if unjudged == len(found):
         raise BadInput(f"{path} holds no grade: all of them are below 0, which means not judged")
-    judged = {
-        query: {document: grade for document, grade in of_query.items() if grade >= 0}
-        for query, of_query in graded.items()
-    }
-    rows = {query: row_of(of_query) for query, of_query in judged.items()}
+    rows = {}
+    for query, of_query in graded.items():
+        kept = sorted((document, grade) for document, grade in of_query.items() if grade >= 0)
+        keys, grades = np.array(kept, dtype=np.int64).reshape(-1, 2).T
+        rows[query] = ReadQrel(keys, grades.astype(np.int16), [ORIGINAL] * len(kept))
     return store_version(collection, Qrels.Kind.IMPORTED, rows, note=note or path.name, by=by, unjudged=unjudged)
-
-
-def row_of(graded: dict[int, int], origin: str = ORIGINAL) -> ReadQrel:
-    """A query's row from document -> grade."""
-    keys = sorted(graded)
-    grades = np.array([graded[key] for key in keys], dtype=np.int16)
-    return ReadQrel(np.array(keys, dtype=np.int64), grades, [origin] * len(keys))
 
 
 def _unknown_id(row: reading.GradeRow, queries: dict[str, int], documents: dict[str, int]) -> str:

@@ -39,7 +39,7 @@ def load(qrels: Qrels) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int16]]]
 
 
 def load_rows(qrels: Qrels) -> dict[int, ReadQrel]:
-    """As `load`, with origins."""
+    """Load a version as `load` does, with origins."""
     with connection.cursor() as cursor:
         cursor.execute(ROWS, [qrels.pk])
         return {
@@ -49,7 +49,7 @@ def load_rows(qrels: Qrels) -> dict[int, ReadQrel]:
 
 
 def load_named(qrels: Qrels) -> dict[str, dict[str, int]]:
-    """Query id -> document id -> grade, by the ids of files."""
+    """Load a version by the ids of files: query id -> document id -> grade."""
     found: dict[str, dict[str, int]] = {}
     for query, document, grade in _fetch_named_rows(qrels):
         found.setdefault(query, {})[document] = grade

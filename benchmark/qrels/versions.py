@@ -71,7 +71,7 @@ def is_stale(collection: Collection) -> bool:
 
 
 def _newest_judgment_id(collection: Collection) -> int:
-    """Of the state of the reference grades: judgments are only ever added."""
+    """Mark the state of the reference grades: judgments are only ever added."""
     with connection.cursor() as cursor:
         cursor.execute(MARK, {"collection": collection.pk})
         (newest,) = cursor.fetchone()
@@ -88,6 +88,7 @@ def original_version(collection: Collection, by: str = "") -> Qrels:
         for query, documents, grades in _fetch_rows(REFERENCE, collection)
     }
     found = store_version(collection, Qrels.Kind.ORIGINAL, rows, by=by)
+    # The mark tells `is_stale` without reading the grades whether some came since.
     if found.counts.get("mark") != mark:
         found.counts["mark"] = mark
         found.save(update_fields=["counts"])
@@ -133,6 +134,7 @@ def store_version(
     _lock_numbering(collection)
     digest = content_hash(rows)
     same = latest_version(collection, kind)
+    # Labels that are exported twice without a change between come to one version, not to two.
     if once and same is not None and same.content_hash == digest:
         return same
     newest = Qrels.objects.filter(collection=collection).order_by("-number").values_list("number", flat=True).first()
@@ -186,6 +188,6 @@ def content_hash(rows: Mapping[int, ReadQrel]) -> str:
 
 
 def _lock_numbering(collection: Collection) -> None:
-    """Versions of a collection are numbered one after the other."""
+    """Have versions of a collection numbered one after the other, until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(7107, %s)", [collection.pk])

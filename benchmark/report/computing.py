@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.report import curves, measures, shifts, verdict
+from benchmark.report import curves, measures, verdict
 from benchmark.report.graded_runs import NONE, Floats, Judgments, Rankings, Version, encode_pairs, stack_rankings
-from benchmark.significance.tests import Values, add_tests, mean_changes
+from benchmark.significance.tests import Values, add_tests, count_swapped, kendall_tau, mean_changes, rank_means
 
 VERSION = 2  # Of the result's shape and of how it is computed: part of a report's key.
 STEPS = 5  # What `progress` counts.
@@ -48,7 +48,7 @@ class ReportQuestion:
 
     @cached_property
     def queries(self) -> list[int]:
-        """Those that either version grades; where none does, the runs'. One that a version lacks counts 0 in it."""
+        """The queries that either version grades, or else the runs'; one that a version lacks counts 0 in it."""
         graded = self.before.keys() | self.after.keys()
         return sorted(graded or {query for system in self.systems for query in system.rankings})
 
@@ -64,7 +64,7 @@ class ComputedReport:
 def compute_report(
     asked: ReportQuestion, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> ComputedReport:
-    """The whole report. `progress(done, total)` is called between its steps."""
+    """Compute the whole report. `progress(done, total)` is called between its steps."""
     progress(0, STEPS)
     documents = stack_rankings([system.rankings for system in asked.systems], asked.queries, asked.k)
     codes = encode_pairs(documents)
@@ -81,6 +81,7 @@ def compute_report(
         values |= own
         told |= _compare_systems(own, tuple(own), names, asked.seed)
     progress(2, STEPS)
+    # Appendix H of DREAM: how the pool grows, over seeded orders in which the systems join.
     found = curves.changed_labels(documents, before, after, asked.relevant_from)
     orders = curves.random_orders(len(names), asked.seed)
     sizes = curves.pool_sizes(found, orders)
@@ -122,7 +123,7 @@ def _common_queries(
     values: Mapping[str, Values],
     names: list[str],
 ) -> dict[str, Any]:
-    """The same over the queries that every system answered and every version judges: no 0 there stands for a gap.
+    """The figures over queries that every system answered and every version judges: no 0 there stands for a gap.
 
     Without `systems`: these are all queries, or none.
     """
@@ -179,7 +180,7 @@ def _system_document(
 
 
 def _mean_systems(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Over the systems, unweighted."""
+    """The unweighted means over the systems."""
     return {
         name: None if rows[0][name] is None else float(np.mean([row[name] for row in rows]))
         for name in ("before", "after", "change")
@@ -190,9 +191,10 @@ def _order_shift(values: Values) -> dict[str, Any]:
     """How the order of the systems moved."""
     if values.before is None:
         return {"tau": None, "moved": 0, "swapped": 0}
+    # Means that differ by rounding alone share a rank, so nothing moves between them.
     then, now = (found.mean(axis=1).tolist() for found in (values.before, values.after))
-    moved = sum(one != other for one, other in zip(shifts.rank_means(then), shifts.rank_means(now), strict=True))
-    return {"tau": shifts.kendall_tau(then, now), "moved": moved, "swapped": shifts.count_swapped(then, now)}
+    moved = sum(one != other for one, other in zip(rank_means(then), rank_means(now), strict=True))
+    return {"tau": kendall_tau(then, now), "moved": moved, "swapped": count_swapped(then, now)}
 
 
 def _growth_curve(sizes: Floats, rates: Floats, last: Floats) -> list[dict[str, Any]]:

@@ -36,15 +36,16 @@ class Changed:
 
     @property
     def queries(self) -> Ints:
-        """The query of each."""
+        """The query of each pair."""
         return self.codes // SPAN
 
 
 def changed_labels(documents: Ints, before: Version, after: Version, relevant_from: int) -> Changed:
-    """What the pool of all systems brings."""
+    """Find the pairs of the pool of all systems whose gain changes."""
     codes = encode_pairs(documents)
     pairs = np.unique(codes[codes != NONE])
     old, new = before.look_up(pairs), after.look_up(pairs)
+    # Only these can move a measure: a grade that the later version has, and that gains something else than before.
     kept = (new != NONE) & (new != np.maximum(old, 0))
     pairs, old, new = pairs[kept], old[kept], new[kept]
     ranks = np.full((len(documents), len(pairs)), NONE, dtype=np.int64)
@@ -118,6 +119,7 @@ def marginal_contributions(
         for system in range(systems):
             steps = _first_steps(found.returned, order, system)
             without = _performance_curve(start, graded[system], found, system, steps, systems)
+            # With the system in the pool all that it returned is annotated from the start on.
             joined = np.where(found.returned[system], 0, steps)
             with_it = _performance_curve(start, graded[system], found, system, joined, systems)
             for name in MARGINAL:
@@ -126,7 +128,7 @@ def marginal_contributions(
 
 
 def _first_steps(returned: NDArray[np.bool_], order: Ints, left_out: int) -> Ints:
-    """From how many systems on each pair is in the pool of the others: 1, 2, ...; one more than there are: never."""
+    """How many systems it takes until each pair is in the pool of the others; one more than there are: never."""
     others = order[order != left_out]
     if not len(others):
         return np.ones(returned.shape[1], dtype=np.int64)
@@ -152,6 +154,7 @@ def _performance_curve(
 
     now = (found.after >= start.relevant_from).astype(np.int64)
     then = (found.before >= start.relevant_from).astype(np.int64)
+    # Sums are kept as what holds before anything is annotated, and what each annotated pair adds to it.
     got = (graded >= start.relevant_from).sum(axis=1)[:, None] + over((now - then)[own], place, steps[own])
     known = start.relevant[:, None] + over(now - then, found.queries, steps)
     gained = (found.after - found.before)[own] * discount[ranks]

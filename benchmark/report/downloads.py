@@ -40,7 +40,7 @@ class DownloadTable:
     best: frozenset[int] = frozenset()
 
     def csv(self) -> str:
-        """Every value in full; changes and letters in columns of their own behind their figures."""
+        """Write every value in full; changes and letters stand in columns of their own behind their figures."""
         columns: list[list[Cell]] = []
         for at, name in enumerate(self.header):
             cells = [row[at] for row in self.rows]
@@ -55,7 +55,7 @@ class DownloadTable:
         return "".join(csv_line(["" if value is None else value for value in line]) for line in lines)
 
     def latex(self) -> str:
-        """A `table` with booktabs: the best in bold, the change as a subscript. Needs `\\usepackage{booktabs}`."""
+        """Write a `table` with booktabs: the best in bold, changes as subscripts. Needs `\\usepackage{booktabs}`."""
         tops = {at: self._top(at) for at in self.best}
         rows = [[_latex_cell(cell, tops.get(at)) for at, cell in enumerate(row)] for row in self.rows]
         return latex_table(self.header, rows, numbers=self.numbers, caption=self.title, label=self.key)

@@ -45,7 +45,7 @@ class Version:
 
     @classmethod
     def of(cls, judgments: Judgments, queries: Sequence[int]) -> "Version":
-        """A grade below 0 is none: not judged. What is graded of other queries is left out."""
+        """Build from judgments of these queries; a grade below 0 means not judged."""
         codes, grades = [], []
         for place, query in enumerate(queries):
             if query in judgments:
@@ -63,6 +63,7 @@ class Version:
         """The grade of each pair; NONE where nobody judged it."""
         if not len(self.codes):
             return np.full(codes.shape, NONE, dtype=np.int16)
+        # searchsorted gives the length for a code behind the last, which no element has.
         places = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         return np.where(self.codes[places] == codes, self.grades[places], NONE).astype(np.int16)
 

@@ -28,16 +28,17 @@ ORDER BY a.query_id, a.place, a.id
 
 
 def aspects_mark(collection: Collection) -> int:
-    """Of the state of the collection's aspects: their history only grows. 0: it has none."""
+    """Mark the state of the collection's aspects, whose history only grows; 0: it has none."""
     found = AspectRevision.objects.filter(query__collection=collection).aggregate(newest=Max("pk"))
     return found["newest"] or 0
 
 
 def load_question(report: Report) -> ReportQuestion:
-    """All that the report says it is about."""
+    """Load all that a report says it is about."""
     runs = list(Run.objects.filter(pk__in=report.options["runs"], collection=report.collection))
     k = int(report.options["k"])
     aspects_k = int(report.options.get("aspects_k") or k)
+    # Measures of aspects may cut deeper than the others (25 in BRIGHT-Pro); each cuts what it gets.
     loaded = rankings.load([run.pk for run in runs], max(k, aspects_k))
     given = sorted(runs, key=lambda run: (run.name, run.pk))
     systems = [ReportSystem(run.pk, run.name, run.kind, loaded[run.pk]) for run in given]

@@ -59,12 +59,12 @@ class Graded:
 
     @property
     def k(self) -> int:
-        """Ranks that are looked at."""
+        """How many ranks are looked at."""
         return int(self.documents.shape[2])
 
     @property
     def relevant(self) -> NDArray[np.bool_]:
-        """Which of them are relevant."""
+        """Which of the returned documents are relevant."""
         return np.asarray(self.grades >= self.relevant_from, dtype=np.bool_)
 
     @property
@@ -111,7 +111,7 @@ def ndcg_exp(found: Graded) -> Floats:
 
 
 def ndcg_bridge(found: Graded) -> Floats:
-    """As the public BRIDGE code has it: relevant or not, and the ideal runs over all relevant documents, beyond k."""
+    """nDCG@k as in the public BRIDGE code: relevant or not, and an ideal over all relevant documents, beyond k."""
     return divide_or_zero(
         found.relevant.astype(np.float64) @ dcg_discounts(found.k), largest_discounted_sum(found.relevant_known, None)
     )
@@ -143,6 +143,7 @@ RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
 
 def divide_or_zero(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
     """part / whole, and 0 where the whole is 0."""
+    # `where` leaves what it skips as `out` has it: 0, and no warning of a division by zero.
     wide = np.broadcast_to(whole, part.shape)
     found: Floats = np.divide(part, wide, out=np.zeros(part.shape), where=wide != 0)
     return found

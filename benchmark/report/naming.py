@@ -21,7 +21,7 @@ ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
 
 
 def measure_label(key: str, k: int) -> str:
-    """Such as nDCG@10 (exponential gain)."""
+    """Name a measure, such as nDCG@10 (exponential gain)."""
     base, _at, form = key.partition("_") if key.startswith("ndcg_") else (key.removesuffix("_one"), "", "")
     name = PLAIN[base].format(k=k)
     if form == "exp":
@@ -32,13 +32,13 @@ def measure_label(key: str, k: int) -> str:
 
 
 def label_in(result: Mapping[str, Any], key: str) -> str:
-    """As `label`, at the depth that the measure has in this report."""
+    """Name a measure at the depth that it has in a report."""
     own = result.get("aspects") if key in ASPECTS else None
     return measure_label(key, (own or {}).get("k") or result["k"])
 
 
 def explain_measure(key: str) -> str:
-    """One sentence: what it says."""
+    """Say in one sentence what a measure says."""
     return {
         "hole": _("Relevant documents in the first k that the earlier qrels do not know, over k."),
         "unjudged": _("The share of the returned documents that nobody judged."),

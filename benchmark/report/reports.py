@@ -87,6 +87,7 @@ def request_report(
             "made_by": by,
         },
     )
+    # Two readers who ask at once get one row; whoever finds it failed or cancelled takes it up again.
     if is_new or leases.resume(report):
         transaction.on_commit(lambda: notify(MAKE_REPORT))
         report.refresh_from_db()
@@ -161,6 +162,7 @@ def _store_report(report: Report, asked: ReportQuestion, found: ComputedReport) 
             values = {"before": [] if one.before is None else one.before[at].tolist(), "after": one.after[at].tolist()}
             rows.append(ReportValues(report=report, run_id=system.run, measure=key, **values))
     with transaction.atomic():
+        # Values are written only by whoever still holds the report: another worker may have it by now.
         if not leases.finish(report, JobState.READY, result=found.result):
             return
         ReportValues.objects.filter(report=report).delete()
@@ -177,6 +179,6 @@ def query_values(report: Report, run: Run | int, measure: str) -> tuple[Floats, 
 
 
 def measure_following(original: Run, changed: Run, before: Qrels, after: Qrels) -> Following:
-    """`after` are the qrels of the changed instructions. Raises BadInput where no document became irrelevant."""
+    """p-MRR of a system's two runs; `after` judges by the changed instructions. Raises BadInput without a change."""
     gone = became_irrelevant(qrels.load_named(before), qrels.load_named(after), original.collection.relevant_from)
     return p_mrr(rankings.as_run(original), rankings.as_run(changed), gone)

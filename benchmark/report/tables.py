@@ -58,7 +58,7 @@ def runs_table(rows: Iterable[Run]) -> DownloadTable:
 
 
 def system_tables(found: SystemPage) -> list[DownloadTable]:
-    """Values, changes, holes, and what it took; the last alone where no report knows it."""
+    """A system's values, changes, holes and cost; the last alone where no report knows it."""
     if found.stored is None:
         return [_cost_table(found)]
     k = found.stored.k

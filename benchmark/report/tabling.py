@@ -30,6 +30,7 @@ def headline_result(result: Result) -> Result:
 def leaderboard_table(result: Result, key: str = "ndcg") -> DownloadTable:
     """Systems by a measure after filling, the best first: each with its change and the letters of significance."""
     columns = [one for one in (*BOARD, *ASPECTS) if one in result["measures"]]
+    # The board has few columns; the measure that orders it always stands among them.
     columns += [key] if key not in columns else []
     rows = [
         (one["name"], *(_change_figure(one["values"][column]) for column in columns))

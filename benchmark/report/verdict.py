@@ -15,7 +15,8 @@ NEARLY = (0.05, 0.02)
 def saturation_verdict(
     systems: int, holes: int, growth: float | None, marginal: Mapping[str, float | None]
 ) -> dict[str, Any]:
-    """`growth` and `marginal` are means over the orders at the last step; None: no value."""
+    """Judge the ends of both curves: means over the orders at the last step; None: no value."""
+    # The largest counts: a pool is saturated only where no measure moves any more.
     ends = [value for value in marginal.values() if value is not None]
     largest = max(ends, default=None)
     if systems < FEWEST:

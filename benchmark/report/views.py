@@ -22,14 +22,14 @@ from corpus.errors import BadInput
 @action("admin")
 @require_GET
 def newest_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """The newest report, or what it takes to have one."""
+    """Show the newest report, or what it takes to have one."""
     return _render_page(request, scope, chosen.newest_report(scope.collection, compares=True))
 
 
 @action("admin")
 @require_GET
 def report(request: HttpRequest, scope: AccessScope, report: int) -> HttpResponse:
-    """One report; HTMX asks for it while it is worked out."""
+    """Show one report; HTMX asks for it while it is worked out."""
     rows = Report.objects.select_related("before", "after", "collection")
     return _render_page(request, scope, get_object_or_404(rows, pk=report, collection=scope.collection))
 
@@ -78,6 +78,7 @@ def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
     `safety`: of the newest alone.
     """
+    # A form is bound only where a reader filled it in; the one-click buttons of other pages send no `before`.
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     form = ReportForm(request.POST if "before" in request.POST else None, runs=runs, versions=versions)
     if not form.by_key:
@@ -129,7 +130,7 @@ def _chosen_versions(request: HttpRequest, scope: AccessScope, form: ReportForm)
 @action("admin")
 @require_GET
 def leaderboard(request: HttpRequest, scope: AccessScope, report: int) -> HttpResponse:
-    """Systems by a measure, with letters: who shares one is not told apart."""
+    """Show the systems by a measure, with letters: who shares one is not told apart."""
     rows = Report.objects.select_related("before", "after", "collection")
     found = get_object_or_404(rows, pk=report, collection=scope.collection)
     stored = chosen.stored_report(found, chosen.runs_of(scope.collection))

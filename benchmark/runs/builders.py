@@ -60,7 +60,7 @@ def maker_module(kind: str) -> Maker:
 def start_run(
     *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
 ) -> Run:
-    """A run that waits for a worker. Raises BadInput; nothing is left behind then."""
+    """Create a run that waits for a worker. Raises BadInput; nothing is left behind then."""
     check_name(collection, name)
     if not 1 <= depth <= DEEPEST:
         raise BadInput(
@@ -83,7 +83,7 @@ def start_run(
 def start_or_join(
     *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
 ) -> Run:
-    """The run of this name where it is the same, going on where it ended badly; else a new one. Raises BadInput.
+    """Go on with the run of this name where it is the same, else create it. Raises BadInput.
 
     Limits (`budget`, `max_calls`) may be others than before: they replace the old ones.
     """
@@ -91,6 +91,7 @@ def start_or_join(
     if run is None or run.kind != kind:
         return start_run(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth, by=by)
     complete = maker_module(kind).check(collection, dict(recipe), depth)
+    # What a run may spend is no part of what it is: the same command with another budget goes on.
     if limits.without_limits(run.recipe) != limits.without_limits(complete) or run.depth != depth:
         raise name_taken_error(collection, name)
     if run.recipe != complete and run.state != JobState.READY:
@@ -168,7 +169,7 @@ def ranking_progress(run: Run) -> dict[str, int]:
 
 
 def cancel_run(run: Run) -> bool:
-    """Stop it; the queries that it has stay, and `go_on` makes the rest. False when it is over already."""
+    """Stop a run; the queries that it has stay, and `go_on` makes the rest. False when it is over already."""
     return leases.cancel(run, **ranking_progress(run))
 
 
@@ -182,6 +183,6 @@ def go_on(run: Run) -> bool:
 
 @transaction.atomic
 def delete_run(run: Run) -> None:
-    """Take it out of every table and free its name. Its rankings stay: qrels and reports came of them."""
+    """Take a run out of every table and free its name. Its rankings stay: qrels and reports came of them."""
     leases.cancel(run)
     Run.objects.filter(pk=run.pk).update(is_deleted=True)

@@ -50,7 +50,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Vectors of all documents first, then query by query."""
+    """Ask for the vectors of all documents first, then rank query by query."""
     campaign = llm_budget.campaign_of(run, [llm_budget.judge_of(ROLE, run.recipe)])
     searcher = open_searcher(run, campaign, model_requests.judges_in(campaign)[0], run.recipe, progress, stopped)
     if searcher is None:
@@ -65,7 +65,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
-    """Of all documents and queries, as if none had its vector yet."""
+    """Estimate the calls for all documents and queries, as if none had its vector yet."""
     rows = Document.objects.filter(collection=collection, is_current=True)
     documents, queries = rows.count(), len(rankings.current_queries(collection))
     texts = list(rows.order_by("pk").values_list("text", flat=True)[: llm_budget.SAMPLED])
@@ -128,11 +128,12 @@ class Dense:
     def search(
         self, texts: Mapping[int, str], depths: Mapping[int, int]
     ) -> tuple[dict[int, RankedQuery], RetrievalReply]:
-        """By cosine. The seconds of the search are shared by the queries of a batch."""
+        """Search by cosine. The seconds of the search are shared by the queries of a batch."""
         sent = {query: self.prefix + text for query, text in texts.items()}
         answered = self.ask([(query, [text]) for query, text in sent.items()])
         order = [query for query, answer in zip(sent, answered.answers, strict=True) if answer is not None]
         begin = perf_counter()
+        # The store grows while queries are asked, so places are looked up after the answers.
         queries = self.store.rows(self.store.find(text_digest(sent[query]) for query in order))
         wanted = [depths[query] for query in order]
         found = nearest_vectors(queries, len(self.keys), self._rows, wanted) if order else []
@@ -151,7 +152,7 @@ class Dense:
 def open_searcher(
     run: Run, campaign: Campaign, judge: Judge, recipe: Mapping[str, Any], progress: Tell, stopped: Stopped
 ) -> Dense | None:
-    """With the vector of every document. None when the run was stopped meanwhile."""
+    """Return a search over the vectors of every document; None when the run was stopped meanwhile."""
     searcher = Dense(campaign, judge, recipe, stopped)
     return searcher if searcher.embed_documents(run, recipe["document_prefix"], progress) else None
 

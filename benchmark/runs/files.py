@@ -50,7 +50,7 @@ class Problems:
         self._lines: dict[int, str] = {}
 
     def add(self, line: int, problem: str) -> None:
-        """A line is told once."""
+        """Keep the first problem of a line."""
         self._lines.setdefault(line, problem)
 
     def __bool__(self) -> bool:
@@ -78,7 +78,7 @@ class RunLines:
         self.documents, self.scores, self.lines = array("i"), array("f"), array("q")
 
     def best_first(self, names: Sequence[str]) -> Iterator[tuple[str, float]]:
-        """Score (float32) descending, then document id descending."""
+        """Documents and scores by score (float32) descending, then by document id descending."""
         pairs = zip(self.scores, (names[at] for at in self.documents), strict=True)
         return ((name, score) for score, name in sorted(pairs, reverse=True))
 
@@ -105,6 +105,7 @@ class RunFile:
         known: dict[str, int] = {}
         queries, problems = self.queries, self.problems
         for number, text in source.texts():
+            # A JSON file by mistake would bring a problem with each line; it is refused at its first.
             if not known and not problems:
                 refuse_json(source, number, text)
             columns = text.split()
@@ -137,7 +138,7 @@ class RunFile:
 
 
 def _parse_float32(text: str) -> float:
-    """As float32 holds it; NaN for what is no number, inf for what is too large."""
+    """Parse a number as float32 holds it; NaN for what is none, inf for what is too large."""
     if "_" in text:  # Python's own way to write a number, and nobody else's
         return math.nan
     try:

@@ -82,7 +82,7 @@ def ready_run(collection: Collection, name: str) -> Run:
 
 
 def _has_negative(run: Run) -> bool:
-    """Shares and graded scores have none; margins of what is not relevant do."""
+    """Whether a score is below 0: shares and graded scores have none, margins of what is not relevant do."""
     with connection.cursor() as cursor:
         cursor.execute(NEGATIVE, [run.pk])
         return bool(cursor.fetchone()[0])

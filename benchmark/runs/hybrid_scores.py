@@ -15,24 +15,24 @@ Scores = npt.NDArray[np.float64]
 
 
 def minmax_scale(scores: Scores) -> Scores:
-    """From 0, the lowest, to 1, the highest; all 0 where they are equal."""
+    """Scale scores from 0, the lowest, to 1, the highest; all are 0 where they are equal."""
     span = float(np.ptp(scores)) if len(scores) else 0.0
     return (scores - scores.min()) / span if span else np.zeros_like(scores)
 
 
 def zscore(scores: Scores) -> Scores:
-    """Mean 0 and standard deviation 1 (of the population, not of a sample); all 0 where they are equal."""
+    """Scale scores to mean 0 and standard deviation 1 (the population's); all are 0 where they are equal."""
     spread = float(scores.std()) if len(scores) and np.ptp(scores) else 0.0
     return (scores - scores.mean()) / spread if spread else np.zeros_like(scores)
 
 
 def unscaled_scores(scores: Scores) -> Scores:
-    """As they are."""
+    """Return the scores as they are."""
     return scores
 
 
 def sigmoid(margins: Scores) -> Scores:
-    """From margins to shares, without overflow."""
+    """Turn margins into shares, without overflow."""
     found: Scores = 0.5 * (1 + np.tanh(margins / 2))
     return found
 

@@ -41,7 +41,7 @@ class Imported:
 
     @property
     def document(self) -> dict[str, Any]:
-        """For --json."""
+        """The imported run as --json has it."""
         counts = {name: getattr(self, name) for name in ("queries", "lines", "unknown_queries", "unknown_documents")}
         rest = {"excluded": self.excluded, "missing_queries": self.missing, "depth": self.run.depth}
         return {"name": self.run.name, **counts, **rest}
@@ -89,6 +89,7 @@ def import_runs(
         progress("lines of runs", sum(one.lines for one, _ in read.values()))
     if wrong:
         raise BadInput("; ".join(wrong))
+    # All runs or none: every file is read, and every problem told, before the first one is stored.
     with transaction.atomic():
         found = []
         for name, (file, documents) in read.items():
@@ -98,7 +99,7 @@ def import_runs(
 
 
 def _document_keys(collection: Collection, names: list[str]) -> dict[str, int]:
-    """Primary keys of those that the collection knows."""
+    """Primary keys of the documents that the collection knows."""
     with connection.cursor() as cursor:
         cursor.execute(
             """SELECT external_id, id FROM corpus_document
@@ -120,7 +121,7 @@ def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
 
 
 def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> Imported:
-    """The run, not yet in the database, with the rankings of its file."""
+    """Save the run, which is not in the database yet, with the rankings of its file."""
     keys = np.array([documents.get(one, 0) for one in file.documents], dtype=np.int64)
     found, unknown_documents = {}, 0
     for query, of in file.queries.items():
@@ -150,7 +151,7 @@ def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Ke
 
 
 def _store_rankings(run: Run, found: Mapping[int, RankedQuery], names: Mapping[int, str]) -> int:
-    """In batches; the number of documents that were stored."""
+    """Store rankings in batches; return how many documents were stored."""
     queries, stored = iter(found), 0
     while part := list(islice(queries, BATCH)):
         stored += rankings.store(run, {query: found[query] for query in part}, names)

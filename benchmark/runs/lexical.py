@@ -24,7 +24,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 
 def bm25_parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """`k1` and `b` of a recipe. Raises BadInput."""
+    """Read `k1` and `b` of a recipe. Raises BadInput."""
     try:
         k1, b = float(recipe.get("k1", bm25.K1)), float(recipe.get("b", bm25.B))
     except (TypeError, ValueError):
@@ -35,7 +35,7 @@ def bm25_parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Each query's own words. An index that is not there yet is built first, with progress of its own."""
+    """Search for each query's own words. An index that is not there yet is built first, with its own progress."""
     index = index_of(run, progress, stopped)
     left_out = rankings.excluded_documents(run.collection)
 

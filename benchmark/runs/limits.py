@@ -34,7 +34,7 @@ def validate_limits(collection: Collection, judges: Sequence[Judge], recipe: Map
 
 
 def set_limits(run: Run, *, budget: float | None, max_calls: int | None) -> None:
-    """Other limits for what the run may spend in all; None: none. `making.go_on` then goes on. Raises BadInput."""
+    """Set what the run may spend in all; None: no limit. `builders.go_on` then goes on. Raises BadInput."""
     campaign = None if run.campaign is None else Campaign.objects.get(pk=run.campaign)
     judges = model_requests.judges_in(campaign) if campaign else []
     model_requests.check_limits(run.collection, judges, budget, max_calls)

@@ -95,7 +95,7 @@ def answered_queries(found: RetrievalReply, batch: Sequence[Query]) -> dict[int,
 
 
 def add_usage(one: RankedQuery, used: Used | None, text: str = "") -> RankedQuery:
-    """With the seconds and tokens of calls that came before the search."""
+    """Add the seconds and tokens of calls that came before the search."""
     if used is None:
         return replace(one, text=text)
     seconds, tokens_in, tokens_out = used

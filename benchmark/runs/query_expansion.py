@@ -1,6 +1,6 @@
 """Runs that search for what a judge wrote about the query: the part that rewriting and reasoning share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmark.models import Run
@@ -22,11 +22,16 @@ Calls = Callable[[Query, str], tuple[RetrievalRequest, ...]]
 
 def check_expansion(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str, Any]:
     """The judge, what searches, the collection's instruction as it is now, and the limits. Raises BadInput."""
-    judge = llm_budget.judge_of(role, recipe)
     over = searching.check_searcher(collection, recipe.get("over"))
-    judges = [judge, *([llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else [])]
-    known = {"judge": judge.name, "over": over, "instruction": collection.instruction}
+    judges = _judges_of(role, recipe, over)
+    known = {"judge": judges[0].name, "over": over, "instruction": collection.instruction}
     return known | limits.validate_limits(collection, judges, recipe)
+
+
+def _judges_of(role: str, recipe: Mapping[str, Any], over: Mapping[str, Any]) -> list[Judge]:
+    """Who writes, and who embeds what was written where vectors are searched. Raises BadInput."""
+    writer = llm_budget.judge_of(role, recipe)
+    return [writer, llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else [writer]
 
 
 def make_expanded_run(
@@ -37,11 +42,9 @@ def make_expanded_run(
     progress: Tell,
     stopped: Stopped,
 ) -> None:
-    """Ask, make one text of the answers, search for it. The text is kept with the ranking."""
+    """Ask a judge about each query, make one text of the answers, and search for it; the ranking keeps the text."""
     over = run.recipe["over"]
-    judges = [llm_budget.judge_of(role, run.recipe)]
-    judges += [llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else []
-    campaign = llm_budget.campaign_of(run, judges)
+    campaign = llm_budget.campaign_of(run, _judges_of(role, run.recipe, over))
     judge, *others = model_requests.judges_in(campaign)
     searcher = searching.open_searcher(run, campaign, others, over, progress, stopped)
     if searcher is None:
@@ -57,6 +60,7 @@ def make_expanded_run(
         texts = {key: text_of(query.text, [turn.reason for turn in turns]) for key, (query, turns) in said.items()}
         depths = {key: run.depth + len(left_out.get(key, ())) for key in texts}
         found, later = searcher.search(texts, depths)
+        # A dense search asks a model, too: its limits and errors count as the run's.
         answered.merge_status(later)
         used = model_requests.usage_by_query(campaign, list(texts), [role])
         return {key: llm_budget.add_usage(one, used.get(key), texts[key]) for key, one in found.items()}, answered
@@ -65,7 +69,7 @@ def make_expanded_run(
 
 
 def estimate_cost(collection: Collection, judge: Judge, calls: Calls) -> Estimate:
-    """Of what the judge writes; vectors are not in it."""
+    """Estimate the calls of the judge who writes; those for vectors are not in it."""
     queries = rankings.current_queries(collection)
     asked = [calls(query, query.instruction or collection.instruction) for query in queries[: llm_budget.SAMPLED]]
     prompts = [call.prompt for group in asked for call in group]

@@ -46,6 +46,7 @@ def store(run: Run, found: Mapping[int, RankedQuery], names: Mapping[int, str] |
     left_out = excluded_documents(run.collection, found)
     rows = [_insert_values(run, query, one, ids, left_out.get(query, frozenset())) for query, one in found.items()]
     with transaction.atomic():
+        # The row's lock and its token keep a worker that lost its lease from writing beside the new one.
         mine = Run.objects.filter(pk=run.pk, fencing_token=run.fencing_token)
         if mine.select_for_update(no_key=True).first() is None:
             raise LeaseLost(f"run {run.name} was cancelled, or another worker makes it")
@@ -83,6 +84,7 @@ def in_order(documents: Keys, scores: npt.NDArray[np.float64], ids: Mapping[int,
         ranked = scores.astype(np.float32)
     if not np.isfinite(ranked).all():
         raise BadInput("a ranking holds a score that is no number or too large for 32 bits")
+    # Names are sorted only where two scores are equal: most rankings have none, and names are slow.
     order = np.argsort(-ranked, kind="stable")
     if len(ranked) > 1 and (np.diff(ranked[order]) == 0).any():
         names = sorted(range(len(documents)), key=lambda at: ids[int(documents[at])], reverse=True)

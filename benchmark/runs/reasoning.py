@@ -21,12 +21,12 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """The reasoning alone is searched for."""
+    """Search for the judge's reasoning alone, without the query."""
     query_expansion.make_expanded_run(run, ROLE, _build_requests, _reasoning_text, progress, stopped)
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
-    """Of the judge's calls."""
+    """Estimate the calls of the judge; vectors are not in it."""
     return query_expansion.estimate_cost(collection, llm_budget.judge_of(ROLE, recipe), _build_requests)
 
 

@@ -50,7 +50,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """The first run's best documents in the reranker's order; documents below `top` are left out."""
+    """Rank the first run's best documents anew; those below `top` are left out."""
     campaign = llm_budget.campaign_of(run, [llm_budget.judge_of(ROLE, run.recipe)])
     (judge,) = model_requests.judges_in(campaign)
 
@@ -68,7 +68,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
-    """Of one query after the other, from the first ones' documents."""
+    """Estimate the calls from the documents of the first queries."""
     queries = rankings.current_queries(collection)
     sample = queries[: llm_budget.SAMPLED]
     documents = _first_documents(recipe, sample)
@@ -78,6 +78,7 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
         for query in sample
         for part in _split_documents([texts[key] for key in documents[query.pk]])
     ]
+    # As many calls for each query as the sample needed, on average.
     calls = len(queries) * len(prompts) // max(1, len(sample))
     return of_calls(llm_budget.judge_of(ROLE, recipe), calls, prompts, {}, 0)
 
@@ -105,7 +106,7 @@ def _instruction_for(recipe: dict[str, Any], query: Query) -> str:
 
 
 def _split_documents(documents: Sequence[str]) -> list[list[str]]:
-    """As few calls as there need be, alike in size; none where there is nothing to order."""
+    """Split documents into as few calls as can be, alike in size; none where there is nothing to order."""
     if len(documents) < 2:
         return []
     number = -(-len(documents) // TOGETHER)

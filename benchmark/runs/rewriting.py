@@ -39,7 +39,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Every text of a query is asked for at the same time."""
+    """Search for texts that a judge wrote; all of a query are asked for at the same time."""
     method = run.recipe["method"]
     query_expansion.make_expanded_run(
         run, ROLE, _request_builder(run.recipe), partial(combine_texts, method), progress, stopped
@@ -47,7 +47,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
-    """Of the judge's calls."""
+    """Estimate the calls of the judge; vectors are not in it."""
     return query_expansion.estimate_cost(collection, llm_budget.judge_of(ROLE, recipe), _request_builder(recipe))
 
 

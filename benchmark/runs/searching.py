@@ -21,7 +21,7 @@ BM25: dict[str, Any] = {"kind": "bm25"}
 
 
 class Searcher(Protocol):
-    """Finds documents for texts."""
+    """What finds documents for texts."""
 
     def search(
         self, texts: Mapping[int, str], depths: Mapping[int, int]
@@ -38,7 +38,7 @@ class Lexical:
     def search(
         self, texts: Mapping[int, str], depths: Mapping[int, int]
     ) -> tuple[dict[int, RankedQuery], RetrievalReply]:
-        """By the text's words."""
+        """Search for the words of each text."""
         found = {}
         for query, text in texts.items():
             begin = perf_counter()
@@ -51,7 +51,7 @@ class Lexical:
 def open_searcher(
     run: Run, campaign: Campaign, judges: Sequence[Judge], over: dict[str, Any], progress: Tell, stopped: Stopped
 ) -> Searcher | None:
-    """What the recipe says, ready to search; None when the run was stopped meanwhile."""
+    """Return the searcher of a recipe, ready to search; None when the run was stopped meanwhile."""
     if over["kind"] == "bm25":
         return Lexical(lexical.index_of(run, progress, stopped, over))
     from benchmark.runs import dense
@@ -60,7 +60,7 @@ def open_searcher(
 
 
 def check_searcher(collection: Collection, over: object) -> dict[str, Any]:
-    """The recipe of what searches, completed. Raises BadInput."""
+    """Return the recipe of what searches, completed. Raises BadInput."""
     if over is None:
         return dict(BM25)
     chosen = {"kind": over} if isinstance(over, str) else over

@@ -24,12 +24,12 @@ WIDTH = 16
 
 
 def text_digest(text: str) -> bytes:
-    """What a text is known by."""
+    """The digest by which a text's vector is found."""
     return sha256(text.encode("utf-8", "replace")).digest()[:WIDTH]
 
 
 class Store:
-    """All vectors of one model."""
+    """All vectors of one model, in files that several processes share."""
 
     def __init__(self, root: Path, judge: Judge) -> None:
         named = json.dumps([judge.provider, judge.base_url, judge.model])
@@ -59,7 +59,7 @@ class Store:
             self.size = int(json.loads((self.folder / "size.json").read_text()))
 
     def find(self, digests: Iterable[bytes]) -> Places:
-        """Where each lies; -1: nowhere."""
+        """The place of each digest's vector; -1: there is none."""
         return np.fromiter((self.places.get(one, -1) for one in digests), dtype=np.int64)
 
     def rows(self, places: Places) -> Vectors:
@@ -85,9 +85,9 @@ class Store:
                     f"under its name. Give the judge another model name, or remove {self.folder}"
                 )
             fresh = {one: at for at, one in enumerate(digests) if one not in self.places}
-            _append_at(
-                self.vectors, len(self.places) * self.size * 4, rows[list(fresh.values())].astype("<f4").tobytes()
-            )
+            # Vectors first: a kill in between leaves some without a hash, which the next writer cuts away.
+            added = rows[list(fresh.values())].astype("<f4").tobytes()
+            _append_at(self.vectors, len(self.places) * self.size * 4, added)
             _append_at(self.hashes, len(self.places) * WIDTH, b"".join(fresh))
             for one in fresh:
                 self.places[one] = len(self.places)
@@ -113,6 +113,6 @@ def _append_at(path: Path, at: int, data: bytes) -> None:
 
 
 def unit_vectors(rows: Vectors) -> Vectors:
-    """Of length 1, so that a product is a cosine; a vector of zeros stays one."""
+    """Scale vectors to length 1, so that a product is a cosine; a vector of zeros stays one."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths == 0, 1, lengths), dtype=np.float32)

@@ -153,6 +153,7 @@ def control_run(request: HttpRequest, scope: AccessScope, run: int, act: str) ->
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     else:
+        # Two readers clicked at once, or it ended meanwhile.
         if not done:
             messages.error(request, _("Nothing was changed: the run is not in a state for that any more."))
     return redirect("system", scope.collection.name, found.pk)

@@ -84,6 +84,7 @@ def _random_signs(queries: int, seed: int) -> Iterator[Floats]:
     if queries <= EXACT:
         yield all_signs(queries)
         return
+    # In chunks: 10,000 patterns of 10,000 queries at once would take 800 MB.
     random = np.random.default_rng(seed)
     for start in range(0, RESAMPLES, CHUNK):
         rows = min(CHUNK, RESAMPLES - start)
@@ -101,7 +102,7 @@ def all_signs(queries: int) -> Floats:
 
 
 def holm_correction(p: Sequence[float]) -> list[float]:
-    """Holm's step-down correction for as many tests as there are, in the same order."""
+    """Correct p values by Holm's step-down procedure, in the same order."""
     corrected, highest = [0.0] * len(p), 0.0
     for place, at in enumerate(sorted(range(len(p)), key=lambda at: p[at])):
         highest = max(highest, min(1.0, (len(p) - place) * p[at]))
@@ -125,7 +126,7 @@ def holm_levels(p: Sequence[float]) -> list[float]:
 
 
 def significant_differences(tests: Tests, columns: Sequence[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":
-    """Which of these systems differ from which, after Holm's correction over all their pairs."""
+    """(systems, systems) which differ from which, after Holm's correction over all their pairs."""
     pairs = list(pairs_of(len(columns)))
     corrected = holm_correction([tests.p(columns[one], columns[other]) for one, other in pairs])
     found = np.zeros((len(columns), len(columns)), dtype=np.bool_)
@@ -135,5 +136,5 @@ def significant_differences(tests: Tests, columns: Sequence[int]) -> "np.ndarray
 
 
 def pairs_of(systems: int) -> Iterable[tuple[int, int]]:
-    """Every two of them, the first before the second."""
+    """The places of every two systems, the first before the second."""
     return ((one, other) for one in range(systems) for other in range(one + 1, systems))

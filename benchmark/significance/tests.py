@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.report import shifts
 from benchmark.report.graded_runs import Floats
 from benchmark.significance.compact_letter_display import compact_letter_display
 from benchmark.significance.paired import Tests, holm_correction, holm_levels, significant_differences
+
+SAME = 1e-12  # Means nearer than this are one place.
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Values:
     after: Floats
 
     def of(self, places: NDArray[np.int64]) -> "Values":
-        """Of some queries alone."""
+        """The values of some queries alone."""
         return Values(None if self.before is None else self.before[:, places], self.after[:, places])
 
 
@@ -48,7 +49,7 @@ def weights_of(sizes: Sequence[int]) -> list[float]:
 
 
 def mean_changes(values: Values) -> list[dict[str, Any]]:
-    """Means by system, and their change."""
+    """Each system's means before and after, and their change."""
     after = values.after.mean(axis=1)
     if values.before is None:
         return [{"before": None, "after": float(now), "change": None} for now in after]
@@ -66,7 +67,7 @@ def add_tests(
     seed: int,
     sizes: Sequence[int] = (),
 ) -> None:
-    """Intervals and p of the change, ranks and letters; all measures share the random signs.
+    """Add to each system's row the interval and p of its change, ranks and letters; all measures share random signs.
 
     Interval and p are one test, both corrected by Holm over the systems: the interval leaves out 0 exactly where the
     corrected p is below 0.05.
@@ -81,11 +82,12 @@ def add_tests(
                 at[key, when] = range(len(blocks) * len(names), (len(blocks) + 1) * len(names))
                 blocks.append(found.T)
     weights = np.repeat(weights_of(sizes), sizes) if sizes else None
+    # One set of random signs for all columns: 300 pairs of 25 systems cost no more draws than one pair.
     tests = Tests(np.concatenate(blocks, axis=1), seed, weights)
     for (key, when), columns in at.items():
         means = [row[when] for row in told[key]]
-        given = compact_letter_display(significant_differences(tests, columns), shifts.order_systems(means, names))
-        for row, rank, letter in zip(told[key], shifts.rank_means(means), given, strict=True):
+        given = compact_letter_display(significant_differences(tests, columns), order_systems(means, names))
+        for row, rank, letter in zip(told[key], rank_means(means), given, strict=True):
             row |= {f"rank_{when}": rank, f"letters_{when}": letter}
     for key, one in values.items():
         if one.before is not None:
@@ -95,3 +97,34 @@ def add_tests(
             for row, raw, corrected, (low, high) in zip(told[key], p, holm_correction(p), spans, strict=True):
                 row |= {"low": low, "high": high, "p": raw, "p_holm": corrected}
                 row["shift"] = row["rank_before"] - row["rank_after"]
+
+
+def rank_means(means: Sequence[float]) -> list[int]:
+    """1 for the highest; equal means share the best of their places."""
+    values = np.asarray(means, dtype=np.float64)
+    return [1 + int((values > value + SAME).sum()) for value in values]
+
+
+def order_systems(means: Sequence[float], names: Sequence[str]) -> list[int]:
+    """Places of the systems, best first; equals by name."""
+    return sorted(range(len(means)), key=lambda one: (rank_means(means)[one], names[one]))
+
+
+def _pair_signs(means: Sequence[float]) -> Floats:
+    """For each two systems: 1 the first is better, -1 the second, 0 neither."""
+    values = np.asarray(means, dtype=np.float64)
+    differences = values[:, None] - values[None, :]
+    signs = np.where(np.abs(differences) <= SAME, 0, np.sign(differences))
+    return np.asarray(signs[np.triu_indices(len(values), 1)], dtype=np.float64)
+
+
+def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Kendall's tau-b of two lists of means; None where one of them orders nothing."""
+    first, second = _pair_signs(one), _pair_signs(other)
+    room = np.sqrt((first**2).sum() * (second**2).sum())
+    return float((first * second).sum() / room) if room else None
+
+
+def count_swapped(one: Sequence[float], other: Sequence[float]) -> int:
+    """Pairs of systems of which the one that was better is now the worse."""
+    return int((_pair_signs(one) * _pair_signs(other) < 0).sum())

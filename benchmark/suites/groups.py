@@ -34,7 +34,7 @@ KEPT_S = 90 * 86_400
 
 @transaction.atomic
 def make_suite(*, name: str, collections: Sequence[Collection], title: str = "", by: Any = None) -> Suite:
-    """A new suite, columns in the order given. `by`: the scope of a page; None: a command. Raises BadInput."""
+    """Make a suite, columns in the order given. `by`: the scope of a page; None: a command. Raises BadInput."""
     try:
         RUN_NAME(name)
     except ValidationError as error:
@@ -56,7 +56,7 @@ def make_suite(*, name: str, collections: Sequence[Collection], title: str = "",
 
 @transaction.atomic
 def delete_suite(suite: Suite, by: Any = None) -> None:
-    """The suite goes; its collections and their reports stay."""
+    """Delete a suite; its collections and their reports stay."""
     _record_act(by, "suite.deleted", suite)
     suite.delete()
 
@@ -67,7 +67,7 @@ def _record_act(by: Any, act: str, suite: Suite, **details: object) -> None:
 
 
 def find_suite(name: str) -> Suite:
-    """Raises BadInput that names those that exist."""
+    """Return the suite of this name. Raises BadInput that names those that exist."""
     found = Suite.objects.filter(name=name).first()
     if found is None:
         known = ", ".join(Suite.objects.order_by("name").values_list("name", flat=True)[:20])
@@ -78,7 +78,7 @@ def find_suite(name: str) -> Suite:
 
 
 def collections_of(suite: Suite) -> list[Collection]:
-    """Its members in their order."""
+    """The members of a suite, in their order."""
     return [one.collection for one in suite.members.select_related("collection").order_by("place")]
 
 
@@ -86,6 +86,7 @@ def member_report(collection: Collection, k: int = reports.K) -> Report | None:
     """The report that speaks for a member: its newest that is ready at k, of two versions where there is one."""
     ready = Report.objects.filter(collection=collection, state=JobState.READY, options__k=k).order_by("-pk")
     ready = ready.filter(Q(options__aspects_k__isnull=True) | Q(options__aspects_k=k), result__version=VERSION)
+    # A report of two versions says what filling did; one of a single version only how safe its order is.
     return ready.exclude(after=F("before")).first() or ready.first()
 
 
@@ -109,7 +110,7 @@ class SuiteColumn:
 
     @property
     def systems(self) -> dict[str, Mapping[str, Any]]:
-        """By name."""
+        """What the report says of each system, by its name."""
         return {one["name"]: one for one in (self.report.result or {})["systems"]} if self.report else {}
 
 

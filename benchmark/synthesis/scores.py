@@ -157,6 +157,7 @@ def _create_pairs(collection: Collection, chosen: Mapping[str, Drawn]) -> dict[t
         for query, drawn in chosen.items()
         for document in drawn
     ]
+    # Pairs that exist keep what they are; their keys are read back with the new ones.
     Pair.objects.bulk_create(rows, ignore_conflicts=True)
     known = Pair.objects.filter(collection=collection, query__in=queries.values())
     keys = {(query, document): pk for query, document, pk in known.values_list("query", "document", "pk")}

@@ -22,7 +22,7 @@ PATIENCE_S = 8.0  # A worker that is starting takes as long until it is heard of
 
 
 def runs_of(collection: Collection) -> list[Run]:
-    """All that are not deleted, by name."""
+    """The collection's runs that are not deleted, by name."""
     return list(Run.objects.filter(collection=collection, is_deleted=False).order_by("name"))
 
 
@@ -40,6 +40,7 @@ def newest_report(collection: Collection, *, compares: bool) -> Report | None:
     """The newest report, ready or in the making: of two versions, or (not `compares`) of one: how safe its order is."""
     same = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
     same = same.exclude(after=F("before")) if compares else same.filter(after=F("before"))
+    # An earlier version of the program measured otherwise: its figures would not compare.
     outdated = Q(state=JobState.READY, result__version__lt=VERSION)
     return same.exclude(state=JobState.CANCELLED).exclude(outdated).first()
 
@@ -54,7 +55,7 @@ def complete_figures(value: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class StoredReport:
-    """A report with the names of its runs. `missing`: runs that came, or went, since it was made."""
+    """A report with the names of its runs. `new`: ready runs that it knows nothing of."""
 
     report: Report
     names: dict[int, str]
@@ -63,31 +64,31 @@ class StoredReport:
 
     @property
     def result(self) -> dict[str, Any]:
-        """Empty until it is ready."""
+        """The report's result; empty until it is ready."""
         return self.report.result or {}
 
     @property
     def k(self) -> int:
-        """Its depth."""
+        """The depth at which the report measures."""
         return int(self.report.options.get("k", K))
 
     @property
     def is_ready(self) -> bool:
-        """There is something to show."""
+        """Whether there is something to show."""
         return self.report.state == JobState.READY and bool(self.report.result) and not self.is_outdated
 
     @property
     def is_outdated(self) -> bool:
-        """An earlier version of the program made it, which measured otherwise."""
+        """Whether an earlier version of the program made it, which measured otherwise."""
         return bool(self.report.result) and int(self.result.get("version", 0)) < VERSION
 
     def name(self, run: int) -> str:
-        """Of a run, as it is called now; deleted ones keep the name they had."""
+        """The name of a run as it is now; a deleted one keeps the name it had."""
         return self.names.get(run, f"#{run}")
 
 
 def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | None:
-    """The report with names, and which ready runs it knows nothing of."""
+    """A report with the names of its runs, and of the ready runs that it knows nothing of."""
     if report is None:
         return None
     ids = set(report.options.get("runs", []))
@@ -99,7 +100,7 @@ def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | 
 
 
 def is_unattended(*followed: LeasedJob | Filling | None) -> bool:
-    """One of these needs a worker, for some seconds already, and none serves this instance."""
+    """Whether one of these has needed a worker for some seconds, and none serves this instance."""
     old = timezone.now() - timedelta(seconds=PATIENCE_S)
     waiting = any(one is not None and one.created_at < old and _needs_worker(one) for one in followed)
     return waiting and not notifications.is_away() and not workers.has_workers()

@@ -69,7 +69,7 @@ class SystemPage:
 
 
 def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemPage:
-    """About twelve statements, whatever the number of queries. `whole`: the table that is saved with all its rows."""
+    """Read a system's page in about twelve statements. `whole`: the table that is saved with all its rows."""
     newest = (chosen.newest_report(collection, compares=compares) for compares in (True, False))
     stored = (chosen.stored_report(report, [run]) for report in newest)
     report = next((one for one in stored if one is not None and one.is_ready), None)
@@ -125,7 +125,7 @@ def _holes_by_query(report: StoredReport, run: Run, *, whole: bool) -> tuple[lis
 
 
 def _new_and_relevant(report: StoredReport, run: Run, keys: Sequence[int]) -> list[Hole]:
-    """In the order of the queries and then of the ranking. One statement: a file has all of some thousand queries."""
+    """Holes in the order of the queries, then of the ranking; one statement even for some thousand queries."""
     values: dict[str, int | list[int]] = {
         "keys": list(keys),
         "run": run.pk,

@@ -64,7 +64,7 @@ def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
 
 
 def _number_within(given: str | None, least: int, most: int, otherwise: int) -> int:
-    """A number of the address, within its bounds."""
+    """Read a number from the address, kept within its bounds."""
     return min(max(int(given), least), most) if given and given.isascii() and given.isdigit() else otherwise
 
 
@@ -89,7 +89,7 @@ def benchmark_queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("admin")
 @require_GET
 def benchmark_query(request: HttpRequest, scope: AccessScope, query: int) -> HttpResponse:
-    """What each system returned for it, side by side."""
+    """Show what each system returned for a query, side by side."""
     found = get_object_or_404(Query, pk=query, collection=scope.collection)
     depth = _number_within(request.GET.get("k"), 1, DEEPEST, chosen.K)
     side = pages.side_by_side(scope.collection, found, names=request.GET.getlist("run"), k=depth)
@@ -104,7 +104,7 @@ def benchmark_query(request: HttpRequest, scope: AccessScope, query: int) -> Htt
 @action("admin")
 @require_GET
 def benchmark_text(request: HttpRequest, scope: AccessScope, query: int, document: int) -> HttpResponse:
-    """A document's text beside the query; HTMX asks for the text alone."""
+    """Show a document's text beside the query; HTMX asks for the text alone."""
     asked = get_object_or_404(Query, pk=query, collection=scope.collection)
     found = get_object_or_404(Document, pk=document, collection=scope.collection)
     context = {"scope": scope, "section": "benchmark", "query": asked, "document": found}

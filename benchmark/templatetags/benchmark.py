@@ -8,37 +8,37 @@ register = template.Library()
 
 @register.filter
 def figure(value: float | None) -> str:
-    """Four decimals; a dash where there is no value."""
+    """Print four decimals; a dash where there is no value."""
     return "–" if value is None else f"{value:.4f}".replace("-", "−")
 
 
 @register.filter
 def signed(value: float | None) -> str:
-    """A change with its sign; a dash where there is none."""
+    """Print a change with its sign; a dash where there is none."""
     return "–" if value is None else f"{value:+.4f}".replace("-", "−")
 
 
 @register.filter
 def whole(value: int | None) -> str:
-    """A shift of ranks with its sign, 0 as it is."""
+    """Print a shift of ranks with its sign, and 0 as it is."""
     return "–" if value is None else f"{value:+d}".replace("-", "−") if value else "0"
 
 
 @register.filter
 def share(value: float | None) -> str:
-    """A share as a percentage with one decimal; a dash for None."""
+    """Print a share as a percentage with one decimal; a dash for None."""
     return "–" if value is None else f"{value:.1%}"
 
 
 @register.filter
 def chance(value: float | None) -> str:
-    """A p value."""
+    """Print a p value."""
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 @register.filter
 def duration(value: float | None) -> str:
-    """Seconds, as people read them."""
+    """Print seconds as people read them."""
     if value is None:
         return _("unknown")
     if value < 1:
@@ -48,5 +48,5 @@ def duration(value: float | None) -> str:
 
 @register.filter
 def of(values: dict[str, object], key: str) -> object:
-    """What a mapping has under a key; None where it has nothing."""
+    """Return what a mapping has under a key; None where it has nothing."""
     return values.get(key)

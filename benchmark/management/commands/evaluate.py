@@ -21,7 +21,7 @@ class Command(QuorumCommand):
     help = "Evaluate a TREC run with ir_measures. Ties break as in trec_eval; queries missing from the run count 0."
 
     def arguments(self, parser: CommandParser) -> None:
-        """As the contract has them, and runs to compare with."""
+        """Add the options of the contract, and the runs to compare with."""
         parser.add_argument("--qrels", type=Path, required=True, metavar="F", help="TREC or BEIR qrels")
         parser.add_argument("--run", type=Path, required=True, metavar="F", dest="ranking", help="TREC run")
         parser.add_argument(
@@ -57,7 +57,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        """Read everything first, then measure."""
+        """Read every file before anything is measured, so that bad input is told at once."""
         names = options["measures"].split()
         by_aspect = [name for name in names if is_aspect_measure(name)]
         plain = [name for name in names if not is_aspect_measure(name)]
@@ -92,14 +92,14 @@ class Command(QuorumCommand):
         return document
 
     def add_aspects(self, document: dict[str, Any], found: MeasureResult) -> None:
-        """Beside the others; over the queries of the aspects file, which may be others."""
+        """Add the measures of aspects, which are over the queries of the aspects file."""
         document["measures"] = {**document["measures"], **found.means}
         document["aspects"] = {"queries": found.queries, "missing_queries": len(found.missing)}
         if "per_query" in document:
             document["per_query"] = {**document["per_query"], **found.per_query}
 
     def following(self, options: dict[str, Any], qrels: dict[str, dict[str, int]], run: Run) -> dict[str, Any]:
-        """p-MRR from this run and qrels to the changed ones."""
+        """Return p-MRR from this run and these qrels to the changed ones."""
         gone = became_irrelevant(qrels, read_qrels(options["changed_qrels"]), options["relevant_from"])
         found = p_mrr(run, read_run(options["changed_run"]), gone)
         per_query = {"per_query": found.per_query} if options["per_query"] else {}
@@ -113,14 +113,15 @@ class Command(QuorumCommand):
         }
 
     def against(self, path: Path, qrels: dict[str, dict[str, int]], result: MeasureResult) -> dict[str, Any]:
-        """The run minus another one."""
+        """Return the differences between the run and another one, tested."""
         other = evaluate_run(qrels, read_run(path), list(result.means))
+        # A count is a sum over the queries: a test of its mean difference would say nothing.
         averaged = [name for name, measure in parse_measures(list(result.means)).items() if not is_count(measure)]
         tests = [asdict(compare_runs(name, result.per_query[name], other.per_query[name])) for name in averaged]
         return {"run": str(path), "missing_queries": len(other.missing), "measures": other.means, "paired": tests}
 
     def tell(self, document: dict[str, Any]) -> None:
-        """For people."""
+        """Print the document for people."""
         missing = f", {document['missing_queries']} missing in the run count 0" if document["missing_queries"] else ""
         self.say(f"{document['run']}: {document['queries']} queries{missing}")
         if about := document.get("aspects"):

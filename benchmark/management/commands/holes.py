@@ -26,14 +26,14 @@ from judges.models import Campaign
 
 
 class Command(Judge):
-    """Look, or with --fill ask; the same command again goes on where it was."""
+    """Show the holes of a pool, or with --fill have them judged; given again it goes on."""
 
     name = "holes"
     act = ""
     help = "Pool runs, show how their unjudged pairs could change the measures, and have these holes judged."
 
     def arguments(self, parser: CommandParser) -> None:
-        """As the contract has them, and how to fill."""
+        """Add the options of the contract, and those of filling."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--runs", nargs="+", required=True, metavar="F", help="names of the collection's runs, or TREC files"
@@ -77,7 +77,7 @@ class Command(Judge):
         parser.add_argument("--yes", action="store_true", help="use paid judges without asking for confirmation")
 
     def do(self, options: dict[str, Any]) -> None:
-        """Looking is no act; filling is."""
+        """Enter the audit log only for filling: looking is no act."""
         self.act = "filling.started" if options["fill"] else ""
         super().do(options)
 
@@ -141,7 +141,7 @@ class Command(Judge):
         )
 
     def ended(self, begun: Filling, document: dict[str, Any], *, waited: bool) -> object:
-        """Exit 3 when judges left something undone; what waits for people is no failure."""
+        """Return the document; raise Incomplete (exit 3) when judges left something undone, but not for people."""
         funnel = Funnel.of(begun)
         if begun.after is None and waited and (funnel.failed or funnel.pending):
             raise Incomplete(
@@ -155,7 +155,7 @@ class Command(Judge):
 
 
 def check_options(collection: Collection, options: dict[str, Any]) -> None:
-    """Raises BadInput for what is known to be wrong before anything is stored."""
+    """Check the options before anything is stored. Raises BadInput."""
     only_filling = ("people", "wait", "with_what_there_is", "out", "retry_failed", "failed_to_people")
     if not options["fill"] and (given := [name for name in only_filling if options[name]]):
         raise BadInput(f"--{given[0].replace('_', '-')} needs --fill")
@@ -176,7 +176,7 @@ def check_options(collection: Collection, options: dict[str, Any]) -> None:
 
 
 def policy_of(options: dict[str, Any]) -> str:
-    """--people is a policy; where none is named it is the panel's usual one."""
+    """Return the policy: people with --people, else the one named, else the panel's usual one."""
     if options["people"]:
         return hole_filling.PEOPLE
     return options["policy"] or configurations.build_configuration(panel=options["panel"]).policy
@@ -202,7 +202,7 @@ def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before
 
 
 def by_name(pairs: Sequence[bounds.Influence]) -> list[dict[str, Any]]:
-    """Pairs by the ids of files, with what each could move."""
+    """Return pairs by the ids of files, with what each could move."""
     queries = dict(Query.objects.filter(pk__in={one[0] for one in pairs}).values_list("pk", "external_id"))
     documents = dict(Document.objects.filter(pk__in={one[1] for one in pairs}).values_list("pk", "external_id"))
     return [
@@ -212,7 +212,7 @@ def by_name(pairs: Sequence[bounds.Influence]) -> list[dict[str, Any]]:
 
 
 def format_lines(document: dict[str, Any]) -> Iterator[str]:
-    """The same for people."""
+    """Lines for people of what `inspect_pool` found."""
     runs, depth, known = document["runs"], document["depth"], document["known"]
     yield (
         f"{document['collection']}: pool of {len(runs)} runs to depth {depth}: {document['pool']:,} pairs of "
@@ -229,7 +229,7 @@ def format_lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 def funnel_lines(begun: Filling) -> Iterator[str]:
-    """The funnel, for people."""
+    """Lines for people of a filling's funnel."""
     funnel = Funnel.of(begun)
     yield f"filling {begun.pk}: {begun.get_state_display()}"
     yield f"  asked      {funnel.asked:>9,}   of {funnel.candidates:,} candidates, {funnel.known:,} known before"
@@ -245,7 +245,7 @@ def funnel_lines(begun: Filling) -> Iterator[str]:
 
 
 def write_filled_qrels(begun: Filling, path: Path) -> None:
-    """The filled version as a file. Raises BadInput when there is none yet."""
+    """Write the filled version as a file. Raises BadInput when there is none yet."""
     if begun.after is None:
         raise BadInput(f"{path} was not written: there is no filled version yet, see --with-what-there-is")
     with path.open("x", encoding="utf-8") as file:
@@ -254,6 +254,7 @@ def write_filled_qrels(begun: Filling, path: Path) -> None:
 
 def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
     """Runs by name; files (F or NAME=F) are imported, unless their run holds the same already. Raises BadInput."""
+    # A run's name goes before a file of that name: the file may be the one that it was imported from.
     known = [builders.find_run(collection, text) for text in given]
     files = [text for text, run in zip(given, known, strict=True) if run is None]
     paths = paths_by_name(files)
@@ -280,7 +281,7 @@ def same_run(collection: Collection, name: str, path: Path) -> Run | None:
 
 
 def filling_document(begun: Filling, runs: Sequence[Run]) -> dict[str, Any]:
-    """For --json."""
+    """A filling as --json has it."""
     return {
         "id": begun.pk,
         "state": begun.state,

@@ -18,7 +18,7 @@ class Command(QuorumCommand):
     help = "Import TREC runs, plain or gzip. If any line is wrong, nothing is imported and every error is listed."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The collection and the files."""
+        """Add the collection, the files and what is told of them."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "files", nargs="+", metavar="F", help="TREC run file, or NAME=FILE (default name: the file's)"
@@ -29,7 +29,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        """Import, and say what came in."""
+        """Import the files, and say what came in."""
         collection = collection_named(options["name"])
         files = paths_by_name(options["files"])
         given = {name: options[name] for name in ("instruction", "skip_unknown")}
@@ -53,7 +53,7 @@ def paths_by_name(files: list[str]) -> dict[str, Path]:
 
 
 def format_imported(one: Imported) -> str:
-    """For people."""
+    """A line for people on an imported run."""
     counted = f"{one.run.name}: {one.lines:,} lines of {one.queries:,} queries"
     left = {
         "lines with an unknown query left out": one.unknown_queries,

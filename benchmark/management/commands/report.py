@@ -24,12 +24,12 @@ from judges.management.commands.status import collection_named
 
 
 class Command(QuorumCommand):
-    """Make the report unless it is there, and print it."""
+    """Make a report unless it is there, and print it."""
 
     help = "Compare all measures of runs before and after hole filling, with tests, rankings and a conclusion."
 
     def arguments(self, parser: CommandParser) -> None:
-        """What it is about, and where its tables go."""
+        """Add what the report is about, and where its tables go."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("--runs", nargs="+", metavar="RUN", help="names of runs (default: all that are ready)")
         parser.add_argument(
@@ -49,7 +49,7 @@ class Command(QuorumCommand):
         parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write every table to, as CSV and LaTeX")
 
     def run(self, **options: Any) -> object:
-        """The stored result, and its tables."""
+        """Print the report, write its tables, and return the stored result."""
         collection, k = collection_named(options["name"]), options["k"]
         runs = runs_of(collection, options["runs"], max(k, options["aspects_k"] or k))
         before, after = choose_versions(collection, options["before"], options["after"])
@@ -68,7 +68,7 @@ class Command(QuorumCommand):
 
 
 def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run]:
-    """By name, or all that are ready and deep enough. Raises BadInput."""
+    """Return the runs of these names, or all that are ready and deep enough. Raises BadInput."""
     if names is None:
         ready = Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY)
         return [run for run in ready if not run.depth or run.depth >= k]
@@ -82,14 +82,14 @@ def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run
 
 
 def choose_versions(collection: Collection, before: int | None, after: int | None) -> tuple[Qrels, Qrels]:
-    """The two to compare; the same twice where nothing is filled yet."""
+    """Return the two versions to compare; the same twice where nothing is filled yet."""
     named = [None if number is None else qrels.version_numbered(collection, number) for number in (before, after)]
     first = named[0] or qrels.original_version(collection, shell_user())
     return first, named[1] or qrels.latest_version(collection, Qrels.Kind.FILLED) or first
 
 
 def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:
-    """For people."""
+    """Lines for people of a report by one measure."""
     k, first, common = result["k"], tabling.headline_result(result), result["common"]["queries"]
     queries = f"{len(result['queries']):,} queries, {common:,} of them common to all systems and both qrels"
     yield f"{queries}; {result['holes']:,} holes in the pool"
@@ -114,7 +114,7 @@ def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:
 
 
 def write_tables(folder: Path, found: list[DownloadTable]) -> None:
-    """KEY.csv and KEY.tex of each. Raises BadInput for a folder that is none."""
+    """Write KEY.csv and KEY.tex of each table. Raises BadInput for a folder that is none."""
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)

@@ -43,7 +43,7 @@ class Command(QuorumCommand):
     help = "Rank a collection's queries with a built-in system. Running the command again continues where it stopped."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The system and its recipe."""
+        """Add the system, the options of its recipe, and those of the work."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--system", required=True, choices=[str(kind) for kind in builders.KINDS], help="kind of system"
@@ -108,7 +108,7 @@ class Command(QuorumCommand):
         return self.end(run, strict=options["wait"])
 
     def tell_estimate(self, collection: Collection, kind: str, recipe: dict[str, Any]) -> object:
-        """What it would cost."""
+        """Print and return what a run would cost."""
         found = builders.estimate_cost(collection, kind, recipe)
         line = found.line() if found else "no calls: it costs nothing"
         self.say(line)
@@ -128,7 +128,7 @@ class Command(QuorumCommand):
             raise BadInput("not started: set a --budget, or answer yes")
 
     def wait(self, run: Run) -> None:
-        """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
+        """Wait until a run is over, with a worker of our own where no other serves the queue."""
         shown, checked, begun = ShownProgress(self), 0.0, (time.monotonic(), run.done)  # type: ignore[arg-type]
         try:
             with worker_pool.WorkerPool(1) as own:
@@ -142,12 +142,13 @@ class Command(QuorumCommand):
                 shown.show(format_progress(run, begun), last=True)
         except worker_pool.CannotStart as error:
             raise CommandError(str(error)) from error
+        # A worker of `serve` goes on with it, or the same command given again.
         except KeyboardInterrupt:
             self.note(f"interrupted: run {run.name} keeps what it has, and the same command goes on")
             raise
 
     def end(self, run: Run, *, strict: bool) -> object:
-        """The document; exit 3 when it did not come to its end."""
+        """Return the document; raise Incomplete (exit 3) when the run did not come to its end."""
         document = {
             "collection": run.collection.name,
             "run": run.name,
@@ -167,13 +168,13 @@ class Command(QuorumCommand):
         return document
 
     def note(self, line: str) -> None:
-        """A line about the work, never on standard output."""
+        """Write a line about the work, never on standard output."""
         self.stderr.write(line)
         self.stderr.flush()
 
 
 def recipe_from_options(options: dict[str, Any]) -> dict[str, Any]:
-    """What was given of it."""
+    """Return the recipe: the options of it that were given."""
     given = {key: options[key] for key in RECIPE if options[key] is not None}
     given |= {key: list(options[key]) for key in ("runs", "weights") if options[key]}
     if options["over"]:
@@ -187,7 +188,7 @@ def recipe_from_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def name_for(options: dict[str, Any]) -> str:
-    """A name after the system: bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE."""
+    """Name a run after its system: bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE."""
     system, method, judge = options["system"], options["method"], options["judge"]
     if system == Run.Kind.RERANK:
         return f"{options['run']}+{judge}"
@@ -196,7 +197,7 @@ def name_for(options: dict[str, Any]) -> str:
 
 
 def format_progress(run: Run, begun: tuple[float, int]) -> str:
-    """How far it is, and how fast since `begun` (clock, done)."""
+    """A line on how far a run is, and how fast since `begun` (clock, done)."""
     seconds, done = time.monotonic() - begun[0], run.done - begun[1]
     rate = f" ({done / seconds:,.1f}/s)" if run.state == JobState.RUNNING and done > 0 and seconds > 1 else ""
     return f"run {run.name}: {run.phase or run.state}, {run.done:,} of {run.total:,}{rate}"
@@ -225,7 +226,7 @@ def paid_calls(run: Run) -> tuple[int, int, Paid]:
 
 
 def summarise_run(run: Run, document: dict[str, Any]) -> str:
-    """For people."""
+    """A line for people on a run that is ready."""
     seconds = document["seconds_per_query"]
     took = "" if seconds is None else f", {seconds * 1000:,.1f} ms a query"
     tokens = document["tokens_in"] + document["tokens_out"]

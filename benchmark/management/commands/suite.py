@@ -26,7 +26,7 @@ class Command(QuorumCommand):
     help = "Manage suites: tables with a column per collection and their unweighted mean."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The act, and what it is done to."""
+        """Add the act, and what it is done to."""
         parser.add_argument("what", choices=["make", "list", "report", "delete"], help="what to do")
         parser.add_argument("suite", nargs="?", metavar="NAME", help="name of the suite")
         parser.add_argument(
@@ -39,7 +39,7 @@ class Command(QuorumCommand):
         parser.add_argument("--latex", type=Path, metavar="F", help="for report: also write the table as LaTeX")
 
     def run(self, **options: Any) -> object:
-        """One of four."""
+        """Make, list, report or delete a suite."""
         if options["what"] == "list":
             return self.listed()
         if not options["suite"]:
@@ -57,7 +57,7 @@ class Command(QuorumCommand):
         return self.reported(suite, options)
 
     def listed(self) -> object:
-        """All suites with their members."""
+        """Print all suites with their members."""
         found = [describe_suite(suite) for suite in Suite.objects.order_by("name")]
         for one in found:
             self.say(f"{one['suite']}: {', '.join(one['members'])}")
@@ -110,19 +110,19 @@ def describe_suite(suite: Suite) -> dict[str, Any]:
 
 
 def cell_values(value: Any) -> dict[str, float | None] | None:
-    """What a cell says; None: blank."""
+    """Return a cell's figures for --json; None where it is blank."""
     return {name: value[name] for name in ("before", "after", "change")} if value is not None else None
 
 
 def format_cell(value: Any) -> str:
-    """A cell for people."""
+    """Print a cell for people."""
     if value is None:
         return ""
     return f"{value['after']:.4f}" + (f" ({value['change']:+.4f})" if value["change"] is not None else "")
 
 
 def format_significance(found: Mapping[str, Any]) -> str:
-    """Interval and p of the mean's change, and the letters after filling."""
+    """Print the interval and p of a mean's change, and its letters after filling."""
     if "p" not in found:
         return str(found.get("letters_after", ""))
     return f"{found['low']:+.4f} to {found['high']:+.4f}  {found['p_holm']:.4f}  {found['letters_after']}"

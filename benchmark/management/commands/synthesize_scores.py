@@ -19,7 +19,7 @@ class Command(QuorumCommand):
     help = "Have a graded judge score each query's documents several times and write its reasoning as training data."
 
     def arguments(self, parser: CommandParser) -> None:
-        """As the paper has it, by default: three generations, 20 documents a query."""
+        """Add the options; their defaults are the paper's: three generations, 20 documents a query."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--judge",
@@ -39,7 +39,7 @@ class Command(QuorumCommand):
         parser.add_argument("--max-calls", type=int, help="maximum number of calls")
 
     def run(self, **options: Any) -> object:
-        """Draw, ask, write."""
+        """Draw documents, ask the judge about each, and write the data."""
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
             raise BadInput(f"there is no collection {options['name']!r}")

@@ -92,7 +92,7 @@ def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], a
     """The pool to depth 3: q1 a b c d, q2 a b c d; a and b of q1 and b of q2 are judged, five are not."""
     before = qrels.original_version(books)
     told = hole_filling.preview_filling(books, runs, 3, before)
-    assert (told.queries, told.pool, told.judged, told.candidates, told.known) == (2, 8, 3, 5, 0)
+    assert told == {"queries": 2, "pool": 8, "judged": 3, "candidates": 5, "known": 0}
     begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people", by="admin")
     assert (begun.state, begun.before, begun.campaign, len(begun.pairs)) == ("people", before, None, 5)
     assert sorted(Item.objects.values_list("reason", "state", "overlap")) == [("hole", "open", 1)] * 5

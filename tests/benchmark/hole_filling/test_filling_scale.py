@@ -69,12 +69,12 @@ def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
     before = qrels.original_version(collection)
     lap("original")
     preview = hole_filling.preview_filling(collection, runs, 10, before)
-    lap(f"preview of {preview.candidates:,} pairs")
+    lap(f"preview of {preview['candidates']:,} pairs")
     begun = hole_filling.start_filling(collection=collection, runs=runs, depth=10, before=before, panel="offline")
     started = lap("start")
-    assert hole_filling.compute_funnel(begun).pending == preview.candidates
+    assert hole_filling.compute_funnel(begun).pending == preview["candidates"]
     counted = lap("funnel")
-    assert Funnel.of(begun).pending == preview.candidates
+    assert Funnel.of(begun).pending == preview["candidates"]
     lap("funnel as stored")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE judges_work SET state = 'labelled', label = 0, agreed_in_round = 1")
@@ -83,10 +83,10 @@ def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
     lap("labels (the test's own)")
     after = hole_filling.finish_filling(begun)
     finished = lap("filled version")
-    assert after.counts["judged"] == preview.candidates + QUERIES
-    assert qrels.diff_versions(before, after).counts["added"] == preview.candidates
+    assert after.counts["judged"] == preview["candidates"] + QUERIES
+    assert qrels.diff_versions(before, after).counts["added"] == preview["candidates"]
     lap("diff")
     print("\n" + ", ".join(told))
-    assert preview.candidates > 250_000
+    assert preview["candidates"] > 250_000
     slow = slowness()
     assert started < 60 * slow and counted < 10 * slow and finished < 60 * slow

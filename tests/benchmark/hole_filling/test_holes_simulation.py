@@ -19,9 +19,9 @@ from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from benchmark import hole_filling, qrels
 from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Run
-from benchmark.report.shifts import kendall_tau
 from benchmark.runs import builders, rankings
 from benchmark.runs.files import read_qrels
+from benchmark.significance.tests import kendall_tau
 from config.env import ROOT
 from corpus.models import Collection, Document, Query
 from corpus.search import bm25

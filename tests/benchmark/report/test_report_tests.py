@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmark.measures.rankings import compare_runs
-from benchmark.report import shifts, tabling
+from benchmark.report import tabling
 from benchmark.report.computing import Aspected, ComputedReport, ReportQuestion, ReportSystem, compute_report
 from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.verdict import recall_shift
@@ -119,12 +119,12 @@ def test_many_systems_of_which_few_differ_get_few_letters() -> None:
 
 
 def test_ranks_and_tau_by_hand() -> None:
-    assert shifts.rank_means([0.5, 0.7, 0.5, 0.2]) == [2, 1, 2, 4]
-    assert shifts.order_systems([0.5, 0.7, 0.5], ["b", "c", "a"]) == [1, 2, 0]
-    assert shifts.kendall_tau([3, 2, 1], [3, 1, 2]) == pytest.approx(1 / 3)  # two pairs agree, one does not
-    assert shifts.kendall_tau([1, 1, 2], [1, 2, 3]) == pytest.approx(2 / (2 * 3) ** 0.5)  # tau-b: one list ties a pair
-    assert shifts.kendall_tau([1, 1], [1, 2]) is None
-    assert shifts.count_swapped([3, 2, 1], [1, 2, 3]) == 3 and shifts.count_swapped([3, 2, 2], [3, 1, 2]) == 0
+    assert tested.rank_means([0.5, 0.7, 0.5, 0.2]) == [2, 1, 2, 4]
+    assert tested.order_systems([0.5, 0.7, 0.5], ["b", "c", "a"]) == [1, 2, 0]
+    assert tested.kendall_tau([3, 2, 1], [3, 1, 2]) == pytest.approx(1 / 3)  # two pairs agree, one does not
+    assert tested.kendall_tau([1, 1, 2], [1, 2, 3]) == pytest.approx(2 / (2 * 3) ** 0.5)  # tau-b: one list ties a pair
+    assert tested.kendall_tau([1, 1], [1, 2]) is None
+    assert tested.count_swapped([3, 2, 1], [1, 2, 3]) == 3 and tested.count_swapped([3, 2, 2], [3, 1, 2]) == 0
 
 
 def report(
