@@ -138,10 +138,9 @@ class JudgeSettings:
 
     @property
     def relevant_from(self) -> int:
-        """The lowest grade of its own scale that counts as relevant.
-
-        The judges file writes it into every judge with a scale; versions stored before it did meant half of the scale.
-        """
+        """The lowest grade of its own scale that counts as relevant."""
+        # The judges file writes it into every judge with a scale; versions stored before it did meant half of the
+        # scale.
         return int(self.parameters.get("relevant_from", (self.grades + 1) // 2))
 
     @property
@@ -337,12 +336,9 @@ class Provider(Protocol):
 
     async def complete(self, request: ModelRequest) -> Reply:
         """The answer as it came. Raises ProviderError when there is none."""
-        ...
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
         """The reply that a kept body means. Raises the ProviderError that it means otherwise."""
-        ...
 
     async def close(self) -> None:
         """Release the connections."""
-        ...

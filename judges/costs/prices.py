@@ -73,10 +73,8 @@ BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)  # Providers 
 
 
 def is_batched(judge: Judge) -> bool:
-    """Whether a batch campaign asks it through its provider's batch endpoint; others are asked one by one.
-
-    A batch has no place for the headers of a call, and Google's none for fields that its SDK does not know.
-    """
+    """Whether a batch campaign asks it through its provider's batch endpoint; others are asked one by one."""
+    # A batch has no place for the headers of a call, and Google's none for fields that its SDK does not know.
     unheard = {"extra_headers"} | ({"extra_body"} if judge.preset.wire == "generate" else set())
     return judge.preset.batch and not judge.decides and not unheard & judge.parameters.keys()
 

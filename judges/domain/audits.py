@@ -65,10 +65,8 @@ class Route:
 
     @property
     def risk(self) -> float:
-        """Share of wrong labels, roughly, before anything is known: the more a label was disputed, the more.
-
-        Only which pairs people are asked about hangs on it; estimates weight by what was counted.
-        """
+        """Share of wrong labels, roughly, before anything is known: the more a label was disputed, the more."""
+        # Only which pairs people are asked about hangs on it; estimates weight by what was counted.
         by_round = {0: 0.05, 1: 0.05, 2: 0.1}.get(self.round, 0.15)
         by_margin = 0.05 if not self.margin or self.margin >= 5 else 0.1 if self.margin >= 3 else 0.2
         by_special = {"filter": 0.1, "adjudicator": 0.2}.get(self.special, 0.0)
@@ -123,11 +121,9 @@ def uniform_draw(seed: int, pair: int) -> float:
 
 
 def surely_over(right: int, settled: int, limit: float = LIMIT, level: float = LEVEL) -> bool:
-    """Whether a route is wrong more often than the limit, at a level that holds however often one looks.
-
-    The beta-binomial mixture against a share of 1 - limit is a martingale: where the route is within its limit, it ever
-    reaches 1 / (1 - level) with a probability of at most 1 - level (Ville's inequality).
-    """
+    """Whether a route is wrong more often than the limit, at a level that holds however often one looks."""
+    # The beta-binomial mixture against a share of 1 - limit is a martingale: where the route is within its limit, it
+    # ever reaches 1 / (1 - level) with a probability of at most 1 - level (Ville's inequality).
     if not settled or right >= (1 - limit) * settled:
         return False
     wrong = settled - right

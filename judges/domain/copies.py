@@ -18,22 +18,18 @@ class AskedModel(Protocol):
     @property
     def provider(self) -> str:
         """Name of the provider."""
-        ...
 
     @property
     def base_url(self) -> str:
         """Address, "" for the provider's own."""
-        ...
 
     @property
     def model(self) -> str:
         """Name of the model."""
-        ...
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """Of its calls."""
-        ...
 
 
 # Provider, address, model and parameters: equal for judges whose equal questions have one key in the cache.
@@ -76,10 +72,8 @@ def sample_name(name: str, sample: int) -> str:
 
 
 def why_alike(judge: AskedModel) -> str:
-    """Why a second answer to the same question would be the first one again, with the remedy; "" where it may differ.
-
-    A judge to whom no temperature is sent answers at the provider's own, which is above 0.
-    """
+    """Why a second answer to the same question would be the first again, with the remedy; "" where it may differ."""
+    # A judge to whom no temperature is sent answers at the provider's own, which is above 0.
     preset, parameters = PRESETS[judge.provider], judge.parameters
     if preset.wire in ONE_ANSWER:
         return f"{ONE_ANSWER[preset.wire]}: name it once"

@@ -88,10 +88,8 @@ def drawn_order(panel_size: int, seed: int) -> tuple[int, ...]:
 
 
 def drawn_first(panel_size: int, early_stop: bool, seed: int) -> tuple[int, ...]:
-    """Places whose votes on the pair may enter agreement: two votes make a couple only when both are among them.
-
-    With early stop the later votes are cast only where the first ones differ, so they would bend kappa (M4).
-    """
+    """Places whose votes on the pair may enter agreement: two votes make a couple only when both are among them."""
+    # With early stop the later votes are cast only where the first ones differ, so they would bend kappa (M4).
     return drawn_order(panel_size, seed)[: asked_first(panel_size)] if early_stop else tuple(range(panel_size))
 
 
@@ -110,16 +108,13 @@ def expected_votes(panel_size: int, majority: int) -> float:
 
 
 def nearest_to_mean(scores: Sequence[int | None]) -> int | None:
-    """The place of the generation nearest to the mean of all that brought a score, the first of equals; None without.
-
-    The mean only selects: chain and score of the kept one belong together (ERank 3.2).
-    """
-    given = [score for score in scores if score is not None]
+    """The place of the score nearest to the mean of all that are there, the first of equals; None without any."""
+    # The mean only selects: chain and score of the kept one belong together (ERank 3.2).
+    given = {place: score for place, score in enumerate(scores) if score is not None}
     if not given:
         return None
-    mean = sum(given) / len(given)
-    places = [place for place, score in enumerate(scores) if score is not None]
-    return min(places, key=lambda place: (abs((scores[place] or 0) - mean), place))
+    mean = sum(given.values()) / len(given)
+    return min(given, key=lambda place: (abs(given[place] - mean), place))
 
 
 def pair_seed(campaign_seed: int, pair_id: int) -> int:

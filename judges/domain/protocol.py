@@ -56,10 +56,8 @@ class Protocol:
 
 
 def model_family(name: str, model: str) -> str:
-    """The family of models that a model belongs to: as the judges file says, else the first word of its name.
-
-    gpt-5-mini: gpt; models/gemini-3: gemini; Qwen/Qwen3-8B: qwen; llama3.3-70b: llama.
-    """
+    """The family of models that a model belongs to: as the judges file says, else the first word of its name."""
+    # gpt-5-mini: gpt; models/gemini-3: gemini; Qwen/Qwen3-8B: qwen; llama3.3-70b: llama.
     if name:
         return name.lower()
     found = re.match(r"[^\W\d_]+", model.rpartition("/")[2])

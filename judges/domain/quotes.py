@@ -10,12 +10,10 @@ _MARK = f"[{re.escape(MARKS)}]"
 
 
 def locate_quote(text: str, document: str) -> Quote:
-    """The quote with its first place in `document` (characters, end exclusive), or without one.
-
-    The exact text is looked for first, then the same characters with white space of any kind and length between
-    words and any quotation mark for another, because models unwrap lines and straighten quotes. Nothing else is
-    forgiven: another word, case or punctuation is not a quote.
-    """
+    """The quote with its first place in `document` (characters, end exclusive), or without one."""
+    # The exact text is looked for first, then the same characters with white space of any kind and length between words
+    # and any quotation mark for another, because models unwrap lines and straighten quotes. Nothing else is forgiven:
+    # another word, case or punctuation is not a quote.
     words = text.split()
     if not words:
         return Quote(text)

@@ -196,13 +196,11 @@ def _failure_outcomes(calls: Iterable[Turn | NoVerdict]) -> frozenset[str]:
 def _evidence_uncertainty(
     rule: RoutingPolicy, rounds: int, majority: int, move: debate.Move | None, tally: ensemble.Count
 ) -> float:
-    """How far the evidence is from pointing one way, 0 to 1: the mean of the debate's doubt and the panel's.
-
-    The debate's doubt is 1 when it stays open, breaks off or contradicts the majority, else half the share of rounds
-    that it needed after the first. The panel's is one minus the margin between yes and no over all votes asked for
-    (5-0: 0, 4-1: 0.4, 3-2: 0.8; a missing vote counts for neither). More rounds, a narrower margin and a missing vote
-    can only raise it.
-    """
+    """How far the evidence is from pointing one way, 0 to 1: the mean of the debate's doubt and the panel's."""
+    # The debate's doubt is 1 when it stays open, breaks off or contradicts the majority, else half the share of rounds
+    # that it needed after the first. The panel's is one minus the margin between yes and no over all votes asked for
+    # (5-0: 0, 4-1: 0.4, 3-2: 0.8; a missing vote counts for neither). More rounds, a narrower margin and a missing vote
+    # can only raise it.
     parts = []
     if rule.debates:
         if isinstance(move, debate.Agreed) and tally.label(majority) in (None, move.label):

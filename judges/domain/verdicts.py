@@ -154,11 +154,9 @@ def fields_of(
 
 
 def unwrap_answer(text: str, how: str) -> tuple[str, str]:
-    """The answer without its wrapping, and the reasoning that stood before it. `how`: none, fence, think or both.
-
-    Nothing is searched for: neither reasoning nor prose beside the object is ever read as an answer. Unwrapping twice
-    gives the same as once.
-    """
+    """The answer without its wrapping, and the reasoning that stood before it. `how`: none, fence, think or both."""
+    # Nothing is searched for: neither reasoning nor prose beside the object is ever read as an answer. Unwrapping twice
+    # gives the same as once.
     left, reasoning = text, ""
     if how in ("think", "both"):
         # One block at the beginning. Where either mark occurs a second time, even in a quotation, nobody can say where

@@ -63,10 +63,9 @@ class JudgeVersion(Priced):
 
 
 class Panel(models.Model):
-    """A named, ordered set of judges: two debaters or none, an odd number of voters or none, perhaps an adjudicator.
+    """A named, ordered set of judges: two debaters or none, an odd number of voters or none, perhaps an adjudicator."""
 
-    Names, not versions. A voter that is named again gives another sample.
-    """
+    # Names, not versions. A voter that is named again gives another sample.
 
     name = models.CharField(max_length=100, unique=True)
     debate = ArrayField(
@@ -205,10 +204,9 @@ class Campaign(models.Model):
 
 
 class Reservation(models.Model):
-    """What one worker process holds of a campaign's budget: calls that are out, and a little ahead.
+    """What one worker process holds of a campaign's budget: calls that are out, and a little ahead."""
 
-    The sums stand in the campaign (`reserved`, `calls_reserved`). A dead worker's row expires and is taken back.
-    """
+    # The sums stand in the campaign (`reserved`, `calls_reserved`). A dead worker's row expires and is taken back.
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="reservations")
     holder = models.CharField(max_length=64)
@@ -396,11 +394,10 @@ class Tally(models.Model):
 
 
 class Audit(models.Model):
-    """A labelled pair that was drawn for people to check, with what the policy said before (MECHANICS M4).
+    """A labelled pair that was drawn for people to check, with what the policy said before (MECHANICS M4)."""
 
-    It is written with the label, when the campaign ends, or when more were asked for. Its item may be an earlier one of
-    the same pair: the answers on it are as blind.
-    """
+    # It is written with the label, when the campaign ends, or when more were asked for. Its item may be an earlier one
+    # of the same pair: the answers on it are as blind.
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="audits", db_index=False)
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="audits")

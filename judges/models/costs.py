@@ -45,10 +45,9 @@ class Ledger(models.Model):
 
 
 class Account(models.Model):
-    """What a collection's campaigns spent and hold together: its caps are held against this row (judges.costs.budget).
+    """What a collection's campaigns spent and hold together, for its caps (judges.costs.budget)."""
 
-    It is kept whether there are caps or not, so that a cap set later knows what was spent before.
-    """
+    # It is kept whether there are caps or not, so that a cap set later knows what was spent before.
 
     collection = models.OneToOneField(Collection, models.CASCADE, primary_key=True, related_name="account")
     spent = models.FloatField(

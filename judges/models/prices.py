@@ -9,10 +9,9 @@ from judges.models import Priced
 
 
 class PriceRow(Priced):
-    """A model's price as a judges file or an admin said it, from then on. Append-only: the newest of a model holds.
+    """A model's price as a judges file or an admin said it, from then on. Append-only: the newest of a model holds."""
 
-    Without an input price it takes the earlier ones away. What was booked before keeps the price that held then.
-    """
+    # Without an input price it takes the earlier ones away. What was booked before keeps the price that held then.
 
     class Source(models.TextChoices):
         FILE = "file", gettext_lazy("judges file")

@@ -9,10 +9,9 @@ from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion
 
 
 class RetrievalCall(models.Model):
-    """One call for a run, whatever came of it. Append-only. Its ids come from the same sequence as an attempt's.
+    """One call for a run, whatever came of it. Append-only. Its ids come from the same sequence as an attempt's."""
 
-    The vectors of role `embed` are not here: they lie in VAR by the hash of their text (judges.vectors).
-    """
+    # The vectors of role `embed` are not here: they lie in VAR by the hash of their text (judges.vectors).
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="retrieval_calls", db_index=False)
     query = models.BigIntegerField(null=True, help_text="Primary key; null: vectors of documents.")

@@ -30,11 +30,9 @@ class Lexicon(Hashable, Protocol):
 
     def weight(self, word: str) -> float:
         """Inverse document frequency: how telling the word is, 0 and up."""
-        ...
 
     def share(self, text: str, inputs: Inputs) -> float:
         """The document's BM25 score for `text` over the best score of any document in the collection, 0 to 1."""
-        ...
 
 
 class UniformLexicon:

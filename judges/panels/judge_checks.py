@@ -13,20 +13,8 @@ ROOM_TO_THINK = 4096  # Tokens of an answer by a model that thinks, where the fi
 LIMITS = ("max_concurrency", "requests_per_minute", "tokens_per_minute")
 # What a Decisions endpoint does not take.
 NO_DECISION = {
-    "temperature",
-    "top_p",
-    "logprobs",
-    "generations",
-    "schema_mode",
-    "unwrap",
-    "ignore_case",
-    "extra_keys",
-    "reasoning_effort",
-    "thinking",
-    "seed",
-    "stop",
-    "safety_settings",
-    "service_tier",
+    *("temperature", "top_p", "logprobs", "generations", "seed", "stop", "reasoning_effort", "thinking"),
+    *("schema_mode", "unwrap", "ignore_case", "extra_keys", "safety_settings", "service_tier"),
 }
 # Prompts that ask for a vote, and the scales that each has: ours, DREAM table 17, ERank figure 5.
 BALLOTS: dict[str, tuple[str, ...]] = {"rubric": tuple(SCALES), "verdict-only": ("binary",), "score-chain": ("0-10",)}
@@ -35,16 +23,8 @@ COMMON = {"name", "provider", "model", "family"}
 SERVER = {"base_url", "api_key_env", "timeout_s", *LIMITS, *PRICES}
 # Of whoever is asked with a prompt.
 ASKED = {
-    *GRADED,
-    "generations",
-    "endpoint",
-    "prompt",
-    "schema_mode",
-    "unwrap",
-    "ignore_case",
-    "extra_keys",
-    "extra_body",
-    "extra_headers",
+    *(*GRADED, "generations", "endpoint", "prompt"),
+    *("schema_mode", "unwrap", "ignore_case", "extra_keys", "extra_body", "extra_headers"),
 }
 NEEDED = {"base_url": "where is the server? e.g. http://127.0.0.1:8001/v1"}
 
@@ -62,10 +42,8 @@ def taken(preset: Preset) -> set[str]:
 
 
 def decided(given: dict[str, Any], preset: Preset) -> dict[str, Any]:
-    """What the preset says where the file is silent, as far as it differs from what a silent version always meant.
-
-    It is written into the version: a later change of the preset changes no judge that is stored.
-    """
+    """What the preset says where the file is silent, as far as it differs from what a silent version always meant."""
+    # It is written into the version: a later change of the preset changes no judge that is stored.
     if not preset.asks:
         return {}
     found: dict[str, Any] = {}

@@ -31,13 +31,8 @@ OURS = {
 }  # fmt: skip
 # Fields that change what a call can cost at most: budgets reckon with `max_output_tokens` and one answer.
 SPENDING = {
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "maxOutputTokens",
-    "best_of",
-    "candidate_count",
-    "candidateCount",
+    *("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
+    *("best_of", "candidate_count", "candidateCount"),
 }
 CREDENTIALS = {"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"}
 
@@ -70,10 +65,9 @@ def _body(given: dict[str, Any]) -> dict[str, Any]:
 def _address(given: str) -> str:
     try:
         parts = urlsplit(given)
-        host, port = parts.hostname, parts.port
+        host, _port = parts.hostname, parts.port  # Reading the port is what checks it.
     except ValueError:
         raise problem("is no address") from None
-    del port
     if len(given) > 500 or parts.scheme not in ("http", "https") or not host or " " in given:
         raise problem("must be an address that begins with http:// or https://")
     if parts.username is not None or parts.password is not None:

@@ -37,10 +37,8 @@ def ensure_writers() -> None:
 
 @transaction.atomic
 def ensure_offline() -> Panel:
-    """The panel `offline`, made anew where it is missing (a migration made it; emptied test databases lost it).
-
-    It becomes the default only while there is no other. A judge of that name that somebody configured is left alone.
-    """
+    """The panel `offline`, made anew where it is missing (a migration made it; emptied test databases lost it)."""
+    # It becomes the default only while there is no other. A judge of that name that somebody configured is left alone.
     panel = Panel.objects.filter(name=OFFLINE).first()
     if panel is not None:
         return panel

@@ -6,7 +6,7 @@ soon as it is here. No campaign, no cache and no label has a part in it.
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from zlib import compress
@@ -17,9 +17,8 @@ from django.db.models.functions import Now
 
 from judges import prompts
 from judges.campaigns.configurations import find_panel
-from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
+from judges.campaigns.estimates import Estimate
 from judges.costs.prices import price_for_judge
-from judges.costs.token_mixes import mixes_of
 from judges.engine.answers import Retry, Sent
 from judges.engine.limits import CircuitOpen, RateLimits
 from judges.engine.plan import prompt_ids, records_of
@@ -27,15 +26,18 @@ from judges.engine.rows import NO_ANSWER
 from judges.models import JudgeVersion, Panel
 from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.probes.canary_texts import Canary, all_canaries
-from judges.probes.limited_calls import run_within_limits, send_request
+from judges.probes.limited_calls import (
+    AT_ONCE,
+    LONGEST_WAIT_S,
+    TRIES,
+    Done,
+    forecast_votes,
+    run_within_limits,
+    send_request,
+)
 from judges.records import Judge, ModelRequest, Prompt
 
-AT_ONCE = 16
-TRIES = 3
-LONGEST_WAIT_S = 30.0
 TASK = "judges.probes.canaries"
-
-Done = Callable[[int], None]
 
 
 def default_panel() -> Panel | None:
@@ -63,9 +65,7 @@ def judge_canaries(judge: Judge) -> tuple[Canary, ...]:
 
 def forecast(judges: Sequence[Judge]) -> Estimate:
     """Calls and cost of asking them all once. Turns are taken for votes: there are few."""
-    mixes, ballots = mixes_of(judges), ballots_of(judges, [one.inputs for one in all_canaries()])
-    options = CampaignSize(pairs=len(all_canaries()), policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
-    return estimate_campaign(options, [])
+    return forecast_votes(judges, [one.inputs for one in all_canaries()])
 
 
 def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda count: None) -> CanaryRound:

@@ -47,6 +47,11 @@ class OrderedCouples:
         """In the right order."""
         return self.right / self.n if self.n else None
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """By name, for sentences."""
+        return {"right": self.right, "tied": self.tied, "reversed": self.reversed, "n": self.n}
+
 
 @dataclass(frozen=True, slots=True)
 class Findings:
@@ -72,23 +77,12 @@ class Findings:
         if (self.clear.share or 0.0) < ORDERED:
             found.append(
                 _("%(right)s of %(n)s couples in the known order (%(tied)s tied, %(reversed)s reversed)")
-                % {
-                    "right": self.clear.right,
-                    "n": self.clear.n,
-                    "tied": self.clear.tied,
-                    "reversed": self.clear.reversed,
-                }
+                % self.clear.counts
             )
         if self.near.reversed > (1 - ORDERED) * max(self.near.n, 1):
-            found.append(
-                _("%(reversed)s of %(n)s neighbouring levels reversed")
-                % {"reversed": self.near.reversed, "n": self.near.n}
-            )
+            found.append(_("%(reversed)s of %(n)s neighbouring levels reversed") % self.near.counts)
         if self.own.reversed and self.own.reversed >= self.own.right:
-            found.append(
-                _("%(reversed)s of %(n)s couples of the collection against its reference")
-                % {"reversed": self.own.reversed, "n": self.own.n}
-            )
+            found.append(_("%(reversed)s of %(n)s couples of the collection against its reference") % self.own.counts)
         if self.repeated < REPEATED * self.repeats:
             found.append(
                 _("the same answer twice on %(repeated)s of %(repeats)s documents")

@@ -8,13 +8,28 @@ from typing import TypeVar
 from django.conf import settings
 from redis.asyncio import Redis
 
+from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
+from judges.costs.token_mixes import mixes_of
 from judges.engine.calls import update_limits
 from judges.engine.limits import RateLimits, process_name
 from judges.engine.plan import limit_of
 from judges.providers import close_providers, load_provider, open_provider
-from judges.records import Judge, ModelRequest, ProviderError, Reply
+from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply
 
 T = TypeVar("T")
+Done = Callable[[int], None]  # Told how many answers are here.
+AT_ONCE = 16
+TRIES = 3
+LONGEST_WAIT_S = 30.0
+
+
+def forecast_votes(judges: Sequence[Judge], asked: Sequence[Inputs], repeats: int = 1) -> Estimate:
+    """Calls and cost of each judge's vote on each of these pairs, so many times."""
+    mixes, ballots = mixes_of(judges), ballots_of(judges, asked)
+    pairs = len(asked) * repeats
+    return estimate_campaign(
+        CampaignSize(pairs=pairs, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots), []
+    )
 
 
 def run_within_limits(judges: Sequence[Judge], work: Callable[[RateLimits], Awaitable[T]]) -> T:

@@ -6,27 +6,28 @@ Every question is one call, tried again where the provider failed. Each is asked
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
 from judges import prompts
-from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
+from judges.campaigns.estimates import Estimate
 from judges.costs.prices import call_cost, price_for_judge
-from judges.costs.token_mixes import mixes_of
 from judges.domain import verdicts
 from judges.engine.limits import CircuitOpen, RateLimits
 from judges.probes.known_orders import Findings, Grade, Probe, count_findings
-from judges.probes.limited_calls import run_within_limits, send_request
+from judges.probes.limited_calls import (
+    AT_ONCE,
+    LONGEST_WAIT_S,
+    TRIES,
+    Done,
+    forecast_votes,
+    run_within_limits,
+    send_request,
+)
 from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply
-
-AT_ONCE = 16
-TRIES = 3
-LONGEST_WAIT_S = 30.0
-
-Done = Callable[[int], None]
 
 
 @dataclass(slots=True)
@@ -47,11 +48,7 @@ class SelfCheckResult:
 
 def forecast(judges: Sequence[Judge], probes: Sequence[Probe], repeats: int) -> Estimate:
     """Calls and cost of asking them all."""
-    asked = [inputs for probe in probes for _, inputs in probe.documents]
-    number = len(asked) * repeats
-    mixes, ballots = mixes_of(judges), ballots_of(judges, asked)
-    options = CampaignSize(pairs=number, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
-    return estimate_campaign(options, [])
+    return forecast_votes(judges, [inputs for probe in probes for _, inputs in probe.documents], repeats)
 
 
 def self_check(

@@ -35,10 +35,8 @@ def store_results(results: Sequence[CheckedJudge]) -> None:
 
 
 def judge_abilities(names: Iterable[str]) -> list[dict[str, Any]]:
-    """Each judge with one of these names, its newest probe and what that found; None: never checked, or not found out.
-
-    Offline judges need no check and are left out.
-    """
+    """Each judge with one of these names, its newest probe and what that found; None: never checked."""
+    # Offline judges need no check and are left out.
     judges = JudgeVersion.objects.filter(name__in=set(names), is_current=True).exclude(provider="offline")
     newest = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")
     probes = {probe.judge_id: probe for probe in newest}

@@ -29,40 +29,23 @@ STANCES = {
     Side.FOR: "yes, the document is relevant to the query",
     Side.AGAINST: "no, the document is not relevant to the query",
 }
+TEXT: dict[str, Any] = {"type": "string"}
 _RESPONSE = {"type": "string", "enum": ["yes", "no"]}
 
-TURN_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "reference": {"type": "array", "items": {"type": "string"}},
-        "reason": {"type": "string"},
-        "response": _RESPONSE,
-    },
-    "required": ["reference", "reason", "response"],
-    "additionalProperties": False,
-}
-# Strict modes want every property required, so the reason is asked for; the parser takes a vote without one.
-VOTE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "response": _RESPONSE},
-    "required": ["reason", "response"],
-    "additionalProperties": False,
-}
 
-VERDICT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"response": _RESPONSE},
-    "required": ["response"],
-    "additionalProperties": False,
-}
+def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object with these properties and no others."""
+    # Strict modes want every property required, so a reason is asked for; the parser takes a vote without one.
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+TURN_SCHEMA = object_schema(reference={"type": "array", "items": TEXT}, reason=TEXT, response=_RESPONSE)
+VOTE_SCHEMA = object_schema(reason=TEXT, response=_RESPONSE)
+VERDICT_SCHEMA = object_schema(response=_RESPONSE)
 # Of a judge with a scale of its own, by its highest grade. The reason comes first: the score follows from it.
-GRADED_SCHEMAS: dict[int, dict[str, Any]] = {
-    grades: {
-        "type": "object",
-        "properties": {"reason": {"type": "string"}, "score": {"type": "integer", "enum": list(range(grades + 1))}},
-        "required": ["reason", "score"],
-        "additionalProperties": False,
-    }
+GRADED_SCHEMAS = {
+    grades: object_schema(reason=TEXT, score={"type": "integer", "enum": list(range(grades + 1))})
     for grades in SCALES.values()
     if grades > 1
 }
@@ -143,14 +126,16 @@ def _debate_prompt(
     if (round == 1) != (history is None) or round < 1:
         raise ValueError(f"Round {round} of a debate does not go with {'no ' if history is None else ''}history.")
     named = dict(zip(agents, NAMES, strict=False))
-    places = own | {"inputs": inputs_block(inputs), "own": named[seat], "others": _name_others(named, seat)}
+    rest = [name for agent, name in named.items() if agent != seat]
+    others = f"The other assessor is {rest[0]}." if len(rest) == 1 else f"The other assessors are {_join_names(rest)}."
+    places = own | {"inputs": inputs_block(inputs), "own": named[seat], "others": others}
     if history is None:
         stances = "\n".join(f"- {name} begins with: {STANCES[agent.side]}." for agent, name in named.items())
         user = templates.render(f"{kind}-first", stances=stances, **places)
     else:
         told = delimit_content(_history_json(history, named, seat))
         user = templates.render(f"{kind}-later", history=told, round=str(round), previous=str(round - 1), **places)
-    return _build_prompt(kind, inputs, user, _agents_suffix(agents))
+    return _build_prompt(kind, inputs, user, "" if len(agents) == 2 else f"-{len(agents)}")
 
 
 def vote_prompt(inputs: Inputs, grades: int = 1) -> Prompt:
@@ -211,16 +196,14 @@ def render_definition(definition: Definition) -> str:
     if not definition.is_own:
         return f"What relevant means here: {definition.text}"
     told: dict[str, object] = {}
-    _put_truncated(told, "definition", definition.statement, TEXT_LIMIT)
-    return f"What relevant means here, in the words of whoever set the task, as JSON: {_dump_json(told)}"
+    put_truncated(told, "definition", definition.statement, TEXT_LIMIT)
+    return f"What relevant means here, in the words of whoever set the task, as JSON: {dump_json(told)}"
 
 
 def inputs_block(inputs: Inputs) -> str:
-    """What debate and vote show alike: the query with its answers, and the document, each in a fence of its own.
-
-    A fence is named by what it holds: one name for both would differ from document to document, and with it the
-    beginning that a cache could keep.
-    """
+    """What debate and vote show alike: the query with its answers, and the document, each in a fence of its own."""
+    # A fence is named by what it holds: one name for both would differ from document to document, and with it the
+    # beginning that a cache could keep.
     return templates.render(
         "inputs", query=delimit_content(_query_json(inputs)), document=delimit_content(_document_json(inputs))
     )
@@ -343,17 +326,6 @@ def stored_definition(definition: Definition) -> Definition:
     return ANYTHING if definition.name == QUERY else definition
 
 
-def _agents_suffix(agents: Sequence[DebateAgent]) -> str:
-    return "" if len(agents) == 2 else f"-{len(agents)}"
-
-
-def _name_others(named: Mapping[DebateAgent, str], own: DebateAgent) -> str:
-    others = [name for seat, name in named.items() if seat != own]
-    return (
-        f"The other assessor is {others[0]}." if len(others) == 1 else f"The other assessors are {_join_names(others)}."
-    )
-
-
 def _join_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -361,19 +333,19 @@ def _join_names(names: Sequence[str]) -> str:
 def _query_json(inputs: Inputs) -> str:
     """Query and answers as one JSON object with a line for each."""
     fields: dict[str, object] = {}
-    _put_truncated(fields, "query", inputs.query, TEXT_LIMIT)
+    put_truncated(fields, "query", inputs.query, TEXT_LIMIT)
     for number, answer in enumerate(inputs.answers, 1):
-        _put_truncated(fields, f"answer {number}", answer, TEXT_LIMIT)
-    return _dump_json(fields)
+        put_truncated(fields, f"answer {number}", answer, TEXT_LIMIT)
+    return dump_json(fields)
 
 
 def _document_json(inputs: Inputs) -> str:
     """Title and document, the same way."""
     fields: dict[str, object] = {}
     if inputs.title:
-        _put_truncated(fields, "document title", inputs.title, TEXT_LIMIT)
-    _put_truncated(fields, "document", inputs.document, DOCUMENT_LIMIT)
-    return _dump_json(fields)
+        put_truncated(fields, "document title", inputs.title, TEXT_LIMIT)
+    put_truncated(fields, "document", inputs.document, DOCUMENT_LIMIT)
+    return dump_json(fields)
 
 
 def _history_json(
@@ -384,23 +356,23 @@ def _history_json(
         turn = history[seat]
         told: dict[str, object] = {} if own is None else {"own": seat == own}
         told["response"] = "yes" if turn.verdict else "no"
-        _put_truncated(told, "reason", turn.reason, TEXT_LIMIT)
+        put_truncated(told, "reason", turn.reason, TEXT_LIMIT)
         told["reference"] = [quote.text[:TEXT_LIMIT] for quote in turn.quotes if quote.start is not None]
         if made_up := [quote.text[:TEXT_LIMIT] for quote in turn.quotes if quote.start is None]:
             told[NOT_FOUND] = made_up
         if any(len(quote.text) > TEXT_LIMIT for quote in turn.quotes):
             told["reference, note"] = f"cut: the first {TEXT_LIMIT} characters of each"
         turns[name] = told
-    return _dump_json(turns)
+    return dump_json(turns)
 
 
-def _put_truncated(fields: dict[str, object], name: str, text: str, limit: int) -> None:
+def put_truncated(fields: dict[str, object], name: str, text: str, limit: int) -> None:
     """A text under its name, and where it was cut a line that says so."""
     fields[name] = text[:limit]
     if len(text) > limit:
         fields[f"{name}, note"] = f"cut: the first {limit} of {len(text)} characters"
 
 
-def _dump_json(fields: dict[str, object]) -> str:
+def dump_json(fields: dict[str, object]) -> str:
     """Unicode as it is: only what JSON demands is escaped, so the text decodes to the same characters."""
     return json.dumps(fields, ensure_ascii=False, indent=0)

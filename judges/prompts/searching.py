@@ -6,26 +6,25 @@ our own words. The answers of a query are never shown: what is searched for must
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from judges.prompts import templates
-from judges.prompts.render import TEXT_LIMIT, delimit_content, make_prompt, prompt_versions
+from judges.prompts.render import (
+    TEXT,
+    TEXT_LIMIT,
+    delimit_content,
+    dump_json,
+    make_prompt,
+    object_schema,
+    prompt_versions,
+    put_truncated,
+)
 from judges.records import Prompt
 
 METHODS = ("hyde", "query2doc", "mugi")
 
 
-def _one_text(name: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {name: {"type": "string"}},
-        "required": [name],
-        "additionalProperties": False,
-    }
-
-
-PASSAGE_SCHEMA = _one_text("passage")
-REASONING_SCHEMA = _one_text("reasoning")
+PASSAGE_SCHEMA = object_schema(passage=TEXT)
+REASONING_SCHEMA = object_schema(reasoning=TEXT)
 
 
 def rewrite_prompt(method: str, query: str, instruction: str = "", number: int = 1, count: int = 1) -> Prompt:
@@ -51,9 +50,8 @@ def _build_prompt(name: str, user: str) -> Prompt:
 
 
 def _query_json(query: str, instruction: str) -> str:
-    fields = {"query": query[:TEXT_LIMIT]}
-    if len(query) > TEXT_LIMIT:
-        fields["query, note"] = f"cut: the first {TEXT_LIMIT} of {len(query)} characters"
+    fields: dict[str, object] = {}
+    put_truncated(fields, "query", query, TEXT_LIMIT)
     if instruction.strip():
         fields["what counts as relevant"] = instruction[:TEXT_LIMIT]
-    return json.dumps(fields, ensure_ascii=False, indent=0)
+    return dump_json(fields)

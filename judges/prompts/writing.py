@@ -3,19 +3,20 @@
 The answers of a query are not shown: evidence says what the document says, and nothing that only an answer knows.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from corpus.evidence.measures import DIMENSIONS, EvidenceTarget
 from judges.prompts import templates
 from judges.prompts.render import (
+    TEXT,
     TEXT_LIMIT,
     delimit_content,
+    dump_json,
     form_of,
     inputs_block,
     make_prompt,
+    object_schema,
     prompt_versions,
     render_statement,
     stored_definition,
@@ -25,27 +26,11 @@ from judges.prompts.render import (
 from judges.records import Inputs, Prompt
 
 SCORES = [1, 2, 3, 4, 5]
-WRITE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"contribution": {"type": "string"}, "evidence": {"type": "string"}},
-    "required": ["contribution", "evidence"],
-    "additionalProperties": False,
-}
-ENTITY_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"entities": {"type": "array", "items": {"type": "string"}}},
-    "required": ["entities"],
-    "additionalProperties": False,
-}
-MEASURE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "note": {"type": "string"},
-        **{name: {"type": "integer", "enum": [1, 5] if name == "language" else SCORES} for name in DIMENSIONS},
-    },
-    "required": ["note", *DIMENSIONS],
-    "additionalProperties": False,
-}
+WRITE_SCHEMA = object_schema(contribution=TEXT, evidence=TEXT)
+ENTITY_SCHEMA = object_schema(entities={"type": "array", "items": TEXT})
+MEASURE_SCHEMA = object_schema(
+    note=TEXT, **{name: {"type": "integer", "enum": [1, 5] if name == "language" else SCORES} for name in DIMENSIONS}
+)
 
 
 def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems: Sequence[str] = ()) -> Prompt:
@@ -53,18 +38,18 @@ def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems
     if not problems:
         return _build_prompt("write", inputs, "write")
     told = {**(_target_fields(earlier) if earlier else {}), "wrong": list(problems)}
-    return _build_prompt("write", inputs, "write-again", earlier=delimit_content(_dump_json(told)))
+    return _build_prompt("write", inputs, "write-again", earlier=delimit_content(dump_json(told)))
 
 
 def entity_prompt(evidence: str) -> Prompt:
     """Which names and terms stand in the evidence: the model's pass (P 5.3); patterns are the other."""
-    user = templates.render("entity", data=delimit_content(_dump_json({"text": evidence[:TEXT_LIMIT]})))
+    user = templates.render("entity", data=delimit_content(dump_json({"text": evidence[:TEXT_LIMIT]})))
     return make_prompt("entity", prompt_versions()["entity"][1], templates.text("entity-system"), user)
 
 
 def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:
     """Six dimensions in a single call (P 5.3)."""
-    return _build_prompt("measure", inputs, "measure", written=delimit_content(_dump_json(_target_fields(target))))
+    return _build_prompt("measure", inputs, "measure", written=delimit_content(dump_json(_target_fields(target))))
 
 
 def _build_prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Prompt:
@@ -78,7 +63,3 @@ def _build_prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Pr
 
 def _target_fields(target: EvidenceTarget) -> dict[str, object]:
     return {"contribution": target.contribution, "evidence": target.evidence}
-
-
-def _dump_json(fields: dict[str, object]) -> str:
-    return json.dumps(fields, ensure_ascii=False, indent=0)

@@ -21,10 +21,9 @@ Vectors = npt.NDArray[np.float32]
 
 
 def parse_answer(role: str, text: str, documents: int, rules: ParsingRules = STRICT) -> Turn:
-    """The answer to a question of this role about so many documents. Raises Unparsed.
-
-    Only texts come from models that write; scores and vectors come from endpoints, whose answers are read as they are.
-    """
+    """The answer to a question of this role about so many documents. Raises Unparsed."""
+    # Only texts come from models that write; scores and vectors come from endpoints, whose answers are read as they
+    # are.
     if role in TEXTS:
         name = TEXTS[role]
         said = check_string(fields_of(text, rules, required={name})[name], name).strip()

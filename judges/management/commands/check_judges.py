@@ -21,11 +21,10 @@ HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thin
 
 
 class Command(QuorumCommand):
-    """Says what it will send and what that may cost, asks on a terminal, and prints what each judge can do.
+    """Says what it will send and what that may cost, asks on a terminal, and prints what each judge can do."""
 
-    The exit code is 3 and not 2 when a judge cannot work: the input was right, the calls were made, and the table of
-    results stands on standard output.
-    """
+    # The exit code is 3 and not 2 when a judge cannot work: the input was right, the calls were made, and the table of
+    # results stands on standard output.
 
     help = (
         "Probe the judges of a panel: key, model, schema mode, log-probabilities, temperature, thinking, context, "
