@@ -1,6 +1,6 @@
 """Money whose parts may be unknown: a call without a price is said, and never counted as 0. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,9 +52,6 @@ class Paid:
         return Paid(sum(known) if known else None, self.missing + other.missing)
 
 
-NOTHING = Paid(0.0)
-
-
 def of_calls(usd: float | None, calls: int, unknown: int, assumed: int = 0, assumed_usd: float = 0.0) -> Paid:
     """What `calls` calls cost: `usd` together, but for `unknown` of them, whose cost nobody knows.
 
@@ -93,11 +90,3 @@ def describe_assumed_cost(status: Mapping[str, Any]) -> str:
         count,
     )
     return words % {"most": format_cost(most), "count": f"{count:,}"}
-
-
-def sum_costs(parts: Iterable[Paid]) -> Paid:
-    """All of them together."""
-    found = NOTHING
-    for part in parts:
-        found = found + part
-    return found

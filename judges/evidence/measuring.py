@@ -26,7 +26,8 @@ def rows_of_targets(collection: Collection) -> list[OutputRow]:
     """The newest good target of each pair as an answer that says yes."""
     held = {target.pair_id: target for target in newest_targets(collection)}
     pairs = Pair.objects.filter(pk__in=held).select_related("query", "document").order_by("pk")
-    return [_output_row(pair, 1, f"yes\n{_target_text(held[pair.pk])}", given=True) for pair in pairs]
+    texts = {key: measures.EvidenceTarget(one.contribution, one.evidence).text for key, one in held.items()}
+    return [_output_row(pair, 1, f"yes\n{texts[pair.pk]}", given=True) for pair in pairs]
 
 
 def rows_of_outputs(
@@ -50,10 +51,6 @@ def rows_of_outputs(
 def _output_row(pair: Pair, label: int | None, output: str, *, given: bool = False) -> OutputRow:
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
     return OutputRow(pair.pk, pair.query.text, document, label, output, given)
-
-
-def _target_text(target: Target) -> str:
-    return measures.EvidenceTarget(target.contribution, target.evidence).text
 
 
 def score_meaning(collection: Collection, judge: Judge) -> str:
@@ -91,8 +88,8 @@ def measure_rows(
 def _judged_output(claimed: Claimed, target: measures.EvidenceTarget, listed: Any, scored: Any) -> JudgedOutput:
     named = () if isinstance(listed, NoVerdict) else writings.entities_of(listed)
     if isinstance(scored, NoVerdict):
-        return JudgedOutput(named, None)
+        return named, None
     rules = measures.measure_target(
         target, query=claimed.inputs.query, document=targets.document_text(claimed.inputs), named=named
     )
-    return JudgedOutput(named, quality.cap_scores(writings.scores_of(scored), rules))
+    return named, quality.cap_scores(writings.scores_of(scored), rules)

@@ -9,7 +9,7 @@ from typing import Any
 
 from charts.translation import gettext_noop
 from corpus.evidence import measures
-from corpus.evidence.measures import DIMENSIONS, EvidenceMeasures, EvidenceOutput, EvidenceTarget
+from corpus.evidence.measures import DIMENSIONS, EvidenceOutput, EvidenceTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,8 @@ class OutputRow:
         return parsed.target if parsed.verdict == 1 and self.label == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedOutput:
-    """A judge's answers about one row: its entities, and its scores where there are any."""
-
-    named: tuple[str, ...]
-    scores: dict[str, int] | None
+# A judge's answers about one row: its entities, and its scores where there are any.
+JudgedOutput = tuple[tuple[str, ...], dict[str, int] | None]
 
 
 def measures_table(
@@ -52,11 +48,13 @@ def measures_table(
 
     An undefined mean is null, and `reasons` says why.
     """
-    answers = judged or {}
+    entities = {pair: named for pair, (named, _scores) in (judged or {}).items()}
     found = {
-        row.pair: _measure_row(row, row.target, answers[row.pair].named if row.pair in answers else ())
+        row.pair: measures.measure_target(
+            target, query=row.query, document=row.document, named=entities.get(row.pair, ())
+        )
         for row in rows
-        if row.target is not None
+        if (target := row.target) is not None
     }
     labelled = [row for row in rows if row.label is not None and not row.given]
     shares = [one.fidelity for one in found.values() if one.fidelity is not None]
@@ -97,23 +95,16 @@ WHY = {
 
 def mean_scores(judged: Mapping[int, JudgedOutput]) -> dict[str, float | None]:
     """The six judged columns of P table 2: each the mean over the rows that have scores."""
-    scored = [one.scores for one in judged.values() if one.scores is not None]
+    scored = [scores for _named, scores in judged.values() if scores is not None]
     return {name: _mean([float(scores[name]) for scores in scored]) for name in DIMENSIONS}
-
-
-def _measure_row(row: OutputRow, target: EvidenceTarget | None, named: Sequence[str]) -> EvidenceMeasures:
-    assert target is not None
-    return measures.measure_target(target, query=row.query, document=row.document, named=named)
 
 
 def _compression_ratio(row: OutputRow, count: Callable[[str], int]) -> float | None:
     """Figure 5 takes every row that the model calls relevant, whatever its label."""
     parsed = row.parsed
-    return (
-        measures.compression_ratio(parsed.evidence, row.document, count)
-        if parsed.verdict == 1 and parsed.evidence
-        else None
-    )
+    if parsed.verdict != 1 or not parsed.evidence:
+        return None
+    return measures.compression_ratio(parsed.evidence, row.document, count)
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -96,30 +96,39 @@ Texts = Annotated[list[Text], Field(min_length=1), otherwise("must be a list of 
 TextsByName = Annotated[
     dict[str, Text], Field(min_length=1), otherwise('must be a table of texts, e.g. { name = "value" }')
 ]
+Temperature = Annotated[
+    Literal["default"] | Annotated[int | float, Field(ge=0, le=2)],
+    otherwise('must be a number from 0 to 2, or "default": then none is sent'),
+]
+Seconds = Annotated[int | float, Field(ge=0.1, le=3600), otherwise("must be a number from 0.1 to 3600")]
+Alternatives = Annotated[
+    bool | Annotated[int, Field(ge=1, le=ALTERNATIVES)],
+    otherwise(f"must be true, false or a number of alternatives from 1 to {ALTERNATIVES}"),
+]
+Thoughts = Annotated[
+    bool | Annotated[int, Field(ge=1, le=MOST)], otherwise("must be true, false or the most tokens of its thoughts")
+]
+Fields = Annotated[
+    dict[str, Any],
+    Field(min_length=1),
+    otherwise("must be a table of fields that every request shall have"),
+    AfterValidator(_body),
+]
+Variable = Annotated[
+    Line,
+    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"),
+    otherwise("must be the name of an environment variable, never the key itself"),
+]
 
 
 class Parameters(Table):
     """Keys that are kept as the version's `parameters`; the others are columns of it."""
 
-    temperature: (
-        Annotated[
-            Literal["default"] | Annotated[int | float, Field(ge=0, le=2)],
-            otherwise('must be a number from 0 to 2, or "default": then none is sent'),
-        ]
-        | None
-    ) = None
+    temperature: Temperature | None = None
     top_p: Share | None = None
     max_output_tokens: Whole | None = None
-    timeout_s: Annotated[int | float, Field(ge=0.1, le=3600), otherwise("must be a number from 0.1 to 3600")] | None = (
-        None
-    )
-    logprobs: (
-        Annotated[
-            bool | Annotated[int, Field(ge=1, le=ALTERNATIVES)],
-            otherwise(f"must be true, false or a number of alternatives from 1 to {ALTERNATIVES}"),
-        ]
-        | None
-    ) = None
+    timeout_s: Seconds | None = None
+    logprobs: Alternatives | None = None
     scale: Annotated[Line, one_of(*SCALES)] | None = None
     relevant_from: Whole | None = None
     generations: Annotated[int, Field(ge=1, le=10), otherwise("must be a whole number from 1 to 10")] | None = None
@@ -132,24 +141,10 @@ class Parameters(Table):
     ignore_case: Switch | None = None
     extra_keys: Annotated[Line, one_of("refuse", "ignore")] | None = None
     reasoning_effort: Line | None = None
-    thinking: (
-        Annotated[
-            bool | Annotated[int, Field(ge=1, le=MOST)],
-            otherwise("must be true, false or the most tokens of its thoughts"),
-        ]
-        | None
-    ) = None
+    thinking: Thoughts | None = None
     safety_settings: TextsByName | None = None
     service_tier: Line | None = None
-    extra_body: (
-        Annotated[
-            dict[str, Any],
-            Field(min_length=1),
-            otherwise("must be a table of fields that every request shall have"),
-            AfterValidator(_body),
-        ]
-        | None
-    ) = None
+    extra_body: Fields | None = None
     extra_headers: Annotated[TextsByName, AfterValidator(_headers)] | None = None
     seed: Annotated[int, Field(ge=0, le=MOST), otherwise("must be a whole number from 0")] | None = None
     stop: Texts | None = None
@@ -166,14 +161,7 @@ class JudgeTable(Parameters, PriceKeys):
     provider: Annotated[Line, one_of(*PRESETS)]
     model: Annotated[Line, Field(max_length=200), otherwise("has more than 200 characters")]
     base_url: Annotated[Line, AfterValidator(_address)] | None = None
-    api_key_env: (
-        Annotated[
-            Line,
-            Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"),
-            otherwise("must be the name of an environment variable, never the key itself"),
-        ]
-        | None
-    ) = None
+    api_key_env: Variable | None = None
     max_concurrency: Whole | None = None
     requests_per_minute: Whole | None = None
     tokens_per_minute: Whole | None = None

@@ -27,12 +27,16 @@ def judges_that_vote() -> list[str]:
 
 
 def ensure_writers() -> None:
-    """The offline writer, measurer and rewriter, made where they are missing."""
+    """Create the offline writer, measurer and rewriter where they are missing."""
     for name in OFFLINE_WRITERS:
-        if not JudgeVersion.objects.filter(name=name, is_current=True).exists():
-            version = JudgeVersion.objects.filter(name=name).count() + 1
-            model = name.removeprefix("offline-")
-            JudgeVersion.objects.create(name=name, provider=OFFLINE, model=model, version=version)
+        _ensure_judge(name, name.removeprefix("offline-"))
+
+
+def _ensure_judge(name: str, model: str) -> None:
+    #
+    if not JudgeVersion.objects.filter(name=name, is_current=True).exists():
+        version = JudgeVersion.objects.filter(name=name).count() + 1
+        JudgeVersion.objects.create(name=name, provider=OFFLINE, model=model, version=version)
 
 
 @transaction.atomic
@@ -43,9 +47,7 @@ def ensure_offline() -> Panel:
     if panel is not None:
         return panel
     for name, model in offline_models().items():
-        if not JudgeVersion.objects.filter(name=name, is_current=True).exists():
-            version = JudgeVersion.objects.filter(name=name).count() + 1
-            JudgeVersion.objects.create(name=name, provider=OFFLINE, model=model, version=version)
+        _ensure_judge(name, model)
     return Panel.objects.create(
         name=OFFLINE,
         debate=OFFLINE_DEBATE,

@@ -41,7 +41,7 @@ TASK = "judges.probes.canaries"
 
 
 def default_panel() -> Panel | None:
-    """For a page, which writes nothing."""
+    """The default panel, for a page, which writes nothing."""
     return Panel.objects.filter(is_default=True).first()
 
 
@@ -58,11 +58,6 @@ def is_free(judge: Judge) -> bool:
     return known is not None and known.is_free
 
 
-def judge_canaries(judge: Judge) -> tuple[Canary, ...]:
-    """What this judge can be asked: an endpoint that only decides takes no part in a debate."""
-    return tuple(one for one in all_canaries() if one.role == "vote" or not judge.decides)
-
-
 def forecast(judges: Sequence[Judge]) -> Estimate:
     """Calls and cost of asking them all once. Turns are taken for votes: there are few."""
     return forecast_votes(judges, [one.inputs for one in all_canaries()])
@@ -75,9 +70,11 @@ def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = l
 
     async def main(shared: RateLimits) -> None:
         try:
-            await asyncio.gather(
-                *(runner.ask(shared, judge, canary) for judge in judges for canary in judge_canaries(judge))
+            # An endpoint that only decides takes no part in a debate.
+            asked = (
+                (judge, one) for judge in judges for one in all_canaries() if one.role == "vote" or not judge.decides
             )
+            await asyncio.gather(*(runner.ask(shared, judge, canary) for judge, canary in asked))
         finally:
             await runner.close()
 
@@ -131,15 +128,9 @@ class CanaryRunner:
             aim=int(hostile.aim == "yes") if hostile else None,
             honest=canary.honest,
             role=canary.role,
-            outcome=row["outcome"],
-            verdict=row["verdict"],
-            reason=row["reason"],
-            error=row["error"],
-            tokens_in=row["tokens_in"],
-            tokens_out=row["tokens_out"],
-            cost=row["cost"],
             milliseconds=row["ms"],
             raw=compress(raw.encode()),
+            **{key: row[key] for key in ("outcome", "verdict", "reason", "error", "tokens_in", "tokens_out", "cost")},
         )
 
     async def close(self) -> None:

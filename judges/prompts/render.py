@@ -23,6 +23,7 @@ from judges.records import SCALES, DebateAgent, Inputs, Judge, Prompt, Side, Tur
 DOCUMENT_LIMIT = 24_000
 TEXT_LIMIT = 8_000  # Characters of a title, query, answer, definition, reason or quotation that a judge sees.
 
+History = Mapping[DebateAgent, Turn]  # The turns of a round.
 NAMES = "ABCD"  # Of a debate's agents, by their place among the seats.
 NUMBERS = {2: "Two", 3: "Three", 4: "Four"}
 STANCES = {
@@ -89,11 +90,7 @@ ANYTHING = Definition(QUERY, "{{definition}}")
 
 
 def turn_prompt(
-    inputs: Inputs,
-    seat: DebateAgent,
-    round: int,
-    history: Mapping[DebateAgent, Turn] | None = None,
-    agents: Sequence[DebateAgent] = PAIR,
+    inputs: Inputs, seat: DebateAgent, round: int, history: History | None = None, agents: Sequence[DebateAgent] = PAIR
 ) -> Prompt:
     """One agent's question in a round from 1. `history`: all turns of the round before, from round 2 on.
 
@@ -103,11 +100,7 @@ def turn_prompt(
 
 
 def argument_prompt(
-    inputs: Inputs,
-    seat: DebateAgent,
-    round: int,
-    history: Mapping[DebateAgent, Turn] | None = None,
-    agents: Sequence[DebateAgent] = PAIR,
+    inputs: Inputs, seat: DebateAgent, round: int, history: History | None = None, agents: Sequence[DebateAgent] = PAIR
 ) -> Prompt:
     """The same question to an agent that keeps its stance in every round, so that people hear both sides."""
     own = {} if history is None else {"response": "yes" if seat.side is Side.FOR else "no"}
@@ -119,7 +112,7 @@ def _debate_prompt(
     inputs: Inputs,
     seat: DebateAgent,
     round: int,
-    history: Mapping[DebateAgent, Turn] | None,
+    history: History | None,
     agents: Sequence[DebateAgent],
     **own: str,
 ) -> Prompt:
@@ -173,9 +166,8 @@ def relevant_grade(grades: int) -> int:
 def adjudicate_prompt(inputs: Inputs, last: Mapping[DebateAgent, Turn], agents: Sequence[DebateAgent] = PAIR) -> Prompt:
     """The adjudicator's question: the same material, and the turns of the last round (DREAM A.3)."""
     told = delimit_content(_history_json(last, dict(zip(agents, NAMES, strict=False))))
-    return _build_prompt(
-        "adjudicate", inputs, templates.render("adjudicate", inputs=inputs_block(inputs), history=told)
-    )
+    user = templates.render("adjudicate", inputs=inputs_block(inputs), history=told)
+    return _build_prompt("adjudicate", inputs, user)
 
 
 def repair_prompt(prompt: Prompt, problem: str) -> Prompt:
@@ -233,20 +225,16 @@ def prompt_versions(rubric: Rubric = BY_QUERY) -> dict[str, tuple[str, str]]:
                 texts[version_name(kind, variant, form, definition)] = _version_text(kind, variant, form, definition)
         for kind in WRITING:
             texts[version_name(kind, "", form, definition)] = writing_version(kind, form, definition)
-    texts |= {
-        name: _join_parts(name, {part: templates.text(part) for part in parts}) for name, parts in NO_PAIR.items()
-    }
+    for name, parts in NO_PAIR.items():
+        texts[name] = _join_parts(name, {part: templates.text(part) for part in parts})
     texts |= {f"{name}-repair": repair_version(text) for name, text in texts.items()}
     return {name: (sha256_of(text), text) for name, text in texts.items()}
 
 
 def _definitions_by_form(rubric: Rubric) -> list[tuple[str, Definition]]:
     """With which definition queries with and without answers are asked about; then those with words of their own."""
-    forms = (("answers", True), ("plain", False))
-    return [
-        *((form, rubric.definition(answers=answers)) for form, answers in forms),
-        *((form, ANYTHING) for form, _answers in forms),
-    ]
+    chosen = [("answers", rubric.definition(answers=True)), ("plain", rubric.definition(answers=False))]
+    return [*chosen, ("answers", ANYTHING), ("plain", ANYTHING)]
 
 
 def version_name(kind: str, variant: str, form: str, definition: Definition) -> str:
@@ -348,9 +336,7 @@ def _document_json(inputs: Inputs) -> str:
     return dump_json(fields)
 
 
-def _history_json(
-    history: Mapping[DebateAgent, Turn], named: Mapping[DebateAgent, str], own: DebateAgent | None = None
-) -> str:
+def _history_json(history: History, named: Mapping[DebateAgent, str], own: DebateAgent | None = None) -> str:
     turns: dict[str, object] = {}
     for seat, name in named.items():
         turn = history[seat]

@@ -92,7 +92,7 @@ def _score_side(job: Job, judge: str, rows: list[OutputRow], budget: float | Non
     assert job.collection is not None
     found = measuring.measure_rows(job.collection, judge, rows, budget=budget)
     by_rule = measures_table(rows, found.answers)
-    scored = sum(one.scores is not None for one in found.answers.values())
+    scored = sum(scores is not None for _named, scores in found.answers.values())
     return {
         **mean_scores(found.answers),
         "fidelity": by_rule["fidelity"],

@@ -60,8 +60,8 @@ class Command(QuorumCommand):
         judged = {
             "judge": judge.name,
             "as": measuring.score_meaning(collection, judge),
-            "rows": sum(one.scores is not None for one in found.answers.values()),
-            "without_scores": sum(one.scores is None for one in found.answers.values()) + found.lost,
+            "rows": sum(scores is not None for _named, scores in found.answers.values()),
+            "without_scores": sum(scores is None for _named, scores in found.answers.values()) + found.lost,
             **mean_scores(found.answers),
         }
         cost = None if found.calls and found.unpriced == found.calls else found.cost

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from corpus.evidence.measures import DIMENSIONS
 from corpus.models import Label, Target
-from judges.evidence.outputs import JudgedOutput, OutputRow, mean_scores, measures_table
+from judges.evidence.outputs import OutputRow, mean_scores, measures_table
 from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
 from tests.engine_parts import collection_of, make_judge, pairs_of
@@ -50,12 +50,12 @@ def test_a_table_by_hand() -> None:
     assert found["compression"] == {
         "p10": pytest.approx(0.33), "median": pytest.approx(0.45), "p90": pytest.approx(0.57),
     }  # fmt: skip
-    assert measures_table(rows, {1: JudgedOutput(("two three", "10"), None)})["fidelity"] == pytest.approx(2 / 3)
+    assert measures_table(rows, {1: (("two three", "10"), None)})["fidelity"] == pytest.approx(2 / 3)
     empty = measures_table([OutputRow(1, "?", DOCUMENT, None, "no")])
     assert (empty["label_match"], empty["fidelity"], empty["compression"]["median"]) == (None, None, None)
     assert set(empty["reasons"]) == {"label_match", "fidelity", "fidelity_prism", "language_by_rule", "compression"}
     scores = dict.fromkeys(DIMENSIONS, 4)
-    judged = {1: JudgedOutput((), scores), 2: JudgedOutput((), {**scores, "language": 5}), 3: JudgedOutput((), None)}
+    judged = {1: ((), scores), 2: ((), {**scores, "language": 5}), 3: ((), None)}
     assert mean_scores(judged)["language"] == 4.5
     assert mean_scores({})["language"] is None
 
