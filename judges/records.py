@@ -98,12 +98,12 @@ class JudgeSettings:
 
     @property
     def account(self) -> tuple[str, str, str]:
-        """Limits belong to it: provider, base URL and the name of the key."""
+        """The provider, base URL and name of the key that its limits belong to."""
         return (self.provider, self.base_url, self.api_key_env)
 
     @property
     def preset(self) -> Preset:
-        """What its provider stands for."""
+        """The preset of its provider."""
         return preset(self.provider)
 
     @property
@@ -118,7 +118,7 @@ class JudgeSettings:
 
     @property
     def ignore_case(self) -> bool:
-        """ "Yes" counts as yes."""
+        """Whether "Yes" counts as yes."""
         return bool(self.parameters.get("ignore_case", False))
 
     @property
@@ -150,7 +150,7 @@ class JudgeSettings:
 
     @property
     def decides(self) -> bool:
-        """It is asked at its provider's Decisions endpoint, which gives a probability for each grade."""
+        """Whether it is asked at its provider's Decisions endpoint, which gives a probability for each grade."""
         return bool(self.parameters.get("endpoint") == "decisions")
 
     @property
@@ -267,12 +267,12 @@ class Reply:
 
     @property
     def truncated(self) -> bool:
-        """Cut at the output limit."""
+        """Whether it was cut at the output limit."""
         return self.finish_reason == "length"
 
     @property
     def refused(self) -> bool:
-        """The model, or the provider's filter, declined to answer."""
+        """Whether the model, or the provider's filter, declined to answer."""
         return self.finish_reason == "refusal"
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 
 def format_cost(usd: float | None) -> str:
-    """Dollars, or that nobody knows."""
+    """The cost in dollars, or that it is unknown."""
     if usd is None:
         return _("unknown cost")
     return f"${usd:,.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.5f}"
@@ -29,12 +29,12 @@ class Paid:
 
     @property
     def at_least(self) -> bool:
-        """More was paid than is known."""
+        """Whether more was paid than is known."""
         return self.usd is not None and bool(self.missing)
 
     @property
     def short(self) -> str:
-        """Without what is not in it."""
+        """The sum without what is not in it."""
         if self.usd is None:
             return _("unknown")
         return _("at least %(money)s") % {"money": format_cost(self.usd)} if self.missing else format_cost(self.usd)

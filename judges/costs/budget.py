@@ -15,7 +15,6 @@ from judges.engine.plan import Plan
 from judges.engine.writer import ResultWriter
 
 AHEAD = 16  # Calls that are reserved together.
-
 OPEN = """
 INSERT INTO judges_account (collection_id, day)
 SELECT collection_id, (now() AT TIME ZONE 'UTC')::date FROM judges_campaign WHERE id = %(campaign)s

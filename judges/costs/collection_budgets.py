@@ -32,12 +32,12 @@ class CollectionBudget:
 
     @property
     def left(self) -> float | None:
-        """Of the budget; None without one."""
+        """What is left of the budget; None without one."""
         return None if self.budget is None else max(0.0, self.budget - self.spent)
 
     @property
     def left_today(self) -> float | None:
-        """Of today's budget; None without one."""
+        """What is left of today's budget; None without one."""
         return None if self.daily_budget is None else max(0.0, self.daily_budget - self.today)
 
     @property

@@ -95,11 +95,9 @@ class LedgerRow:
     @property
     def step(self) -> str:
         """What was asked: "debate, round 2", "votes"."""
-        return (
-            _("debate, round %(round)s") % {"round": self.round}
-            if self.role in ("for", "against")
-            else _(STEPS[self.role])
-        )
+        if self.role in ("for", "against"):
+            return _("debate, round %(round)s") % {"round": self.round}
+        return _(STEPS[self.role])
 
     @property
     def place(self) -> tuple[int, int, str, str]:
@@ -155,7 +153,7 @@ def sum_by(found: Iterable[LedgerRow], name: Callable[[LedgerRow], str]) -> list
 
 
 def sum_rows(name: str, group: Sequence[LedgerRow]) -> Sum:
-    """The entries as one line."""
+    """Add the entries up under one name."""
     counts = [one.name for one in fields(Sum) if one.name not in ("name", "useful")]
     useful = sum(entry.calls for entry in group if entry.outcome == "labelled")
     return Sum(name=name, useful=useful, **{key: sum(getattr(entry, key) for entry in group) for key in counts})
@@ -177,10 +175,9 @@ def costs_by_outcome(campaign: Campaign) -> list[dict[str, Any]]:
         for state, reason, *numbers in cursor.fetchall():
             name = _(PLACES[state]) + (f": {reason}" if state == "escalated" else "")
             groups.setdefault(name, []).append(tuple(numbers))
-    return [_sum_outcome(name, rows) for name, rows in groups.items()]
-
-
-def _sum_outcome(name: str, rows: Sequence[tuple[float, ...]]) -> dict[str, Any]:
-    number, cost, calls, unpriced, assumed, most = (sum(column) for column in zip(*rows, strict=True))
-    paid = of_calls(cost, int(calls), int(unpriced), int(assumed), most)
-    return {"name": name, "pairs": int(number), "calls": int(calls), "paid": paid}
+    found = []
+    for name, rows in groups.items():
+        pairs, cost, calls, unpriced, assumed, most = (sum(column) for column in zip(*rows, strict=True))
+        paid = of_calls(cost, int(calls), int(unpriced), int(assumed), most)
+        found.append({"name": name, "pairs": int(pairs), "calls": int(calls), "paid": paid})
+    return found

@@ -45,7 +45,7 @@ class PriceKeys(Table):
 
     @property
     def prices(self) -> dict[str, float]:
-        """Those that are given."""
+        """The prices that are given, by key."""
         return {key: getattr(self, key) for key in PRICES if getattr(self, key) is not None}
 
     @model_validator(mode="after")

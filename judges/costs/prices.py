@@ -41,7 +41,6 @@ class Price:
 
     @property
     def is_free(self) -> bool:
-        """Nothing costs anything."""
         return not self.most(1, 1)
 
     def bound(self, request: ModelRequest) -> float:
@@ -49,7 +48,7 @@ class Price:
         return self.most(upper_bound(request), output_bound(request.judge))
 
     def times(self, share: float) -> "Price":
-        """The same at a share of it."""
+        """This price times a share."""
         written, reasoning = (None if one is None else one * share for one in (self.written, self.reasoning))
         return Price(self.input * share, self.cached * share, self.output * share, written, reasoning)
 

@@ -20,9 +20,7 @@ from django.utils.translation import gettext as _
 from charts.translation import gettext_noop
 
 LEAST = 30  # Audited pairs of a campaign at least, where it labelled so many.
-
 HALF_WIDTH = 0.05  # Half the width of an interval that tells enough: plus and minus five points.
-
 USUAL = (19.0, 20.0)  # What a route is taken to be before anything is settled: 19 right of 20.
 
 # Ways to a label that leave the usual one, in words.
@@ -32,9 +30,7 @@ SPECIAL = {
 }
 
 OVERLAP = 2  # People who judge an audited pair.
-
 LIMIT = 0.1  # Share of wrong labels that a route may have; beyond it, it is alarmed and stops.
-
 LEVEL = 0.95
 
 
@@ -51,13 +47,13 @@ class Route:
 
     @property
     def key(self) -> str:
-        """Short and stable: r1.m5.y, r0.m0.n.filter."""
+        """The route in short, as it is stored: r1.m5.y, r0.m0.n.filter."""
         own = f"r{self.round}.m{self.margin}.{'y' if self.label else 'n'}"
         return f"{own}.{self.special}" if self.special else own
 
     @property
     def description(self) -> str:
-        """For people."""
+        """The route in words."""
         parts = [_(SPECIAL[self.special])] if self.special else []
         parts += [_("agreed in round %(round)s") % {"round": self.round}] if self.round else []
         parts += [_("votes %(margin)s apart") % {"margin": self.margin}] if self.margin else []

@@ -47,7 +47,7 @@ class Protocol:
 
     @property
     def judges(self) -> tuple[int, ...]:
-        """Everybody it names."""
+        """Ids of all judges that it names."""
         return (*self.filter, *((self.adjudicator,) if self.adjudicator else ()))
 
     def seats(self, agents: int) -> tuple[DebateAgent, ...]:

@@ -25,7 +25,7 @@ class OutputRow:
 
     @property
     def parsed(self) -> EvidenceOutput:
-        """Verdict and fields."""
+        """The verdict and the fields of the answer."""
         return measures.parse_output(self.output)
 
     @property

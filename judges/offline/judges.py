@@ -39,7 +39,6 @@ class UniformLexicon:
     """A lexicon without a collection: every word that is no stop word tells as much as any other."""
 
     def weight(self, word: str) -> float:
-        """1, or little for a stop word."""
         return 0.1 if word in STOP_WORDS else 1.0
 
     def share(self, text: str, inputs: Inputs) -> float:

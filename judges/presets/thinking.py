@@ -39,12 +39,12 @@ def qwen(thinking: Thinking) -> dict[str, Any]:
 
 
 def deepseek(thinking: Thinking) -> dict[str, Any]:
-    """A switch without a budget."""
+    """DeepSeek: a switch without a budget."""
     return {"thinking": {"type": "enabled" if _switch(thinking) else "disabled"}}
 
 
 def openrouter(thinking: Thinking) -> dict[str, Any]:
-    """A switch or a budget."""
+    """OpenRouter: a switch or a budget."""
     return {"reasoning": {"enabled": thinking} if isinstance(thinking, bool) else {"max_tokens": thinking}}
 
 

@@ -84,7 +84,7 @@ def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = l
 
 
 class CanaryRunner:
-    """One round on its way."""
+    """One round of canaries while it is asked."""
 
     def __init__(self, made: CanaryRound, prompt_ids: dict[tuple[str, str], int], done: Done) -> None:
         self.made, self.prompt_ids, self.done = made, prompt_ids, done

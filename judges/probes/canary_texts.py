@@ -80,7 +80,7 @@ class Canary:
 
     @property
     def agent(self) -> DebateAgent:
-        """Of a turn."""
+        """The agent whose turn is asked for."""
         return FOR if self.role == "for" else AGAINST
 
 
@@ -95,7 +95,8 @@ def all_canaries() -> tuple[Canary, ...]:
 
 def _hostile_canary(place: int, injection: Injection) -> Canary:
     base = [base for base in BASES if base.honest != injection.aim][place % 2]
-    role = "vote" if injection.carrier != "opponent" else _correct_side(base)
+    right_side = "for" if base.honest == "yes" else "against"
+    role = right_side if injection.carrier == "opponent" else "vote"
     name, twin = injection.name, f"{base.name}/{role}"
     honest = int(base.honest == "yes")
     if injection.carrier == "opponent":
@@ -117,10 +118,6 @@ def _clean_canary(twin: str, bases: dict[str, Base]) -> Canary:
 def _join_document(base: Base, middle: str) -> Inputs:
     parts = (base.inputs.document, middle, base.tail)
     return replace(base.inputs, document=" ".join(part for part in parts if part))
-
-
-def _correct_side(base: Base) -> str:
-    return "for" if base.honest == "yes" else "against"
 
 
 def _first_round(base: Base, reason: str, quote: str) -> dict[DebateAgent, Turn]:

@@ -12,14 +12,17 @@ from itertools import groupby
 from time import perf_counter
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from judges import prompts
 from judges.costs.prices import Price, call_cost, price_for_judge
+from judges.panels.judge_checks import ROOM_TO_THINK
 from judges.probes import remedies
 from judges.probes.catalogues import look_up
 from judges.probes.remedies import ProbeCall
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import get_path, parse_body
-from judges.records import DebateAgent, Inputs, Judge, ModelRequest, ProviderError, Side, Usage
+from judges.records import DebateAgent, Inputs, Judge, ModelRequest, ProviderError, Reply, Side, Usage
 
 INPUTS = Inputs(
     query="At what temperature does water boil at sea level?",
@@ -28,6 +31,8 @@ INPUTS = Inputs(
     document="Water boils at 100 degrees Celsius at sea level. On high mountains it boils at a lower temperature.",
 )
 MOST_CALLS = 2
+# Share of the output limit from which an answer to a small question says that longer ones will be cut.
+NEARLY = 0.8
 # Tokens of a prompt with a document of as many characters as judges see, and a debate about it.
 LONGEST_PROMPT = 8_000
 
@@ -63,7 +68,7 @@ def plan_check(judge: Judge, role: str) -> tuple[int, float | None]:
 async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
     """Probe every (judge, role: for, against, vote or embed). Accounts are asked side by side, their judges in turn."""
     order = sorted(range(len(judges)), key=lambda place: judges[place][0].account)
-    groups = [list(places) for _, places in groupby(order, key=lambda place: judges[place][0].account)]
+    groups = [list(places) for _account, places in groupby(order, key=lambda place: judges[place][0].account)]
     found: dict[int, CheckedJudge] = {}
 
     async def account(places: list[int]) -> None:
@@ -71,7 +76,7 @@ async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
             found[place] = await check_one(*judges[place])
 
     try:
-        for judge, _ in judges:
+        for judge, _role in judges:
             open_provider(judge)  # Loading an SDK takes seconds, which are not the model's.
         await asyncio.gather(*map(account, groups))
     finally:
@@ -116,10 +121,10 @@ def _checked_judge(
 ) -> CheckedJudge:
     judge, reply, known = first.judge, first.reply, price_for_judge(first.judge)
     tried = [one for one in (first, second) if one]
-    problem = remedies.describe_problem(first, second, names) or remedies.missing_logprobs(first)
+    problem = remedies.describe_problem(first, second, names) or _missing_logprobs(first)
     named = reply.model if reply else ""
     answered_as = named if named not in ("", judge.model, judge.model.removeprefix("models/")) else ""
-    warnings = tuple(remedies.list_warnings(first, context, LONGEST_PROMPT))
+    warnings = tuple(_list_warnings(first, context, LONGEST_PROMPT))
     used = [one.reply.usage for one in tried if one.reply is not None]
     counts = ("input", "cached", "output", "reasoning", "written")
     usage = Usage(**{name: sum(getattr(one, name) for one in used) for name in counts})
@@ -162,7 +167,7 @@ def _found_abilities(first: ProbeCall, second: ProbeCall | None, context: int | 
         "schema_mode": judge.schema_mode,
         "unwrap": judge.unwrap,
         "schema_modes": {one.judge.schema_mode: _mode_result(one) for one in reversed(tried)},
-        "logprobs": max(remedies.most_alternatives(one.reply) for one in given) if given else None,
+        "logprobs": max(_most_alternatives(one.reply) for one in given) if given else None,
         "logprobs_asked": judge.alternatives,
         "temperature": sent,
         "temperature_taken": False if suspected == "temperature" else True if reply and sent is not None else None,
@@ -193,3 +198,63 @@ def _usage_keys(raw: str) -> list[str]:
     inner = [(key, value) for key, value in usage.items() if isinstance(value, dict)]
     deep = [f"{key}.{name}" for key, value in inner for name, count in value.items() if isinstance(count, int | float)]
     return [*plain, *deep]
+
+
+def _missing_logprobs(first: ProbeCall) -> str:
+    """That it gave no log-probabilities, though it was asked for them; "" where all is well."""
+    reply = first.reply
+    if reply is None or not first.judge.alternatives or reply.tokens or reply.probabilities:
+        return ""
+    return _(
+        "it was asked for log-probabilities and gave none: its grades and LARA would go without them; "
+        "choose a model that gives them, or remove logprobs"
+    )
+
+
+def _list_warnings(first: ProbeCall, context: int | None, needed: int) -> list[str]:
+    """What works now and may not later: room for thinking, an unknown use of tokens, a short context."""
+    judge, reply, found = first.judge, first.reply, []
+    room, now = remedies.thinking_room(judge), judge.max_output_tokens
+    if judge.preset.asks and (first.thinks or remedies.known_to_think(judge)) and now < ROOM_TO_THINK:
+        thoughts = reply.usage.reasoning if reply else 0
+        counted = _(" (%(thoughts)s tokens on this small question)") % {"thoughts": thoughts} if thoughts else ""
+        words = {**room, "now": now, "counted": counted}
+        found.append(
+            _(
+                "it thinks before it answers%(counted)s, and max_output_tokens = %(now)s cuts longer thoughts: "
+                "set max_output_tokens = %(room)s%(off)s"
+            )
+            % words
+        )
+    elif reply is not None and not reply.truncated and reply.usage.output > NEARLY * now:
+        found.append(
+            _("its answer to a small question took %(used)s of %(now)s tokens: raise max_output_tokens")
+            % {"used": reply.usage.output, "now": now}
+        )
+    if reply is not None and judge.preset.asks and not reply.usage.is_known:
+        found.append(
+            _(
+                "it does not say how many tokens it used: the cost of its calls stays unknown, and budgets count the "
+                "most that they can cost"
+            )
+        )
+    given = _most_alternatives(reply)
+    if reply is not None and reply.tokens and given < judge.alternatives:
+        found.append(
+            _("it gives %(given)s alternatives of %(asked)s: set logprobs = %(given)s")
+            % {"given": given, "asked": judge.alternatives}
+        )
+    if context is not None and context < needed + now:
+        found.append(
+            _(
+                "its context holds %(context)s tokens: long documents will not fit; raise the server's context length "
+                "to %(needed)s"
+            )
+            % {"context": f"{context:,}", "needed": f"{needed + now:,}"}
+        )
+    return found
+
+
+def _most_alternatives(reply: Reply | None) -> int:
+    """The most alternatives that a token of the answer came with."""
+    return max((len(token.others) for token in reply.tokens), default=0) if reply else 0

@@ -44,12 +44,12 @@ class OrderedCouples:
 
     @property
     def share(self) -> float | None:
-        """In the right order."""
+        """The share of the couples that are in the right order; None where there is none."""
         return self.right / self.n if self.n else None
 
     @property
     def counts(self) -> dict[str, int]:
-        """By name, for sentences."""
+        """The counts by name, for sentences."""
         return {"right": self.right, "tied": self.tied, "reversed": self.reversed, "n": self.n}
 
 
@@ -92,7 +92,6 @@ class Findings:
 
     @property
     def passes(self) -> bool:
-        """Nothing speaks against a large campaign."""
         return not self.problems
 
 

@@ -16,8 +16,6 @@ from judges.presets import UNWRAPS, thinking
 from judges.providers.replies import get_path, parse_body, storable_text
 from judges.records import Judge, Overloaded, ProviderError, RateLimited, Rejected, Reply, Unreachable
 
-# Share of the output limit from which an answer to a small question says that longer ones will be cut.
-NEARLY = 0.8
 NEAREST = 3  # Names of models that are offered in place of an unknown one.
 
 # Words of a refusal, by the judge key that they speak of.
@@ -63,13 +61,13 @@ class ProbeCall:
 
     @property
     def works(self) -> bool:
-        """The judge can be asked so."""
+        """Whether the judge can be asked so."""
         reply = self.reply
         return reply is not None and not reply.refused and not reply.truncated and not self.unusable
 
     @property
     def thinks(self) -> bool:
-        """The answer shows thoughts, or counts them."""
+        """Whether the answer shows thoughts, or counts them."""
         reply = self.reply
         if reply is None:
             return False
@@ -208,7 +206,7 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
     if reply.truncated:
         return _describe_cut(first)
     if not reply.text.strip() and first.thinks:
-        return _("it thought and answered nothing: set max_output_tokens = %(room)s%(off)s") % _thinking_room(
+        return _("it thought and answered nothing: set max_output_tokens = %(room)s%(off)s") % thinking_room(
             first.judge
         )
     if (settings := looser_reading(first)) is not None:
@@ -232,19 +230,8 @@ def _thoughts_only_end(reply: Reply) -> bool:
     return "</think>" in reply.text and "<think>" not in reply.text
 
 
-def missing_logprobs(first: ProbeCall) -> str:
-    """That it gave no log-probabilities, though it was asked for them; "" where all is well."""
-    reply = first.reply
-    if reply is None or not first.judge.alternatives or reply.tokens or reply.probabilities:
-        return ""
-    return _(
-        "it was asked for log-probabilities and gave none: its grades and LARA would go without them; "
-        "choose a model that gives them, or remove logprobs"
-    )
-
-
 def _describe_cut(first: ProbeCall) -> str:
-    limits = _thinking_room(first.judge) | {"now": first.judge.max_output_tokens}
+    limits = thinking_room(first.judge) | {"now": first.judge.max_output_tokens}
     if first.thinks and first.judge.max_output_tokens < ROOM_TO_THINK:
         assert first.reply is not None
         limits["thoughts"] = first.reply.usage.reasoning
@@ -258,7 +245,7 @@ def _describe_cut(first: ProbeCall) -> str:
     return _("its answer was cut at %(now)s tokens; raise max_output_tokens") % limits
 
 
-def _thinking_room(judge: Judge) -> dict[str, Any]:
+def thinking_room(judge: Judge) -> dict[str, Any]:
     """Words about room for thinking, and how it is switched off where the provider has a switch."""
     preset, off = judge.preset, ""
     if preset.thinking and "thinking" not in judge.parameters:
@@ -283,7 +270,7 @@ READINGS = {
 
 
 def _describe_loosening(settings: dict[str, Any]) -> str:
-    """What it does, and what to set."""
+    """What the judge does with its answers, and which keys take them as they are."""
     seen = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
     wanted = " and ".join(setting_line(key, value) for key, value in settings.items())
     return _("%(seen)s: set %(wanted)s") % {"seen": seen, "wanted": wanted}
@@ -295,7 +282,7 @@ def setting_line(key: str, value: object) -> str:
 
 
 def _describe_refusal(first: ProbeCall, error: ProviderError, second: ProbeCall | None, names: tuple[str, ...]) -> str:
-    """A call that brought no answer."""
+    """What to do about a call that brought no answer."""
     judge, key = first.judge, suspect_key(first.judge, error)
     if second is not None and second.error is not None and key != "schema_mode":
         # The change did not help. Where the server now speaks of something else, both have to be changed.
@@ -388,52 +375,3 @@ def error_advice(judge: Judge, error: ProviderError) -> str:
         404: _('it does not know the model "%(model)s", or the base_url is wrong') % {"model": judge.model},
     }.get(error.status or 0)
     return f"{error}: {what}" if what else str(error)
-
-
-def list_warnings(first: ProbeCall, context: int | None, needed: int) -> list[str]:
-    """What works now and may not later: room for thinking, an unknown use of tokens, a short context."""
-    judge, reply, found = first.judge, first.reply, []
-    room, now = _thinking_room(judge), judge.max_output_tokens
-    if judge.preset.asks and (first.thinks or known_to_think(judge)) and now < ROOM_TO_THINK:
-        thoughts = reply.usage.reasoning if reply else 0
-        counted = _(" (%(thoughts)s tokens on this small question)") % {"thoughts": thoughts} if thoughts else ""
-        words = {**room, "now": now, "counted": counted}
-        found.append(
-            _(
-                "it thinks before it answers%(counted)s, and max_output_tokens = %(now)s cuts longer thoughts: "
-                "set max_output_tokens = %(room)s%(off)s"
-            )
-            % words
-        )
-    elif reply is not None and not reply.truncated and reply.usage.output > NEARLY * now:
-        found.append(
-            _("its answer to a small question took %(used)s of %(now)s tokens: raise max_output_tokens")
-            % {"used": reply.usage.output, "now": now}
-        )
-    if reply is not None and judge.preset.asks and not reply.usage.is_known:
-        found.append(
-            _(
-                "it does not say how many tokens it used: the cost of its calls stays unknown, and budgets count the "
-                "most that they can cost"
-            )
-        )
-    given = most_alternatives(reply)
-    if reply is not None and reply.tokens and given < judge.alternatives:
-        found.append(
-            _("it gives %(given)s alternatives of %(asked)s: set logprobs = %(given)s")
-            % {"given": given, "asked": judge.alternatives}
-        )
-    if context is not None and context < needed + now:
-        found.append(
-            _(
-                "its context holds %(context)s tokens: long documents will not fit; raise the server's context length "
-                "to %(needed)s"
-            )
-            % {"context": f"{context:,}", "needed": f"{needed + now:,}"}
-        )
-    return found
-
-
-def most_alternatives(reply: Reply | None) -> int:
-    """The most alternatives that a token of the answer came with."""
-    return max((len(token.others) for token in reply.tokens), default=0) if reply else 0

@@ -41,7 +41,7 @@ class SelfCheckResult:
     error: str = ""
 
     def paid(self, reply: Reply) -> None:
-        """One answer more."""
+        """Add what one more answer cost."""
         paid = call_cost(price_for_judge(self.judge), reply.usage)
         self.cost = None if paid is None or self.cost is None else self.cost + paid
 

@@ -70,7 +70,7 @@ def describe_schema(schema: dict[str, Any], form: str) -> str:
 
 
 def _describe_value(one: dict[str, Any]) -> str:
-    """One value, as people say it."""
+    """The type of a value in words, with the values that it may have."""
     choices = one.get("enum")
     if choices and one["type"] == "string":
         return "exactly " + " or ".join(f'"{choice}"' for choice in choices)

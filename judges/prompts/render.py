@@ -275,7 +275,7 @@ def repair_version(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def sha256_of(text: str) -> str:
-    """Of a version's text."""
+    """The hash of a version's text."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -328,7 +328,7 @@ def _query_json(inputs: Inputs) -> str:
 
 
 def _document_json(inputs: Inputs) -> str:
-    """Title and document, the same way."""
+    """Title and document as one JSON object with a line for each."""
     fields: dict[str, object] = {}
     if inputs.title:
         put_truncated(fields, "document title", inputs.title, TEXT_LIMIT)

@@ -16,13 +16,12 @@ class Command(QuorumCommand):
     help = "Pause, resume or cancel a campaign, judge its failed pairs again, or send its lost batches again."
 
     def arguments(self, parser: CommandParser) -> None:
-        """NAME, what to do, and to which campaign."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("action", choices=[*ACTIONS, "retry-failed", "send-again"], help="what to do")
         parser.add_argument("--campaign", type=int, help="id of the campaign (default: the newest)")
 
     def run(self, **options: Any) -> object:
-        """Do it; the status document."""
+        """Control the campaign; return its status document."""
         name, action, campaign = options["name"], options["action"], options["campaign"]
         collection = collection_named(name)
         chosen = (

@@ -32,13 +32,11 @@ class Command(QuorumCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """The panel, or judges by name."""
         parser.add_argument("--panel", help="name of the panel (default: the default panel)")
         parser.add_argument("--judge", nargs="+", metavar="NAME", help="check only these judges, on a panel or not")
         parser.add_argument("--yes", action="store_true", help="make paid calls without asking for confirmation")
 
     def run(self, **options: Any) -> object:
-        """Say, ask, probe, keep, print; fail when one failed."""
         panel = None if options["judge"] and not options["panel"] else find_panel(options["panel"])
         judges = select_judges(panel, options["judge"])
         planned = [(judge, *plan_check(judge, role)) for judge, role in judges]
@@ -130,7 +128,6 @@ def results_table(results: Sequence[CheckedJudge]) -> list[str]:
 
 
 def table_row(result: CheckedJudge) -> tuple[str, ...]:
-    """One row of the table."""
     found, judge = result.found, result.judge
     name = f"{judge.model} (answers as {result.answered_as})" if result.answered_as else judge.model
     works = "FAILS" if result.problem else f"{result.seconds:.1f} s"
@@ -165,7 +162,7 @@ def _format_bound(cost: float | None) -> str:
 
 
 def result_document(result: CheckedJudge) -> dict[str, object]:
-    """For programs."""
+    """The result as --json prints it."""
     known = result.price
     return {
         "name": result.judge.name,

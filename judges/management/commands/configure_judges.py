@@ -21,11 +21,9 @@ class Command(QuorumCommand):
     help = "Load a judges file (TOML). A changed judge gets a new version; the file's panel becomes the default panel."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The file."""
         parser.add_argument("file", type=Path, help="judges file (TOML)")
 
     def run(self, **options: Any) -> object:
-        """Read, check, store, say what changed."""
         file = read(options["file"])
         document = store_judges_file(file)
         for judge in document["judges"]:

@@ -40,7 +40,6 @@ class Command(QuorumCommand):
     help = "Judge a collection's pairs with a panel. Running the command again continues where it stopped."
 
     def arguments(self, parser: CommandParser) -> None:
-        """As the contract has them."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("--panel", help="name of the panel (default: the default panel)")
         parser.add_argument(
@@ -270,7 +269,6 @@ class ShownProgress:
         self.told = time.monotonic()
 
     def show(self, line: str, last: bool = False) -> None:
-        """Draw it."""
         if self.live:
             self.command.stderr.write(f"\r\x1b[K{line}", ending="\n" if last else "")
             self.command.stderr.flush()
@@ -292,5 +290,5 @@ def add_limits(parser: CommandParser, *, again: str) -> None:
 
 
 def split_names(value: str) -> tuple[str, ...]:
-    """Comma-separated names."""
+    """The names in a comma-separated list."""
     return tuple(name.strip() for name in value.split(",") if name.strip())

@@ -24,7 +24,6 @@ class Command(QuorumCommand):
     help = "Measure the evidence that a model wrote (JSON Lines), or the collection's own, by rules and by a judge."
 
     def arguments(self, parser: CommandParser) -> None:
-        """NAME, the answers, and who judges."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "file",
@@ -41,7 +40,6 @@ class Command(QuorumCommand):
         parser.add_argument("--max-calls", type=int, help="maximum number of calls; refuse to start if more are needed")
 
     def run(self, **options: Any) -> object:
-        """The measures as one document."""
         collection = collection_named(options["name"])
         rows = self.rows(collection, options["file"])
         count, unit = length_counter(options["tokenizer"])

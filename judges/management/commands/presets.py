@@ -31,14 +31,12 @@ class Command(QuorumCommand):
     help = "List the providers that a judges file may name, or print one with the block to paste and its sources."
 
     def arguments(self, parser: CommandParser) -> None:
-        """One of them."""
         parser.add_argument(
             "name", nargs="?", help="name of a provider: print its block for a judges file and its facts"
         )
         parser.add_argument("--markdown", action="store_true", help="print all providers as Markdown, with sources")
 
     def run(self, **options: Any) -> object:
-        """Print one or all."""
         if options["name"] is None:
             every = PRESETS.values()
             rows = [HEADINGS, *map(table_row, every)]
@@ -60,7 +58,6 @@ def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def table_row(one: Preset) -> tuple[str, ...]:
-    """One row of the table."""
     if not one.asks:
         needs = "the file says it (base_url)" if "base_url" in one.needs else "none"
         return (one.name, "-", "-", "-", "-", "-", "-", one.key_env or "-", needs)
@@ -132,7 +129,7 @@ CREDENTIALS = {
 
 
 def preset_document(one: Preset) -> dict[str, object]:
-    """For programs."""
+    """The preset as --json prints it."""
     facts = [fact._asdict() for fact in one.facts]
     return one.model_dump() | {"facts": facts, "block": "\n".join(judge_block(one))}
 

@@ -16,12 +16,10 @@ class Command(QuorumCommand):
     help = "Print the status of a campaign."
 
     def arguments(self, parser: CommandParser) -> None:
-        """NAME and the campaign."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("--campaign", type=int, help="id of the campaign (default: the newest)")
 
     def run(self, **options: Any) -> object:
-        """The status document."""
         name, campaign = options["name"], options["campaign"]
         collection = collection_named(name)
         document = selectors.campaign_status(

@@ -21,7 +21,6 @@ class Command(judge.Command):
     help = "Write contribution and evidence of a collection's relevant pairs. Running the command again continues."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Who writes, who measures, and where it stops."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--writer", required=True, help="judge that writes the texts; offline-writer needs no API key"
