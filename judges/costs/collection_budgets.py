@@ -53,15 +53,11 @@ class CollectionBudget:
         """What is left, for people; "" without a cap."""
         told = []
         if self.left is not None:
-            told.append(
-                _("%(left)s of the collection's budget of %(budget)s")
-                % {"left": format_cost(self.left), "budget": format_cost(self.budget)}
-            )
+            amounts = {"left": format_cost(self.left), "budget": format_cost(self.budget)}
+            told.append(_("%(left)s of the collection's budget of %(budget)s") % amounts)
         if self.left_today is not None:
-            told.append(
-                _("%(left_today)s of %(daily_budget)s for today (UTC)")
-                % {"left_today": format_cost(self.left_today), "daily_budget": format_cost(self.daily_budget)}
-            )
+            amounts = {"left_today": format_cost(self.left_today), "daily_budget": format_cost(self.daily_budget)}
+            told.append(_("%(left_today)s of %(daily_budget)s for today (UTC)") % amounts)
         return f"left: {' and '.join(told)}" if told else ""
 
 
@@ -77,10 +73,8 @@ def describe_budget_stop(collection: Collection, cap: str) -> tuple[str, str]:
     found = collection_budget(collection)
     again = _("then the same command goes on")
     if cap == Campaign.Cap.COLLECTION:
-        spent = _("the collection's budget of %(budget)s (%(spent)s spent)") % {
-            "budget": format_cost(found.budget),
-            "spent": format_cost(found.spent),
-        }
+        amounts = {"budget": format_cost(found.budget), "spent": format_cost(found.spent)}
+        spent = _("the collection's budget of %(budget)s (%(spent)s spent)") % amounts
         return spent, _("raise `budget` with configure_collection, %(again)s") % {"again": again}
     if cap == Campaign.Cap.DAY:
         spent = _("the collection's budget of %(daily_budget)s a day (%(today)s spent on %(day)s)") % {

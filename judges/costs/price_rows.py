@@ -30,7 +30,12 @@ def newest_rows() -> list[PriceRow]:
 def row_for(judge: Judge, rows: Sequence[PriceRow]) -> PriceRow | None:
     """The row that holds for the judge's model; rows that took a price away count for nothing."""
     fitting = [row for row in rows if row.input_price is not None and _row_matches(row, judge)]
-    return max(fitting, key=_match_specificity, default=None)
+    # An exact name before a prefix, a longer prefix before a shorter one, an address before none; then the newest.
+    return max(
+        fitting,
+        key=lambda row: (not row.model.endswith("*"), len(row.model), bool(row.base_url), row.pk),
+        default=None,
+    )
 
 
 def apply_price(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Judge:
@@ -97,7 +102,3 @@ def _row_matches(row: PriceRow, judge: Judge) -> bool:
     if row.provider != judge.provider or row.base_url not in ("", judge.base_url):
         return False
     return judge.model.startswith(row.model[:-1]) if row.model.endswith("*") else row.model == judge.model
-
-
-def _match_specificity(row: PriceRow) -> tuple[bool, int, bool, int]:
-    return (not row.model.endswith("*"), len(row.model), bool(row.base_url), row.pk)

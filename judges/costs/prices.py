@@ -89,7 +89,8 @@ def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
         return FREE
     in_batch = batch and is_batched(judge)
     if judge.input_price is not None and judge.output_price is not None:
-        own = _own_price(judge, judge.input_price, judge.output_price)
+        cached = judge.input_price if judge.cached_input_price is None else judge.cached_input_price
+        own = Price(judge.input_price, cached, judge.output_price, judge.written_input_price, judge.reasoning_price)
         return _own_batch(judge, own) if in_batch else own
     model = (judge.provider, judge.base_url, judge.model)
     if in_batch:
@@ -133,11 +134,6 @@ def upper_bound(request: ModelRequest) -> int:
 def envelope_tokens(judge: Judge) -> int:
     """Tokens that a provider may add around what is sent."""
     return ENVELOPE + (TOOL_TOKENS if judge.schema_mode == "tool" else 0)
-
-
-def _own_price(judge: Judge, input: float, output: float) -> Price:
-    cached = input if judge.cached_input_price is None else judge.cached_input_price
-    return Price(input, cached, output, judge.written_input_price, judge.reasoning_price)
 
 
 def _own_batch(judge: Judge, own: Price) -> Price:

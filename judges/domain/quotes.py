@@ -20,9 +20,6 @@ def locate_quote(text: str, document: str) -> Quote:
     start = document.find(text)
     if start >= 0:
         return Quote(text, start, start + len(text))
-    found = re.search(r"\s+".join(map(_word_pattern, words)), document)
+    patterns = ("".join(_MARK if letter in MARKS else re.escape(letter) for letter in word) for word in words)
+    found = re.search(r"\s+".join(patterns), document)
     return Quote(text, found.start(), found.end()) if found else Quote(text)
-
-
-def _word_pattern(word: str) -> str:
-    return "".join(_MARK if letter in MARKS else re.escape(letter) for letter in word)

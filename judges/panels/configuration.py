@@ -5,7 +5,6 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from judges.costs.price_entries import ModelPrice
 from judges.costs.price_rows import enter_price
 from judges.models import JudgeVersion, Panel
 from judges.panels.judges_file import JudgesFile
@@ -29,7 +28,12 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
     for entry in file.judges:
         require_extra(entry.provider)
     judges = [_store_judge(entry) for entry in file.judges]
-    prices = [_store_price(entry) for entry in file.prices]
+    prices = []
+    for one in file.prices:
+        change = enter_price(
+            provider=one.provider, model=one.model, base_url=one.base_url, prices=one.prices, source="file"
+        )
+        prices.append({"provider": one.provider, "model": one.model, "change": change})
     panel = {"name": file.panel.name, "change": _store_panel(file.panel)}
     return {"judges": judges, "panel": panel, **({"prices": prices} if prices else {})}
 
@@ -43,13 +47,6 @@ def _store_judge(entry: JudgeSettings) -> dict[str, Any]:
     version = newest.version + 1 if newest else 1
     JudgeVersion.objects.create(version=version, **fields)
     return {"name": entry.name, "version": version, "change": "changed" if newest else "new"}
-
-
-def _store_price(entry: ModelPrice) -> dict[str, Any]:
-    change = enter_price(
-        provider=entry.provider, model=entry.model, base_url=entry.base_url, prices=entry.prices, source="file"
-    )
-    return {"provider": entry.provider, "model": entry.model, "change": change}
 
 
 def _store_panel(entry: PanelSettings) -> str:

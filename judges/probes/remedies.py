@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import product
@@ -171,18 +170,15 @@ def sent_temperature(judge: Judge) -> float | None:
 def looser_reading(tried: ProbeCall) -> dict[str, Any] | None:
     """The fewest reading settings with which the answer would be a verdict; None where none help."""
     assert tried.reply is not None
-    for settings in sorted(_looser_readings(tried.judge), key=len):
-        if settings and not _unusable_reason(tried, change_parameters(tried.judge, **settings), tried.reply.text):
-            return settings
-    return None
-
-
-def _looser_readings(judge: Judge) -> Iterator[dict[str, Any]]:
-    """Looser ways to read its answers: what of them differs from the judge's own."""
+    judge, ways = tried.judge, list[dict[str, Any]]()
     wraps = UNWRAPS if judge.unwrap == "none" else (judge.unwrap, "both")
     for unwrap, case, extra in product(wraps, (judge.ignore_case, True), (judge.extra_keys, "ignore")):
         wanted = {"unwrap": unwrap, "ignore_case": case, "extra_keys": extra}
-        yield {key: value for key, value in wanted.items() if value != getattr(judge, key)}
+        ways.append({key: value for key, value in wanted.items() if value != getattr(judge, key)})
+    for settings in sorted(ways, key=len):
+        if settings and not _unusable_reason(tried, change_parameters(tried.judge, **settings), tried.reply.text):
+            return settings
+    return None
 
 
 def _unusable_reason(tried: ProbeCall, judge: Judge, answer: str) -> str:
@@ -235,13 +231,11 @@ def _describe_cut(first: ProbeCall) -> str:
     if first.thinks and first.judge.max_output_tokens < ROOM_TO_THINK:
         assert first.reply is not None
         limits["thoughts"] = first.reply.usage.reasoning
-        return (
-            _(
-                "its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: "
-                "set max_output_tokens = %(room)s%(off)s"
-            )
-            % limits
+        words = _(
+            "its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: "
+            "set max_output_tokens = %(room)s%(off)s"
         )
+        return words % limits
     return _("its answer was cut at %(now)s tokens; raise max_output_tokens") % limits
 
 
@@ -288,8 +282,7 @@ def _describe_refusal(first: ProbeCall, error: ProviderError, second: ProbeCall 
         # The change did not help. Where the server now speaks of something else, both have to be changed.
         other = suspect_key(second.judge, second.error)
         if key and other and other != key:
-            both = [_changed_line(judge, key, error), _changed_line(second.judge, other, second.error)]
-            return "; ".join(both)
+            return f"{_changed_line(judge, key, error)}; {_changed_line(second.judge, other, second.error)}"
     if second is not None and (second.works or second.reply is not None or key == "schema_mode"):
         line = _changed_line(judge, key or "schema_mode", error, second)
         more = describe_problem(second, None) if second.reply is not None and not second.works else ""

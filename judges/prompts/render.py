@@ -219,7 +219,9 @@ def delimit_content(content: str) -> str:
 def prompt_versions(rubric: Rubric = BY_QUERY) -> dict[str, tuple[str, str]]:
     """Every prompt version of a collection by name: (sha256 of the text, the text). `rubric`: what it chose."""
     texts = {}
-    for form, definition in _definitions_by_form(rubric):
+    # Queries with and without answers are asked about with these definitions; then those with words of their own.
+    chosen = [("answers", rubric.definition(answers=True)), ("plain", rubric.definition(answers=False))]
+    for form, definition in [*chosen, ("answers", ANYTHING), ("plain", ANYTHING)]:
         for kind, variants in VARIANTS.items():
             for variant in variants:
                 texts[version_name(kind, variant, form, definition)] = _version_text(kind, variant, form, definition)
@@ -229,12 +231,6 @@ def prompt_versions(rubric: Rubric = BY_QUERY) -> dict[str, tuple[str, str]]:
         texts[name] = _join_parts(name, {part: templates.text(part) for part in parts})
     texts |= {f"{name}-repair": repair_version(text) for name, text in texts.items()}
     return {name: (sha256_of(text), text) for name, text in texts.items()}
-
-
-def _definitions_by_form(rubric: Rubric) -> list[tuple[str, Definition]]:
-    """With which definition queries with and without answers are asked about; then those with words of their own."""
-    chosen = [("answers", rubric.definition(answers=True)), ("plain", rubric.definition(answers=False))]
-    return [*chosen, ("answers", ANYTHING), ("plain", ANYTHING)]
 
 
 def version_name(kind: str, variant: str, form: str, definition: Definition) -> str:
