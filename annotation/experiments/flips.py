@@ -19,17 +19,6 @@ NO_PAIR = gettext_noop("nobody has cast both votes yet")
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
-    """A blind first and a final vote of one person on one item."""
-
-    item: int
-    person: int
-    first: bool
-    final: bool
-    truth: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class Flips:
     """`n` votes, `known` of them with a reference; counts and shares."""
 
@@ -53,35 +42,35 @@ class FlipTable:
     by_person: dict[int, Flips]
 
 
-def both_votes(votes: Iterable[Vote]) -> list[Both]:
-    """First and final votes of the reveal arm side by side; without those whose first vote was not blind."""
+def both_votes(votes: Iterable[Vote]) -> list[tuple[Vote, Vote]]:
+    """The first and the final vote of each person on each item of the reveal arm, where the first was blind."""
     votes = [vote for vote in votes if vote.arm == "reveal"]
     firsts = {(vote.item, vote.person): vote for vote in votes if vote.step == "first" and vote.blind}
     finals = [vote for vote in votes if vote.step == "final" and (vote.item, vote.person) in firsts]
     return [
-        Both(vote.item, vote.person, firsts[vote.item, vote.person].relevant, vote.relevant, vote.truth)
-        for vote in sorted(finals, key=lambda vote: (vote.item, vote.person))
+        (firsts[vote.item, vote.person], vote) for vote in sorted(finals, key=lambda vote: (vote.item, vote.person))
     ]
 
 
-def flip_table(found: Sequence[Both]) -> FlipTable:
-    """Everything that can be said of these votes."""
-    sides = {"for": [one for one in found if not one.first], "against": [one for one in found if one.first]}
-    people = {person: [one for one in found if one.person == person] for person in sorted({o.person for o in found})}
+def flip_table(found: Sequence[tuple[Vote, Vote]]) -> FlipTable:
+    """The flips of first and final votes: all, by side and by person."""
+    people = sorted({final.person for _, final in found})
     return FlipTable(
         all=count_flips(found),
-        by_side={side: count_flips(some) for side, some in sides.items()},
-        by_person={person: count_flips(some) for person, some in people.items()},
+        by_side={
+            # A flip goes away from the first vote: who began with "not relevant" can only end "for".
+            "for": count_flips([both for both in found if not both[0].relevant]),
+            "against": count_flips([both for both in found if both[0].relevant]),
+        },
+        by_person={one: count_flips([both for both in found if both[1].person == one]) for one in people},
     )
 
 
-def count_flips(found: Sequence[Both]) -> Flips:
-    """Counts and shares of some votes."""
-    known = [one for one in found if one.truth is not None]
-    right = [one for one in known if one.first is one.truth]
-    wrong = [one for one in known if one.first is not one.truth]
-    to_wrong = [one.final is not one.truth for one in right]
-    to_right = [one.final is one.truth for one in wrong]
+def count_flips(found: Sequence[tuple[Vote, Vote]]) -> Flips:
+    """Counts and shares of first and final votes."""
+    known = [(first, final) for first, final in found if final.truth is not None]
+    to_wrong = [final.relevant is not final.truth for first, final in known if first.relevant is final.truth]
+    to_right = [final.relevant is final.truth for first, final in known if first.relevant is not final.truth]
     return Flips(
         n=len(found),
         known=len(known),
@@ -89,7 +78,7 @@ def count_flips(found: Sequence[Both]) -> Flips:
         right_wrong=sum(to_wrong),
         wrong_right=sum(to_right),
         wrong_wrong=len(to_right) - sum(to_right),
-        flipped=share_statistic([one.first is not one.final for one in found], NO_PAIR),
+        flipped=share_statistic([first.relevant is not final.relevant for first, final in found], NO_PAIR),
         right_to_wrong=share_statistic(to_wrong, NO_RIGHT),
         wrong_to_right=share_statistic(to_right, NO_WRONG),
     )

@@ -1,7 +1,7 @@
 """The page of the arms: charts and tables from the report."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -25,128 +25,74 @@ SIDES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SideRow:
-    """A line of the table of the arms."""
-
-    name: str
-    side: ArmVotes
-    seconds: Statistic
-
-
-@dataclass(frozen=True, slots=True)
-class FlipRow:
-    """A line of the table of changed minds."""
-
-    name: str
-    flips: Flips
-
-
-@dataclass(frozen=True, slots=True)
-class StudyShown:
-    """A study with its three lines and its picture."""
-
-    found: StudyFound
-    # Name, figures, and whether they are a difference.
-    rows: tuple[tuple[str, PairedRow, bool], ...]
-    chart: Chart
+def build_page(found: DebateEffect, studies: Iterable[StudyFound], source: str) -> tuple[dict[str, Any], list[Chart]]:
+    """The context of the page, and all its pictures; `source` stands under each that is saved."""
+    sides = [(str(MOMENTS[side.moment.key]), side) for side in found.sides]
+    flips = [(_("All"), found.flips.all)]
+    flips += [(str(SIDES[side]), some) for side, some in found.flips.by_side.items()]
+    people = [(found.names.get(one, "?"), some) for one, some in found.flips.by_person.items()]
+    charts = _draw_charts(sides, flips, source)
+    studied = [_build_study(one, source) for one in studies]
+    page = {
+        "found": found,
+        "sides": sides,
+        "flips": flips,
+        "people": sorted(people, key=lambda named: named[0]),
+        "studies": studied,
+        "charts": charts,
+    }
+    return page, [*charts, *(chart for _study, _rows, chart in studied)]
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentPage:
-    """Everything of the page."""
-
-    found: DebateEffect
-    sides: tuple[SideRow, ...]
-    flips: tuple[FlipRow, ...]
-    people: tuple[FlipRow, ...]
-    studies: tuple[StudyShown, ...]
-    charts: Mapping[str, Chart]
-
-    @property
-    def all_charts(self) -> list[Chart]:
-        """For the downloads."""
-        return [*self.charts.values(), *(one.chart for one in self.studies)]
-
-
-def build_page(found: DebateEffect, studies: Iterable[StudyFound], source: str) -> ExperimentPage:
-    """Tables and charts; `source` stands under every picture that is saved."""
-    timed = found.times.by_moment
-    sides = tuple(SideRow(str(MOMENTS[s.moment.key]), s, timed[s.moment.key]) for s in found.sides)
-    flips = (
-        FlipRow(_("All"), found.flips.all),
-        *(FlipRow(str(SIDES[side]), some) for side, some in found.flips.by_side.items()),
-    )
-    people = tuple(FlipRow(found.names.get(one, "?"), some) for one, some in found.flips.by_person.items())
-    return ExperimentPage(
-        found=found,
-        sides=sides,
-        flips=flips,
-        people=tuple(sorted(people, key=lambda row: row.name)),
-        studies=tuple(_build_study(one, source) for one in studies),
-        charts=_draw_charts(sides, flips, source),
-    )
-
-
-def _draw_charts(sides: tuple[SideRow, ...], flips: tuple[FlipRow, ...], source: str) -> dict[str, Chart]:
-    return {
-        "accuracy": draw_bars(
+def _draw_charts(sides: Sequence[tuple[str, ArmVotes]], flips: Sequence[tuple[str, Flips]], source: str) -> list[Chart]:
+    changed = [
+        bar
+        for name, some in flips
+        for bar in (
+            _build_bar(f"{name}: {_('right to wrong')}", some.right_to_wrong),
+            _build_bar(f"{name}: {_('wrong to right')}", some.wrong_to_right),
+        )
+    ]
+    return [
+        draw_bars(
             "accuracy",
             _("Right votes by what was read"),
-            [_build_bar(row.name, row.side.accuracy) for row in sides],
+            [_build_bar(name, side.accuracy) for name, side in sides],
             x=_("share"),
             high=1.0,
             source=source,
         ),
-        "agreement": draw_bars(
+        draw_bars(
             "agreement",
             _("Agreement by what was read"),
-            [_build_bar(row.name, row.side.agreement) for row in sides],
+            [_build_bar(name, side.agreement) for name, side in sides],
             x=_("Krippendorff's alpha (nominal), relevant or not"),
             high=1.0,
             source=source,
         ),
-        "flips": draw_bars(
-            "flips",
-            _("Minds that the debate changed"),
-            [
-                _build_bar(f"{row.name}: {name}", value)
-                for row in flips
-                for name, value in (
-                    (_("right to wrong"), row.flips.right_to_wrong),
-                    (_("wrong to right"), row.flips.wrong_to_right),
-                )
-            ],
-            x=_("share"),
-            high=1.0,
-            source=source,
-        ),
-        "seconds": draw_bars(
+        draw_bars("flips", _("Minds that the debate changed"), changed, x=_("share"), high=1.0, source=source),
+        draw_bars(
             "seconds",
             _("Seconds for a vote"),
-            [_build_bar(row.name, row.seconds) for row in sides],
+            [_build_bar(name, side.seconds) for name, side in sides],
             x=_("median seconds"),
             source=source,
         ),
-    }
+    ]
 
 
-def _build_study(found: StudyFound, source: str) -> StudyShown:
-    table = found.table
-    rows = (
-        (_("Without the debate"), table.hidden, False),
-        (_("With the debate"), table.shown, False),
-        (_("Difference"), table.difference, True),
-    )
+def _build_study(found: StudyFound, source: str) -> tuple[StudyFound, list[tuple[str, PairedRow, bool]], Chart]:
+    """A study, its rows (name, figures, whether they are a difference) and its picture."""
+    hidden, shown = (_("Without the debate"), found.table.hidden), (_("With the debate"), found.table.shown)
     chart = draw_bars(
         f"study-{found.study.pk}",
         _("Balanced accuracy in study %(study)s") % {"study": found.study.pk},
-        [_build_bar(name, row.balanced) for name, row, is_difference in rows if not is_difference],
+        [_build_bar(name, row.balanced_accuracy) for name, row in (hidden, shown)],
         x=_("balanced accuracy of the majority"),
         high=1.0,
         source=source,
     )
-    return StudyShown(found, rows, chart)
+    return found, [(*hidden, False), (*shown, False), (_("Difference"), found.table.difference, True)], chart
 
 
 def _build_bar(name: str, one: Statistic) -> Bar:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from annotation.agreement.measures import ONE_GRADE, Statistic
 from annotation.agreement.resampling import Floats
@@ -20,6 +19,7 @@ from annotation.experiments.votes import (
     RESAMPLES,
     Measure,
     bootstrap_statistic,
+    repeated_median,
     safe_ratio,
     share_statistic,
 )
@@ -28,6 +28,7 @@ from charts.translation import gettext_noop
 NO_PAIR = gettext_noop("no pair has all votes of both groups yet")
 NO_GOLD = gettext_noop("no reference grade on the pairs that have a majority in both groups")
 NO_TIME = gettext_noop("no pair has a measured time in both groups")
+ORDER = ("shown", "hidden")  # Of the terms of a difference.
 ONE_VOTE = gettext_noop("one vote for each pair: nobody to agree with")
 
 
@@ -60,9 +61,9 @@ class PairedRow:
     """One line of the table. Times are medians over pairs of the group's median seconds."""
 
     fleiss: Statistic
-    recall_not: Statistic
+    recall_not_relevant: Statistic
     recall_relevant: Statistic
-    balanced: Statistic
+    balanced_accuracy: Statistic
     seconds: Statistic
 
 
@@ -97,53 +98,43 @@ def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = 
 def _build_row(
     full: Sequence[JudgedPair], decided: Sequence[JudgedPair], name: str, overlap: int, bootstrap: int
 ) -> PairedRow:
+    """The figures of one group."""
+    one_class, no_class = (NO_BOTH, NO_CLASS) if decided else (NO_GOLD, NO_GOLD)
     yes, no = ([_arm_cell(one, name).majority for one in decided if one.truth is truth] for truth in (True, False))
-    timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
+    cells = [_arm_cell(one, name) for one in full]
+    timed = [median(_arm_cell(one, name).seconds) for one in full if one.hidden.seconds and one.shown.seconds]
     return PairedRow(
-        fleiss=_estimate_measure(
-            fleiss_kappa([_arm_cell(one, name) for one in full]), full, _why_undefined(full, overlap), bootstrap
-        ),
-        recall_not=share_statistic([said is False for said in no], NO_CLASS if decided else NO_GOLD),
-        recall_relevant=share_statistic([said is True for said in yes], NO_CLASS if decided else NO_GOLD),
-        balanced=_estimate_measure(
-            balanced_accuracy(decided, name), decided, NO_BOTH if decided else NO_GOLD, bootstrap
-        ),
-        seconds=_estimate_measure(
-            _median_measure([median(_arm_cell(o, name).seconds) for o in timed]), timed, NO_TIME, bootstrap
-        ),
+        fleiss=_estimate_measure(fleiss_kappa(cells), len(full), _why_undefined(full, overlap), bootstrap),
+        recall_not_relevant=share_statistic([said is False for said in no], no_class),
+        recall_relevant=share_statistic([said is True for said in yes], no_class),
+        balanced_accuracy=_estimate_measure(balanced_accuracy(decided, name), len(decided), one_class, bootstrap),
+        seconds=_estimate_measure(_median_measure(timed), len(timed), NO_TIME, bootstrap),
     )
 
 
 def _difference_row(
     full: Sequence[JudgedPair], decided: Sequence[JudgedPair], overlap: int, bootstrap: int
 ) -> PairedRow:
+    """With the debate minus without it. The figures of both groups are drawn on the same pairs."""
+    one_class, no_class = (NO_BOTH, NO_CLASS) if decided else (NO_GOLD, NO_GOLD)
+    kappas = [fleiss_kappa([_arm_cell(one, name) for one in full]) for name in ORDER]
+    recalls = {truth: [class_recall(decided, name, truth) for name in ORDER] for truth in (True, False)}
+    balanced = [balanced_accuracy(decided, name) for name in ORDER]
     timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
+    # The other way round: what the debate saves.
     saved = [median(one.hidden.seconds) - median(one.shown.seconds) for one in timed]
-    one_class = NO_CLASS if decided else NO_GOLD
+
+    def estimate(measures: Sequence[Measure], pairs: Sequence[JudgedPair], reason: str) -> Statistic:
+        shown, hidden = measures
+        return _estimate_measure(lambda w: shown(w) - hidden(w), len(pairs), reason, bootstrap)
+
     return PairedRow(
-        fleiss=_estimate_measure(
-            _subtract_measures(fleiss_kappa([one.shown for one in full]), fleiss_kappa([one.hidden for one in full])),
-            full,
-            _why_undefined(full, overlap),
-            bootstrap,
-        ),
-        recall_not=_estimate_measure(
-            _subtract_measures(*(class_recall(decided, n, False) for n in ORDER)), decided, one_class, bootstrap
-        ),
-        recall_relevant=_estimate_measure(
-            _subtract_measures(*(class_recall(decided, n, True) for n in ORDER)), decided, one_class, bootstrap
-        ),
-        balanced=_estimate_measure(
-            _subtract_measures(*(balanced_accuracy(decided, n) for n in ORDER)),
-            decided,
-            NO_BOTH if decided else NO_GOLD,
-            bootstrap,
-        ),
-        seconds=_estimate_measure(_median_measure(saved), timed, NO_TIME, bootstrap),
+        fleiss=estimate(kappas, full, _why_undefined(full, overlap)),
+        recall_not_relevant=estimate(recalls[False], decided, no_class),
+        recall_relevant=estimate(recalls[True], decided, no_class),
+        balanced_accuracy=estimate(balanced, decided, one_class),
+        seconds=_estimate_measure(_median_measure(saved), len(saved), NO_TIME, bootstrap),
     )
-
-
-ORDER = ("shown", "hidden")
 
 
 def _why_undefined(full: Sequence[JudgedPair], overlap: int) -> str:
@@ -156,14 +147,10 @@ def _arm_cell(one: JudgedPair, name: str) -> ArmCell:
     return one.hidden if name == "hidden" else one.shown
 
 
-def _estimate_measure(measure: Measure, pairs: Sequence[JudgedPair], reason: str, bootstrap: int) -> Statistic:
+def _estimate_measure(measure: Measure, pairs: int, reason: str, bootstrap: int) -> Statistic:
     if not pairs:
         return Statistic(None, None, None, 0, reason)
-    return bootstrap_statistic(measure, len(pairs), reason, bootstrap=bootstrap)
-
-
-def _subtract_measures(a: Measure, b: Measure) -> Measure:
-    return lambda weights: a(weights) - b(weights)
+    return bootstrap_statistic(measure, pairs, reason, bootstrap=bootstrap)
 
 
 def fleiss_kappa(cells: Sequence[ArmCell]) -> Measure:
@@ -185,7 +172,7 @@ def fleiss_kappa(cells: Sequence[ArmCell]) -> Measure:
 def class_recall(pairs: Sequence[JudgedPair], name: str, truth: bool) -> Measure:
     """The share of the pairs of a class that the group's majority finds."""
     known = np.array([one.truth is truth for one in pairs], dtype=float)
-    right = known * _right_majorities(pairs, name)
+    right = known * np.array([_arm_cell(one, name).majority is one.truth for one in pairs], dtype=float)
     return lambda weights: safe_ratio(weights @ right, weights @ known)
 
 
@@ -195,23 +182,12 @@ def balanced_accuracy(pairs: Sequence[JudgedPair], name: str) -> Measure:
     return lambda weights: np.mean([part(weights) for part in parts], axis=0)
 
 
-def _right_majorities(pairs: Sequence[JudgedPair], name: str) -> NDArray[np.float64]:
-    return np.array([_arm_cell(one, name).majority is one.truth for one in pairs], dtype=float)
-
-
 def _median_measure(values: Sequence[float]) -> Measure:
     """The median, where a pair that was drawn twice counts twice."""
-    numbers = np.array(values)
-
-    def medians(weights: Floats) -> Floats:
-        return np.array([np.median(np.repeat(numbers, row.astype(int))) for row in weights])
-
-    return medians
+    return repeated_median(np.array(values), np.arange(len(values)))
 
 
-def judged_pairs(
-    votes: Sequence[tuple[int, str, bool, float | None, bool | None]],
-) -> list[JudgedPair]:
+def judged_pairs(votes: Sequence[tuple[int, str, bool, float | None, bool | None]]) -> list[JudgedPair]:
     """Pairs from rows of (pair, arm, relevant, seconds, truth), in the order of their ids."""
     cells: dict[tuple[int, str], list[tuple[bool, float | None]]] = defaultdict(list)
     truths: dict[int, bool | None] = {}

@@ -7,11 +7,10 @@ from typing import Any
 
 from annotation.agreement.measures import Statistic
 from annotation.experiments import votes as measures
-from annotation.experiments.flips import Flips, FlipTable, both_votes, flip_table
-from annotation.experiments.paired import PairedRow, PairedTable, paired_table
+from annotation.experiments.flips import FlipTable, both_votes, flip_table
+from annotation.experiments.paired import PairedTable, paired_table
 from annotation.experiments.reading import MOST, drawn_votes, studied_pairs
-from annotation.experiments.times import Times, vote_times
-from annotation.experiments.votes import ArmVotes, debate_gain, side_by_side
+from annotation.experiments.votes import ArmVotes, debate_gain, seconds_saved, side_by_side
 from annotation.models import Membership, ReservedFor, Study
 from charts.cells import csv_line
 from corpus.models import Collection
@@ -27,7 +26,7 @@ class DebateEffect:
     sides: list[ArmVotes]
     accuracy_gain: Statistic  # With the debate shown minus hidden; share of right votes.
     balanced_gain: Statistic
-    times: Times
+    seconds_saved: Statistic  # Hidden minus shown.
     flips: FlipTable
     names: Mapping[int, str]  # Of the people in the flip table, by assessor.
 
@@ -54,7 +53,7 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
         sides=side_by_side(found),
         accuracy_gain=debate_gain(measures.accuracy, found),
         balanced_gain=debate_gain(measures.balanced_accuracy, found),
-        times=vote_times(found),
+        seconds_saved=seconds_saved(found),
         flips=flipped,
         names=dict(Membership.objects.filter(assessor__in=flipped.by_person).values_list("assessor", "user__username")),
     )
@@ -89,47 +88,27 @@ def build_json_document(collection: Collection, found: DebateEffect, studied: Se
         "votes": found.votes,
         "newest_only": found.newest_only,
         "first_votes_not_blind": found.seen,
-        "moments": [_side_document(side, found.times) for side in found.sides],
+        "moments": [_side_document(side) for side in found.sides],
         "shown_minus_hidden": {
             "accuracy": asdict(found.accuracy_gain),
             "balanced_accuracy": asdict(found.balanced_gain),
         },
-        "seconds_saved": asdict(found.times.saved),
+        "seconds_saved": asdict(found.seconds_saved),
         "flips": {
-            "all": _flips_document(found.flips.all),
-            "by_side": {side: _flips_document(some) for side, some in found.flips.by_side.items()},
+            "all": asdict(found.flips.all),
+            "by_side": {side: asdict(some) for side, some in found.flips.by_side.items()},
             "by_person": [
-                {"name": found.names.get(person, "")} | _flips_document(some)
-                for person, some in found.flips.by_person.items()
+                {"name": found.names.get(person, "")} | asdict(some) for person, some in found.flips.by_person.items()
             ],
         },
         "studies": [_study_document(one) for one in studied],
     }
 
 
-def _side_document(side: ArmVotes, timed: Times) -> dict[str, Any]:
-    return {
-        "moment": side.moment.key,
-        "arm": side.moment.arm,
-        "step": side.moment.step,
-        "blind": side.moment.blind,
-        "items": side.items,
-        "votes": side.votes,
-        "people": side.people,
-        "agreement": asdict(side.agreement),
-        "fleiss": asdict(side.fleiss),
-        "percent": asdict(side.percent),
-        "prevalence": side.prevalence,
-        "accuracy": asdict(side.accuracy),
-        "recall_relevant": asdict(side.recall_relevant),
-        "recall_not_relevant": asdict(side.recall_not),
-        "balanced_accuracy": asdict(side.balanced),
-        "seconds": asdict(timed.by_moment[side.moment.key]),
-    }
-
-
-def _flips_document(found: Flips) -> dict[str, Any]:
-    return asdict(found)
+def _side_document(side: ArmVotes) -> dict[str, Any]:
+    figures = asdict(side)
+    moment = figures.pop("moment")
+    return {"moment": moment.pop("key"), **moment, **figures}
 
 
 def _study_document(one: StudyFound) -> dict[str, Any]:
@@ -142,19 +121,9 @@ def _study_document(one: StudyFound) -> dict[str, Any]:
         "finished": one.table.pairs,
         "with_reference": one.table.known,
         "ties": one.table.ties,
-        "with_debate": {"people": list(one.shown)} | _row_document(one.table.shown),
-        "without_debate": {"people": list(one.hidden)} | _row_document(one.table.hidden),
-        "difference": _row_document(one.table.difference),
-    }
-
-
-def _row_document(row: PairedRow) -> dict[str, Any]:
-    return {
-        "fleiss": asdict(row.fleiss),
-        "recall_not_relevant": asdict(row.recall_not),
-        "recall_relevant": asdict(row.recall_relevant),
-        "balanced_accuracy": asdict(row.balanced),
-        "seconds": asdict(row.seconds),
+        "with_debate": {"people": list(one.shown)} | asdict(one.table.shown),
+        "without_debate": {"people": list(one.hidden)} | asdict(one.table.hidden),
+        "difference": asdict(one.table.difference),
     }
 
 

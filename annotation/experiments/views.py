@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.data.settings_forms import ArmWeightsForm
-from annotation.experiments import page as pages
 from annotation.experiments import report
 from annotation.experiments.forms import StudyForm
+from annotation.experiments.page import build_page
 from annotation.experiments.studies import end_study, make_study
 from annotation.models import Study
 from annotation.permissions import Scope, action
@@ -82,10 +82,10 @@ def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, s
     since = _parse_since(request)
     source = f"{scope.collection.name}, {date.today().isoformat()}"
     found = report.measure_debate_effect(scope.collection, since)
-    shown = pages.build_page(found, report.list_studies(scope.collection), source)
-    if file := download(request, shown.all_charts):
+    page, charts = build_page(found, report.list_studies(scope.collection), source)
+    if file := download(request, charts):
         return file
-    context = {"scope": scope, "section": "agreement", "page": shown, "form": form, "since": since}
+    context = {"scope": scope, "section": "agreement", "page": page, "form": form, "since": since}
     context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in ArmWeightsForm.NAMES.items()]}
     return render(request, "experiments/debate_effect.html", context, status=status)
 

@@ -23,6 +23,8 @@ NO_GOLD = gettext_noop("no reference grade on these pairs")
 NO_CLASS = gettext_noop("no reference pair of this class")
 NO_REFERENCE_IN_ONE = gettext_noop("one of the two arms has no vote on a reference pair")
 NO_BOTH = gettext_noop("reference pairs of one class only")
+NO_TIME = gettext_noop("no time was measured")
+NO_TWO_ARMS = gettext_noop("one of the two arms has no measured time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,9 @@ class ArmVotes:
     prevalence: float | None
     accuracy: Statistic
     recall_relevant: Statistic
-    recall_not: Statistic
-    balanced: Statistic  # The mean of both recalls (bAcc).
+    recall_not_relevant: Statistic
+    balanced_accuracy: Statistic  # The mean of both recalls (bAcc).
+    seconds: Statistic  # The median; the final vote of the reveal arm counts from the reveal on.
 
 
 def votes_at(moment: Moment, votes: Iterable[Vote]) -> list[Vote]:
@@ -104,8 +107,9 @@ def measure_moment(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RE
         prevalence=agreed.prevalence,
         accuracy=share_statistic([v.relevant is v.truth for v in known], NO_GOLD if votes else NO_VOTE),
         recall_relevant=share_statistic([v.relevant for v in yes], NO_CLASS if votes else NO_VOTE),
-        recall_not=share_statistic([not v.relevant for v in no], NO_CLASS if votes else NO_VOTE),
-        balanced=over_items(balanced_accuracy, known, NO_BOTH if votes else NO_VOTE, bootstrap=bootstrap),
+        recall_not_relevant=share_statistic([not v.relevant for v in no], NO_CLASS if votes else NO_VOTE),
+        balanced_accuracy=over_items(balanced_accuracy, known, NO_BOTH if votes else NO_VOTE, bootstrap=bootstrap),
+        seconds=over_items(median_seconds, list_timed(votes), NO_TIME, bootstrap=bootstrap),
     )
 
 
@@ -132,11 +136,11 @@ def _index_ids(ids: Iterable[int]) -> dict[int, int]:
 
 # Weights of the items (resamples x items) to one value for each row; NaN where it is undefined.
 Measure = Callable[[Floats], Floats]
+# Builds one from votes and the place of each of their items.
+VoteMeasure = Callable[[Sequence[Vote], dict[int, int]], Measure]
 
 
-def over_items(
-    make: Callable[[Sequence[Vote], dict[int, int]], Measure], votes: Sequence[Vote], reason: str, *, bootstrap: int
-) -> Statistic:
+def over_items(make: VoteMeasure, votes: Sequence[Vote], reason: str, *, bootstrap: int) -> Statistic:
     """A measure of votes with its bootstrap interval: items are drawn, with all their votes."""
     items = _index_ids(vote.item for vote in votes)
     if not items:
@@ -211,18 +215,47 @@ def safe_ratio(above: Floats, below: Floats) -> Floats:
         return np.where(below > 0, above / below, np.nan)
 
 
-def debate_gain(measure: Callable[..., Measure], votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Statistic:
+def list_timed(votes: Iterable[Vote]) -> list[Vote]:
+    """The votes whose time was measured."""
+    return [vote for vote in votes if vote.seconds is not None]
+
+
+def median_seconds(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
+    """The median of the seconds, where an item that was drawn twice counts its votes twice."""
+    # Medians, because a few long pauses would rule a mean.
+    owners = np.array([items[vote.item] for vote in votes], dtype=np.intp)
+    return repeated_median(np.array([vote.seconds for vote in votes], dtype=float), owners)
+
+
+def repeated_median(values: Floats, owners: NDArray[np.intp]) -> Measure:
+    """The median of values that each count as often as the item that owns them was drawn."""
+
+    def medians(weights: Floats) -> Floats:
+        return np.array([np.median(np.repeat(values, row[owners].astype(int))) for row in weights])
+
+    return medians
+
+
+def debate_gain(make: VoteMeasure, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Statistic:
     """A measure with the debate shown minus the same with it hidden; only votes with a reference count."""
     known = [vote for vote in votes if vote.truth is not None]
+    return _compare_arms(make, known, ("shown", "hidden"), NO_REFERENCE_IN_ONE, bootstrap)
+
+
+def seconds_saved(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Statistic:
+    """The median seconds with the debate hidden minus those with it shown."""
+    return _compare_arms(median_seconds, list_timed(votes), ("hidden", "shown"), NO_TWO_ARMS, bootstrap)
+
+
+def _compare_arms(
+    make: VoteMeasure, votes: Sequence[Vote], keys: tuple[str, str], missing: str, bootstrap: int
+) -> Statistic:
+    """A measure at the first of two moments minus the same at the second; `missing`: why, where one has no vote."""
     sides = []
-    for key in ("shown", "hidden"):
-        mine = votes_at(next(moment for moment in MOMENTS if moment.key == key), known)
+    for key in keys:
+        mine = votes_at(next(moment for moment in MOMENTS if moment.key == key), votes)
         items = _index_ids(vote.item for vote in mine)
-        sides.append((measure(mine, items) if items else _undefined_values, len(items)))
+        sides.append((make(mine, items), len(items)))
     (a, a_items), (b, b_items) = sides
-    reason = NO_BOTH if a_items and b_items else NO_REFERENCE_IN_ONE
+    reason = NO_BOTH if a_items and b_items else missing
     return bootstrap_difference(a, a_items, b, b_items, reason, bootstrap=bootstrap)
-
-
-def _undefined_values(weights: Floats) -> Floats:
-    return np.full(len(weights), np.nan)

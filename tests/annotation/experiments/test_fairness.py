@@ -152,7 +152,7 @@ def test_seconds_that_the_debate_saves(books):
     for _ in range(6):
         lease = claim(alice)
         answer(alice, 1, seconds={"shown": 10, "hidden": 25}[lease.item.arm])
-    saved = report.measure_debate_effect(books).times.saved
+    saved = report.measure_debate_effect(books).seconds_saved
     assert (saved.value, saved.low, saved.high, saved.n) == (15, 15, 15, 6)
 
 
@@ -224,7 +224,7 @@ def test_a_paired_study_lends_the_same_pairs_to_two_disjoint_groups(books):
     assert (found.table.hidden.seconds.value, found.table.shown.seconds.value) == (8, 5)
     assert found.table.difference.seconds.value == 3
     assert found.table.shown.fleiss.value is None
-    assert found.table.shown.balanced.reason == "reference pairs of one class only"
+    assert found.table.shown.balanced_accuracy.reason == "reference pairs of one class only"
     end_study(None, study)
     assert claim(outsider).item.reason == "disagreement"
     assert not Item.objects.filter(reason="disagreement", reserved=True).exists()

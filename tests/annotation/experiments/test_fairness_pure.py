@@ -9,8 +9,15 @@ from annotation.agreement.measures import compute_measures
 from annotation.experiments import paired, votes
 from annotation.experiments.flips import both_votes, flip_table
 from annotation.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
-from annotation.experiments.times import median_seconds, vote_times
-from annotation.experiments.votes import MOMENTS, Vote, bootstrap_difference, debate_gain, side_by_side
+from annotation.experiments.votes import (
+    MOMENTS,
+    Vote,
+    bootstrap_difference,
+    debate_gain,
+    median_seconds,
+    seconds_saved,
+    side_by_side,
+)
 
 T, F, NONE = True, False, None
 P, Q = 1, 2
@@ -76,7 +83,7 @@ def test_a_first_vote_that_was_given_anew_and_one_without_a_final_vote_are_no_fl
     rows = cast([(1, P, T, 1, 0)])
     seen = [Vote(2, P, "reveal", "first", True, T, blind=False), Vote(2, P, "reveal", "final", False, T)]
     alone = [Vote(3, P, "reveal", "first", True, T)]
-    assert [one.item for one in both_votes([*rows, *seen, *alone])] == [1]
+    assert [final.item for _, final in both_votes([*rows, *seen, *alone])] == [1]
 
 
 def test_without_votes_every_share_is_undefined_with_a_reason():
@@ -102,13 +109,14 @@ TIMED = [
 
 
 def test_seconds_saved_are_the_difference_of_the_medians():
-    found = vote_times(TIMED, bootstrap=400)
-    assert (found.by_moment["hidden"].value, found.by_moment["hidden"].n) == (20, 2)
-    assert (found.by_moment["shown"].value, found.by_moment["shown"].n) == (10, 3)
-    assert (found.saved.value, found.saved.n) == (10, 5)
+    found = {side.moment.key: side.seconds for side in side_by_side(TIMED, bootstrap=400)}
+    assert (found["hidden"].value, found["hidden"].n) == (20, 2)
+    assert (found["shown"].value, found["shown"].n) == (10, 3)
+    saved = seconds_saved(TIMED, bootstrap=400)
+    assert (saved.value, saved.n) == (10, 5)
     # Two items hidden: (1, 1) 15, (1, 2) 20, (2, 2) 30. Three shown: from 5 to 15. So from 0 to 25.
-    assert (found.saved.low, found.saved.high) == (0, 25)
-    assert found.by_moment["reveal-first"].reason == "no time was measured"
+    assert (saved.low, saved.high) == (0, 25)
+    assert found["reveal-first"].reason == "no time was measured"
 
 
 def test_items_are_drawn_with_all_their_votes():
@@ -118,9 +126,10 @@ def test_items_are_drawn_with_all_their_votes():
 
 
 def test_one_item_has_a_value_and_no_interval_and_one_arm_saves_nothing():
-    found = vote_times(TIMED[2:3], bootstrap=50)
-    assert (found.by_moment["hidden"].value, found.by_moment["hidden"].low) == (30, None)
-    assert (found.saved.value, found.saved.reason) == (None, "one of the two arms has no measured time")
+    hidden = side_by_side(TIMED[2:3], bootstrap=50)[0].seconds
+    assert (hidden.value, hidden.low) == (30, None)
+    saved = seconds_saved(TIMED[2:3], bootstrap=50)
+    assert (saved.value, saved.reason) == (None, "one of the two arms has no measured time")
 
 
 def known(arm: str, item: int, person: int, said: int, truth: bool) -> Vote:
@@ -139,7 +148,8 @@ def test_arms_side_by_side_by_hand():
     assert (hidden.items, hidden.votes, hidden.people) == (2, 4, 2)
     near(hidden.accuracy, 2 / 4, 0.0676, 0.9324, 4)
     near(shown.accuracy, 3 / 4, 0.1941, 0.9937, 4)
-    assert (shown.recall_relevant.value, shown.recall_not.value, shown.balanced.value) == (1.0, 0.5, 0.75)
+    assert (shown.recall_relevant.value, shown.recall_not_relevant.value) == (1.0, 0.5)
+    assert shown.balanced_accuracy.value == 0.75
     # Equal couples: hidden 0 of 2 items, shown 1 of 2. Alpha of the hidden: 1 - 3 x (1 + 1) / (2 x 2).
     assert (hidden.percent.value, shown.percent.value) == (0.0, 0.5)
     assert hidden.agreement.value == pytest.approx(1 - 3 * 2 / 4)
@@ -175,10 +185,10 @@ def test_the_table_of_the_paired_study_by_hand():
     assert table.shown.fleiss.value == pytest.approx((10 / 12 - chance) / (1 - chance))
     # Majorities hidden: yes, no, no, yes; shown: yes, yes, no, no; truth: yes, yes, no, no.
     near(table.hidden.recall_relevant, 1 / 2, 0.0126, 0.9874, 2)
-    assert (table.hidden.recall_not.value, table.hidden.balanced.value) == (1 / 2, 1 / 2)
+    assert (table.hidden.recall_not_relevant.value, table.hidden.balanced_accuracy.value) == (1 / 2, 1 / 2)
     near(table.shown.recall_relevant, 1.0, 0.1581, 1.0, 2)
-    assert (table.shown.recall_not.value, table.shown.balanced.value) == (1.0, 1.0)
-    assert table.difference.balanced.value == 1 / 2
+    assert (table.shown.recall_not_relevant.value, table.shown.balanced_accuracy.value) == (1.0, 1.0)
+    assert table.difference.balanced_accuracy.value == 1 / 2
     assert table.difference.fleiss.value == pytest.approx(table.shown.fleiss.value - 1 / 3)
     # Medians of the pairs: hidden 9, 20, 8, 12; shown 6, 11, 8, 14; saved 3, 9, 0, -2.
     assert (table.hidden.seconds.value, table.shown.seconds.value) == (10.5, 9.5)
@@ -219,7 +229,7 @@ def test_a_study_without_votes_is_undefined_with_reasons():
     table = paired_table([], 3)
     for row in (table.hidden, table.shown, table.difference):
         assert row.fleiss.value is None and row.fleiss.reason == "no pair has all votes of both groups yet"
-        assert row.balanced.value is None and row.balanced.reason
+        assert row.balanced_accuracy.value is None and row.balanced_accuracy.reason
         assert row.seconds.value is None and row.seconds.reason
     everybody_says_yes = [JudgedPair(1, ArmCell(YES3), ArmCell(YES3), T)]
     assert paired_table(everybody_says_yes, 3).hidden.fleiss.reason.startswith("every grade is the same")
