@@ -71,17 +71,14 @@ def is_silent(draft: PassageDraft) -> bool:
 
 
 def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
-    """Fetch a page that was asked for; quiet when it is here or wanted no longer. Who began last is heard alone."""
+    """Fetch a page that was asked for; do nothing when it is here already or wanted no longer."""
     now = timezone.now()
     mine = PassageDraft.objects.filter(pk=draft, state__in=PENDING)
     if not mine.update(state=State.FETCHING, started_at=now, bytes=0):
         return
+    # A second worker that began later moves `started_at`: from then on nothing that this one says is written.
     held = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
     row = PassageDraft.objects.get(pk=draft)
-    _fetch_and_store(row, held, limits)
-
-
-def _fetch_and_store(row: PassageDraft, held: QuerySet[PassageDraft], limits: FetchLimits | None) -> None:
     try:
         page = fetch_page(row.url, limits, _progress_callback(held))
         title, text = texts.extract_text(page)
@@ -139,8 +136,3 @@ def source_metadata(draft: PassageDraft) -> dict[str, str]:
     else:
         found = {"kind": "upload", "file": draft.file}
     return {**found, "fetched_at": at, "sha256": draft.sha256}
-
-
-def mark_used(draft: PassageDraft) -> None:
-    """It became a passage."""
-    PassageDraft.objects.filter(pk=draft.pk).update(state=State.USED)

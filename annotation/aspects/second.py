@@ -1,18 +1,18 @@
 """The second person: a seeded sample of queries whose aspects somebody else weighs anew, without seeing the weights."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from annotation.aspects.kappa import Agreement, importance_agreement
+from annotation.aspects.kappa import importance_agreement
 from annotation.audit_log.recording import record
 from annotation.models import Membership
 from annotation.models.aspects import BlindSample, SecondReading
-from corpus.aspects.entries import AspectSnapshot, Entries, load_aspects
+from corpus.aspects.entries import Entries, load_aspects
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.models.aspects import AspectRevision
@@ -28,29 +28,6 @@ class WeighingTask:
 
     revision: AspectRevision
     entries: Entries
-
-
-@dataclass(frozen=True, slots=True)
-class Apart:
-    """An aspect that two people weighed far apart."""
-
-    revision: AspectRevision
-    entry: AspectSnapshot
-    second: int
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """What the sample says so far."""
-
-    sample: BlindSample
-    agreement: Agreement
-    apart: list[Apart]
-
-    @property
-    def drawn(self) -> int:
-        """Queries of the sample."""
-        return len(self.sample.revisions)
 
 
 def newest_sample(collection: Collection) -> BlindSample | None:
@@ -122,21 +99,17 @@ def submit_reading(
         raise BadInput(_("Somebody else has just weighed this query: here is the next one.")) from None
 
 
-def sample_results(sample: BlindSample) -> Results:
-    """Agreement of the readings with the weights that were drawn."""
+def sample_results(sample: BlindSample) -> dict[str, Any]:
+    """Agreement of the readings with the weights that were drawn, and the aspects that two people weighed far apart."""
     readings = list(SecondReading.objects.filter(sample=sample).select_related("revision__query").order_by("revision"))
-    pairs = [
-        [(entry.importance, reading.importances[entry.id]) for entry in load_aspects(reading.revision.aspects)]
+    weighed = [
+        [(reading.revision, entry, reading.importances[entry.id]) for entry in load_aspects(reading.revision.aspects)]
         for reading in readings
     ]
-    return Results(sample, importance_agreement(pairs, seed=sample.seed), _find_disagreements(readings))
-
-
-def _find_disagreements(readings: Sequence[SecondReading]) -> list[Apart]:
-    found = [
-        Apart(reading.revision, entry, reading.importances[entry.id])
-        for reading in readings
-        for entry in load_aspects(reading.revision.aspects)
-        if abs(entry.importance - reading.importances[entry.id]) >= FAR
-    ]
-    return sorted(found, key=lambda one: -abs(one.entry.importance - one.second))[:50]
+    pairs = [[(entry.importance, second) for _revision, entry, second in one] for one in weighed]
+    apart = [aspect for one in weighed for aspect in one if abs(aspect[1].importance - aspect[2]) >= FAR]
+    return {
+        "agreement": importance_agreement(pairs, seed=sample.seed),
+        "drawn": len(sample.revisions),
+        "apart": sorted(apart, key=lambda aspect: -abs(aspect[1].importance - aspect[2]))[:50],
+    }

@@ -1,14 +1,13 @@
 """What the workshop's page of one query shows: the set with its weights, documents to review, kept and discarded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left, Length
 
-from annotation.aspects.drafts import is_silent, open_drafts
-from annotation.models.aspects import PassageDraft
+from annotation.aspects.drafts import PENDING, is_silent, open_drafts
 from corpus.aspects.documents import as_passage
 from corpus.aspects.entries import AspectSnapshot, importance_weights, load_aspects
 from corpus.aspects.passages import joinable_groups
@@ -45,72 +44,43 @@ class AspectCard:
         return url if isinstance(url, str) and url.startswith(("http://", "https://")) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """A passage on its way in."""
-
-    draft: PassageDraft
-    silent: bool
-
-    @property
-    def pending(self) -> bool:
-        """News may come."""
-        return self.draft.state in {PassageDraft.State.WAITING, PassageDraft.State.FETCHING} and not self.silent
-
-
-@dataclass(frozen=True, slots=True)
-class Workspace:
-    """The page."""
-
-    query: Query
-    number: int  # Of the newest revision; 0 before the first.
-    aspects: list[dict[str, Any]]
-    to_review: list[AspectCard]
-    discarded: list[AspectCard]
-    cut_off: int  # How many documents are shown, when there may be more; else 0.
-    incoming: list[Incoming]
-    history: list[AspectRevision]
-    undoable: AspectRevision | None
-    before: int | None  # The query before this one, and the one after.
-    after: int | None
-    kept: int = field(default=0)
-    # The set of an earlier text of the query, where this one has none.
-    earlier: AspectRevision | None = None
-
-
-def load_workspace(query: Query) -> Workspace:
-    """Everything of one query, in a fixed number of statements."""
+def load_workspace(query: Query) -> dict[str, Any]:
+    """Everything that the page of one query shows, in a fixed number of statements."""
     newest = newest_revision(query)
-    entries = load_aspects(newest.aspects) if newest else _current_entries(query)
+    if newest:
+        entries = load_aspects(newest.aspects)
+    else:
+        rows = Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk")
+        entries = tuple(AspectSnapshot(row.external_id, row.text, row.rationale, row.importance) for row in rows)
     cards = _load_cards(query)
     others = Query.objects.filter(collection_id=query.collection_id, is_current=True)
-    return Workspace(
-        query=query,
-        number=newest.number if newest else 0,
-        aspects=_build_aspects(entries, cards),
-        to_review=[card for card in cards if card.state == "open"],
-        discarded=[card for card in cards if card.state == "discarded"],
-        cut_off=MOST if len(cards) >= MOST else 0,
-        incoming=incoming_of(query),
-        history=list(list_revisions(query)[:HISTORY]),
-        undoable=undoable_revision(query),
-        before=others.filter(pk__lt=query.pk).order_by("-pk").values_list("pk", flat=True).first(),
-        after=others.filter(pk__gt=query.pk).order_by("pk").values_list("pk", flat=True).first(),
-        kept=sum(card.state == "kept" for card in cards),
-        earlier=None if entries else earlier_revision(query),
-    )
+    taken_back = Exists(AspectRevision.objects.filter(undoes=OuterRef("pk")))
+    history = AspectRevision.objects.filter(query=query).select_related("author").annotate(taken_back=taken_back)
+    return {
+        "number": newest.number if newest else 0,
+        "aspects": _build_aspects(entries, cards),
+        "to_review": [card for card in cards if card.state == "open"],
+        "discarded": [card for card in cards if card.state == "discarded"],
+        "kept": sum(card.state == "kept" for card in cards),
+        # How many documents are shown, when there may be more; else 0.
+        "cut_off": MOST if len(cards) >= MOST else 0,
+        "incoming": incoming_of(query),
+        "history": list(history.order_by("-number")[:HISTORY]),
+        "undoable": undoable_revision(query),
+        "before": others.filter(pk__lt=query.pk).order_by("-pk").values_list("pk", flat=True).first(),
+        "after": others.filter(pk__gt=query.pk).order_by("pk").values_list("pk", flat=True).first(),
+        # The set of an earlier text of the query, where this one has none.
+        "earlier": None if entries else earlier_revision(query),
+    }
 
 
-def incoming_of(query: Query) -> list[Incoming]:
-    """Passages on their way in, newest first."""
-    return [Incoming(draft, is_silent(draft)) for draft in open_drafts(query)]
-
-
-def list_revisions(query: Query) -> QuerySet[AspectRevision]:
-    """Every act, newest first, each with `taken_back`."""
-    taken = Exists(AspectRevision.objects.filter(undoes=OuterRef("pk")))
-    rows = AspectRevision.objects.filter(query=query).select_related("author").annotate(taken_back=taken)
-    return rows.order_by("-number")
+def incoming_of(query: Query) -> list[dict[str, Any]]:
+    """Passages on their way in, newest first; of those that are `pending`, news may come."""
+    found = []
+    for draft in open_drafts(query):
+        silent = is_silent(draft)
+        found.append({"draft": draft, "silent": silent, "pending": draft.state in PENDING and not silent})
+    return found
 
 
 def reviewable_pairs(query: Q, relevant_from: int) -> QuerySet[Pair]:
@@ -123,11 +93,6 @@ def reviewable_pairs(query: Q, relevant_from: int) -> QuerySet[Pair]:
     return Pair.objects.filter(query, Exists(labels) | Exists(reference) | Exists(touched), document__is_current=True)
 
 
-def _current_entries(query: Query) -> tuple[AspectSnapshot, ...]:
-    rows = Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk")
-    return tuple(AspectSnapshot(row.external_id, row.text, row.rationale, row.importance) for row in rows)
-
-
 def _load_cards(query: Query) -> list[AspectCard]:
     """The query's documents that are relevant, or that somebody put under an aspect once."""
     kept: dict[int, set[str]] = {}
@@ -138,14 +103,14 @@ def _load_cards(query: Query) -> list[AspectCard]:
             kept.setdefault(pair, set()).add(aspect)
         else:
             reasons[pair] = comment or "·"
-    pairs = (
+    rows = list(
         reviewable_pairs(Q(query=query), query.collection.relevant_from)
         .annotate(said=Exists(current.filter(pair=OuterRef("pk"))))
         .annotate(shown=Left("document__text", SHOWN), length=Length("document__text"))
         .values_list("pk", "document", "shown", "length")
-        .order_by("said", "document__external_id")[:MOST]  # what waits for review is never cut off by what does not
+        # What waits for review comes first, so that it is never cut off by what does not.
+        .order_by("said", "document__external_id")[:MOST]
     )
-    rows = list(pairs)
     documents = Document.objects.defer("text").in_bulk([row[1] for row in rows])
     return [
         AspectCard(documents[document], shown, max(0, length - SHOWN), frozenset(kept.get(pk, ())), reasons.get(pk, ""))

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.audit_log.recording import record
 from annotation.campaigns.forms import StartForm, WriteForm
-from annotation.dashboard import overview
+from annotation.campaigns.rows import campaign_rows
 from annotation.panels.self_checks import LARGE, unchecked_judges
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
@@ -209,7 +209,7 @@ def _render_campaigns(
         "scope": scope,
         "section": "campaigns",
         "form": form,
-        "rows": overview.campaign_rows(scope.collection),
+        "rows": campaign_rows(scope.collection),
         "writing": writing or WriteForm(prefix="write"),
         "texts": evidence.target_coverage(scope.collection),
     }

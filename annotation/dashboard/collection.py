@@ -1,8 +1,7 @@
 """The admin's home: one story, told from counters, audits, agreement and cost (UI.md, docs/dashboard.md)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from datetime import datetime
 from typing import Any
 
 from django.urls import NoReverseMatch, reverse
@@ -10,10 +9,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.dashboard.overview import CollectionOverview, collection_overview
+from annotation.dashboard.overview import CollectionOverview
 from annotation.label_quality import campaign_costs, canaries, list_route_decisions
-from annotation.label_quality.records import Audits, Costs, Kappa, RouteDecision, RouteQuality
-from annotation.label_quality.statistics import StoredStatistics, cached_statistics, is_stale
+from annotation.label_quality.records import Audits, Kappa, LabelQuality, RouteDecision, RouteQuality
+from annotation.label_quality.statistics import cached_statistics, is_stale
 from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
 from corpus.models import Collection
 from judges.campaigns import selectors
@@ -21,161 +20,111 @@ from judges.domain.audits import OVERLAP
 from judges.models import Campaign
 
 DEBATES = ("debate", "debate+ensemble")
-HALF = 520
-"""Width of a chart beside another, so that its words stay as large as the page's."""
-MOST_ROUTES = 6
-"""Routes in the picture: the home is one screen. The table of routes has all."""
+HALF = 520  # Width of a chart beside another, so that its words stay as large as the page's.
+MOST_ROUTES = 6  # Routes in the picture: the home is one screen. The table of routes has all.
 NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}
+# Kinds of decisions that the story words itself, with a button that acts.
 SAID_ABOVE = {"conflicts", "skipped", "failed"}
-"""Kinds of decisions that the story words itself, with a button that acts."""
 
 
-@dataclass(frozen=True)
-class Dashboard:
-    """Everything on the admin's home."""
-
-    collection: Collection
-    story: CollectionOverview
-    standing: StoredStatistics
-    costs: Costs
-    alarms: tuple[dict[str, Any], ...]
-    is_stale: bool
-
-    @property
-    def audits(self) -> Audits | None:
-        """The audit of the newest campaign."""
-        return self.standing.trust.audits
-
-    @cached_property
-    def _stages(self) -> tuple[list[Node], list[Link]]:
-        campaign = self.story.campaign
-        return _build_flow(self.story.status, selectors.count_filtered(campaign)) if campaign else ([], [])
-
-    @cached_property
-    def flow(self) -> Chart | None:
-        """Where the pairs stand; None before the first campaign."""
-        campaign = self.story.campaign
-        if campaign is None:
-            return None
-        nodes, links = self._stages
-        source = _("%(collection)s, campaign %(campaign)s, %(at)s") % {
-            "collection": self.collection.name,
-            "campaign": campaign.pk,
-            "at": _format_time(self.story.at),
-        }
-        return draw_flow(
-            "flow", _("Where the pairs stand"), nodes, links, summary=self.story.flow_summary, source=source
-        )
-
-    @cached_property
-    def accuracy(self) -> Chart | None:
-        """Accuracy of the automatic labels by route; None where nothing is labelled."""
-        audits = self.audits
-        if audits is None or not audits.routes:
-            return None
-        shown = largest_routes(audits.routes)
-        rows = [route_bar(route) for route in shown]
-        rest = len(audits.routes) - len(shown)
-        return draw_bars(
-            "audits",
-            _("Accuracy of the judges' labels by route"),
-            rows,
-            x=_("share right by people's answers, 95% interval"),
-            high=1.0,
-            mark=1.0 - audits.limit,
-            width=HALF,
-            summary=describe_routes(shown, rest),
-            source=f"{self.collection.name}: {audits.population}; {_format_time(self.story.at)}",
-        )
-
-    @cached_property
-    def agreement(self) -> Chart | None:
-        """Agreement of judges and of people by population; None before it is computed, or where there is none."""
-        known = [one for one in self.standing.trust.kappas or () if one.pairs]
-        if not known:
-            return None
-        return draw_bars(
-            "agreement",
-            _("Agreement beyond chance"),
-            [kappa_bar(one) for one in known],
-            x=_("Krippendorff's alpha (nominal), relevant or not, 95% interval"),
-            high=1.0,
-            width=HALF,
-            source=f"{self.collection.name}, {_format_time(self.standing.trust.at or self.story.at)}",
-        )
-
-    @property
-    def parts(self) -> list[Node]:
-        """The states that the list of pairs can be narrowed to, with their counts."""
-        return [node for node in self._stages[0] if node.count and node.key not in NOT_STATES]
-
-    @property
-    def charts(self) -> tuple[Chart | None, ...]:
-        """What can be saved."""
-        return (self.flow, self.accuracy, self.agreement)
-
-    @property
-    def pending_audits(self) -> int:
-        """Audited pairs of the newest campaign that wait for annotators."""
-        audits = self.audits
-        return max(0, audits.drawn - audits.settled - audits.conflicts) if audits else 0
-
-    @property
-    def people_needed(self) -> int:
-        """How many people a waiting pair needs, where fewer can judge here; 0 where there are enough."""
-        needed = self.collection.overlap if self.story.for_annotators else 0
-        needed = max(needed, OVERLAP if self.pending_audits else 0)
-        return needed if self.story.judging < needed else 0
-
-    @property
-    def decision_count(self) -> int:
-        """Lines of the list at the end: what needs somebody."""
-        story, status = self.story, self.story.status
-        said = [story.conflicts, story.skipped, story.other_tasks, status["failed"], story.for_annotators]
-        said += [self.pending_audits, self.people_needed]
-        stopped = status["state"] in (Campaign.State.PAUSED, Campaign.State.BUDGET)
-        return len(self.alarms) + sum(map(bool, said)) + stopped
-
-    @property
-    def accuracy_summary(self) -> str:
-        """Can the labels be trusted, in a sentence."""
-        return (
-            describe_accuracy(self.audits)
-            if self.audits
-            else _("No pair is labelled yet, so there is nothing to audit.")
-        )
-
-    @property
-    def cost_note(self) -> str:
-        """What is not in the figures."""
-        found = self.costs
-        if found.calls_without_price:
-            n = found.calls_without_price
-            words = ngettext(
-                "What %(n)s call cost is unknown and stands in no sum.",
-                "What %(n)s calls cost is unknown and stands in no sum.",
-                n,
-            )
-            return words % {"n": f"{n:,}"}
-        return ""
-
-
-def build_dashboard(collection: Collection, campaign: Campaign | None) -> Dashboard:
-    """The home of `collection`, whose newest campaign is `campaign`."""
-    story = collection_overview(collection, campaign)
-    stand = cached_statistics(collection, campaign)
+def build_dashboard(story: CollectionOverview, collection: Collection) -> dict[str, Any]:
+    """What the home of `collection` says beside its overview: charts, audits, agreement, costs and decisions."""
+    campaign, status = story.campaign, story.status
+    stored = cached_statistics(collection, campaign)
+    audits, costs = stored.trust.audits, campaign_costs(collection, status)
     waiting = list_route_decisions(
-        story.status,
-        audits=stand.trust.audits,
-        people=stand.people.people,
+        status,
+        audits=audits,
+        people=stored.people.people,
         conflicts=story.conflicts,
         skipped=story.skipped,
         flips=canaries.measure_flips(canaries.judges_of(campaign)),
     )
-    alarms = tuple(
+    alarms = [
         {"decision": one, "address": address_of(one, collection)} for one in waiting if one.kind not in SAID_ABOVE
+    ]
+    # Audited pairs of the newest campaign that wait for annotators.
+    pending = max(0, audits.drawn - audits.settled - audits.conflicts) if audits else 0
+    # How many people a waiting pair needs, where fewer can judge here; 0 where there are enough.
+    needed = max(collection.overlap if story.for_annotators else 0, OVERLAP if pending else 0)
+    needed = needed if story.judging < needed else 0
+    said = [story.conflicts, story.skipped, story.other_tasks, status["failed"], story.for_annotators, pending, needed]
+    stopped = status["state"] in (Campaign.State.PAUSED, Campaign.State.BUDGET)
+    nodes, links = _build_flow(status, selectors.count_filtered(campaign)) if campaign else ([], [])
+    return {
+        "standing": stored,
+        "audits": audits,
+        "costs": costs,
+        "cost_note": _describe_unpriced(costs.calls_without_price),
+        "alarms": alarms,
+        "is_stale": is_stale(stored),
+        "pending_audits": pending,
+        "people_needed": needed,
+        "decision_count": len(alarms) + sum(map(bool, said)) + stopped,
+        "accuracy_summary": describe_accuracy(audits)
+        if audits
+        else _("No pair is labelled yet, so there is nothing to audit."),
+        # The states that the list of pairs can be narrowed to, with their counts.
+        "parts": [node for node in nodes if node.count and node.key not in NOT_STATES],
+        "flow": _draw_flow(story, collection, nodes, links) if campaign else None,
+        "accuracy": _draw_accuracy(audits, collection, story.at) if audits and audits.routes else None,
+        "agreement": _draw_agreement(stored.trust, collection, story.at),
+    }
+
+
+def _draw_flow(
+    story: CollectionOverview, collection: Collection, nodes: Sequence[Node], links: Sequence[Link]
+) -> Chart:
+    source = _("%(collection)s, campaign %(campaign)s, %(at)s") % {
+        "collection": collection.name,
+        "campaign": story.status["campaign"],
+        "at": _format_time(story.at),
+    }
+    return draw_flow("flow", _("Where the pairs stand"), nodes, links, summary=story.flow_summary, source=source)
+
+
+def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Chart:
+    """Accuracy of the automatic labels by route."""
+    shown = largest_routes(audits.routes)
+    return draw_bars(
+        "audits",
+        _("Accuracy of the judges' labels by route"),
+        [route_bar(route) for route in shown],
+        x=_("share right by people's answers, 95% interval"),
+        high=1.0,
+        mark=1.0 - audits.limit,
+        width=HALF,
+        summary=describe_routes(shown, len(audits.routes) - len(shown)),
+        source=f"{collection.name}: {audits.population}; {_format_time(at)}",
     )
-    return Dashboard(collection, story, stand, campaign_costs(collection, story.status), alarms, is_stale(stand))
+
+
+def _draw_agreement(trust: LabelQuality, collection: Collection, at: datetime) -> Chart | None:
+    """Agreement of judges and of people by population; None before it is computed, or where there is none."""
+    known = [one for one in trust.kappas or () if one.pairs]
+    if not known:
+        return None
+    return draw_bars(
+        "agreement",
+        _("Agreement beyond chance"),
+        [kappa_bar(one) for one in known],
+        x=_("Krippendorff's alpha (nominal), relevant or not, 95% interval"),
+        high=1.0,
+        width=HALF,
+        source=f"{collection.name}, {_format_time(trust.at or at)}",
+    )
+
+
+def _describe_unpriced(calls: int) -> str:
+    """What is not in the costs, in a sentence; "" where nothing is missing."""
+    if not calls:
+        return ""
+    words = ngettext(
+        "What %(n)s call cost is unknown and stands in no sum.",
+        "What %(n)s calls cost is unknown and stands in no sum.",
+        calls,
+    )
+    return words % {"n": f"{calls:,}"}
 
 
 def address_of(decision: RouteDecision, collection: Collection) -> str:
@@ -322,5 +271,5 @@ def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], li
     return nodes, [link for link in (*first, *after, *people) if link.count > 0]
 
 
-def _format_time(when: Any) -> str:
+def _format_time(when: datetime) -> str:
     return f"{timezone.localtime(when):%Y-%m-%d %H:%M}"

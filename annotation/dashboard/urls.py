@@ -3,19 +3,19 @@
 from django.urls import path
 
 from annotation.accounts.views import members, site_people
-from annotation.dashboard.views import collection, site
+from annotation.dashboard import views
 from annotation.data.views import imports, pairs, settings
 
 site_urls = [
-    path("", site.home, name="home"),
-    path("collections/new/", site.new_collection, name="new_collection"),
+    path("", views.site_home, name="home"),
+    path("collections/new/", views.new_collection, name="new_collection"),
     path("people/", site_people.people, name="site_people"),
     path("people/<int:user>/password/", site_people.password_link, name="password_link"),
     path("people/<int:user>/<slug:act>/", site_people.control_account, name="control_person"),
 ]
 
 collection_urls = [
-    path("", collection.home, name="collection"),
+    path("", views.collection_home, name="collection"),
     path("import/", imports.import_files, name="import"),
     path("settings/", settings.settings, name="settings"),
     path("settings/costs/", settings.cost_settings, name="cost_settings"),

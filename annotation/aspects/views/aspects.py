@@ -21,7 +21,8 @@ from corpus.aspects.exchange import export_lines
 from corpus.errors import BadInput
 from corpus.models import Document, Query
 
-# Does an act; returns the id of the element that has the focus next.
+# Does an act on a query and returns the id of the element that has the focus next. The number is that of the revision
+# that the person saw: an act on an older one is refused.
 Handler = Callable[[HttpRequest, Scope, Query, int | None], str]
 
 
@@ -32,21 +33,19 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
     asked = request.GET
     words = asked.get("q", "").strip()[:200]
     state = asked.get("state", "") if asked.get("state") in listing.STATES else ""
+    keys = {name: _parse_key(asked.get(name, "")) for name in ("after", "before")}
     context = {
         "scope": scope,
         "section": "aspects",
         "q": words,
         "state": state,
         "totals": listing.count_totals(scope.collection),
+        "listing": listing.list_queries(scope.collection, q=words, state=state, **keys),
     }
-    found = listing.list_queries(
-        scope.collection, q=words, state=state, after=_parse_key(asked, "after"), before=_parse_key(asked, "before")
-    )
-    return render(request, "aspects/queries.html", {**context, "listing": found})
+    return render(request, "aspects/queries.html", context)
 
 
-def _parse_key(asked: object, name: str) -> int:
-    value = asked.get(name, "") if hasattr(asked, "get") else ""
+def _parse_key(value: str) -> int:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 18 else 0
 
 
@@ -84,13 +83,7 @@ def query_of(scope: Scope, query: int) -> Query:
 
 
 def render_workspace(
-    request: HttpRequest,
-    scope: Scope,
-    query: Query,
-    *,
-    focus: str = "",
-    problem: str = "",
-    failed: str = "",
+    request: HttpRequest, scope: Scope, query: Query, *, focus: str = "", problem: str = "", failed: str = ""
 ) -> HttpResponse:
     """The page, or its body for HTMX. With a problem: 422, and what was typed into the form of `failed` is kept."""
     part = bool(request.headers.get("HX-Request"))
@@ -111,9 +104,8 @@ def render_workspace(
         "failed": failed,
         "typed": forms.typed_values(request.POST),
     }
-    return render(
-        request, "aspects/_page.html" if part else "aspects/page.html", context, status=422 if problem else 200
-    )
+    template = "aspects/_page.html" if part else "aspects/page.html"
+    return render(request, template, context, status=422 if problem else 200)
 
 
 def discard_reasons() -> list[str]:
@@ -138,7 +130,8 @@ def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpRespons
     try:
         may_work(scope)
         with transaction.atomic():
-            focus = handler(request, scope, found, _read_base(request))
+            base = forms.read_row_number(request.POST, "base") if "base" in request.POST else None
+            focus = handler(request, scope, found, base)
             record(scope, "aspects.revised", query=found.external_id, did=act)
     except BadInput as wrong:
         return render_workspace(request, scope, found, problem=str(wrong), failed=act)
@@ -152,10 +145,6 @@ def may_work(scope: Scope) -> None:
     """BadInput for a member whose work is paused: nothing of theirs would count."""
     if why := explain_refusal(scope.member):
         raise BadInput(why)
-
-
-def _read_base(request: HttpRequest) -> int | None:
-    return forms.read_row_number(request.POST, "base") if "base" in request.POST else None
 
 
 def _add_aspect(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
@@ -208,9 +197,8 @@ def _keep_document(request: HttpRequest, scope: Scope, query: Query, base: int |
 
 
 def _discard_document(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    documents.discard(
-        query, scope.member.assessor, _get_document(request, scope), forms.read_text(request.POST, "reason")
-    )
+    reason = forms.read_text(request.POST, "reason")
+    documents.discard(query, scope.member.assessor, _get_document(request, scope), reason)
     return "next-card"
 
 

@@ -76,7 +76,7 @@ def _save_refined(request: HttpRequest, scope: Scope, query: Query, row: Passage
 @transaction.atomic
 def _store_passages(scope: Scope, query: Query, row: PassageDraft, new: list[NewPassage]) -> HttpResponse:
     documents.add_passages(query, scope.member.assessor, new)
-    drafts.mark_used(row)
+    PassageDraft.objects.filter(pk=row.pk).update(state=PassageDraft.State.USED)
     record(scope, "aspects.revised", query=query.external_id, did="passage", passages=len(new))
     return redirect(
         reverse("aspects_workshop", args=[scope.collection.name, query.pk]) + "?focus=passages-h#passages-h"
@@ -133,11 +133,7 @@ def again(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
         drafts.retry_fetch(row)
     except BadInput as wrong:
         return render_workspace(request, scope, found, problem=str(wrong))
-    return (
-        render_workspace(request, scope, found, focus="incoming-h")
-        if _is_htmx_request(request)
-        else _redirect_to_incoming(scope, query)
-    )
+    return _show_incoming(request, scope, found)
 
 
 @action("adjudicate")
@@ -146,19 +142,14 @@ def dismiss(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpR
     """Put a text away that is not wanted."""
     found = query_of(scope, query)
     drafts.dismiss(get_object_or_404(PassageDraft, pk=draft, query=found))
-    return (
-        render_workspace(request, scope, found, focus="incoming-h")
-        if _is_htmx_request(request)
-        else _redirect_to_incoming(scope, query)
-    )
+    return _show_incoming(request, scope, found)
 
 
-def _is_htmx_request(request: HttpRequest) -> bool:
-    return bool(request.headers.get("HX-Request"))
-
-
-def _redirect_to_incoming(scope: Scope, query: int) -> HttpResponse:
-    return redirect(reverse("aspects_workshop", args=[scope.collection.name, query]) + "?focus=incoming-h#incoming-h")
+def _show_incoming(request: HttpRequest, scope: Scope, query: Query) -> HttpResponse:
+    if request.headers.get("HX-Request"):
+        return render_workspace(request, scope, query, focus="incoming-h")
+    address = reverse("aspects_workshop", args=[scope.collection.name, query.pk])
+    return redirect(f"{address}?focus=incoming-h#incoming-h")
 
 
 def _list_aspects(query: Query) -> list[Aspect]:

@@ -163,7 +163,7 @@ def test_two_people_agree_on_the_page_and_the_results_follow(field: Field) -> No
             )
     # Six queries of (5, 5), (2, 3), (4, 5).
     expected = cohen_kappa_score([5, 2, 4] * 6, [5, 3, 5] * 6, labels=LEVELS, weights="quadratic")
-    assert second.sample_results(sample).agreement.quadratic.value == pytest.approx(expected)
+    assert second.sample_results(sample)["agreement"].quadratic.value == pytest.approx(expected)
     page = client.get("/c/ice/aspects/second-person/").content.decode()
     assert f"{expected:.3f}" in page
     assert "6 of 6 queries, 18 aspects" in page
@@ -186,4 +186,4 @@ def test_a_change_after_the_drawing_leaves_the_comparison_as_it_was(field: Field
     task = second.next_task(sample, field.bob)
     revising.weigh_aspects(task.revision.query, field.dana.assessor, {"a1": 1})
     second.submit_reading(sample, field.bob, task.revision.pk, {"a1": 5, "a2": 2, "a3": 4})
-    assert second.sample_results(sample).agreement.percent.value == 1.0
+    assert second.sample_results(sample)["agreement"].percent.value == 1.0

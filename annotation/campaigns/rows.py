@@ -1,0 +1,154 @@
+"""The campaigns of a collection with what was counted of them."""
+
+from dataclasses import dataclass
+
+from django.db.models import Prefetch, Sum
+from django.utils.translation import ngettext
+
+from corpus.models import Collection
+from judges.campaigns.configurations import VOTED, describe_panel
+from judges.costs.accounting import Paid, format_cost, of_calls
+from judges.models import Campaign, JudgeVersion, Tally
+from judges.models.batches import Batch
+
+
+@dataclass(frozen=True)
+class CampaignRow:
+    """A campaign in the list, with its counters."""
+
+    campaign: Campaign
+    counts: dict[str, float]
+    # In the order of the panel; a judge stands there once for each of its samples.
+    voters: tuple[JudgeVersion, ...] = ()
+
+    def _sum(self, prefix: str) -> int:
+        return int(sum(value for key, value in self.counts.items() if key.startswith(prefix)))
+
+    @property
+    def pairs(self) -> int:
+        """Pairs it covers."""
+        return self._sum("pairs")
+
+    @property
+    def labelled(self) -> int:
+        """Labelled by the policy, or written by a campaign that writes targets."""
+        return self._sum("labelled:") + self._sum("written")
+
+    @property
+    def escalated(self) -> int:
+        """Sent to people; audits are labelled pairs and do not belong."""
+        return self._sum("escalated:") - self._sum("escalated:audit")
+
+    @property
+    def with_label(self) -> int:
+        """Labelled by the policy or settled by people."""
+        return self.labelled + self._sum("settled")
+
+    @property
+    def failed(self) -> int:
+        """Pairs that failed."""
+        return self._sum("failed")
+
+    @property
+    def ended(self) -> int:
+        """Pairs that the judges are done with: labelled, sent to people, or failed."""
+        return self.labelled + self.escalated + self.failed
+
+    @property
+    def percent(self) -> int:
+        """Pairs with a label of its pairs, rounded down: 100 means all."""
+        return 100 * self.with_label // self.pairs if self.pairs else 0
+
+    @property
+    def counted(self) -> str:
+        """How many votes decide, and which of them are samples of one model; "" where no panel votes."""
+        if self.campaign.policy not in VOTED or not self.voters:
+            return ""
+        early = self.campaign.early_stop and self.campaign.policy == Campaign.Policy.ENSEMBLE
+        return describe_panel(self.voters, self.campaign.majority, early_stop=early)
+
+    @property
+    def unresolved_escalations(self) -> int:
+        """Escalated pairs that people did not settle yet."""
+        return max(0, self.escalated - self._sum("settled") - self._sum("moved"))
+
+    @property
+    def calls(self) -> int:
+        """Attempts sent."""
+        return int(self.counts.get("calls", 0))
+
+    @property
+    def cost(self) -> float | None:
+        """USD; None when no call had a known price."""
+        unpriced = self.counts.get("calls_without_price", 0)
+        return None if self.calls and unpriced == self.calls else float(self.counts.get("cost", 0.0))
+
+    @property
+    def paid(self) -> Paid:
+        """What it cost, and how many calls are not in it."""
+        return of_calls(
+            self.cost,
+            self.calls,
+            int(self.counts.get("calls_without_price", 0)),
+            int(self.counts.get("calls_assumed", 0)),
+            self.counts.get("cost_assumed", 0.0),
+        )
+
+    @property
+    def assumed(self) -> str:
+        """How much of what counts against its budget is assumed, in a sentence; "" for nothing."""
+        n, most = int(self.counts.get("calls_assumed", 0)), self.counts.get("cost_assumed", 0.0)
+        if not n:
+            return ""
+        words = ngettext(
+            "%(most)s of what counts against the budget is assumed: %(n)s answer did not say what it used.",
+            "%(most)s of what counts against the budget is assumed: %(n)s answers did not say what they used.",
+            n,
+        )
+        return words % {"most": format_cost(most), "n": f"{n:,}"}
+
+    @property
+    def may_pause(self) -> bool:
+        """It runs."""
+        return self.campaign.state == Campaign.State.RUNNING
+
+    @property
+    def may_resume(self) -> bool:
+        """It was paused, or a limit stopped it."""
+        return self.campaign.state in (Campaign.State.PAUSED, Campaign.State.BUDGET)
+
+    @property
+    def may_cancel(self) -> bool:
+        """It is not over."""
+        return self.may_pause or self.may_resume
+
+    @property
+    def has_unconfirmed_batch(self) -> bool:
+        """Nobody knows of one of its batches whether the provider began it."""
+        return any(batch.is_unconfirmed for batch in getattr(self.campaign, "out", []))
+
+    @property
+    def may_retry(self) -> bool:
+        """Pairs failed, and it was not cancelled."""
+        return bool(self.failed) and self.campaign.state != Campaign.State.CANCELLED
+
+
+def load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
+    """The counters of campaigns by key (judges.campaigns.counters)."""
+    counts: dict[int, dict[str, float]] = {pk: {} for pk in campaigns}
+    rows = Tally.objects.filter(campaign__in=campaigns).values_list("campaign", "key").annotate(total=Sum("value"))
+    for campaign, key, total in rows if campaigns else []:
+        counts[campaign][key] = total
+    return counts
+
+
+def campaign_rows(collection: Collection, limit: int = 100) -> list[CampaignRow]:
+    """The newest campaigns of a collection with the batches that are out and who votes, in four statements."""
+    out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
+    found = list(Campaign.objects.filter(collection=collection).prefetch_related(out).order_by("-pk")[:limit])
+    counts = load_counters([campaign.pk for campaign in found])
+    judges = JudgeVersion.objects.in_bulk({pk for campaign in found for pk in campaign.voters})
+    return [
+        CampaignRow(campaign, counts[campaign.pk], tuple(judges[pk] for pk in campaign.voters if pk in judges))
+        for campaign in found
+    ]

@@ -1,0 +1,65 @@
+"""The start page, and the home of a collection: the whole story for admins, one's own work for everybody else."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation.audit_log.recording import record
+from annotation.dashboard import overview
+from annotation.dashboard.collection import build_dashboard
+from annotation.data.forms import CollectionForm
+from annotation.permissions import Scope, SiteScope, action
+from corpus.chart_downloads import download
+from judges.models import Campaign
+
+STOP_POLLING = 286  # HTMX stops asking when it gets this status.
+
+
+@action("site")
+@require_GET
+def site_home(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Collections with their progress."""
+    return render(
+        request, "dashboard/site_home.html", {"scope": scope, "cards": overview.list_collection_cards(scope.user)}
+    )
+
+
+@action("own-site")
+@require_http_methods(["GET", "POST"])
+def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Owners begin a collection."""
+    form = CollectionForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with transaction.atomic():
+            collection = form.save()
+            record(scope, "collection.made", collection)
+        messages.success(request, _("The collection is there. Next: bring in its documents and queries."))
+        return redirect("collection", collection.name)
+    status = 422 if form.is_bound else 200
+    return render(request, "dashboard/new.html", {"scope": scope, "form": form}, status=status)
+
+
+@action("member")
+@require_GET
+def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """One address for all roles; what a role may not see is never read."""
+    if scope.may_admin:
+        return _admin_home(request, scope)
+    own = overview.own_work(scope.member)
+    return render(request, "dashboard/own_home.html", {"scope": scope, "section": "home", "own": own})
+
+
+def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The page, or for HTMX its changing part, until the campaign runs no more."""
+    newest = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
+    story = overview.collection_overview(scope.collection, newest)
+    board = build_dashboard(story, scope.collection)
+    if file := download(request, [board[key] for key in ("flow", "accuracy", "agreement")]):
+        return file
+    context = {"scope": scope, "section": "home", "board": board, "story": story, "status": story.status}
+    if not request.headers.get("HX-Request"):
+        return render(request, "dashboard/home.html", context)
+    return render(request, "dashboard/_story.html", context, status=200 if story.is_live else STOP_POLLING)
