@@ -1,7 +1,6 @@
 """Addresses of the people's pages: judging, administration, reports."""
 
 from annotation.accounts.urls import urlpatterns as accounts
-from annotation.accounts.urls_display import urlpatterns as reach
 from annotation.adjudication.urls import urlpatterns as adjudication
 from annotation.agreement.urls import urlpatterns as agreement
 from annotation.aspects.urls import urlpatterns as aspects
@@ -36,5 +35,4 @@ urlpatterns = [
     *canaries,
     *fairness,
     *care,
-    *reach,
 ]

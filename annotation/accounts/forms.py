@@ -1,12 +1,13 @@
-"""Forms of the account page."""
+"""Forms of accounts and members: signing up, one's own mail address, invitations, roles."""
 
 from typing import Any
 
 from allauth.account.adapter import get_adapter
 from django import forms
+from django.contrib.auth.forms import BaseUserCreationForm
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import User
+from annotation.models import Invitation, Membership, Role, User
 
 
 class MailForm(forms.Form):
@@ -27,3 +28,44 @@ class MailForm(forms.Form):
         if not get_adapter().reauthenticate(self.user, password):
             raise forms.ValidationError(_("This is not your password."))
         return password
+
+
+class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
+    """User name and password of somebody who was invited."""
+
+    class Meta:
+        model = User
+        fields = ("username",)
+
+    def clean_username(self) -> str:
+        """Free in any case: Alice and alice would sign in as one another."""
+        username = str(self.cleaned_data["username"])
+        if User.objects.filter(username__iexact=username).exists():
+            raise forms.ValidationError(_("This user name is taken. Choose another, or sign in if it is yours."))
+        return username
+
+
+class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
+    """For whom a link is, and what they shall be."""
+
+    role = forms.TypedChoiceField(
+        label=_("Role"), choices=Role.choices, coerce=lambda value: Role(int(value)), initial=Role.ANNOTATOR
+    )
+    days = forms.IntegerField(min_value=1, max_value=90, initial=14, label=_("Valid for (days)"))
+
+    class Meta:
+        model = Invitation
+        fields = ("note",)
+        labels = {"note": _("For whom")}
+        help_texts = {"note": _("A note to yourself. It is not part of the link.")}
+
+
+class RoleForm(forms.Form):
+    """Another role for a member."""
+
+    role = forms.TypedChoiceField(label=_("Role"), choices=Role.choices, coerce=lambda value: Role(int(value)))
+
+    @classmethod
+    def of(cls, membership: Membership) -> "RoleForm":
+        """Filled with the present role."""
+        return cls(initial={"role": membership.role})

@@ -1,5 +1,6 @@
 """Accounts come from invitations and from `create_users`: sign-up is closed. Lockout, and links to new passwords."""
 
+import itertools
 import logging
 import secrets
 from smtplib import SMTPException
@@ -50,8 +51,10 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
             super().pre_authenticate(request, **credentials)
         except ValidationError as error:
             name = str(credentials.get("username", "")).lower()
+            user = User.objects.filter(username__iexact=name).first()
+            # Once for each lockout, however often the page is asked for meanwhile.
             if cache.add(f"locked-out:{name}", 1, LOCKED_SECONDS):
-                record(None, "session.locked", concerns=_find_user(name), address=sessions.client_network(request))
+                record(None, "session.locked", concerns=user, address=sessions.client_network(request))
             page = render(request, "account/locked.html", {"minutes": LOCKED_SECONDS // 60}, status=429)
             page.headers["Retry-After"] = str(LOCKED_SECONDS)
             raise ImmediateHttpResponse(page) from error
@@ -75,15 +78,6 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
             logger.error("A mail could not be sent: %s", error)
 
 
-def _find_user(username: str) -> User | None:
-    return User.objects.filter(username__iexact=username).first()
-
-
-def new_password() -> str:
-    """A random password: 16 characters, 96 bits."""
-    return secrets.token_urlsafe(12)
-
-
 @transaction.atomic
 def create_accounts(*, role: str, count: int, collection: Collection | None) -> list[dict[str, str]]:
     """`count` new accounts [{username, password}]; `role` is owner, or a role in `collection`."""
@@ -91,7 +85,7 @@ def create_accounts(*, role: str, count: int, collection: Collection | None) -> 
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [NAMES_LOCK])
     accounts = []
     for username in _free_names(role, count):
-        password = new_password()
+        password = secrets.token_urlsafe(12)  # 16 characters, 96 bits.
         user = User.objects.create_user(username=username, password=password, is_owner=role == "owner")
         record(None, "account.made", collection, concerns=user, role=role, shell=shell_user())
         if collection is not None:
@@ -126,9 +120,7 @@ def password_link(request: HttpRequest, scope: Scope | SiteScope, person: User) 
 
 def _free_names(role: str, count: int) -> list[str]:
     """role-1, role-2 ...: the first `count` that no account has, in any case."""
-    taken = {
-        name.lower()
-        for name in User.objects.filter(username__istartswith=f"{role}-").values_list("username", flat=True)
-    }
-    numbers = (number for number in range(1, len(taken) + count + 1) if f"{role}-{number}" not in taken)
-    return [f"{role}-{number}" for number, _ in zip(numbers, range(count), strict=False)]
+    known = User.objects.filter(username__istartswith=f"{role}-").values_list("username", flat=True)
+    taken = {name.lower() for name in known}
+    names = (f"{role}-{number}" for number in itertools.count(1))
+    return list(itertools.islice((name for name in names if name not in taken), count))

@@ -11,6 +11,7 @@ from annotation.permissions import guard_library_view
 
 # Of allauth only what is wanted, one by one, each with its action: no open sign-up, no address confirmation.
 urlpatterns: list[URLPattern] = [
+    path("display/", accounts.display, name="display"),
     path("accounts/", accounts.account, name="account"),
     path("accounts/login/", guard_library_view("public", allauth.login), name="account_login"),
     path("accounts/logout/", guard_library_view("public", allauth.logout), name="account_logout"),

@@ -93,8 +93,7 @@ class CostReport:
     @property
     def machine(self) -> Paid:
         """What the campaign's calls cost."""
-        status = self.status
-        return of_status(status)
+        return of_status(self.status)
 
     @property
     def together(self) -> Paid:
@@ -172,7 +171,9 @@ def _costs_per_label(
     known, right, known_people, right_people = _count_gold(campaign)
     judged = Stratum(labelled, known, right)
     whole = Stratum(settled, known_people, right_people)
-    audited, covered = _audit_accuracy(campaign, counts)
+    audits = measure_audits(campaign.collection, campaign, counts)
+    audited = audits.overall if audits else Statistic(None, None, None, 0, NO_AUDIT)
+    covered = audits.covered if audits else 0.0  # The share of labels for whose routes the audits speak.
     ours = _("%(labelled)s labels of judges") % {"labelled": f"{labelled:,}"}
     all_of = _("%(ours)s and %(settled)s of people") % {"ours": ours, "settled": f"{settled:,}"}
     said = _(", in routes with %(covered)s of them") % {"covered": f"{covered:.0%}"} if 0 < covered < 1 else ""
@@ -220,14 +221,6 @@ def _count_gold(campaign: Campaign) -> tuple[int, int, int, int]:
         cursor.execute(GOLD, values)
         known, right, known_people, right_people = cursor.fetchone()
     return known, right, known_people, right_people
-
-
-def _audit_accuracy(campaign: Campaign, counts: dict[str, float]) -> tuple[Statistic, float]:
-    """Accuracy of the judges' labels by audits, and the share of labels whose routes it speaks for."""
-    found = measure_audits(campaign.collection, campaign, counts)
-    if found is None:
-        return Statistic(None, None, None, 0, NO_AUDIT), 0.0
-    return found.overall, found.covered
 
 
 SPENT = (

@@ -2,11 +2,11 @@
 
 from django.urls import URLPattern, path
 
-from annotation.costs.views import costs, prices
+from annotation.costs import views
 
 urlpatterns: list[URLPattern] = [
-    path("c/<slug:name>/campaigns/<int:campaign>/ledger/", costs.ledger, name="ledger"),
-    path("c/<slug:name>/campaigns/<int:campaign>/ledger.csv", costs.ledger_csv, name="ledger_csv"),
-    path("c/<slug:name>/prices/", prices.prices, name="prices"),
-    path("c/<slug:name>/prices/<int:version>/", prices.price, name="price"),
+    path("c/<slug:name>/campaigns/<int:campaign>/ledger/", views.ledger, name="ledger"),
+    path("c/<slug:name>/campaigns/<int:campaign>/ledger.csv", views.ledger_csv, name="ledger_csv"),
+    path("c/<slug:name>/prices/", views.prices, name="prices"),
+    path("c/<slug:name>/prices/<int:version>/", views.price, name="price"),
 ]

@@ -1,29 +1,14 @@
-"""Forms of the admin pages and of accounts. What they accept is checked here; what it does is in the services."""
+"""Forms of a collection: its settings, texts, costs, experiment arms and files. What they do is in the services."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
-from django.contrib.auth.forms import BaseUserCreationForm
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.models import Invitation, Membership, Role, User
+from corpus.collections.arm_allocation import ARMS, HIGHEST, weights_of
+from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE
 from corpus.models import Collection
-
-
-class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
-    """User name and password of somebody who was invited."""
-
-    class Meta:
-        model = User
-        fields = ("username",)
-
-    def clean_username(self) -> str:
-        """Free in any case: Alice and alice would sign in as one another."""
-        username = str(self.cleaned_data["username"])
-        if User.objects.filter(username__iexact=username).exists():
-            raise forms.ValidationError(_("This user name is taken. Choose another, or sign in if it is yours."))
-        return username
 
 
 class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -146,34 +131,6 @@ class TextForm(forms.Form):
         self.fields["text"].widget.attrs["rows"] = rows
 
 
-class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
-    """For whom a link is, and what they shall be."""
-
-    role = forms.TypedChoiceField(
-        label=gettext_lazy("Role"), choices=Role.choices, coerce=lambda value: Role(int(value)), initial=Role.ANNOTATOR
-    )
-    days = forms.IntegerField(min_value=1, max_value=90, initial=14, label=gettext_lazy("Valid for (days)"))
-
-    class Meta:
-        model = Invitation
-        fields = ("note",)
-        labels = {"note": gettext_lazy("For whom")}
-        help_texts = {"note": gettext_lazy("A note to yourself. It is not part of the link.")}
-
-
-class RoleForm(forms.Form):
-    """Another role for a member."""
-
-    role = forms.TypedChoiceField(
-        label=gettext_lazy("Role"), choices=Role.choices, coerce=lambda value: Role(int(value))
-    )
-
-    @classmethod
-    def of(cls, membership: Membership) -> "RoleForm":
-        """Filled with the present role."""
-        return cls(initial={"role": membership.role})
-
-
 class ImportForm(forms.Form):
     """Files in the formats of `import_collection`, recognised by their content; gzip is fine."""
 
@@ -206,3 +163,73 @@ class ImportForm(forms.Form):
     update = forms.BooleanField(
         required=False, label=gettext_lazy("A changed text of a known id becomes a new version")
     )
+
+
+NAMES = ("hourly_rate", "budget", "daily_budget")
+RATE: dict[str, Any] = {"required": False, "min_value": 0, "max_value": HIGHEST_RATE}
+# As the command has them.
+BUDGET: dict[str, Any] = {"required": False, "min_value": 0, "max_value": HIGHEST_BUDGET}
+
+
+class CostSettingsForm(forms.Form):
+    """An empty field takes the value away."""
+
+    hourly_rate = forms.FloatField(
+        **RATE,
+        label=gettext_lazy("An hour of an annotator (USD)"),
+        help_text=gettext_lazy("Empty: unknown, and said so."),
+    )
+    budget = forms.FloatField(
+        **BUDGET,
+        label=gettext_lazy("Budget of the collection (USD)"),
+        help_text=gettext_lazy("What judges may cost in all campaigns together. Empty: no cap."),
+    )
+    daily_budget = forms.FloatField(
+        **BUDGET,
+        label=gettext_lazy("Budget for a day (USD)"),
+        help_text=gettext_lazy("What judges may cost in one day; days begin at midnight UTC. Empty: no cap."),
+    )
+
+    @classmethod
+    def of(cls, collection: Collection) -> "CostSettingsForm":
+        """Filled with what holds."""
+        return cls(initial={name: getattr(collection, name) for name in NAMES})
+
+
+def _weight_field(label: Any, help_text: Any) -> forms.IntegerField:
+    return forms.IntegerField(min_value=0, max_value=HIGHEST, label=label, help_text=help_text)
+
+
+class ArmWeightsForm(forms.Form):
+    """How often each arm comes."""
+
+    shown = _weight_field(
+        gettext_lazy("Debate shown"), gettext_lazy("The debate stands beside the text from the start.")
+    )
+    hidden = _weight_field(gettext_lazy("Debate hidden"), gettext_lazy("Query and document alone."))
+    reveal = _weight_field(
+        gettext_lazy("First vote, then the debate"),
+        gettext_lazy("A vote on query and document alone, then the debate, then the final vote."),
+    )
+
+    NAMES: ClassVar = {"shown": shown.label, "hidden": hidden.label, "reveal": reveal.label}
+
+    @classmethod
+    def of(cls, collection: Collection) -> "ArmWeightsForm":
+        """Filled with what holds."""
+        return cls(initial={arm: collection.arms.get(arm, 0) for arm in ARMS})
+
+    def clean(self) -> dict[str, Any]:
+        """At least one arm has a weight."""
+        found = {arm: self.cleaned_data.get(arm) for arm in ARMS}
+        if None not in found.values():
+            try:
+                weights_of(found)
+            except ValueError:
+                raise forms.ValidationError(_("Give at least one arm a weight above 0.")) from None
+        return self.cleaned_data
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """As the collection keeps them."""
+        return {arm: self.cleaned_data[arm] for arm in ARMS}

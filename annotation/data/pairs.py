@@ -10,11 +10,10 @@ from django.db.models.functions import Left
 from django.utils.translation import gettext_lazy
 
 from annotation.agreement.grade_matrix import pairs_where
-from annotation.models import Assignment
 from annotation.policies.cells import of_cell
 from annotation.policies.rules import HUMAN, LARA
 from annotation.queue.skipped import skipped_by_all
-from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Judgment, Label, Pair, Query
+from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Label, Pair, Query
 from judges.campaigns.configurations import JUDGING
 from judges.domain.routing import ORIGINS as ROUTES
 from judges.models import Audit, Campaign, Work
@@ -86,23 +85,6 @@ class PairFilters:
         return bool(self.query())
 
 
-@dataclass(frozen=True)
-class PairRow:
-    """A pair in the list: beginnings of its texts, and where it stands."""
-
-    id: int
-    query_id: str
-    query: str
-    document_id: str
-    title: str
-    text: str
-    state: str
-    reason: str
-    grade: int | None
-    origin: str
-    gold: int | None
-
-
 def load_page(
     collection: Collection, filters: PairFilters, *, campaign: Campaign | None, after: int = 0, before: int = 0
 ) -> dict[str, Any]:
@@ -137,16 +119,17 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
         found = found.filter(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [cell]))  # one parameter, however many
     elif not filters.gold:
         found = found.filter(is_candidate=True)
-    for condition in (
+    if filters.route:
+        found = found.filter(pk__in=Audit.objects.filter(campaign=campaign, stratum=filters.route).values("pair"))
+    if filters.gold:
+        gold = Exists(CurrentJudgment.objects.filter(pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE))
+        found = found.filter({"yes": Q(gold), "no": ~Q(gold)}.get(filters.gold, Q(pk__in=[])))
+    return found.filter(
         _text_condition(collection, filters.q),
         _state_condition(collection, filters, campaign),
-        _route_condition(filters, campaign),
         of_cell(campaign, filters.cross),
         _label_condition(filters),
-        _gold_condition(filters),
-    ):
-        found = found.filter(condition)
-    return found
+    )
 
 
 def _text_condition(collection: Collection, q: str) -> Q:
@@ -189,11 +172,6 @@ def _state_condition(collection: Collection, filters: PairFilters, campaign: Cam
     return Q(pk__in=Work.objects.filter(campaign=campaign, **work).values("pair")) if campaign else Q(pk__in=[])
 
 
-def _route_condition(filters: PairFilters, campaign: Campaign | None) -> Q:
-    drawn = Audit.objects.filter(campaign=campaign, stratum=filters.route)
-    return Q(pk__in=drawn.values("pair")) if filters.route else Q()
-
-
 def _item_pairs(collection: Collection, filters: PairFilters) -> QuerySet[Any]:
     """Pairs of items; of one campaign when the filters name it."""
     items = (_items_in_state(filters.state) if filters.state else Item.objects.all()).filter(collection=collection)
@@ -216,11 +194,6 @@ def _label_condition(filters: PairFilters) -> Q:
     return condition
 
 
-def _gold_condition(filters: PairFilters) -> Q:
-    gold = CurrentJudgment.objects.filter(pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE)
-    return {"": Q(), "yes": Q(Exists(gold)), "no": ~Q(Exists(gold))}.get(filters.gold, Q(pk__in=[]))
-
-
 def _select_columns(found: QuerySet[Pair]) -> QuerySet[Pair, Any]:
     return found.values(
         "pk",
@@ -232,7 +205,7 @@ def _select_columns(found: QuerySet[Pair]) -> QuerySet[Pair, Any]:
     )
 
 
-def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None, *, asked: str) -> list[PairRow]:
+def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None, *, asked: str) -> list[dict[str, Any]]:
     """Where the pairs of one page stand, in four statements. Who asked for a state of people sees that state."""
     pairs = [row["pk"] for row in rows]
     work = {w.pair_id: w for w in Work.objects.filter(campaign=campaign, pair__in=pairs)} if campaign else {}
@@ -257,28 +230,13 @@ def _items_in_state(state: str) -> QuerySet[Item]:
 
 def _build_row(
     row: dict[str, Any], work: Work | None, item: Item | None, label: Label | None, gold: dict[int, int]
-) -> PairRow:
+) -> dict[str, Any]:
     people = item if item and (not work or work.state == "escalated") else None
-    return PairRow(
-        id=row["pk"],
-        query_id=row["query__external_id"],
-        query=row["query_text"],
-        document_id=row["document__external_id"],
-        title=row["title"],
-        text=row["text"],
-        state=people.state if people else (work.state if work else "new"),
-        reason=people.reason if people else (work.reason if work else ""),
-        grade=label.grade if label else None,
-        origin=label.origin if label else "",
-        gold=gold.get(row["pk"]),
-    )
-
-
-def list_judgments(pair: Pair) -> QuerySet[Judgment]:
-    """Every judgment ever given on a pair, withdrawn ones too, oldest first."""
-    return pair.judgments.select_related("assessor", "supersedes", "superseded_by").order_by("pk")
-
-
-def list_assignments(pair: Pair) -> QuerySet[Assignment]:
-    """Who had the pair, and what came of it besides a grade: skips and flags."""
-    return Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item").order_by("lent_at")
+    stands = people or work
+    return row | {
+        "state": stands.state if stands else "new",
+        "reason": stands.reason if stands else "",
+        "grade": label.grade if label else None,
+        "origin": label.origin if label else "",
+        "gold": gold.get(row["pk"]),
+    }

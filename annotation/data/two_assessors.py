@@ -1,6 +1,6 @@
 """Two assessors closely: how often each grade of one met each grade of the other."""
 
-from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, options_of
-from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import MEASURES, RESAMPLES, format_statistic
 from annotation.agreement.report import agreement_report, of_itself
 from annotation.agreement.resampling import MISSING
@@ -18,40 +17,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 
 
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """A cell of the cross table."""
-
-    count: int
-    query: str  # Query string of this page with its pairs below.
-    equal: bool
-    chosen: bool
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Two:
-    """The page of two assessors."""
-
-    a: str
-    b: str
-    measured: Pairwise
-    grades: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Crossing, ...]], ...]
-    population: str
-    summary: str
-    shown: str  # Which pairs stand below.
-    disagree: str  # Query string of all pairs on which they differ.
-    query: str  # This page's own.
-    chart: Chart
-
-    @property
-    def measures(self) -> list[tuple[str, Statistic]]:
-        """Every measure of two, by its words."""
-        return [(_(label), getattr(self.measured, name)) for name, label in MEASURES.items()]
-
-
-def compare_assessors(collection: Collection, filters: PairFilters) -> Two:
+def compare_assessors(collection: Collection, filters: PairFilters) -> dict[str, Any]:
     """Measure the two that `filters` names; `cell` says what of their grades is compared
     (annotation.agreement.grade_matrix).
 
@@ -87,22 +53,22 @@ def compare_assessors(collection: Collection, filters: PairFilters) -> Two:
         "words": format_statistic(measured.kappa),
     }
     summary = " ".join([summary, *of_itself(report)])
-    return Two(
-        a=filters.a,
-        b=filters.b,
-        measured=measured,
-        grades=grades,
-        rows=tuple(
-            (grades[x], tuple(_build_crossing(filters, counts, x, y, kind, rest) for y in range(len(grades))))
-            for x in range(len(grades))
-        ),
-        population=over,
-        summary=summary,
-        shown=_describe_pairs(filters, kind, grades),
-        disagree=_build_query(filters, f"disagree{rest}"),
-        query=_build_query(filters, filters.cell),
-        chart=_draw_chart(filters, counts, grades, summary, collection.name),
-    )
+    return {
+        "a": filters.a,
+        "b": filters.b,
+        "measures": [(_(label), getattr(measured, name)) for name, label in MEASURES.items()],
+        "grades": grades,
+        "rows": [
+            (grade, [_build_crossing(filters, counts, x, y, kind, rest) for y in range(len(grades))])
+            for x, grade in enumerate(grades)
+        ],
+        "summary": summary,
+        "shown": _describe_pairs(filters, kind, grades),
+        # Query strings: of all pairs on which they differ, and this page's own.
+        "disagree": _build_query(filters, f"disagree{rest}"),
+        "query": _build_query(filters, filters.cell),
+        "chart": _draw_chart(filters, counts, grades, summary, collection.name),
+    }
 
 
 def _cross_table(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]:
@@ -112,16 +78,20 @@ def _cross_table(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]
     return np.bincount(first * size + second, minlength=size * size).reshape(size, size)
 
 
-def _build_crossing(filters: PairFilters, counts: NDArray[np.int64], x: int, y: int, kind: str, rest: str) -> Crossing:
-    cell = f"{x}x{y}"
-    said = _("%(a)s %(x)s, %(b)s %(y)s: %(counts)s pairs") % {
+def _build_crossing(
+    filters: PairFilters, counts: NDArray[np.int64], x: int, y: int, kind: str, rest: str
+) -> dict[str, Any]:
+    """A cell of the cross table; its `query` is this page's with the cell's pairs below."""
+    words = _("%(a)s %(x)s, %(b)s %(y)s: %(counts)s pairs") % {
         "a": filters.a,
         "x": x,
         "b": filters.b,
         "y": y,
         "counts": f"{counts[x, y]:,}",
     }
-    return Crossing(int(counts[x, y]), _build_query(filters, cell + rest), x == y, kind == cell, said)
+    cell, count = f"{x}x{y}", int(counts[x, y])
+    query = _build_query(filters, cell + rest)
+    return {"count": count, "query": query, "equal": x == y, "chosen": kind == cell, "words": words}
 
 
 def _build_query(filters: PairFilters, cell: str) -> str:

@@ -10,7 +10,7 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation.data.settings_forms import ArmWeightsForm
+from annotation.data.forms import ArmWeightsForm
 from annotation.experiments import report
 from annotation.experiments.forms import StudyForm
 from annotation.experiments.page import build_page

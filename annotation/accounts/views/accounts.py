@@ -1,22 +1,25 @@
-"""Accounts: one's own page, sessions, mail address, and invitations."""
+"""Accounts: one's own page, sessions, mail address, invitations; language and contrast, chosen by anybody."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.account.utils import perform_login
 from allauth.account.views import password_reset
 from django.conf import settings
 from django.contrib import messages
 from django.db import IntegrityError, transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import Resolver404, resolve, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotation import languages
 from annotation.accounts import members, second_factor, sessions, single_sign_on
-from annotation.accounts.forms import MailForm
+from annotation.accounts.forms import MailForm, SignUpForm
 from annotation.audit_log.recording import record
-from annotation.data.forms import SignUpForm
 from annotation.models import Invitation, User
 from annotation.permissions import PublicScope, SiteScope, action
 from corpus.errors import BadInput
@@ -154,3 +157,25 @@ def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResp
     if request.method == "POST" and response.status_code == 302:
         record(scope, "password.asked", address=sessions.client_network(request))
     return response
+
+
+@action("public")
+@require_POST
+def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+    """Keep the choice and go back to the page where it was made."""
+    response = HttpResponseRedirect(_safe_return_url(request), status=303)
+    contrast = request.POST.get("contrast")
+    languages.save_display_choice(scope.user, response, language=request.POST.get("language", ""), contrast=contrast)
+    return response
+
+
+def _safe_return_url(request: HttpRequest) -> str:
+    """The page of this site that the form names, or the start page."""
+    wanted = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure()):
+        return reverse("home")
+    try:
+        resolve(urlsplit(wanted).path)
+    except Resolver404:
+        return reverse("home")
+    return wanted

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.accounts import members
-from annotation.data.forms import InvitationForm, RoleForm
+from annotation.accounts.forms import InvitationForm, RoleForm
 from annotation.models import Invitation, Membership, Role
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput

@@ -86,7 +86,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
         rows = listing.load_page(scope.collection, filters, campaign=campaign, after=after, before=before)
     except BadInput as error:
         raise Http404(str(error)) from error
-    if file := download(request, [found.chart]):
+    if file := download(request, [found["chart"]]):
         return file
     context = {"scope": scope, "section": "agreement", "two": found, "filters": filters, "page": rows}
     return render(request, "data/differing_pairs.html", {**context, "campaign": campaign})

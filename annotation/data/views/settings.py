@@ -10,8 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation import guidelines
 from annotation.audit_log.recording import record
 from annotation.data import texts
-from annotation.data.forms import SettingsForm, TextForm
-from annotation.data.settings_forms import NAMES, ArmWeightsForm, CostSettingsForm
+from annotation.data.forms import NAMES, ArmWeightsForm, CostSettingsForm, SettingsForm, TextForm
 from annotation.permissions import Scope, action
 from corpus.collections.configure import PRESETS, configure_collection
 from corpus.errors import BadInput

@@ -1,4 +1,4 @@
-"""What each judge costs, and entering what the list of prices does not know or has wrong."""
+"""The ledger of a campaign; what each judge costs, and entering what the list of prices does not know or has wrong."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -8,24 +8,65 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation.audit_log.recording import record
-from annotation.costs import prices as page
+from annotation.costs import page
 from annotation.costs.forms_prices import PriceForm
+from annotation.costs.prices import describe_prices, judge_price, price_changes
+from annotation.costs.report import cost_report
 from annotation.permissions import Scope, action
+from corpus.chart_downloads import download
 from corpus.errors import BadInput
+from judges.costs.ledger import FEW_CALLS, ledger_rows
 from judges.costs.listed_prices import list_version
 from judges.costs.price_entries import PRICES
 from judges.costs.price_rows import enter_price, history_of, judges_sharing, taken_over
-from judges.engine.plan import judge_of
-from judges.models import JudgeVersion
+from judges.engine.plan import judge_of, records_of
+from judges.models import Campaign, JudgeVersion
 from judges.models.prices import PriceRow
 from judges.records import Judge
 
 
 @action("admin")
 @require_GET
+def ledger(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
+    """What the campaign cost, by judge, round and outcome, with people's work and per correct label."""
+    found = cost_report(_get_campaign(scope, campaign), most=FEW_CALLS)
+    chart = page.judge_cost_chart(found)
+    if file := download(request, [chart]):
+        return file
+    context = {
+        "scope": scope,
+        "section": "campaigns",
+        "campaign": found.campaign,
+        "found": found,
+        "chart": chart,
+        "left": page.describe_budget_left(found),
+    }
+    return render(request, "costs/ledger.html", context)
+
+
+@action("admin")
+@require_GET
+def ledger_csv(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
+    """Every entry of the ledger."""
+    row = _get_campaign(scope, campaign)
+    headers = {"Content-Disposition": f'attachment; filename="{scope.collection.name}-campaign-{row.pk}-ledger.csv"'}
+    return HttpResponse(
+        "".join(page.csv_lines(ledger_rows(row))), content_type="text/csv; charset=utf-8", headers=headers
+    )
+
+
+def _get_campaign(scope: Scope, campaign: int) -> Campaign:
+    known = Campaign.objects.select_related("collection")
+    return get_object_or_404(known, pk=campaign, collection=scope.collection)
+
+
+@action("admin")
+@require_GET
 def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The price that holds for each judge, and where it is from."""
-    context = {"scope": scope, "section": "settings", "lines": page.judge_prices(), "list": list_version()}
+    judges = records_of(JudgeVersion.objects.filter(is_current=True).order_by("name"))
+    lines = [judge_price(judge) for judge in judges]
+    context = {"scope": scope, "section": "settings", "lines": lines, "list": list_version()}
     return render(request, "costs/prices.html", context)
 
 
@@ -33,7 +74,7 @@ def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
     """One judge's price and what was said of it before. A change is asked about first, and then a row of its own."""
-    judge = _get_judge(version)
+    judge = judge_of(get_object_or_404(JudgeVersion.objects.exclude(provider="offline"), pk=version))
     if request.method != "POST":
         return _render_price(request, scope, judge, PriceForm.of(judge))
     form = PriceForm(request.POST)
@@ -48,7 +89,7 @@ def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
         "section": "settings",
         "judge": judge,
         "away": away,
-        "changes": page.price_changes(judge, _told_before(judge) if away else wanted),
+        "changes": price_changes(judge, _prices_before(judge) if away else wanted),
         "others": judges_sharing(judge),
         "hidden": [(name, request.POST.get(name, "")) for name in form.fields],
     }
@@ -76,24 +117,19 @@ def _save_price(request: HttpRequest, scope: Scope, judge: Judge, wanted: dict[s
     return redirect("prices", scope.collection.name)
 
 
-def _told_before(judge: Judge) -> dict[str, float]:
+def _prices_before(judge: Judge) -> dict[str, float]:
     """The prices that count again when the entered one is taken away."""
     row = taken_over(provider=judge.provider, base_url=judge.base_url, model=judge.model)
     return {} if row is None else {key: getattr(row, key) for key in PRICES if getattr(row, key) is not None}
 
 
 def _render_price(request: HttpRequest, scope: Scope, judge: Judge, form: PriceForm, status: int = 200) -> HttpResponse:
-    rows = history_of(judge)
     context = {
         "scope": scope,
         "section": "settings",
-        "line": page.judge_price(judge),
+        "line": judge_price(judge),
         "form": form,
-        "rows": page.describe_price_rows(rows),
+        "rows": [(row, describe_prices({key: getattr(row, key) for key in PRICES})) for row in history_of(judge)],
         "entered": judge.priced_by if judge.priced_by in ("page", "table") else "",
     }
     return render(request, "costs/price.html", context, status=status)
-
-
-def _get_judge(version: int) -> Judge:
-    return judge_of(get_object_or_404(JudgeVersion.objects.exclude(provider="offline"), pk=version))
