@@ -321,10 +321,9 @@ class Rejected(ProviderError):
 
 
 class Refused(Rejected):
-    """The account itself: a key that is missing or not accepted, an unknown model, no rights, no quota.
+    """The account itself: a key that is missing or not accepted, an unknown model, no rights, no quota."""
 
-    Every further call of the judge would fail alike, whatever it asks.
-    """
+    # Every further call of the judge would fail alike, whatever it asks.
 
 
 class NotSent(ProviderError):

@@ -127,10 +127,7 @@ class BudgetExhausted(Exception):
 
 
 class Budget:
-    """What this process holds of one campaign's budget. Where nothing bounds the campaign nothing is reserved.
-
-    `cap`: the one that refused the last reservation (judges.models.Campaign.Cap).
-    """
+    """What this process holds of one campaign's budget. Where nothing bounds the campaign nothing is reserved."""
 
     def __init__(self, writer: ResultWriter, campaign: int, holder: str, lease: float) -> None:
         self.writer = writer
@@ -139,7 +136,7 @@ class Budget:
         self.bounded = False
         self.exhausted = False
         self.unpriced = False
-        self.cap = ""
+        self.cap = ""  # The one that refused the last reservation (judges.models.Campaign.Cap).
         self.lock = asyncio.Lock()
         self.usd = 0.0
         self.calls = 0

@@ -79,12 +79,9 @@ def is_batched(judge: Judge) -> bool:
 
 
 def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
-    """What the team says it costs, else what genai-prices says; None when neither knows.
-
-    What the team says stands in the judge's row, in a `[[price]]` table or on the page (judges.costs.price_rows puts
-    the one that holds into the record). `batch`: its price in a batch campaign, where its provider has a batch
-    endpoint.
-    """
+    """What the team says it costs, else what genai-prices says; None: neither knows. `batch`: in a batch campaign."""
+    # What the team says stands in the judge's row, in a `[[price]]` table or on the page: judges.costs.price_rows puts
+    # the one that holds into the record.
     if judge.provider == "offline":
         return FREE
     in_batch = batch and is_batched(judge)

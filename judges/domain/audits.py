@@ -36,12 +36,10 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a pair came to its label. `round`: in which the debate agreed, 0 without; `margin`: votes for the label
-    minus votes against it, 0 without votes.
-    """
+    """How a pair came to its label."""
 
-    round: int
-    margin: int
+    round: int  # In which the debate agreed; 0 without one.
+    margin: int  # Votes for the label minus votes against it; 0 without votes.
     label: int
     special: str = ""  # "filter": dropped by it; "adjudicator": a disagreement that a judge settled; else "".
 

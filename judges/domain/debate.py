@@ -65,9 +65,8 @@ Move = TurnRequest | Agreed | Disagreed | Broken
 def next_move(turns: Turns, rounds: int, agents: Sequence[DebateAgent] = PAIR, *, play_on: bool = False) -> Move:
     """What comes next in a debate of at most `rounds` rounds, from the turns counted so far.
 
-    A lost turn ends the debate only once its round is complete, so that the other answers, which are paid for, are
-    taken in. `play_on` asks every round even after an agreement, to study it (DREAM B.3): the first agreement counts
-    all the same, and what gets lost after it changes nothing. Raises ValueError when `rounds` is less than 1.
+    `play_on` asks every round even after an agreement, to study it (DREAM B.3): the first agreement counts all the
+    same, and what gets lost after it changes nothing. Raises ValueError when `rounds` is less than 1.
     """
     if rounds < 1:
         raise ValueError("A debate has at least one round.")
@@ -78,6 +77,7 @@ def next_move(turns: Turns, rounds: int, agents: Sequence[DebateAgent] = PAIR, *
         if missing := tuple(seat for seat in agents if seat not in said):
             return TurnRequest(round, history, missing)
         history = {seat: turn for seat, turn in said.items() if isinstance(turn, Turn)}
+        # Only now, with the round complete: the other answers are paid for, and were to be taken in.
         if len(history) < len(said):
             return agreed or Broken(round)
         verdicts = {turn.verdict for turn in history.values()}

@@ -62,14 +62,10 @@ def asked_first(panel_size: int) -> int:
 
 
 def next_votes(votes: Votes, panel_size: int, majority: int, early_stop: bool, seed: int) -> list[int]:
-    """Places to ask now, at the same time; empty when the panel is done.
-
-    Without early stop: all that are missing. With it: more than half of them (1 of 1, 2 of 3, 3 of 5, 4 of 7, 5 of 9),
-    in an order drawn from `seed` (give `pair_seed`), then one by one until the rest cannot change the outcome. The
-    policy debate+ensemble asks all: pass early_stop=False.
-    """
-    if not early_stop:
+    """Places to ask now, at the same time; empty when the panel is done. `seed`: as `pair_seed` gives it."""
+    if not early_stop:  # As debate+ensemble, which asks all.
         return [place for place in range(panel_size) if place not in votes]
+    # More than half of them (3 of 5) in a drawn order, then one by one until the rest cannot change the outcome.
     order, together = drawn_order(panel_size, seed), asked_first(panel_size)
     if first := [place for place in order[:together] if place not in votes]:
         return first

@@ -44,10 +44,7 @@ def measures_table(
     judged: Mapping[int, JudgedOutput] | None = None,
     count: Callable[[str], int] = measures.count_tokens,
 ) -> dict[str, Any]:
-    """The measures. `judged`: by pair; `count`: what lengths are counted in, for the compression.
-
-    An undefined mean is null, and `reasons` says why.
-    """
+    """The measures; an undefined mean is null, and `reasons` says why. `judged`: by pair; `count`: of lengths."""
     entities = {pair: named for pair, (named, _scores) in (judged or {}).items()}
     found = {
         row.pair: measures.measure_target(

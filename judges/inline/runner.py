@@ -35,8 +35,7 @@ def run_inline(
 ) -> list[T]:
     """What `ask` makes of each pair, in their order. `done` is told how many have ended.
 
-    `stopped`: nothing more may be sent, and `ask` gets the engine's Cancelled. `known`: the statement that finds
-    earlier answers.
+    Once `stopped` says so `ask` gets the engine's Cancelled. `known`: the statement that finds earlier answers.
     """
 
     async def main() -> list[T]:

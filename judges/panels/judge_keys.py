@@ -186,9 +186,9 @@ class JudgeTable(Parameters, PriceKeys):
         return JudgeSettings(**{"api_key_env": PRESETS[self.provider].key_env, **given})
 
     def _home(self) -> str:
-        """ "" for the preset's own: one account has one spelling, or its limits would count twice. A home with places
-        in it is an account for each region, and written out.
-        """
+        """The address as it is stored; "" for the preset's own."""
+        # One account has one spelling, or its limits would count twice. A home with places in it is an account for each
+        # region, and written out.
         preset, written = PRESETS[self.provider], (self.base_url or "").rstrip("/")
         home = preset.homes.get(str(self.region), preset.base_url)
         if "{" in preset.base_url:

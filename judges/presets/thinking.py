@@ -14,9 +14,8 @@ LEAST_BUDGET = 1024  # Of Anthropic's extended thinking.
 
 
 def anthropic(thinking: Thinking) -> dict[str, Any]:
-    """Messages: as much as the model finds right, a budget, or none. Without `display` models from Claude 4.7 on leave
-    the text of their thoughts out.
-    """
+    """Messages: as much as the model finds right, a budget, or none."""
+    # Without `display` models from Claude 4.7 on leave the text of their thoughts out.
     if isinstance(thinking, bool):
         return {"thinking": {"type": "adaptive", "display": "summarized"} if thinking else {"type": "disabled"}}
     if thinking < LEAST_BUDGET:
@@ -66,9 +65,8 @@ def summary(thinking: Thinking) -> dict[str, Any]:
 
 
 def template(thinking: Thinking) -> dict[str, Any]:
-    """Servers that hand words to the model's chat template (vLLM, SGLang, llama.cpp): Qwen's template and most others
-    know the first, those of DeepSeek and Granite the second.
-    """
+    """Servers that hand words to the model's chat template (vLLM, SGLang, llama.cpp)."""
+    # Qwen's template and most others know the first, those of DeepSeek and Granite the second.
     return {"chat_template_kwargs": {"enable_thinking": _switch(thinking), "thinking": thinking}}
 
 

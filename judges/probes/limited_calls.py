@@ -25,11 +25,9 @@ LONGEST_WAIT_S = 30.0
 
 def forecast_votes(judges: Sequence[Judge], asked: Sequence[Inputs], repeats: int = 1) -> Estimate:
     """Calls and cost of each judge's vote on each of these pairs, so many times."""
-    mixes, ballots = mixes_of(judges), ballots_of(judges, asked)
-    pairs = len(asked) * repeats
-    return estimate_campaign(
-        CampaignSize(pairs=pairs, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots), []
-    )
+    mixes, ballots, pairs = mixes_of(judges), ballots_of(judges, asked), len(asked) * repeats
+    size = CampaignSize(pairs=pairs, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
+    return estimate_campaign(size, [])
 
 
 def run_within_limits(judges: Sequence[Judge], work: Callable[[RateLimits], Awaitable[T]]) -> T:
