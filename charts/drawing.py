@@ -5,7 +5,8 @@ the page's tokens (light, dark, high contrast), and saved alone it keeps the col
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from unicodedata import east_asian_width
 
@@ -132,6 +133,40 @@ class Canvas:
     def drawn(self) -> str:
         """Everything painted so far."""
         return "".join(self._parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """The box between the axes, and how values become places."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    x_ticks: list[float]
+    y_ticks: list[float]
+
+    def x(self, value: float) -> float:
+        """Return where a value of the x axis lies, in px."""
+        low, high = self.x_ticks[0], self.x_ticks[-1]
+        return self.left + (value - low) / (high - low) * (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        """Return where a value of the y axis lies, in px; pictures count from the top."""
+        low, high = self.y_ticks[0], self.y_ticks[-1]
+        return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
+
+    def axes(self, canvas: Canvas, x: str, y: str, names: Mapping[float, str] | None = None) -> None:
+        """Draw ticks, rules and titles; `names`: words at values of x instead of the ticks."""
+        for at in self.y_ticks:
+            canvas.rule(self.left, self.y(at), self.right, self.y(at))
+            canvas.text(self.left - 8, self.y(at) + 4, format_figure(at), anchor="end")
+        for at in self.x_ticks if names is None else names:
+            words = format_figure(at) if names is None else names[at]
+            canvas.text(self.x(at), self.bottom + 18, words, anchor="middle")
+        canvas.rule(self.left, self.bottom, self.right, self.bottom, kind="soft")
+        canvas.text((self.left + self.right) / 2, self.bottom + 38, x, anchor="middle")
+        canvas.text(14, (self.top + self.bottom) / 2, y, anchor="middle", turned=True)
 
 
 def render_svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:

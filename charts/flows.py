@@ -34,14 +34,6 @@ class Link:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    node: Node
-    x: float
-    y: float
-    height: float
-
-
 def draw_flow(
     key: str,
     title: str,
@@ -56,15 +48,25 @@ def draw_flow(
     names = {node.key: node for node in kept}
     known = [link for link in links if link.count and link.source in names and link.target in names]
     scale = HEIGHT / max(1, *(node.count for node in kept if node.column == 0))
-    placed = _place_nodes(kept, known, scale)
-    bottom = max((one.y + max(one.height, SLOT) for one in placed.values()), default=SLOT) + 4
-    canvas = Canvas(WIDTH, bottom)
-    _draw_ribbons(canvas, placed, known, scale)
-    room = _label_room(kept)
-    for one in placed.values():
-        canvas.box(one.x, one.y, BAR, one.height, tone=one.node.tone)
-        canvas.text(one.x + BAR + 8, one.y + 14, format_figure(one.node.count), size=15, kind="ink", bold=True)
-        canvas.text(one.x + BAR + 8, one.y + 30, clip_text(one.node.label, room), size=12)
+    tops = _place_nodes(kept, known, scale)
+    heights = {node.key: _thickness(node.count, scale) for node in kept}
+    columns = max((node.column for node in kept), default=0) + 1
+    room = WIDTH / columns - BAR - 16  # For the text beside a bar.
+    step = (WIDTH - BAR - room) / max(columns - 1, 1)
+    canvas = Canvas(WIDTH, max((tops[key] + max(heights[key], SLOT) for key in tops), default=SLOT) + 4)
+    left, right = dict(tops), dict(tops)  # Where the next ribbon leaves a bar, and where it enters one.
+    for link in known:
+        first, then = names[link.source], names[link.target]
+        thick = _thickness(link.count, scale)
+        ends = (left[first.key], then.column * step, right[then.key])
+        canvas.ribbon(_ribbon_path(first.column * step + BAR, *ends, thick), then.tone)
+        left[first.key] += thick
+        right[then.key] += thick
+    for name, y in tops.items():
+        node, x = names[name], names[name].column * step
+        canvas.box(x, y, BAR, heights[node.key], tone=node.tone)
+        canvas.text(x + BAR + 8, y + 14, format_figure(node.count), size=15, kind="ink", bold=True)
+        canvas.text(x + BAR + 8, y + 30, clip_text(node.label, room), size=12)
     words = summary or ", ".join(f"{format_figure(node.count)} {node.label}" for node in kept) + "."
     table: list[tuple[str, str, int]] = [(_("all"), n.label, n.count) for n in kept if n.column == 0]
     table += [(names[link.source].label, names[link.target].label, link.count) for link in known]
@@ -72,40 +74,21 @@ def draw_flow(
     return Chart(key, title, words, picture, ("from", "to", "count"), tuple(table), source, canvas.height, numbers=2)
 
 
-def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> dict[str, _Placed]:
-    """Each column from the top; a later one begins no higher than what flows into it."""
-    placed: dict[str, _Placed] = {}
-    columns = max((node.column for node in nodes), default=0) + 1
-    step = (WIDTH - BAR - _label_room(nodes)) / max(columns - 1, 1) if columns > 1 else 0.0
-    for column in range(columns):
+def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> dict[str, float]:
+    """Return the top of each node: columns from the top, a later one no higher than what flows into it."""
+    tops: dict[str, float] = {}
+    for column in sorted({node.column for node in nodes}):
         y = 0.0
         for node in (one for one in nodes if one.column == column):
-            above = [placed[link.source].y for link in links if link.target == node.key and link.source in placed]
+            above = [tops[link.source] for link in links if link.target == node.key and link.source in tops]
             y = max(y, min(above, default=0.0))
-            height = _ribbon_thickness(node.count, scale)
-            placed[node.key] = _Placed(node, column * step, y, height)
-            y += max(height, SLOT) + GAP
-    return placed
+            tops[node.key] = y
+            y += max(_thickness(node.count, scale), SLOT) + GAP
+    return tops
 
 
-def _label_room(nodes: Sequence[Node]) -> float:
-    """Width of the text beside a bar."""
-    columns = max((node.column for node in nodes), default=0) + 1
-    return WIDTH / columns - BAR - 16
-
-
-def _draw_ribbons(canvas: Canvas, placed: dict[str, _Placed], links: Sequence[Link], scale: float) -> None:
-    left, right = ({key: one.y for key, one in placed.items()} for _ in range(2))
-    for link in links:
-        thick = _ribbon_thickness(link.count, scale)
-        source, target = placed[link.source], placed[link.target]
-        path = _ribbon_path(source.x + BAR, left[link.source], target.x, right[link.target], thick)
-        canvas.ribbon(path, target.node.tone)
-        left[link.source] += thick
-        right[link.target] += thick
-
-
-def _ribbon_thickness(count: int, scale: float) -> float:
+def _thickness(count: int, scale: float) -> float:
+    """Return the height of a count; any above 0 stays visible."""
     return max(count * scale, 1.5) if count else 0.0
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from charts.drawing import WIDTH, Canvas, axis_ticks, clip_text, format_figure, render_svg, text_width
-from charts.plot import Plot
+from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg, text_width
 from charts.record import Chart
 from charts.translation import gettext_noop
 

@@ -11,16 +11,16 @@ from charts.drawing import (
     SERIES,
     WIDTH,
     Canvas,
+    Plot,
     axis_ticks,
     clip_text,
     format_figure,
     render_svg,
     text_width,
 )
-from charts.plot import Plot
 from charts.record import Cell, Chart, Value
 
-T = TypeVar("T")
+T = TypeVar("T", bound=tuple[float, ...])
 # Longer lines are thinned for the picture: more than a screen has no more to show.
 MOST_POINTS = 400
 
@@ -43,8 +43,8 @@ def draw_lines(
     source: str = "",
 ) -> Chart:
     """Lines by name, each a sequence of (x, y); `bands`: (x, low, high) by the same names; `names`: words at x."""
-    kept = {name: _finite_points(points) for name, points in series.items()}
-    behind = {name: _finite_bands(band) for name, band in (bands or {}).items()}
+    kept = {name: _finite(points) for name, points in series.items()}
+    behind = {name: _finite(band) for name, band in (bands or {}).items()}
     ys = [value for points in kept.values() for _, value in points]
     ys += [value for band in behind.values() for _, *both in band for value in both]
     xs = [at for points in kept.values() for at, _ in points]
@@ -133,11 +133,8 @@ def _line_table(
     return tuple(header), tuple(rows)
 
 
-def _finite_points(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    return [(at, value) for at, value in points if value is not None and math.isfinite(value)]
-
-
-def _finite_bands(points: Interval) -> list[tuple[float, float, float]]:
+def _finite(points: Iterable[T]) -> list[T]:
+    """Return the points without those that have a value that is missing or not finite."""
     return [one for one in points if all(value is not None and math.isfinite(value) for value in one)]
 
 

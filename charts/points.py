@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from charts.drawing import WIDTH, Canvas, axis_ticks, clip_text, format_figure, render_svg
-from charts.plot import Plot
+from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg
 from charts.record import Chart
 
 
