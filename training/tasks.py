@@ -12,12 +12,9 @@ from training.models import Job
 
 
 def _supervise_job(job: Job, stopping: Callable[[], bool]) -> None:
-    supervise_job(job, stopping, gpu=_gpu_index(job))
-
-
-def _gpu_index(job: Job) -> int | None:
-    """One process, one GPU; a job for the CPU sees none."""
-    return None if job.device != "cuda" else int(getattr(current_process(), "index", 0))
+    # A worker has as many processes as there are GPUs, and each has the one of its number; a job for the CPU none.
+    gpu = None if job.device != "cuda" else int(getattr(current_process(), "index", 0))
+    supervise_job(job, stopping, gpu=gpu)
 
 
 DEVICES[worker_pool.QUEUE] = worker_pool.available_devices

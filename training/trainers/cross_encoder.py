@@ -33,11 +33,6 @@ class Feature:
         """All tokens of all pairs."""
         return sum(len(row["input_ids"]) for row in self.rows)
 
-    @property
-    def longest(self) -> int:
-        """The longest pair, which decides the padding."""
-        return max(len(row["input_ids"]) for row in self.rows)
-
 
 def build_features(
     examples: Sequence[Any], tokenizer: Any, *, loss: str, max_length: int, documents: int = 16
@@ -60,7 +55,8 @@ def build_features(
     by_query: dict[str, list[int]] = {}
     for place, example in enumerate(examples):
         by_query.setdefault(example.query_id, []).append(place)
-    lists = [_top_places(places, targets, documents) for places in by_query.values()]
+    # Among equal targets the file's order stays: the sort is stable.
+    lists = [sorted(places, key=lambda place: -targets[place])[:documents] for places in by_query.values()]
     kept = [places for places in lists if len({targets[place] for place in places}) > 1]
     if not kept:
         raise BadInput("the loss lambda needs queries with relevant and not relevant documents; there is none")
@@ -75,28 +71,18 @@ def _training_target(example: Any, loss: str) -> float:
     return float(found)
 
 
-def _top_places(places: list[int], targets: Sequence[float], documents: int) -> list[int]:
-    """Sorted by target only as far as the cut needs it: among equals the file's order stays."""
-    return sorted(places, key=lambda place: -targets[place])[:documents]
-
-
-def collate_features(chosen: Sequence[Feature], tokenizer: Any, device: str | torch.device = "cpu") -> dict[str, Any]:
-    """Right-padded tensors of all pairs, `targets` (n,), and `groups`: how many pairs each feature has."""
+def summed_loss(model: Any, chosen: Sequence[Feature], tokenizer: Any, device: str, loss: str) -> Tensor:
+    """Return the loss's sum over the features of a batch, in fp32."""
     rows = [row for feature in chosen for row in feature.rows]
-    padded = tokenizer.pad(rows, padding=True, return_tensors="pt").to(device)
     targets = torch.tensor([target for feature in chosen for target in feature.targets], device=device)
-    return {"inputs": dict(padded), "targets": targets, "groups": [len(feature.rows) for feature in chosen]}
-
-
-def summed_loss(model: Any, batch: dict[str, Any], loss: str) -> Tensor:
-    """Sum over the features of a batch, in fp32."""
-    logits = model(**batch["inputs"]).logits.reshape(-1)
+    logits = model(**tokenizer.pad(rows, padding=True, return_tensors="pt").to(device)).logits.reshape(-1)
     if loss == "bce":
-        return bce_loss(logits, batch["targets"]).sum()
+        return bce_loss(logits, targets).sum()
     if loss == "mse":
-        return mse_loss(logits, batch["targets"]).sum()
-    parts = zip(logits.split(batch["groups"]), batch["targets"].split(batch["groups"]), strict=True)
-    return torch.stack([lambda_loss(scores, wanted) for scores, wanted in parts]).sum()
+        return mse_loss(logits, targets).sum()
+    sizes = [len(feature.rows) for feature in chosen]
+    lists = zip(torch.split(logits, sizes), torch.split(targets, sizes), strict=True)
+    return torch.stack([lambda_loss(scores, wanted) for scores, wanted in lists]).sum()
 
 
 class CrossEncoder:
@@ -123,14 +109,9 @@ class CrossEncoder:
 
     def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
         """Sum of the loss over the rows; one forward pass. Weights stay fp32, bf16 is an autocast."""
-        batch = collate_features([self.features[row] for row in rows], self.tokenizer, self.task.device)
-        half = self.task.precision == "bf16"
+        chosen, half = [self.features[row] for row in rows], self.task.precision == "bf16"
         with torch.autocast(self.task.device.split(":")[0], dtype=torch.bfloat16, enabled=half):
-            return {self.loss: summed_loss(model, batch, self.loss)}
-
-    def groups(self, rows: Sequence[int]) -> list[list[int]] | None:
-        """A list is one row already."""
-        return None
+            return {self.loss: summed_loss(model, chosen, self.tokenizer, self.task.device, self.loss)}
 
     def dev_margins(self, rows: Sequence[Any]) -> list[float]:
         """Raw fp32 logits, with dropout off."""

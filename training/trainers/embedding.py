@@ -23,8 +23,6 @@ class Pooled:
     def __init__(self, folder: Path, pooling: str, device: str, words: str, longest: int | None) -> None:
         self.pooling, self.device, self.words = pooling, device, words
         self.tokenizer = load_tokenizer(folder)
-        if self.tokenizer.pad_token is None:
-            self.tokenizer.pad_token = self.tokenizer.eos_token
         self.tokenizer.padding_side = "right"
         self.length = longest_input(folder, self.tokenizer, longest)
         self.model: Any = AutoModel.from_pretrained(folder, dtype=torch.float32).to(device).eval()

@@ -1,22 +1,23 @@
 """The loop of all recipes: steps, measurements, checkpoints; resumed, it goes on with the losses it would have had."""
 
+import json
 import math
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
-from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from corpus.errors import QuorumError
-from training.jobs.folder import JobFolder, TrainingCancelled
+from training.jobs.folder import JobFolder, TrainingCancelled, sync_files
 from training.recipes.metrics import choose_checkpoint
 from training.recipes.table import RecipeOptions
-from training.trainers import checkpoints
 from training.trainers.batching import Epochs, pack_batches
 from training.trainers.finishing import dev_measures
 from training.trainers.recipe import Recipe, TrainingTask
@@ -33,7 +34,7 @@ class DoesNotFit(QuorumError):
 
 
 def learning_rate(options: RecipeOptions, step: int, total: int) -> float:
-    """Of a step (from 0): linear warm-up (a tenth of a short training), then a cosine to 0, or constant."""
+    """Return the rate of a step (from 0): linear warm-up (a tenth of a short training), then cosine to 0 or constant."""
     warmup = min(options.warmup_steps, max(1, total // 10))
     if step < warmup:
         return options.learning_rate * (step + 1) / warmup
@@ -66,17 +67,12 @@ class Loop:
         self.epochs = Epochs(recipe.lengths(), options.batch, options.seed)
         everything = math.ceil(options.epochs * self.epochs.per_epoch)
         self.total = min(everything, options.max_steps or everything)
+        self.every = options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))  # Steps between measurements.
         # Several processes go through the wrapped model always, or their gradients are not shared.
         self.model: torch.nn.Module = DistributedDataParallel(recipe.model) if world.size > 1 else recipe.model
-        trained = [value for value in recipe.model.parameters() if value.requires_grad]
-        self.optimizer = torch.optim.AdamW(trained, lr=options.learning_rate, weight_decay=options.weight_decay)
-        self.trained = trained
+        self.trained = [value for value in recipe.model.parameters() if value.requires_grad]
+        self.optimizer = torch.optim.AdamW(self.trained, lr=options.learning_rate, weight_decay=options.weight_decay)
         self.progress = TrainingProgress(token_budget=options.token_budget)
-
-    @property
-    def every(self) -> int:
-        """Steps between two measurements."""
-        return self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
 
     def run(self) -> tuple[int, str]:
         """Do all steps that are left; return the step that is published, and why. Raises TrainingCancelled."""
@@ -90,9 +86,9 @@ class Loop:
         """Go on from the newest whole checkpoint, where there is one."""
         steps = self.folder.steps()
         if steps:
-            self.progress = TrainingProgress(
-                **checkpoints.load_checkpoint(self.folder.checkpoint(steps[-1]), self.recipe, self.optimizer)
-            )
+            kept = load_checkpoint(self.folder.checkpoint(steps[-1]), self.recipe, self.optimizer)
+            self.progress = TrainingProgress(**kept)
+            # JSON has only strings as keys.
             self.progress.measured = {int(step): found for step, found in self.progress.measured.items()}
         if self.world.leads:
             self.folder.keep_until(self.progress.step)
@@ -118,7 +114,7 @@ class Loop:
         while True:
             try:
                 return self._gradients(rows)
-            except (torch.OutOfMemoryError, RuntimeError) as error:
+            except RuntimeError as error:  # On a CPU torch has no class of its own for it, only these words.
                 if not isinstance(error, torch.OutOfMemoryError) and not any(mark in str(error) for mark in NO_MEMORY):
                     raise
             self.shrink(rows)
@@ -137,10 +133,7 @@ class Loop:
         self.say(f"out of memory: going on with {self.progress.token_budget:,} tokens at once")
 
     def passes(self, rows: Sequence[int]) -> list[list[int]]:
-        """The step's rows in forward passes of at most the token budget."""
-        groups = self.recipe.groups(rows)
-        if groups is not None:
-            return groups
+        """Return the step's rows in forward passes of at most the token budget."""
         lengths = [self.epochs.lengths[row] for row in rows]
         places = pack_batches(lengths, self.progress.token_budget, padded=not self.task.options.packing)
         return [[rows[place] for place in one] for one in places]
@@ -148,25 +141,23 @@ class Loop:
     def _gradients(self, rows: Sequence[int]) -> dict[str, float]:
         passes = self.passes(rows)
         own = passes[self.world.rank :: self.world.size]
+        # A process that has none of the passes takes part in one, with a share of 0: gradients are exchanged by all.
         counts = self.recipe.counts(rows)
-        sums = {name: 0.0 for name in self.recipe.weights}
+        weights = self.recipe.weights
+        sums = dict.fromkeys(weights, 0.0)
         for place, chosen in enumerate(own or passes[:1]):
             last = place == len(own or passes[:1]) - 1
             with nullcontext() if last or self.world.size == 1 else self.model.no_sync():  # type: ignore[operator]
                 parts = self.recipe.forward(self.model, chosen)
                 # Wrapped, gradients are averaged over processes: each part is taken as often as there are processes.
                 share = self.world.size if own else 0.0
-                self.weighted(parts, counts, share).backward()  # type: ignore[no-untyped-call]
+                loss = [parts[name] * (weight * share / max(1, counts[name])) for name, weight in weights.items()]
+                torch.stack(loss).sum().backward()  # type: ignore[no-untyped-call]
             for name, value in parts.items():
                 sums[name] += float(value.detach()) if own else 0.0
             self.check_stop()
         sums = self.world.total(sums)
         return {name: value / max(1, counts[name]) for name, value in sums.items()}
-
-    def weighted(self, parts: dict[str, Tensor], counts: dict[str, int], share: float) -> Tensor:
-        """The pass's share of the step's loss."""
-        values = [parts[name] * (weight * share / max(1, counts[name])) for name, weight in self.recipe.weights.items()]
-        return torch.stack(values).sum()
 
     def check_stop(self) -> None:
         """Alone, a training ends between two passes; several processes agree after the step."""
@@ -236,7 +227,7 @@ class Loop:
             return
         target = self.folder.checkpoint(self.progress.step)
         if not (target / "trainer.json").exists():
-            checkpoints.save_checkpoint(target, self.recipe, self.optimizer, vars(self.progress))
+            save_checkpoint(target, self.recipe, self.optimizer, vars(self.progress))
         steps = self.folder.steps()
         self.folder.prune({*steps[-KEPT:], self.choice()[0]})
 
@@ -252,3 +243,32 @@ def memory_mb(device: str) -> float:
     if device == "cuda":
         return round(torch.cuda.max_memory_allocated() / 2**20, 1)
     return round(int(psutil.Process().memory_info().rss) / 2**20, 1)
+
+
+def save_checkpoint(
+    folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer, progress: Mapping[str, Any]
+) -> None:
+    """Write a checkpoint beside its place and rename it when it is whole; `trainer.json` comes last."""
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    recipe.save(part)
+    random: dict[str, Any] = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        random["cuda"] = torch.cuda.get_rng_state_all()
+    torch.save({"optimizer": optimizer.state_dict(), "random": random}, part / "optimizer.pt")
+    (part / "trainer.json").write_text(json.dumps(dict(progress)))
+    sync_files(part)
+    shutil.rmtree(folder, ignore_errors=True)
+    part.rename(folder)
+
+
+def load_checkpoint(folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Go back to a checkpoint; return its progress."""
+    recipe.load(folder)
+    kept = torch.load(folder / "optimizer.pt", weights_only=True)
+    optimizer.load_state_dict(kept["optimizer"])
+    torch.set_rng_state(kept["random"]["cpu"])
+    if torch.cuda.is_available() and "cuda" in kept["random"]:
+        torch.cuda.set_rng_state_all(kept["random"]["cuda"])
+    return dict(json.loads((folder / "trainer.json").read_text()))

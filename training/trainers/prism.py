@@ -108,9 +108,6 @@ class PrismRecipe:
         chosen = [self.rows[place] for place in rows]
         return {"point": sum(row.point for row in chosen), "sft": sum(row.sft for row in chosen)}
 
-    def groups(self, rows: Sequence[int]) -> None:
-        """Any rows may share a pass."""
-
     def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
         """Sums of both parts over the rows, fp32."""
         chosen = [self.rows[place] for place in rows]

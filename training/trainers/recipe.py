@@ -63,9 +63,6 @@ class Recipe(Protocol):
     def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
         """Sum of each part of the loss over the rows; one forward pass."""
 
-    def groups(self, rows: Sequence[int]) -> list[list[int]] | None:
-        """Rows that must share a forward pass (a query's list); None: any."""
-
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
         """Raw fp32 margins of the model as it is now."""
 

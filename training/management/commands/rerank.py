@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from training.jobs.inputs import full_text
 
-EVERY_S = 2.0
+EVERY_S = 2.0  # Between two lines of progress.
+BATCH = 5000  # Ids in one statement: PostgreSQL takes 65,535 parameters at most.
 
 
 class Command(QuorumCommand):
@@ -45,7 +45,8 @@ class Command(QuorumCommand):
         if options["depth"] < 1:
             raise BadInput("--depth must be 1 or more")
         collection = collection_named(options["collection"])
-        wanted = first_documents(read_run(options["ranking"]), options["depth"])
+        # A run is read with the best documents first.
+        wanted = {query: list(found)[: options["depth"]] for query, found in read_run(options["ranking"]).items()}
         inserted = insert_relevant(wanted, options["insert_positives"]) if options["insert_positives"] else {}
         queries, documents = load_texts(collection, wanted)
         from training.serving.scorer import open_scorer
@@ -76,11 +77,6 @@ class Command(QuorumCommand):
         }
 
 
-def first_documents(run: dict[str, dict[str, float]], depth: int) -> dict[str, list[str]]:
-    """The best `depth` documents of each query; `read_run` gives them best first."""
-    return {query: list(documents)[:depth] for query, documents in run.items()}
-
-
 def insert_relevant(wanted: dict[str, list[str]], path: Path) -> dict[str, list[str]]:
     """Relevant documents that a query's list lacks are added to it (SPEC S9, the ablation); which, by query."""
     found: dict[str, list[str]] = {}
@@ -95,21 +91,17 @@ def insert_relevant(wanted: dict[str, list[str]], path: Path) -> dict[str, list[
 
 def load_texts(collection: Collection, wanted: dict[str, list[str]]) -> tuple[dict[str, Query], dict[str, str]]:
     """The queries and the documents' texts. Raises BadInput for ids that the collection does not know."""
-    queries = {
-        one.external_id: one
-        for one in Query.objects.filter(collection=collection, is_current=True, external_id__in=list(wanted))
-    }
+    rows = Query.objects.filter(collection=collection, is_current=True, external_id__in=list(wanted))
+    queries = {one.external_id: one for one in rows}
     names = sorted({one for ids in wanted.values() for one in ids})
-    documents = {one.external_id: full_text(one) for one in _iterate_documents(collection, names)}
+    documents: dict[str, str] = {}
+    for start in range(0, len(names), BATCH):
+        chosen = names[start : start + BATCH]
+        found = Document.objects.filter(collection=collection, is_current=True, external_id__in=chosen)
+        documents |= {one.external_id: full_text(one) for one in found.iterator()}
     unknown = [f"query {one!r}" for one in wanted if one not in queries]
     unknown += [f"document {one!r}" for one in names if one not in documents]
     if unknown:
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise BadInput(f"collection {collection.name} has no {unknown[0]}{more}: rerank a run over its own documents")
     return queries, documents
-
-
-def _iterate_documents(collection: Collection, names: list[str], batch: int = 5000) -> Iterator[Document]:
-    for start in range(0, len(names), batch):
-        chosen = names[start : start + batch]
-        yield from Document.objects.filter(collection=collection, is_current=True, external_id__in=chosen).iterator()
