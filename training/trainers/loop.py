@@ -34,7 +34,7 @@ class DoesNotFit(QuorumError):
 
 
 def learning_rate(options: RecipeOptions, step: int, total: int) -> float:
-    """Return the rate of a step (from 0): linear warm-up (a tenth of a short training), then cosine to 0 or constant."""
+    """Return the rate of a step (from 0): linear warm-up (at most a tenth of all), then cosine to 0, or constant."""
     warmup = min(options.warmup_steps, max(1, total // 10))
     if step < warmup:
         return options.learning_rate * (step + 1) / warmup
