@@ -22,7 +22,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from corpus.errors import BadInput, QuorumError
 from embedded import postgres
-from embedded.versions import unsupported_reason
+from embedded.startup import unsupported_reason
 
 VERSION = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"

@@ -30,7 +30,7 @@ def prepare_worker(**_: Any) -> None:
     from config import env
     from config.startup import apply_or_refuse
     from embedded import ensure_services
-    from embedded.versions import check_server
+    from embedded.startup import check_server
 
     ensure_services(env.var())
     check_server(env.var())

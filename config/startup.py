@@ -11,7 +11,6 @@ from pathlib import Path
 from config import env
 from embedded import addresses, startup
 from embedded.refuse import refuse
-from embedded.versions import check_server
 
 ADVISORY_LOCK = 0x51756F72756D  # One number for all instances of one database: "Quorum" in ASCII.
 APPS = ("corpus", "judges", "annotation", "benchmark", "training")
@@ -43,7 +42,7 @@ def ensure_for_command(argv: list[str]) -> None:
     if command.startswith("-") or command in NEEDS_NOTHING or {"-h", "--help"} & set(argv):
         return
     startup.ensure_services(env.var())
-    check_server(env.var())
+    startup.check_server(env.var())
     if command not in MIGRATES_ITSELF:
         apply_or_refuse()
     elif addresses.are_embedded():

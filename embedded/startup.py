@@ -1,4 +1,4 @@
-"""What a process does before it uses the services: take part, find or start the keeper (MECHANICS M1)."""
+"""What a process does before it uses the services: take part, start the keeper, check the server (MECHANICS M1)."""
 
 import contextlib
 import os
@@ -14,6 +14,8 @@ from embedded.refuse import refuse
 ROOT = Path(__file__).resolve().parent.parent
 # Seconds to wait for the services: a first start takes one or two, recovery after a crash longer.
 PATIENCE = 90.0
+# Major versions (docs/adr/0057). NEWEST is our own, whose pg_dump makes backups: it reads no newer server.
+OLDEST, NEWEST = 15, 18
 
 _users_lock: int | None = None
 
@@ -81,3 +83,26 @@ def start_keeper(var: Path) -> bool:
     if started.returncode:
         refuse(started.stderr or "the keeper of PostgreSQL and Redis did not start", started.returncode)
     return True
+
+
+def check_server(var: Path) -> None:
+    """Exit 2 where DATABASE_URL names a server of another version, 1 where it does not answer; ours is always right."""
+    if not os.environ.get("DATABASE_URL"):
+        return
+    import psycopg
+
+    try:
+        with psycopg.connect(addresses.database_url(var), connect_timeout=10) as connection:
+            version = connection.info.server_version
+    except psycopg.OperationalError as error:
+        refuse(f"PostgreSQL (DATABASE_URL) does not answer: {' '.join(str(error).split())}", 1)
+    if line := unsupported_reason(version):
+        refuse(line)
+
+
+def unsupported_reason(version: int) -> str:
+    """Why a server of this version (180004 is 18.4) is refused; "" when it is not."""
+    major = version // 10_000
+    if OLDEST <= major <= NEWEST:
+        return ""
+    return f"The server is PostgreSQL {major}, and this Quorum runs on {OLDEST} to {NEWEST}: use one of those."

@@ -19,7 +19,7 @@ from config import backup as backups
 from config import restoring
 from config.management.commands.backup import Command as BackupCommand
 from corpus.errors import BadInput, QuorumError
-from embedded import identity, postgres, versions
+from embedded import identity, postgres, startup
 from tests.factories import make_collection
 from tests.instances import PATIENCE, Instance, until
 from training.models import Job
@@ -308,8 +308,8 @@ def test_paths_in_files_of_jobs_move_and_others_stay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("version", "words"), [(140_012, "PostgreSQL 14"), (190_001, "PostgreSQL 19")])
 def test_another_postgresql_is_refused_in_one_line(version: int, words: str) -> None:
-    assert words in versions.unsupported_reason(version) and "15 to 18" in versions.unsupported_reason(version)
-    assert versions.unsupported_reason(150_000) == versions.unsupported_reason(180_004) == ""
+    assert words in startup.unsupported_reason(version) and "15 to 18" in startup.unsupported_reason(version)
+    assert startup.unsupported_reason(150_000) == startup.unsupported_reason(180_004) == ""
 
 
 @pytest.mark.django_db(transaction=True)
@@ -320,17 +320,17 @@ def test_commands_and_backup_look_at_the_server_first(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", instance_environment["DATABASE_URL"])
-    versions.check_server(tmp_path)
-    monkeypatch.setattr(versions, "OLDEST", 90)
+    startup.check_server(tmp_path)
+    monkeypatch.setattr(startup, "OLDEST", 90)
     with pytest.raises(SystemExit) as ended:
-        versions.check_server(tmp_path)
+        startup.check_server(tmp_path)
     assert ended.value.code == 2 and capsys.readouterr().err.startswith("The server is PostgreSQL 18, and this Quorum")
     with pytest.raises(BadInput, match=r"^The server is PostgreSQL 18"):
         backups.write_backup(tmp_path / "all.tar", tmp_path)
     assert not list(tmp_path.iterdir())
     monkeypatch.setenv("DATABASE_URL", f"postgres://postgres@/none?host={tmp_path}")
     with pytest.raises(SystemExit) as ended:
-        versions.check_server(tmp_path)
+        startup.check_server(tmp_path)
     line = capsys.readouterr().err
     assert ended.value.code == 1 and line.count("\n") == 1 and "does not answer" in line
 
