@@ -37,6 +37,7 @@ def draw_bars(
 ) -> Chart:
     """A line of the picture for each value, with its interval; `mark`: a value to compare with, as a dashed rule."""
     known = [value for row in rows for value in (row.value, row.high) if value is not None]
+    # The axis begins at `low` even where all values lie far above it: bars are compared by length.
     across = axis_ticks(min([low, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
     step = 60 if any(row.detail for row in rows) else 44
     plot = Plot(8, 8, width - 24, 16 + step * len(rows), across, [0.0, 1.0])

@@ -54,6 +54,7 @@ def draw_bump(
     canvas.text(WIDTH - room, 16, x[1], kind="ink", bold=True)
     if not rows:
         canvas.text(WIDTH / 2, 50, _("Nothing to draw yet."), anchor="middle")
+    # What moved most is painted last, above the others.
     for one in sorted(rows, key=lambda one: abs(one.climbed)):
         _draw_slope(canvas, one, room, _slot_top(left[one.name]), _slot_top(right[one.name]))
     words = summary or summarise_moves(rows, x, y)

@@ -51,6 +51,7 @@ def axis_ticks(low: float, high: float, about: int = 5, *, least: float = 0.0) -
     span = (high - low) or abs(high) or 1.0
     rough = max(span / about, least)
     power = 10.0 ** math.floor(math.log10(rough))
+    # 0.999: a step that falls short by rounding alone will do.
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(at * step, 12) for at in range(first, max(last, first + 1) + 1)]

@@ -88,6 +88,7 @@ def _draw_curves(canvas: Canvas, plot: Plot, kept: Mapping[str, list[tuple[float
             ends.append((places[-1][1], place, name))
     below = -math.inf
     for at, place, name in sorted(ends):
+        # Names beside the ends of lines keep a line's height between them.
         below = max(at + 4, below + 15)
         canvas.text(plot.right + 8, below, clip_text(name, room - 10), kind=f"s{place % len(SERIES)}", bold=True)
 
@@ -139,6 +140,7 @@ def _finite(points: Iterable[T]) -> list[T]:
 
 
 def _thin_points(points: Sequence[T]) -> list[T]:
+    # The last point always stays: the summary and the label name it.
     step = max(1, math.ceil(len(points) / MOST_POINTS))
     return [*points[:-1:step], *points[-1:]]
 

@@ -70,13 +70,8 @@ def prune_backups(folder: Path, keep: int, pattern: str = "*") -> list[Path]:
     What is no backup, what another instance wrote, and backups that do not name their instance stay; so do copies that
     `restore` made of what was there before, unless the pattern is theirs.
     """
-    ours = [
-        path
-        for path in folder.glob(pattern)
-        if path.is_file()
-        and (pattern == BEFORE_RESTORE or not path.match(BEFORE_RESTORE))
-        and _instance_of(path) == instance_id()
-    ]
+    found = [path for path in folder.glob(pattern) if pattern == BEFORE_RESTORE or not path.match(BEFORE_RESTORE)]
+    ours = [path for path in found if path.is_file() and _instance_of(path) == instance_id()]
     older = sorted(ours, key=lambda path: path.stat().st_mtime, reverse=True)[keep:]
     for path in older:
         path.unlink()
@@ -108,7 +103,7 @@ def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str
         "instance": instance_id(),
         "var": str(var),
         "postgresql": version // 10_000,
-        "migrations": _applied_migrations(),
+        "migrations": sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations()),
         "rows": rows,
         "files": dict.fromkeys(files, NO_HASH),
     }
@@ -183,10 +178,9 @@ def _dump_database(path: Path) -> dict[str, int]:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
+        options = ["-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
         with path.open("wb") as file:
-            run_postgres_program(
-                "pg_dump", "-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", stdout=file
-            )
+            run_postgres_program("pg_dump", *options, stdout=file)
         return _count_rows(cursor)
 
 
@@ -201,10 +195,6 @@ def _count_rows(cursor: Any) -> dict[str, int]:
         cursor.execute(f'SELECT count(*) FROM "{table}"')
         (found[table],) = cursor.fetchone()
     return found
-
-
-def _applied_migrations() -> list[str]:
-    return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
 
 
 def run_postgres_program(

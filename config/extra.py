@@ -56,9 +56,8 @@ class Extra:
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.log.open("w") as log:
             args: list[str | Path] = ["sh", env.ROOT / "config" / "install.sh", "training"]
-            here = (
-                {"VENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
-            )  # this Python's packages, not another's
+            # Into this Python's packages, not another's.
+            here = {"VENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
             self.process = spawn_child(args, {**os.environ, **here}, cwd=env.ROOT, stdout=log, stderr=log)
         self.tell("installing", "installing packages")
 
@@ -99,6 +98,7 @@ class Extra:
             "line": line,
             "seconds": round(self.told - self.begun, 1) if self.begun else 0.0,
         }
+        # The training page reads it at any moment.
         part = self.var / f".{STATE}.part"
         part.write_text(json.dumps(known) + "\n")
         part.replace(self.var / STATE)

@@ -80,6 +80,7 @@ class NotMigratedError(Exception):
 @cache
 def _is_migrated() -> None:
     """Raise unless all migrations are applied; once they are, they are not looked up again by this process."""
+    # An exception is not cached, so this is asked again until all are applied.
     if are_pending():
         raise NotMigratedError
 

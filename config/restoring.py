@@ -24,11 +24,7 @@ from corpus.errors import BadInput, QuorumError
 CHUNK = 1 << 20
 MOST_MANIFEST = 256 << 20
 # Columns that hold a path as text, which moves with VAR.
-PATHS = {
-    "training_job": ("folder",),
-    "training_model": ("folder", "base"),
-    "annotation_snapshot": ("folder",),
-}
+PATHS = {"training_job": ("folder",), "training_model": ("folder", "base"), "annotation_snapshot": ("folder",)}
 # Columns of JSON that hold paths among other things.
 PATHS_IN_JSON = {
     "training_job": ("options", "result"),
@@ -75,10 +71,8 @@ def restore_backup(
 def missing_bases(bases: Path) -> list[str]:
     """Base models in this folder that jobs and models name and that are not there: a backup does not hold them."""
     begin = f"{bases}/"
-    with (
-        contextlib.suppress(DatabaseError),
-        connection.cursor() as cursor,
-    ):  # an old backup lacks tables until `migrate`
+    # An old backup lacks tables until `migrate`.
+    with contextlib.suppress(DatabaseError), connection.cursor() as cursor:
         cursor.execute(BASES, [begin, begin])
         return [base for (base,) in cursor.fetchall() if not Path(base).exists()]
     return []
@@ -115,7 +109,9 @@ def _read_manifest(tar: tarfile.TarFile, path: Path) -> dict[str, Any]:
         raise BadInput(f"{path} has a form that this version does not read: restore it with the version that made it")
     if wrong := _wrong_in(manifest):
         raise BadInput(f"{path}: its {MANIFEST} is wrong at {wrong}: nothing was changed")
-    known = {f"{app}.{name}" for app, name in _known_migrations()}
+    from django.db.migrations.loader import MigrationLoader
+
+    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
     if newer := sorted(set(manifest["migrations"]) - known):
         raise BadInput(f"{path} was made by a newer version ({newer[0]}): upgrade, then restore")
     return manifest
@@ -128,16 +124,16 @@ def _wrong_in(manifest: dict[str, Any]) -> str:
         return '"var"'
     if not isinstance(applied, list) or not all(isinstance(one, str) for one in applied):
         return '"migrations"'
-    if not isinstance(rows, dict) or not all(re.fullmatch(r"[a-z_][a-z0-9_]*", name) for name in rows):
-        return '"rows"'
-    if not all(type(count) is int and count >= 0 for count in rows.values()):
+    # Both go into SQL as they are (_row_count_checks).
+    if not isinstance(rows, dict) or not all(
+        re.fullmatch(r"[a-z_][a-z0-9_]*", name) and type(count) is int and count >= 0 for name, count in rows.items()
+    ):
         return '"rows"'
     if not isinstance(files, dict) or DUMP not in files:
         return '"files"'
     for name, digest in files.items():
-        if not isinstance(digest, str) or not re.fullmatch(r"[0-9a-f]{64}", digest):
-            return f'"files", {name!r}'
-        if name != DUMP and not _is_kept(name):
+        whole = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest)
+        if not whole or (name != DUMP and not _is_kept(name)):
             return f'"files", {name!r}'
     return ""
 
@@ -147,12 +143,6 @@ def _is_kept(name: str) -> bool:
     parts = PurePosixPath(name).parts
     clean = str(PurePosixPath(name)) == name and ".." not in parts and "\0" not in name
     return clean and len(parts) > 1 and parts[0] == "var" and parts[1] in KEPT
-
-
-def _known_migrations() -> set[tuple[str, str]]:
-    from django.db.migrations.loader import MigrationLoader
-
-    return set(MigrationLoader(None).disk_migrations)
 
 
 def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], path: Path) -> None:

@@ -15,25 +15,13 @@ from embedded.refuse import refuse
 ADVISORY_LOCK = 0x51756F72756D  # One number for all instances of one database: "Quorum" in ASCII.
 APPS = ("corpus", "judges", "annotation", "benchmark", "training")
 
-NEEDS_NOTHING = {"check", "diffsettings", "help", "services", "startapp", "startproject", "version"}
-NEEDS_NOTHING |= {
-    "serve_model",
-    "evaluate",
-    "collectstatic",
-    "compilemessages",
-    "findstatic",
-    "makemessages",
-    "makemigrations",
-}
+NEEDS_NOTHING = {
+    "check", "collectstatic", "compilemessages", "diffsettings", "evaluate", "findstatic", "help", "makemessages",
+    "makemigrations", "serve_model", "services", "startapp", "startproject", "version",
+}  # fmt: skip
 MIGRATES_ITSELF = {
-    "dbshell",
-    "migrate",
-    "optimizemigration",
-    "showmigrations",
-    "sqlmigrate",
-    "squashmigrations",
-    "test",
-}
+    "dbshell", "migrate", "optimizemigration", "showmigrations", "sqlmigrate", "squashmigrations", "test",
+}  # fmt: skip
 
 
 def ensure_for_command(argv: list[str]) -> None:
@@ -100,6 +88,7 @@ def _apply_migrations() -> None:
     from django.core.management import call_command
     from django.db import connection
 
+    # Several processes may come at once: the first applies, the others wait and then find nothing pending.
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
         try:

@@ -14,6 +14,7 @@ def collect() -> bool:
     """Bring VAR/static up to date. Returns whether anything had to be done."""
     settings.VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
     stamp: Path = settings.VAR / "static.stamp"
+    # Two commands that start at once would each clear what the other one collects.
     lock = locks.open_lock(settings.VAR / "static.lock")
     with open(lock) as _held:  # noqa: PTH123 - closes the descriptor, and with it the lock
         locks.exclusive(lock)

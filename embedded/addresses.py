@@ -78,6 +78,7 @@ def secret_key(var: Path) -> str:
         draft = var / f".secret_key.{os.getpid()}.{secrets.token_hex(4)}"
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50))
+        # A link is made by one of two processes alone, and what it names is whole.
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
         draft.unlink()

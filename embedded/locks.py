@@ -36,6 +36,7 @@ def release(descriptor: int) -> None:
 
 def lock_holders(path: Path) -> list[int]:
     """Process ids that took the lock and live (not those that inherited it), from /proc/locks."""
+    # The kernel names a locked file by its device and inode alone.
     inode = str(path.stat().st_ino)
     found = set()
     for line in Path("/proc/locks").read_text().splitlines():

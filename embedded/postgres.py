@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 from embedded import addresses, identity
@@ -70,6 +69,7 @@ class Postgres:
         self._own()
         if self.data.exists():
             return
+        # trust: only this user can enter the folder of the socket.
         how = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--username=postgres", "--no-sync"]
         self._run("initdb", "-D", str(draft), *how)
         draft.rename(self.data)
@@ -84,9 +84,8 @@ class Postgres:
         """Start the server; `ready` says when it answers."""
         settings = ["listen_addresses=", "unix_socket_permissions=0700", "max_connections=100", "shared_buffers=256MB"]
         settings += ["max_wal_size=2GB", "jit=off", "random_page_cost=1.1", "log_min_messages=warning"]
-        if (
-            os.environ.get("QUORUM_DURABLE") == "0"
-        ):  # the tests' throw-away instances: they need not outlive a power cut
+        if os.environ.get("QUORUM_DURABLE") == "0":
+            # The tests' throw-away instances need not outlive a power cut.
             settings += ["fsync=off", "full_page_writes=off"]
         args = [str(self.bin / "postgres"), "-D", str(self.data), "-k", str(self.sockets)]
         with self.log.open("ab") as log:
@@ -110,11 +109,8 @@ class Postgres:
 
     def complaint(self) -> str:
         """The last line that names an error, for a person."""
-        lines = [
-            line
-            for line in self._log_since_start().splitlines()
-            if "FATAL" in line or "ERROR" in line or "PANIC" in line
-        ]
+        said = self._log_since_start().splitlines()
+        lines = [line for line in said if any(word in line for word in ("FATAL", "ERROR", "PANIC"))]
         return lines[-1] if lines else f"see {self.log}"
 
     def _log_since_start(self) -> str:
@@ -130,15 +126,10 @@ class Postgres:
             self._run("createdb", *host, addresses.DATABASE_NAME)
 
     def _run(self, program: str, *args: str) -> str:
-        change: Callable[[], None] = identity.prepare_child(self.change)
+        change = identity.prepare_child(self.change)
+        command, quiet = [str(self.bin / program), *args], subprocess.DEVNULL
         done = subprocess.run(
-            [str(self.bin / program), *args],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            cwd="/",
-            preexec_fn=change,
-            check=False,
+            command, stdin=quiet, capture_output=True, text=True, cwd="/", preexec_fn=change, check=False
         )
         if done.returncode:
             raise Failed(f"{program} failed: {' '.join(done.stderr.split())[-500:]}")

@@ -21,6 +21,7 @@ def enqueue(kind: str, subject: int, **arguments: Any) -> tuple[BackgroundJob, b
     """
     BackgroundJob.objects.filter(kind=kind, subject=subject).exclude(state__in=UNFINISHED).delete()
     asked = {"kind": kind, "subject": subject}
+    # Of two callers at once the table's constraint lets one create it, and the other gets that one.
     found = BackgroundJob.objects.get_or_create(**asked, state__in=UNFINISHED, defaults={"arguments": arguments})
     transaction.on_commit(partial(notify, kind))
     return found

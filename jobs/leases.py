@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from time import monotonic
-from types import TracebackType
 from typing import Any, TypeVar
 
 from django.db import DatabaseError, connection, transaction
@@ -43,6 +42,7 @@ def claim(model: type[Job], **only: Any) -> Job | None:
     A job that was claimed too often without making progress fails here, and the next one is taken.
     """
     with transaction.atomic():
+        # Two workers never wait for each other's row; no_key lets rows that refer to it be written meanwhile.
         rows = free_jobs(model, **only).select_for_update(skip_locked=True, no_key=True)
         key = rows.order_by("pk").values_list("pk", flat=True).first()
         if key is None:
@@ -128,9 +128,7 @@ class Lease:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 

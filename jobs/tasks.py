@@ -81,6 +81,7 @@ def is_shutting_down() -> bool:
 
 def _work_off(kind: JobKind) -> None:
     """Take jobs up until none waits."""
+    # First of all: a job that comes while this worker is busy must be told of again.
     redis_client().delete(_told_key(kind))
     while not is_shutting_down() and (job := leases.claim(kind.model, **kind.only())) is not None:
         kind.work(job, is_shutting_down)

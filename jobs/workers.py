@@ -37,6 +37,7 @@ def _worker_member(slots: int, devices: tuple[str, ...]) -> str:
 def say_alive(queue: str, slots: int, devices: tuple[str, ...] = ()) -> None:
     """Record that this process is a worker of the queue and lives."""
     redis_client().zadd(_workers_key(queue), {_worker_member(slots, devices): time.time()})
+    # Workers that were killed never say goodbye, and the set would grow for ever.
     redis_client().zremrangebyscore(_workers_key(queue), "-inf", time.time() - 60)
 
 
@@ -49,6 +50,7 @@ def live_workers(queue: str = "") -> list[Worker]:
     """Workers that serve a queue of this instance; without a name, the one that judges."""
     members: list[Any] = redis_client().zrangebyscore(_workers_key(queue), time.time() - LIVE_S, "+inf")
     found = [Worker(host, pid, slots, tuple(devices)) for host, pid, slots, devices in map(json.loads, members)]
+    # Of a worker on this machine it is known at once that it was killed.
     return [worker for worker in found if worker.host != socket.gethostname() or is_running(worker.pid)]
 
 

@@ -35,11 +35,13 @@ class StopRequest:
 
 def main(path: Path) -> int:
     """Work on the job; the exit code."""
+    # Before transformers is imported, which reads them only then.
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     watch_parent()
     stop = StopRequest()
     folder = JobFolder(path)
+    # Several processes may share a training (trainers/world.py); the first alone writes the state.
     leads = os.environ.get("QUORUM_RANK", "0") == "0"
     try:
         found = run_job(folder, stop)

@@ -61,12 +61,14 @@ class JobFolder:
             text = self.metrics.read_text()
         except OSError:
             return []
+        # A line without its end is still being written.
         return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def tail(self, lines: int) -> list[str]:
         """The end of the log."""
         try:
             with self.log.open("rb") as file:
+                # The log of a long training is large, and only its end is shown.
                 file.seek(0, os.SEEK_END)
                 file.seek(max(0, file.tell() - 20_000))
                 return file.read().decode(errors="replace").splitlines()[-lines:]
@@ -89,6 +91,7 @@ class JobFolder:
 
     def steps(self) -> list[int]:
         """Steps of whole checkpoints, oldest first."""
+        # trainer.json is written last: a folder without it was cut off.
         found = self.checkpoints.glob("step-*") if self.checkpoints.is_dir() else []
         return sorted(int(one.name.removeprefix("step-")) for one in found if (one / "trainer.json").exists())
 
@@ -108,6 +111,7 @@ def sync_files(folder: Path) -> None:
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
+    # The process id keeps two writers apart; a rename is seen whole or not at all.
     part = path.with_name(f".{path.name}.{os.getpid()}")
     part.write_text(text)
     part.replace(path)

@@ -107,6 +107,7 @@ def _score_side(job: Job, judge: str, rows: list[OutputRow], budget: float | Non
 
 @transaction.atomic
 def _store_judged(job: int, judged: Mapping[str, Any]) -> None:
+    # Locked: the page and the worker each write a part of the same column.
     row = Job.objects.select_for_update().get(pk=job)
     row.result = {**row.result, "judged": dict(judged)}
     row.save(update_fields=["result"])

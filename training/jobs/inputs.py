@@ -25,6 +25,7 @@ BATCH = 2000
 
 def write_inputs(job: Job, folder: JobFolder) -> None:
     """Write them, unless an earlier claim did. Raises BadInput when there is nothing to work on."""
+    # What an earlier claim scored already belongs to the pairs that it wrote: they are not written again.
     if job.kind in (Job.Kind.TRAIN, Job.Kind.GENERATE) or (folder.path / PAIRS).exists():
         return
     if job.collection is None:
@@ -34,6 +35,7 @@ def write_inputs(job: Job, folder: JobFolder) -> None:
         raise BadInput(NOTHING[job.kind])
     if job.kind == Job.Kind.EVALUATE:
         write_whole(folder.path / QRELS, json.dumps(_load_qrels(job.collection, [line["query_id"] for line in lines])))
+    # Last, because whoever finds the pairs takes everything else to be there, too.
     write_whole(folder.path / PAIRS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
 
@@ -49,6 +51,7 @@ def _bm25_candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("external_id")
     if job.kind == Job.Kind.EVALUATE:
         wanted = sorted(dev_queries(Path(job.options["data"]))[0])
+        # A query without a relevant document has no nDCG, and cannot tell two rankings apart.
         judged = Label.objects.filter(
             pair__query__external_id__in=wanted,
             pair__collection=collection,

@@ -109,6 +109,7 @@ def publish_model(job: Job) -> Model:
     kept = ("evaluation", "calibration", "gain", "checkpoint", "merge_difference")
     base = Path(str(job.options["base"])).name
     name = f"{job.options['recipe']}-{base.replace(':', '-')}-{job.pk}"
+    # A worker that died right after this comes here again with the same job.
     model, _ = Model.objects.get_or_create(
         job=job,
         defaults={

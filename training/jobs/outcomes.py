@@ -67,6 +67,7 @@ def write_runs(folder: JobFolder) -> None:
     for path in folder.path.glob("*.scores.jsonl"):
         name = path.name.removesuffix(".scores.jsonl")
         run = folder.path / f"{name}.run"
+        # A claim before this one may have written it, and a run is never written over.
         run.unlink(missing_ok=True)
         files.write_run(run, _model_scores(folder, name), name)
 
@@ -94,6 +95,7 @@ def reorder_queue(job: Job, folder: JobFolder) -> int:
     for pair in pairs.distinct():
         probability = scores.get((pair.query.external_id, pair.document.external_id))
         if probability is not None:
+            # 1 at a probability of a half, 0 at certainty.
             pair.uncertainty = 1.0 - abs(2.0 * probability - 1.0)
             changed.append(pair)
     Pair.objects.bulk_update(changed, ["uncertainty"], batch_size=BATCH)

@@ -50,6 +50,7 @@ def find_unseen_file(job: Job, folder: JobFolder) -> Path | None:
     """A file that the job was begun with, or that an earlier job left for it, and that is not on this machine."""
     asked = job.options
     named = [asked.get("data"), asked.get("base"), *(asked.get("models") or {}).values()]
+    # What is no path (tiny:qwen3, a hub id) is not absolute; the subprocess looks for it.
     paths = [folder.path / "job.json", *(Path(str(one)) for one in named if one)]
     return next((path for path in paths if path.is_absolute() and not path.exists()), None)
 
@@ -65,13 +66,16 @@ def _run_subprocess(
         time.sleep(LOOK_S)
         stopping = shutting_down()
         if not lease.renew(**_read_progress(folder)):
+            # Somebody else holds the job: what this child would still save counts for nobody.
             stop_children([child], patience=0)
             return None
         if not asked and (stopping or Job.objects.filter(pk=job.pk, cancel_asked=True).exists()):
+            # Asked once: SIGTERM has it save a checkpoint, and it needs its time for that.
             child.terminate()
             asked = time.monotonic()
         if asked and time.monotonic() - asked > PATIENCE_S:
             child.kill()
+    # A worker that ends gives its job back, unless a person cancelled it at the same time.
     job.refresh_from_db(fields=["cancel_asked"])
     if shutting_down() and not job.cancel_asked and code != FINISHED:
         leases.give_back(job, phase=_("waiting to go on"))

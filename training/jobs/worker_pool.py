@@ -36,6 +36,7 @@ def notify_workers() -> None:
 
 def worker_command(processes: int, name: str = "gpu") -> list[str]:
     """The command line of a worker that does so many jobs at once: one for each GPU."""
+    # One job for each process, and none is fetched in advance: a training takes hours.
     options = ["--pool", "prefork", "--concurrency", str(processes), "--loglevel", "WARNING", "-Ofair", "-Q", QUEUE]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     host = f"{settings.PREFIX}-{name}-{os.getpid()}@%h"
@@ -60,6 +61,7 @@ class OwnWorker:
         """Somebody serves the queue who can do a job of this device."""
         if any(device in worker.devices for worker in live_workers(QUEUE)):
             return
+        # A worker that was just started takes some seconds until it says that it lives.
         if self.child is not None and self.child.poll() is None and time.monotonic() - self.started < STARTING_S:
             return
         if self.child is not None:

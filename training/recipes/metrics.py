@@ -126,6 +126,7 @@ def kept_apart(query_ids: Sequence[str], labels: Sequence[int | None], least: in
     four measurements of nothing looks like something. Empty with fewer than `least` such queries.
     """
     found = {query_id for query_id, label in zip(query_ids, labels, strict=True) if label}
+    # By hash and not by chance: the trainer and the pages must keep the same queries apart.
     ordered = sorted(found, key=lambda query_id: sha256(query_id.encode()).digest())
     return set(ordered[1::2]) if len(ordered) >= least else set()
 

@@ -20,6 +20,7 @@ DEFAULT_INSTRUCTION = HELPFULNESS.statement
 HEAD = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\nRule: "
 TO_QUERY = "\nQuery: "
 TO_DOCUMENT = "\nDocument: "
+# The empty thought is what Qwen3's own template writes where thinking is switched off.
 TAIL = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 END = "<|im_end|>"  # Ends the answer.
 YES, NO = "yes", "no"

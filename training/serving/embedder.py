@@ -52,6 +52,7 @@ def pooling_of(folder: Path, wanted: str = "") -> str:
     path = folder / "1_Pooling" / "config.json"
     if path.exists():
         found: dict[str, Any] = json.loads(path.read_text())
+        # Older versions of sentence-transformers write a flag for each way, newer ones its name.
         modes = [name for key, name in _MODES.items() if found.get(key)]
         modes += [str(found["pooling_mode"])] if "pooling_mode" in found else []
         modes = ["last" if mode == "lasttoken" else mode for mode in modes]
@@ -85,6 +86,7 @@ def _check_modules(folder: Path) -> None:
     if not path.exists():
         return
     for module in json.loads(path.read_text()):
+        # A further layer would change the vectors, and nobody would notice that it is left out.
         kind = str(module.get("type", "")).rpartition(".")[2]
         if kind not in KNOWN:
             raise BadInput(

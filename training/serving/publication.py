@@ -21,6 +21,7 @@ TABLE = {
     "accuracy_at_threshold": "accuracy at the chosen threshold",
     "ndcg@10": "nDCG@10",
 }
+# No text holds a NUL, so these marks are found in a rendered prompt where the texts went.
 MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
 
 

@@ -10,6 +10,7 @@ from training.serving.embedder import is_embedder, open_embedder
 from training.serving.embeddings import Embeddings
 from training.serving.scorer import open_scorer
 
+# A killed server must not leave a process behind that holds the model's memory.
 end_with_server()
 folder = Path(os.environ["QUORUM_MODEL"])
 device, pooling = os.environ.get("QUORUM_MODEL_DEVICE", "cpu"), os.environ.get("QUORUM_MODEL_POOLING", "")

@@ -66,6 +66,7 @@ def check_causal(folder: Path) -> Any:
             f"{folder.name} is no model that transformers can read: {' '.join(str(error).split())[:200]}"
         ) from None
     names = list(getattr(config, "architectures", None) or [])
+    # BERT and others have a causal form as well, so the architecture that the file names decides.
     causal = any(name.endswith(("ForCausalLM", "ForConditionalGeneration")) for name in names)
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING or (names and not causal):
         raise BadInput(
@@ -115,6 +116,7 @@ def tiny_base(folder: Path, *, shape: str = "qwen3", seed: int = 0, hidden: int 
     config.quorum_tiny = True
     config.eos_token_id = tokenizer.eos_token_id
     config.pad_token_id = tokenizer.pad_token_id
+    # The seed of these weights must not become that of the training which asked for them.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]

@@ -34,8 +34,10 @@ class Epochs:
         span = self.batch * NEIGHBOURS
         steps: list[list[int]] = []
         for start in range(0, len(rows), span):
+            # Rows of like length share a step, so that little is padded.
             near = sorted(rows[start : start + span], key=lambda row: (self.lengths[row], row))
             steps += [near[at : at + self.batch] for at in range(0, len(near), self.batch)]
+        # Shuffled once more, or the long rows of each span would always come last.
         return [steps[place] for place in random.permutation(len(steps))]
 
 

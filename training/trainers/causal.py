@@ -65,6 +65,7 @@ class LoraTrained:
 
     def write(self, folder: Path) -> None:
         """The merged model, and the adapter in `adapter/`. The adapter cannot be scored apart afterwards."""
+        # safe_merge refuses an adapter that makes weights which are not finite.
         merged = self.model.merge_and_unload(safe_merge=True)
         write_causal(
             folder,

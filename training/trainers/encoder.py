@@ -30,6 +30,7 @@ def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0) -> Any:
     if any(name.endswith("ForSequenceClassification") for name in names) and config.num_labels != 1:
         raise BadInput(f"{folder.name} classifies into {config.num_labels} labels: name an encoder without a head")
     config.num_labels = 1
+    # The new head must be the same whenever this base is loaded: it is measured as the base.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model: Any = AutoModelForSequenceClassification.from_pretrained(folder, config=config, dtype=torch.float32)

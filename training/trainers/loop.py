@@ -126,6 +126,7 @@ class Loop:
         if all(len(one) == 1 for one in self.passes(rows)):
             longest = max(lengths[row] for row in rows)
             raise DoesNotFit(f"a row of {longest} tokens alone takes more memory than there is: lower max_length")
+        # Half of what was really used, which may be far below a generous budget.
         largest = max(len(one) * max(lengths[row] for row in one) for one in self.passes(rows))
         self.progress.token_budget = max(1, min(self.progress.token_budget, largest) // 2)
         if self.task.device == "cuda":
@@ -199,6 +200,7 @@ class Loop:
             self.measure()
         if measured or step % (options.checkpoint_every or min(self.every, LEAST_EVERY)) == 0:
             self.save()
+        # All processes stop after the same step: one that went on would wait for the others' gradients.
         if self.world.any(self.asked()):
             self.save()
             raise TrainingCancelled

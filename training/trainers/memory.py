@@ -21,6 +21,7 @@ def needed_memory(task: TrainingTask, config: Any, longest: int, answer: int) ->
     hidden, layers = int(config.hidden_size), int(config.num_hidden_layers)
     wide = int(getattr(config, "intermediate_size", 4 * hidden))
     rank = task.options.lora_rank
+    # A weight is taken for four bytes of its file: a file in half precision counts too low, never too high.
     trained = rank * layers * (8 * hidden + 3 * (hidden + wide)) if rank else weights // 4
     kept = hidden * (2 if task.checkpointing else 12) + (0 if task.checkpointing else 3 * wide)
     logits = answer * int(config.vocab_size) * 4 * 2
@@ -31,6 +32,7 @@ def available_memory(device: str) -> int:
     """Bytes that a new process may take: free memory of the GPU, or of the machine within its limit."""
     if device == "cuda":
         return int(torch.cuda.mem_get_info()[0])
+    # A container's limit, which the machine's free memory knows nothing of.
     limits = [int(path.read_text()) for path in CGROUP if path.exists() and path.read_text().strip().isdigit()]
     return min([int(psutil.virtual_memory().available), *limits])
 

@@ -83,6 +83,7 @@ def _write_model_outputs(
     """A line {query_id, doc_id, label, output} for each row, with `finish_reason` "length" where the answer was cut."""
     path = folder.path / f"{name}.outputs.jsonl"
     kept = path.read_text().split("\n")[:-1] if path.exists() else []
+    # What a killed process left of a last line is cut off, and its row is written again.
     path.write_text("".join(f"{line}\n" for line in kept))
     with path.open("a") as file:
         for start in range(len(kept), len(rows), AT_ONCE):

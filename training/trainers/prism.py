@@ -84,7 +84,9 @@ class PrismRecipe:
         base = load_model(self.task.base, self.task.device, self.task.dtype)
         if self.task.checkpointing:
             base.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            # Nothing would be recomputed without it: the frozen embeddings give inputs that need no gradient.
             base.enable_input_require_grads()
+        # LoRA's first matrices are random.
         torch.manual_seed(options.seed)
         names = {name.rpartition(".")[2] for name, part in base.named_modules() if isinstance(part, torch.nn.Linear)}
         targets = [name for name in TARGETS if name in names]
@@ -200,6 +202,7 @@ def prism_losses(
     point = ((torch.sigmoid(margins) - wanted) ** 2 * has_point).sum()
     kept = [place for place, row in enumerate(rows) for _ in row.label_positions if row.sft]
     if not kept:
+        # Zero, yet part of the graph, so that the loop can add up both parts of every pass.
         return {"point": point, "sft": logits.sum() * 0.0}
     own = torch.tensor([row.sft for row in rows for _ in row.label_positions], device=logits.device)
     answers = torch.tensor([one for row in rows if row.sft for one in row.ids[row.start :]], device=logits.device)

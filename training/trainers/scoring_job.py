@@ -33,6 +33,7 @@ def _score_lines(
     folder: JobFolder, scorer: Scorer, name: str, lines: list[dict[str, Any]], before: int, stop: Callable[[], bool]
 ) -> None:
     path = folder.path / f"{name}.scores.jsonl"
+    # An earlier process may have scored some queries: this one goes on after them.
     done = whole_lines(path)
     with path.open("a") as file:
         for number, line in enumerate(lines[done:], done + 1):

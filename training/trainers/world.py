@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 import torch
 import torch.distributed as dist
@@ -53,18 +52,18 @@ class Together:
             return World()
         meeting = self.folder / ".meeting"
         if rank == 0:
+            # A file that a killed training left would let these processes meet ones that are gone.
             meeting.unlink(missing_ok=True)
             for other in range(1, self.size):
                 environment = {**os.environ, "QUORUM_RANK": str(other)}
                 self.children.append(spawn_child([sys.executable, *self.program], environment))
+        # Gloo would look up the host's own name, which many containers cannot resolve.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         backend = "nccl" if self.device == "cuda" else "gloo"
         dist.init_process_group(backend, init_method=f"file://{meeting}", rank=rank, world_size=self.size)
         return World(rank, self.size)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.size > 1:
             dist.destroy_process_group()
             stop_children(self.children)

@@ -30,26 +30,14 @@ class Command(QuorumCommand):
         """The model, where to listen, and how much may wait."""
         parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="folder of the model")
         parser.add_argument("--port", type=int, default=8100, help="port to listen on; 0 takes a free one")
-        parser.add_argument(
-            "--bind",
-            default="127.0.0.1",
-            help="address to listen on; other than 127.0.0.1 requires QUORUM_RERANK_TOKEN",
-        )
-        parser.add_argument(
-            "--limit",
-            type=int,
-            default=32,
-            help="maximum number of requests in progress or waiting; more are answered 503",
-        )
-        parser.add_argument(
-            "--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (default: cpu)"
-        )
-        parser.add_argument(
-            "--pooling",
-            choices=POOLINGS,
-            default="",
-            help="pooling of embedding models (default: as the model folder says)",
-        )
+        bind = "address to listen on; other than 127.0.0.1 requires QUORUM_RERANK_TOKEN"
+        parser.add_argument("--bind", default="127.0.0.1", help=bind)
+        limit = "maximum number of requests in progress or waiting; more are answered 503"
+        parser.add_argument("--limit", type=int, default=32, help=limit)
+        device = "where the model runs (default: cpu)"
+        parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help=device)
+        pooling = "pooling of embedding models (default: as the model folder says)"
+        parser.add_argument("--pooling", choices=POOLINGS, default="", help=pooling)
 
     def run(self, **options: Any) -> object:
         """Check, start, say so, watch."""

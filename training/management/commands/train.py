@@ -92,6 +92,7 @@ class Command(QuorumCommand):
         """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
         told, line = 0.0, ""
         try:
+            # Its worker ends with this command; the job then waits for another.
             with worker_pool.OwnWorker() as own:
                 while not job.is_over:
                     if job.state == Job.State.QUEUED:
