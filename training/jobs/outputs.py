@@ -5,26 +5,16 @@ measures the targets that judges write, too.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from corpus.evidence import measures
+from training.recipes.data import Example
 
 MOST_POINTS = 2000  # Points of figure 5 that are kept: the first rows, whatever comes later.
 
 
-class DevExample(Protocol):
-    """What is needed of an example of the dev split."""
-
-    @property
-    def query(self) -> str: ...
-    @property
-    def document(self) -> str: ...
-    @property
-    def label(self) -> int | None: ...
-
-
 def measure_outputs(
-    rows: Sequence[DevExample], texts: Sequence[str], count: Callable[[str], int], *, words: str = ""
+    rows: Sequence[Example], texts: Sequence[str], count: Callable[[str], int], *, words: str = ""
 ) -> dict[str, Any]:
     """Measures of one model; texts: its raw answers, one a row; count: tokens by its own tokenizer.
 

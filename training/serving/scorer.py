@@ -1,10 +1,11 @@
 """Scoring pairs with a model folder: ours (with its prompt checked), a base with our prompt, or an encoder."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from corpus.errors import BadInput
 from training.recipes import rendering
@@ -16,25 +17,6 @@ from training.serving.publication import describe_setup
 DEFAULT_LENGTH = 4096
 # Tokens that an answer may have: evidence condenses its document, so the document's own and some besides are room.
 LEAST_ROOM, MOST_ROOM, BESIDES = 512, 4096, 256
-
-
-class Scorer(Protocol):
-    """A model that scores documents for a query."""
-
-    words: str  # What stands beside its figures: "tiny model, CPU".
-    threshold: float  # The score from which on it says yes: fitted with the calibration, else 0.5.
-
-    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
-        """Raw fp32 margins, in the order of the documents: l_yes - l_no, or an encoder's logit."""
-
-    def margins_of(self, asked: Sequence[ServingRequest]) -> list[list[float]]:
-        """The same for many queries at once, in their order."""
-
-    def score(self, margin: float) -> float:
-        """The calibrated probability of "relevant" for a margin."""
-
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
-        """What the model writes for a pair. 0 tokens: as many as evidence of this document can need."""
 
 
 def read_reranker_json(folder: Path) -> dict[str, Any]:
@@ -59,31 +41,35 @@ def read_reranker_json(folder: Path) -> dict[str, Any]:
     return found
 
 
-def open_scorer(folder: Path, device: str = "cpu") -> Scorer:
-    """Load a model folder for scoring. Raises BadInput for what is no model, and for another prompt."""
-    if not (folder / "config.json").exists():
-        raise BadInput(f"{folder} has no config.json: name the folder of a model")
-    found = read_reranker_json(folder)
-    config = json.loads((folder / "config.json").read_text())
-    names = config.get("architectures") or []
-    if found.get("kind") == "encoder" or any(name.endswith("ForSequenceClassification") for name in names):
-        return EncoderScorer(folder, found, config, device)
-    return CausalScorer(folder, found, config, device)
+class Scorer(ABC):
+    """A model that scores documents for a query."""
 
-
-class _Loaded:
     def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
         self.folder, self.about, self.device = folder, found, device
+        # What stands beside its figures, such as "tiny model, CPU".
         self.words = describe_setup(bool(config.get("quorum_tiny") or found.get("tiny")), device)
         known = found.get("calibration") or {}
         self.calibration = Calibration(a=known.get("a", 1.0), b=known.get("b", 0.0))
-        self.threshold = float(found.get("threshold", 0.5))
+        self.threshold = float(found.get("threshold", 0.5))  # The score from which on it says yes.
+
+    @abstractmethod
+    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
+        """Return raw fp32 margins in the order of the documents: l_yes - l_no, or an encoder's logit."""
+
+    @abstractmethod
+    def margins_of(self, asked: Sequence[ServingRequest]) -> list[list[float]]:
+        """Return the same for many queries at once, in their order."""
+
+    @abstractmethod
+    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
+        """Return what the model writes for a pair. 0 tokens: as many as evidence of this document can need."""
 
     def score(self, margin: float) -> float:
+        """Return the calibrated probability of "relevant" for a margin."""
         return self.calibration.probability(margin)
 
 
-class CausalScorer(_Loaded):
+class CausalScorer(Scorer):
     """A causal model asked with our prompt."""
 
     def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
@@ -105,7 +91,7 @@ class CausalScorer(_Loaded):
         return all(f'"{role}"' in template or f"'{role}'" in template for role in ("query", "document"))
 
     def _rendered(self, query: str, document: str, instruction: str) -> str:
-        """By the model's own template."""
+        """Render a pair by the model's own chat template."""
         from training.trainers.causal import chat_messages
 
         return str(self.tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
@@ -157,7 +143,7 @@ class CausalScorer(_Loaded):
         return min(max(size + BESIDES, LEAST_ROOM), MOST_ROOM)
 
 
-class EncoderScorer(_Loaded):
+class EncoderScorer(Scorer):
     """A sequence classifier with one logit; it has no place for an instruction."""
 
     def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
@@ -181,3 +167,15 @@ class EncoderScorer(_Loaded):
 
     def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
         return RenderedPair("")
+
+
+def open_scorer(folder: Path, device: str = "cpu") -> Scorer:
+    """Load a model folder for scoring. Raises BadInput for what is no model, and for another prompt."""
+    if not (folder / "config.json").exists():
+        raise BadInput(f"{folder} has no config.json: name the folder of a model")
+    found = read_reranker_json(folder)
+    config = json.loads((folder / "config.json").read_text())
+    names = config.get("architectures") or []
+    if found.get("kind") == "encoder" or any(name.endswith("ForSequenceClassification") for name in names):
+        return EncoderScorer(folder, found, config, device)
+    return CausalScorer(folder, found, config, device)
