@@ -27,7 +27,7 @@ class BumpPlace:
 
     @property
     def climbed(self) -> int:
-        """Ranks won; below 0: lost."""
+        """How many ranks were won; below 0: lost."""
         return self.before - self.after
 
 
@@ -66,7 +66,7 @@ def draw_bump(
 
 
 def _assign_slots(rows: Sequence[BumpPlace], side: str) -> dict[str, int]:
-    """Name to its line from the top."""
+    """Return each name's line from the top."""
     return {one.name: place for place, one in enumerate(sorted(rows, key=lambda one: (getattr(one, side), one.name)))}
 
 

@@ -25,5 +25,5 @@ def csv_cell(value: object) -> str:
 
 
 def csv_line(row: Sequence[Any]) -> str:
-    """Cells of a row, joined."""
+    """Return a row's cells as one line of CSV."""
     return ",".join(map(csv_cell, row)) + "\n"

@@ -29,12 +29,12 @@ CHARACTER = 0.56
 
 
 def number(value: float) -> str:
-    """A coordinate: two decimals at most."""
+    """Return a coordinate as text: two decimals at most."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if value else "0"
 
 
 def format_figure(value: float | None) -> str:
-    """A value as people read it: 1,234 or 0.0123; a dash for None."""
+    """Return a value as people read it: 1,234 or 0.0123; a dash for None."""
     if value is None:
         return "–"
     if value == round(value) and abs(value) < 1e15:
@@ -86,13 +86,13 @@ class Canvas:
         )
 
     def rule(self, x1: float, y1: float, x2: float, y2: float, *, kind: str = "grid", width: float = 1) -> None:
-        """A straight line. `kind`: grid | ink | soft."""
+        """Paint a straight line. `kind`: grid | ink | soft."""
         colour = {"grid": GRID, "ink": INK, "soft": INK_2}[kind]
         at = f'x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"'
         self._parts.append(f'<line class="l {kind}" {at} stroke="{colour}" stroke-width="{number(width)}"/>')
 
     def curve(self, points: Sequence[tuple[float, float]], series: int) -> None:
-        """A line through points, in the colour and dash of a series."""
+        """Paint a line through points, in the colour and dash of a series."""
         dash = DASHES[series % len(DASHES)]
         extra = f' stroke-dasharray="{dash}"' if dash else ""
         self._parts.append(
@@ -101,14 +101,14 @@ class Canvas:
         )
 
     def area(self, points: Sequence[tuple[float, float]], series: int) -> None:
-        """A band behind a line."""
+        """Paint a band behind a line."""
         colour = SERIES[series % len(SERIES)]
         self._parts.append(
             f'<polygon class="f {_series(series)}" points="{_points(points)}" fill="{colour}" fill-opacity="0.14"/>'
         )
 
     def dot(self, x: float, y: float, series: int, *, radius: float = 3.5, hollow: bool = False) -> None:
-        """A point of a series."""
+        """Paint a point of a series."""
         colour = SERIES[series % len(SERIES)]
         paint = f'fill="{PAPER}" stroke="{colour}" stroke-width="2"' if hollow else f'fill="{colour}"'
         name = "o" if hollow else "f"
@@ -123,16 +123,16 @@ class Canvas:
         self._parts.append(f'<rect class="b {tone}" {at} rx="2" fill="{TONES[tone]}"{opacity}/>')
 
     def heat(self, x: float, y: float, width: float, height: float, step: int) -> None:
-        """A cell of a heat map: 0 (below the scale) to 5."""
+        """Paint a cell of a heat map: 0 (below the scale) to 5."""
         at = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
         self._parts.append(f'<rect class="h h{step}" {at} fill="{HEAT[step]}" stroke="{GRID}"/>')
 
     def ribbon(self, path: str, tone: str) -> None:
-        """A filled band between two bars of a flow."""
+        """Paint a filled band between two bars of a flow."""
         self._parts.append(f'<path class="b {tone} ribbon" d="{path}" fill="{TONES[tone]}" fill-opacity="0.22"/>')
 
     def drawn(self) -> str:
-        """Everything painted so far."""
+        """Return everything painted so far."""
         return "".join(self._parts)
 
 
@@ -191,7 +191,7 @@ def clip_text(words: str, room: float, size: int = 12) -> str:
 
 
 def text_width(words: str, size: int = 12) -> float:
-    """About how many px the words take."""
+    """Return about how many px the words take."""
     return sum(1.0 if east_asian_width(letter) in "WF" else CHARACTER for letter in words) * size
 
 

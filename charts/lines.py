@@ -146,7 +146,7 @@ def _thin_points(points: Sequence[T]) -> list[T]:
 
 
 def _thin_names(names: Mapping[float, str], used: set[float]) -> dict[float, str]:
-    """As many names as stand side by side."""
+    """Return as many names as stand side by side."""
     places = sorted(at for at in names if at in used)
     widest = max((len(names[at]) for at in places), default=1) * 12 * CHARACTER + 12
     step = max(1, math.ceil(len(places) * widest / (WIDTH - 200)))

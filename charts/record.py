@@ -39,7 +39,7 @@ class Chart:
 
     @property
     def left_out(self) -> int:
-        """Rows that only the CSV has."""
+        """How many rows only the CSV has."""
         return max(0, len(self.rows) - SHOWN_ROWS)
 
     def csv(self) -> str:

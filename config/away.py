@@ -62,7 +62,7 @@ class InOneLine(logging.Filter):
     """Says that a service is away without the way of each request that found out."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the record; every record is kept."""
+        """Shorten the record of such an error; every record is kept."""
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if error is not None and is_away(error):
             record.msg = f"{record.getMessage()}: {' '.join(str(error).split())}"

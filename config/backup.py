@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 
 def ignore_progress(line: str) -> None:
-    """Tell nobody."""
+    """Tell nobody how far a backup is."""
 
 
 def write_backup(path: Path, var: Path, say: Say = ignore_progress) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _kept_files(var: Path) -> Iterator[Path]:
 
 
 def server_version() -> int:
-    """Of PostgreSQL: 180004 is 18.4."""
+    """Return the version of PostgreSQL: 180004 is 18.4."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         return int(cursor.fetchone()[0])
@@ -185,7 +185,7 @@ def _dump_database(path: Path) -> dict[str, int]:
 
 
 def _count_rows(cursor: Any) -> dict[str, int]:
-    """Rows of every table of ours, by its name."""
+    """Return the number of rows of every table of ours."""
     cursor.execute(
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1"

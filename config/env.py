@@ -23,13 +23,13 @@ def secret(name: str) -> str:
 
 
 def flag(name: str, default: bool = False) -> bool:
-    """True for 1, true, yes and on, in any case."""
+    """Return True for 1, true, yes and on, in any case."""
     value = text(name)
     return value.lower() in {"1", "true", "yes", "on"} if value else default
 
 
 def number(name: str, default: float) -> float:
-    """A number; anything else stops the program with one line."""
+    """Return a number; anything else stops the program with one line."""
     value = text(name)
     try:
         return float(value) if value else default
@@ -38,7 +38,7 @@ def number(name: str, default: float) -> float:
 
 
 def comma_separated(name: str, default: str = "") -> list[str]:
-    """Comma-separated words."""
+    """Return a list of words that commas separate."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 

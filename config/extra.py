@@ -32,7 +32,7 @@ def wanted_packages() -> set[str]:
 
 
 def installed_packages() -> set[str]:
-    """Names of the packages that are here."""
+    """Return the names of the packages that are installed here."""
     importlib.invalidate_caches()
     return {canonicalize_name(one.name) for one in importlib.metadata.distributions() if one.name}
 
@@ -47,11 +47,11 @@ class Extra:
         self.begun = self.told = 0.0
 
     def leave_out(self) -> None:
-        """Nobody wants it: the page says how to get it later."""
+        """Say that nobody wants the extra, and how to get it later."""
         self.tell("left-out", "left out (TRAINING=0): `make install-training` sets it up, then start again")
 
     def start(self) -> None:
-        """Begin; packages that are here already make it quick."""
+        """Begin to install; packages that are here already make it quick."""
         self.begun = time.monotonic()
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.log.open("w") as log:

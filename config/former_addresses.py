@@ -22,7 +22,7 @@ FORMER = (
 
 
 def current_address(path: str) -> str:
-    """Today's address of a page; the same where it has not moved."""
+    """Return today's address of a page; the same where it has not moved."""
     for pattern, address in FORMER:
         if re.match(pattern, path):
             return re.sub(pattern, address, path)

@@ -51,6 +51,6 @@ class NoNulMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> None:
-        """A value of a body that reached the database."""
+        """Refuse a value of a body that reached the database."""
         if isinstance(error, ValueError | DataError | psycopg.DataError) and REFUSED in str(error):
             raise BadRequest("a NUL character") from error

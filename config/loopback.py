@@ -18,7 +18,7 @@ class LeavesTheMachine(ConnectionError):
 
 
 def enforce() -> None:
-    """From now on, for the life of this process."""
+    """Refuse other machines from now on, for the life of this process."""
     global _enforced
     if not _enforced:
         sys.addaudithook(_audit_hook)

@@ -52,7 +52,7 @@ def collect_messages(root: Path) -> "Catalog":
 
 
 def catalogue_path(root: Path, locale: str) -> Path:
-    """locale/zh_Hans/LC_MESSAGES/django.po"""
+    """Return the path of a catalogue, as locale/zh_Hans/LC_MESSAGES/django.po."""
     return root / "locale" / locale / "LC_MESSAGES" / "django.po"
 
 
@@ -97,5 +97,5 @@ def _build_po_message(
 
 
 def translated_locales() -> list[str]:
-    """Folders of the languages that are translated: zh_Hans."""
+    """Return the folders of the languages that are translated: zh_Hans."""
     return [to_locale(code) for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE]

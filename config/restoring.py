@@ -201,7 +201,7 @@ def _row_count_checks(rows: dict[str, int]) -> str:
 
 
 def _move_paths_sql(old: Path, new: Path) -> str:
-    """Paths inside VAR follow it to where it is now."""
+    """Return the statements by which paths inside VAR follow it to where it is now."""
     if old == new:
         return ""
     before, after = _quote_literal(f"{old}/"), _quote_literal(f"{new}/")

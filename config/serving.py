@@ -150,7 +150,7 @@ class Children:
         self.kept: list[socket.socket] = []
 
     def judge_workers(self, count: int) -> None:
-        """One Celery worker with `count` children; none for 0."""
+        """Start one Celery worker with `count` children; none for 0."""
         if count_connections(count) > settings.MAX_CONNECTIONS:
             raise BadInput(
                 f"--judge-workers {count} needs more database connections than PostgreSQL allows: take fewer"
@@ -159,12 +159,12 @@ class Children:
             self._start("judge workers", worker_command(count, "serve"))
 
     def gpu_workers(self, count: int) -> None:
-        """One Celery worker of the queue `gpu` with `count` processes, one job each; none for 0."""
+        """Start one Celery worker of the queue `gpu` with `count` processes, one job each; none for 0."""
         if count:
             self._start("gpu workers", worker_pool.worker_command(count))
 
     def web(self, listener: socket.socket) -> None:
-        """The site at the address of this socket, which is closed: the address is kept until all ends."""
+        """Serve the site at the address of this socket, which is closed: the address is kept until all ends."""
         self._start("web", web_command(*self._hand_over_listener(listener)), settings=web_environment(), stdout=STDERR)
 
     def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
@@ -200,11 +200,11 @@ class Children:
 
     @property
     def pids(self) -> list[int]:
-        """This process and its children."""
+        """The ids of this process and its children."""
         return [os.getpid(), *(child.pid for child in self.running.values())]
 
     def wait_until(self, ready: Callable[[], bool], what: str) -> None:
-        """Until it is ready, while the children live."""
+        """Wait until something is ready, while the children live."""
         end = time.monotonic() + READY_PATIENCE
         while not ready():
             self.look()
@@ -213,7 +213,7 @@ class Children:
             time.sleep(0.05)
 
     def workers_are_ready(self) -> bool:
-        """The judge worker has said that it lives."""
+        """Whether the judge worker has said that it lives."""
         child = self.running.get("judge workers")
         return child is None or any(worker.pid == child.pid for worker in live_workers())
 
@@ -245,7 +245,7 @@ class Children:
             time.sleep(LOOK_S)
 
     def stop(self) -> None:
-        """End them all."""
+        """End all children."""
         stop_children(self.running.values(), patience=15)
         for kept in self.kept:
             kept.close()
@@ -256,7 +256,7 @@ _direct = build_opener(ProxyHandler({}))
 
 
 def site_answers(address: str) -> bool:
-    """The site says that it is well."""
+    """Whether the site says that it is well."""
     try:
         with _direct.open(f"{address}/readyz", timeout=5) as response:
             return bool(response.status == 200)
@@ -265,7 +265,7 @@ def site_answers(address: str) -> bool:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Where a browser on this machine finds the site."""
+    """Return where a browser on this machine finds the site."""
     host, port = listener.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1" if host == "0.0.0.0" else "::1"

@@ -27,7 +27,7 @@ def collect() -> bool:
 
 
 def sources_fingerprint() -> str:
-    """sha256 of names, sizes and times of all sources."""
+    """Return the sha256 of names, sizes and times of all sources."""
     digest = hashlib.sha256()
     for finder in get_finders():
         for name, storage in finder.list([]):

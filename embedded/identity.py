@@ -31,11 +31,11 @@ def end_with_keeper(end_signal: int) -> None:
 
 
 def same_user() -> None:
-    """For an ordinary user there is nothing to change."""
+    """Change nothing: an ordinary user may start PostgreSQL."""
 
 
 def has_name(uid: int) -> bool:
-    """/etc/passwd, or what stands for it, knows the uid."""
+    """Whether /etc/passwd, or what stands for it, knows the uid."""
     try:
         return bool(pwd.getpwuid(uid))
     except KeyError:
@@ -43,7 +43,7 @@ def has_name(uid: int) -> bool:
 
 
 def in_namespace() -> None:
-    """We become the first uid with a name, other than root, of a new user namespace; outside it we are who we are."""
+    """Become the first uid with a name, other than root, of a new user namespace; outside it we are who we are."""
     uid, gid = os.geteuid(), os.getegid()
     named = next((one for one in pwd.getpwall() if one.pw_uid), None)
     if named is None or _libc.unshare(CLONE_NEWUSER):
@@ -54,7 +54,7 @@ def in_namespace() -> None:
 
 
 def as_nobody() -> None:
-    """Root becomes uid 65534 and keeps CAP_DAC_OVERRIDE alone."""
+    """Turn root into uid 65534, which keeps CAP_DAC_OVERRIDE alone."""
     # Without the first bit access(2) forgets the capability, and PostgreSQL asks it whether its programs are there.
     if _libc.prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS, 0, 0, 0):
         _libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)

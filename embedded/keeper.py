@@ -39,7 +39,7 @@ class Keeper:
         self.last_start = time.time()
 
     def prepare(self) -> None:
-        """Folders, and the database cluster where there is none."""
+        """Make the folders, and the database cluster where there is none."""
         (self.var / "logs").mkdir(mode=0o700, exist_ok=True)
         private_folder(self.sockets)
         for service in self.services:
@@ -87,7 +87,7 @@ class Keeper:
         draft.rename(self.var / "services.json")
 
     def keep(self) -> None:
-        """Until nobody has used the services for `linger` seconds, VAR is gone, or somebody asks to stop."""
+        """Run until nobody has used the services for `linger` seconds, VAR is gone, or somebody asks to stop."""
         while not self.asked_to_stop and not self.var_was_removed() and not self.nobody_left():
             ended = [service for service in self.services if service.process and service.process.poll() is not None]
             for service in ended:
@@ -134,12 +134,12 @@ class Keeper:
             shutil.rmtree(self.sockets, ignore_errors=True)
 
     def on_term(self, *_: object) -> None:
-        """`services stop`."""
+        """End soon: `services stop` sends SIGTERM."""
         self.asked_to_stop = True
 
 
 def pid_of(service: Postgres | Redis) -> int | None:
-    """Its process id."""
+    """Return the process id of a service."""
     return service.process.pid if service.process else None
 
 

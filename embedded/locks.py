@@ -30,7 +30,7 @@ def shared(descriptor: int) -> None:
 
 
 def release(descriptor: int) -> None:
-    """Give it up, without closing the file."""
+    """Give a lock up, without closing the file."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 

@@ -100,7 +100,7 @@ class Postgres:
             )
 
     def ready(self) -> bool:
-        """True when it takes connections."""
+        """Whether the server takes connections."""
         return postgres_answers(self.sockets / addresses.POSTGRES_SOCKET)
 
     def may_try_again(self) -> bool:

@@ -61,15 +61,15 @@ class Redis:
             )
 
     def ready(self) -> bool:
-        """True when it answers."""
+        """Whether the server answers."""
         return redis_answers(self.socket)
 
     def may_try_again(self) -> bool:
-        """After it ended at once: nothing that waiting would mend."""
+        """Whether waiting would mend it when the server ended at once: never."""
         return False
 
     def complaint(self) -> str:
-        """Where to read on."""
+        """Return where a person can read on."""
         return f"see {self.log}"
 
     stop_signal = signal.SIGTERM

@@ -28,7 +28,7 @@ def enqueue(kind: str, subject: int, **arguments: Any) -> tuple[BackgroundJob, b
 
 
 def unfinished(kind: str) -> QuerySet[BackgroundJob]:
-    """Jobs of a kind that wait or run."""
+    """Return the jobs of a kind that wait or run."""
     return BackgroundJob.objects.filter(kind=kind, state__in=UNFINISHED)
 
 

@@ -56,7 +56,7 @@ class LeasedJob(models.Model):
 
     @classmethod
     def lease_seconds(cls) -> float:
-        """How long a lease lasts that nobody renews."""
+        """Return how long a lease lasts that nobody renews."""
         return float(settings.LEASE_SECONDS)
 
     def last_log_line(self) -> str:

@@ -28,7 +28,7 @@ def redis_client() -> Redis:
 
 
 def redis_key(*parts: object) -> str:
-    """A name in Redis that belongs to this instance."""
+    """Return a name in Redis that belongs to this instance."""
     return ":".join(str(part) for part in (settings.PREFIX, *parts))
 
 

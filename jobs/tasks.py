@@ -113,7 +113,7 @@ def _queue_name(name: str) -> str:
 
 
 def _run_guarded(act: Callable[[], None]) -> None:
-    """One that fails holds up no other."""
+    """Do an act; one that fails holds up no other."""
     try:
         act()
     except RedisError as error:

@@ -29,12 +29,12 @@ class StopRequest:
         self.asked = True
 
     def __call__(self) -> bool:
-        """Somebody asked."""
+        """Whether somebody asked."""
         return self.asked
 
 
 def main(path: Path) -> int:
-    """Work on the job; the exit code."""
+    """Work on the job of a folder; return the exit code."""
     # Before transformers is imported, which reads them only then.
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)

@@ -27,7 +27,7 @@ class JobFolder:
 
     @property
     def job(self) -> dict[str, Any]:
-        """What was asked. Raises BadInput when it cannot be read."""
+        """What the job was asked. Raises BadInput when it cannot be read."""
         try:
             return dict(json.loads((self.path / "job.json").read_text()))
         except (OSError, ValueError) as error:
@@ -51,12 +51,12 @@ class JobFolder:
         write_atomically(self.path / "state.json", json.dumps({**self.state, **changes}))
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """One more line of metrics."""
+        """Write one more line of metrics."""
         with self.metrics.open("a") as file:
             file.write(json.dumps(dict(line)) + "\n")
 
     def lines(self) -> list[dict[str, Any]]:
-        """All whole lines of metrics, in their order."""
+        """Return all whole lines of metrics, in their order."""
         try:
             text = self.metrics.read_text()
         except OSError:
@@ -65,7 +65,7 @@ class JobFolder:
         return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def tail(self, lines: int) -> list[str]:
-        """The end of the log."""
+        """Return the end of the log."""
         try:
             with self.log.open("rb") as file:
                 # The log of a long training is large, and only its end is shown.
@@ -76,7 +76,7 @@ class JobFolder:
             return []
 
     def last_log_line(self) -> str:
-        """The last line of the log."""
+        """Return the last line of the log."""
         lines = [line for line in self.tail(20) if line.strip()]
         return lines[-1].strip()[:500] if lines else "it said nothing"
 
@@ -86,11 +86,11 @@ class JobFolder:
         write_atomically(self.metrics, "".join(json.dumps(line) + "\n" for line in kept))
 
     def checkpoint(self, step: int) -> Path:
-        """Where the checkpoint of a step lies."""
+        """Return where the checkpoint of a step lies."""
         return self.checkpoints / f"step-{step}"
 
     def steps(self) -> list[int]:
-        """Steps of whole checkpoints, oldest first."""
+        """Return the steps of whole checkpoints, oldest first."""
         # trainer.json is written last: a folder without it was cut off.
         found = self.checkpoints.glob("step-*") if self.checkpoints.is_dir() else []
         return sorted(int(one.name.removeprefix("step-")) for one in found if (one / "trainer.json").exists())

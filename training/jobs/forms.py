@@ -100,7 +100,7 @@ class TrainForm(forms.Form):
             return ""
 
     def options(self) -> dict[str, Any]:
-        """What was filled in, by the recipe's names."""
+        """Return what was filled in, by the recipe's names."""
         given = self.cleaned_data
         names = ("max_steps", "epochs", "learning_rate", "sft_reduction", "seed")
         chosen = {name: given[name] for name in names if given[name] not in (None, "")}

@@ -32,7 +32,7 @@ TITLES = {
 
 
 def rows_of(job: Job) -> dict[str, list[OutputRow]]:
-    """All rows that each model wrote, as far as the collection has their pairs."""
+    """Return all rows that each model wrote, as far as the collection has their pairs."""
     assert job.collection is not None
     found = {}
     for side in job.result.get("outputs") or {}:
@@ -49,13 +49,13 @@ def count_judge_calls(job: Job) -> int:
 
 
 def judge_names() -> list[str]:
-    """Who could be asked."""
+    """Return the names of the judges that could be asked."""
     ensure_writers()
     return list(JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True))
 
 
 def why_not(job: Job) -> str:
-    """Why nobody can be asked, in words; empty where somebody can."""
+    """Return why no judge can be asked, in words; empty where one can."""
     if not count_judge_calls(job):
         return _("There is no row where label and answer are yes and both texts are written.")
     if notifications.is_away():

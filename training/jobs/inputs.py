@@ -79,7 +79,7 @@ def dev_queries(folder: Path) -> tuple[set[str], bool]:
 
 
 def _open_pairs(collection: Collection) -> Iterable[dict[str, Any]]:
-    """Pairs whose items wait for people."""
+    """Return a line for each query whose pairs have items that wait for people."""
     pairs = (
         Pair.objects.filter(collection=collection, items__state="open")
         .select_related("query", "document")
@@ -108,7 +108,7 @@ def _query_line(collection: Collection, query: Query, documents: Sequence[tuple[
 
 
 def full_text(document: Document) -> str:
-    """Title and text as training sets have them."""
+    """Return a document's title and text as training sets have them."""
     return f"{document.title}\n{document.text}" if document.title else document.text
 
 

@@ -21,7 +21,7 @@ SHARED = "_shared"  # Folder of jobs that belong to no collection. No collection
 
 
 def collection_folder(kind: str, collection: Collection | None) -> Path:
-    """VAR/jobs or VAR/models of a collection."""
+    """Return the folder VAR/jobs or VAR/models of a collection."""
     return Path(settings.VAR) / kind / (collection.name if collection else SHARED)
 
 
@@ -33,7 +33,7 @@ def begin_job(
     device: str = "cpu",
     user: str = "",
 ) -> Job:
-    """A job in the queue. Raises BadInput for what is known to be wrong before anybody works on it."""
+    """Put a job into the queue. Raises BadInput for what is known to be wrong before anybody works on it."""
     if device not in ("cpu", "cuda"):
         raise BadInput(_("device must be cpu or cuda, not %(device)s") % {"device": f"{device!r}"})
     folder = collection_folder("jobs", collection) / uuid4().hex
@@ -80,7 +80,7 @@ def begin_training(
 
 
 def go_on(job: Job) -> bool:
-    """Back into the queue after a cancellation or a failure: it goes on from its newest checkpoint."""
+    """Put a cancelled or failed job back into the queue: it goes on from its newest checkpoint."""
     went = leases.resume(job, phase="waiting")
     if went:
         transaction.on_commit(worker_pool.notify_workers)

@@ -93,7 +93,7 @@ def _start_subprocess(folder: JobFolder, gpu: int | None) -> subprocess.Popen[st
 
 
 def _read_progress(folder: JobFolder) -> dict[str, Any]:
-    """What the subprocess said last, for the row."""
+    """Return what the subprocess said last, for the job's row."""
     state = folder.state
     named = {"phase": ("phase", 200), "words": ("words", 50)}
     texts = {column: str(state[key])[:most] for column, (key, most) in named.items() if state.get(key)}

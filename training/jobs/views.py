@@ -60,7 +60,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, s
 @action("admin")
 @require_POST
 def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """A training in the queue."""
+    """Put a training into the queue."""
     form = TrainForm(request.POST, sets=pages.training_sets(scope.collection))
     if form.is_valid() and (why := pages.why_not()):
         form.add_error(None, why)
@@ -89,7 +89,7 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("admin")
 @require_GET
 def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
-    """One job, live."""
+    """Show one job, live."""
     found = get_object_or_404(Job.objects.select_related("model"), pk=job, collection=scope.collection)
     live = pages.live_job(found)
     queries, evidence = pages.draw_queries(found.result), pages.draw_evidence(found.result)
@@ -128,7 +128,7 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
 @action("admin")
 @require_POST
 def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) -> HttpResponse:
-    """cancel, or go on after a cancellation or a failure."""
+    """Cancel a job, or let it go on after a cancellation or a failure."""
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
     acts = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
     if act not in acts:
@@ -145,7 +145,7 @@ def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) ->
 @action("admin")
 @require_POST
 def judge_outputs(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
-    """A judge scores what base and tuned model wrote; a worker asks it."""
+    """Have a worker ask a judge to score what base and tuned model wrote."""
     rows = Job.objects.filter(kind=Job.Kind.GENERATE, state=Job.State.FINISHED)
     found = get_object_or_404(rows, pk=job, collection=scope.collection)
     form = JudgeForm(request.POST, judges=graded_outputs.judge_names())
@@ -165,7 +165,7 @@ def judge_outputs(request: HttpRequest, scope: AccessScope, job: int) -> HttpRes
 @action("admin")
 @require_GET
 def training_model(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponse:
-    """What was published, how good it is, and what to do with it."""
+    """Show what was published, how good it is, and what to do with it."""
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     summary = found.summary
     context = {
@@ -187,7 +187,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
 @action("admin")
 @require_POST
 def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) -> HttpResponse:
-    """evaluate, rerank, order, generate: another job."""
+    """Begin another job with a model: evaluate, rerank, order or generate."""
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     if act not in KINDS:
         raise Http404(_("No such act."))
@@ -203,7 +203,7 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
 @action("admin")
 @require_GET
 def model_card(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponseBase:
-    """README.md of the model's folder."""
+    """Send the README.md of a model's folder."""
     found = get_object_or_404(Model, pk=model, collection=scope.collection)
     return _send_file(Path(found.folder) / "README.md", f"{found.name}-README.md")
 
@@ -211,7 +211,7 @@ def model_card(request: HttpRequest, scope: AccessScope, model: int) -> HttpResp
 @action("admin")
 @require_GET
 def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> HttpResponseBase:
-    """A run of a finished job, or its metrics."""
+    """Send a run of a finished job, or its metrics."""
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
     names = {"metrics.jsonl", "log.txt", "evaluation.json", *(path.name for path in Path(found.folder).glob("*.run"))}
     if file not in names:

@@ -58,7 +58,7 @@ class OwnWorker:
             stop_children([self.child], patience=20)
 
     def ensure(self, device: str) -> None:
-        """Somebody serves the queue who can do a job of this device."""
+        """See to it that somebody serves the queue who can do a job of this device."""
         if any(device in worker.devices for worker in live_workers(QUEUE)):
             return
         # A worker that was just started takes some seconds until it says that it lives.

@@ -32,7 +32,6 @@ class Calibration:
         return float(sigmoid(np.float64(self.a * margin + self.b)))  # type: ignore[arg-type]
 
     def as_json(self) -> dict[str, Any]:
-        """All fields, for reranker.json."""
         return asdict(self)
 
 

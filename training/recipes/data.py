@@ -62,7 +62,7 @@ def read_training_set(folder: Path) -> TrainingSet:
 
 
 def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Every file is as the manifest says."""
+    """Raise BadInput for a file that is not as the manifest says."""
     for one in manifest.get("files", []):
         path = folder / one["name"]
         try:

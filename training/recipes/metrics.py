@@ -21,7 +21,7 @@ class Undefined(Exception):
 
 
 def sigmoid(margins: Floats) -> Floats:
-    """1 / (1 + e^-x), without overflow on large negative margins."""
+    """Return 1 / (1 + e^-x), without overflow on large negative margins."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margins)))
 
 

@@ -39,7 +39,7 @@ def render_prompt(query: str, document: str, instruction: str = "") -> str:
 
 
 def prompt_prefix(query: str, instruction: str = "") -> str:
-    """What all documents of a query share."""
+    """Return what the prompts of all documents of a query share."""
     return f"{HEAD}{instruction or DEFAULT_INSTRUCTION}{TO_QUERY}{query}{TO_DOCUMENT}"
 
 

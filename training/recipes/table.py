@@ -48,7 +48,6 @@ class RecipeOptions:
     processes: int = 1  # Processes that share each step's rows.
 
     def as_json(self) -> dict[str, Any]:
-        """All of them."""
         return asdict(self)
 
 

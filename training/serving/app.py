@@ -21,7 +21,6 @@ class Rerank(Service):
         self.batcher = Batcher(scorer, limit)
 
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
-        """Score, and write where that was asked for."""
         request = protocol.read_request(body)
         margins = self.batcher.submit(request).result(PATIENCE_S)
         # The raw margin decides, then the order in which they came: probabilities near 1 round to the same number.

@@ -84,5 +84,4 @@ def _read_body(environ: dict[str, Any]) -> bytes:
 
 
 def error_response(status: int, message: str) -> tuple[int, dict[str, Any]]:
-    """An error as JSON."""
     return status, {"message": message, "detail": message}

@@ -43,7 +43,6 @@ class Embeddings(Service):
         self.model = threading.Lock()
 
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
-        """A vector of length 1 for each text, in their order."""
         texts, as_base64 = read_request(body)
         # A place among those that wait first, then the model: who finds no place is told so at once.
         if not self.room.acquire(blocking=False):

@@ -58,7 +58,6 @@ class Record:
 
     @property
     def setup_label(self) -> str:
-        """What must stand beside every figure of this model."""
         return describe_setup(self.tiny, self.device)
 
     @property
@@ -193,7 +192,7 @@ def sentence_transformers_files(
 
 
 def as_text(value: Any) -> str:
-    """JSON as every file of the folder has it."""
+    """Return JSON as every file of the folder has it."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 

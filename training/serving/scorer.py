@@ -138,7 +138,7 @@ class CausalScorer(Scorer):
         return written
 
     def room_for(self, document: str) -> int:
-        """Tokens that an answer about this document may have."""
+        """Return how many tokens an answer about this document may have."""
         size = len(self.tokenizer(document, add_special_tokens=False, verbose=False)["input_ids"])
         return min(max(size + BESIDES, LEAST_ROOM), MOST_ROOM)
 

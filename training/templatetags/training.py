@@ -17,19 +17,19 @@ def basename(value: str) -> str:
 
 @register.filter
 def figure(value: float | None) -> str:
-    """Three decimals, or that there is no value."""
+    """Return a value with three decimals, or that there is none."""
     return f"{value:.3f}" if isinstance(value, int | float) else _("undefined")
 
 
 @register.filter
 def signed(value: float | None) -> str:
-    """Three decimals with their sign."""
+    """Return a value with three decimals and its sign."""
     return f"{value:+.3f}" if isinstance(value, int | float) else _("undefined")
 
 
 @register.filter
 def chance(value: float) -> str:
-    """A p value."""
+    """Return a p value with three decimals."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 

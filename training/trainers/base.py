@@ -102,7 +102,7 @@ def load_model(folder: Path, device: str, dtype: torch.dtype) -> Any:
 
 
 def is_tiny(folder: Path) -> bool:
-    """Made for demonstrations (`tiny_base`)."""
+    """Whether a base was made for demonstrations (`tiny_base`)."""
     return bool(json.loads((folder / "config.json").read_text()).get("quorum_tiny", False))
 
 

@@ -19,7 +19,7 @@ class Epochs:
 
     @property
     def per_epoch(self) -> int:
-        """Steps that one pass over the rows takes."""
+        """How many steps one pass over the rows takes."""
         return -(-len(self.lengths) // self.batch)
 
     def step(self, number: int) -> list[int]:
@@ -28,7 +28,7 @@ class Epochs:
         return self.order(epoch)[place]
 
     def order(self, epoch: int) -> list[list[int]]:
-        """All steps of an epoch. Every row comes exactly once."""
+        """Return all steps of an epoch. Every row comes exactly once."""
         random = np.random.default_rng([self.seed, epoch])
         rows = random.permutation(len(self.lengths)).tolist()
         span = self.batch * NEIGHBOURS

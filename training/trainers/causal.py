@@ -55,12 +55,10 @@ class LoraTrained:
         self.model = PeftModel.from_pretrained(load_causal(base, device), str(adapter)).eval()
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:
-        """With the adapter switched off."""
         with self.model.disable_adapter():
             return self.prompt.margins(self.model, self.tokenizer, rows)
 
     def trained_margins(self, rows: Sequence[Any]) -> list[float]:
-        """With the adapter on, not merged."""
         return self.prompt.margins(self.model, self.tokenizer, rows)
 
     def write(self, folder: Path) -> None:
@@ -95,6 +93,6 @@ def chat_messages(query: str, document: str, instruction: str) -> list[dict[str,
 
 
 def load_causal(folder: Path, device: str = "cpu") -> Any:
-    """A causal model in fp32, for scoring."""
+    """Load a causal model in fp32, for scoring."""
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     return model.to(device).eval()

@@ -30,7 +30,6 @@ class Feature:
 
     @property
     def tokens(self) -> int:
-        """All tokens of all pairs."""
         return sum(len(row["input_ids"]) for row in self.rows)
 
 
@@ -100,11 +99,9 @@ class CrossEncoder:
             self.model.gradient_checkpointing_enable()
 
     def lengths(self) -> list[int]:
-        """Tokens of each pair, or of a query's whole list."""
         return [feature.tokens for feature in self.features]
 
     def counts(self, rows: Sequence[int]) -> dict[str, int]:
-        """Every row carries the one loss."""
         return {self.loss: len(rows)}
 
     def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
@@ -114,7 +111,6 @@ class CrossEncoder:
             return {self.loss: summed_loss(model, chosen, self.tokenizer, self.task.device, self.loss)}
 
     def dev_margins(self, rows: Sequence[Any]) -> list[float]:
-        """Raw fp32 logits, with dropout off."""
         was = self.model.training
         self.model.eval()
         pairs = [(row.query, row.document) for row in rows]
@@ -123,20 +119,16 @@ class CrossEncoder:
         return found
 
     def save(self, folder: Path) -> None:
-        """All weights, in fp32."""
         self.model.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:
-        """Back to saved weights."""
         self.model.load_state_dict(load_file(folder / "model.safetensors", device=self.task.device))
 
     def trained(self, checkpoint: Path) -> EncoderTrained:
-        """The chosen checkpoint for finishing."""
         task = self.task
         return EncoderTrained(
             task.base, checkpoint, max_length=self.max_length, device=task.device, seed=task.options.seed
         )
 
     def record(self) -> dict[str, Any]:
-        """An encoder has no prompt and no answer tokens."""
         return {"kind": "encoder", "max_length": self.max_length}

@@ -60,19 +60,15 @@ class EncoderTrained:
         self.tokenizer = AutoTokenizer.from_pretrained(base)
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:
-        """The base's own; of a base without a head, what its untrained head says."""
         return self._margins(load_encoder(self.base, self.device, seed=self.seed), self.tokenizer, rows)
 
     def trained_margins(self, rows: Sequence[Any]) -> list[float]:
-        """The chosen checkpoint's."""
         return self._margins(load_encoder(self.tuned, self.device), self.tokenizer, rows)
 
     def write(self, folder: Path) -> None:
-        """Weights of the chosen checkpoint, tokenizer of the base."""
         save_model(folder, load_encoder(self.tuned, "cpu"), self.tokenizer, self.max_length)
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """By what is in the folder: its own weights and tokenizer."""
         return self._margins(load_encoder(folder, self.device), AutoTokenizer.from_pretrained(folder), rows)
 
     def _margins(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[float]:

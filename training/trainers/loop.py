@@ -95,7 +95,7 @@ class Loop:
             self.say("resumed" if steps else "training")
 
     def one(self) -> None:
-        """One step of the optimiser."""
+        """Do one step of the optimiser."""
         step, began = self.progress.step, time.monotonic()
         rows = self.epochs.step(step)
         # Dropout of a step is the same whether or not somebody died before it.
@@ -110,7 +110,7 @@ class Loop:
         self.tell(rows, parts, time.monotonic() - began)
 
     def gradients(self, rows: Sequence[int]) -> dict[str, float]:
-        """Gradients of the step's loss, and its parts. When memory runs out, again with half the token budget."""
+        """Compute the gradients of the step; return the parts of its loss. When memory runs out, again with half."""
         while True:
             try:
                 return self._gradients(rows)
@@ -120,7 +120,7 @@ class Loop:
             self.shrink(rows)
 
     def shrink(self, rows: Sequence[int]) -> None:
-        """Half the token budget, down to one row for each pass."""
+        """Halve the token budget, down to one row for each pass."""
         self.optimizer.zero_grad(set_to_none=True)
         lengths = self.epochs.lengths
         if all(len(one) == 1 for one in self.passes(rows)):
@@ -168,7 +168,7 @@ class Loop:
             raise TrainingCancelled
 
     def tell(self, rows: Sequence[int], parts: dict[str, float], seconds: float) -> None:
-        """The step is done: say what it cost and what it gave."""
+        """Say what a step that is done has cost and what it gave."""
         tokens = sum(self.epochs.lengths[row] for row in rows)
         done = self.progress
         done.step, done.seconds, done.tokens = done.step + 1, done.seconds + seconds, done.tokens + tokens
@@ -206,7 +206,7 @@ class Loop:
             raise TrainingCancelled
 
     def measure(self) -> None:
-        """The dev split by the model as it is now."""
+        """Measure the model as it is now on the dev split."""
         if not self.world.leads:
             return
         self.say("measuring on the dev split")
@@ -224,7 +224,7 @@ class Loop:
         return steps[place], words
 
     def save(self) -> None:
-        """A checkpoint of this step; older ones go, except the best so far."""
+        """Write a checkpoint of this step; older ones go, except the best so far."""
         if not self.world.leads:
             return
         target = self.folder.checkpoint(self.progress.step)
@@ -234,14 +234,14 @@ class Loop:
         self.folder.prune({*steps[-KEPT:], self.choice()[0]})
 
     def say(self, phase: str) -> None:
-        """What is going on, for the page and the log."""
+        """Say what is going on, for the page and the log."""
         if self.world.leads:
             print(f"step {self.progress.step} of {self.total}: {phase}", flush=True)  # noqa: T201
             self.folder.say(state="running", phase=phase, steps=self.progress.step, total=self.total)
 
 
 def memory_mb(device: str) -> float:
-    """Memory in use: of the GPU at its highest, or of this process."""
+    """Return the memory in use: of the GPU at its highest, or of this process."""
     if device == "cuda":
         return round(torch.cuda.max_memory_allocated() / 2**20, 1)
     return round(int(psutil.Process().memory_info().rss) / 2**20, 1)

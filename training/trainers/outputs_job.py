@@ -61,7 +61,7 @@ class OutputWriter:
         self.words = describe_setup(is_tiny(folder), device)
 
     def write(self, rows: Sequence[Example]) -> list[RenderedPair]:
-        """One answer a row, greedily."""
+        """Return one answer for each row, greedily."""
         texts = [rendering.render_prompt(row.query, row.document, row.instruction) for row in rows]
         return generate_answers(
             self.model,
@@ -73,7 +73,7 @@ class OutputWriter:
         )
 
     def count(self, text: str) -> int:
-        """Tokens of a text by the model's own tokenizer."""
+        """Return the tokens of a text by the model's own tokenizer."""
         return len(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 

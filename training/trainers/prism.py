@@ -42,7 +42,7 @@ class PrismRow:
 
     @property
     def label_positions(self) -> range:
-        """Positions whose logits the loss reads."""
+        """The positions whose logits the loss reads."""
         return range(self.start - 1, len(self.ids) - 1 if self.sft else self.start)
 
 
@@ -106,16 +106,13 @@ class PrismRecipe:
         return get_peft_model(base, lora).train()
 
     def lengths(self) -> list[int]:
-        """Tokens of each row, prompt and answer."""
         return [len(row.ids) for row in self.rows]
 
     def counts(self, rows: Sequence[int]) -> dict[str, int]:
-        """Rows that carry each part."""
         chosen = [self.rows[place] for place in rows]
         return {"point": sum(row.point for row in chosen), "sft": sum(row.sft for row in chosen)}
 
     def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
-        """Sums of both parts over the rows, fp32."""
         chosen = [self.rows[place] for place in rows]
         with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
             logits = label_logits(model, chosen, int(self.tokenizer.pad_token_id), packed=self.task.options.packing)
@@ -123,11 +120,9 @@ class PrismRecipe:
 
     @property
     def prompt(self) -> PromptTokens:
-        """How pairs are scored."""
         return PromptTokens(rendering.render_prompt, self.yes_id, self.no_id, self.task.options.max_length)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
-        """By the model as it is now."""
         self.model.eval()
         try:
             return self.prompt.margins(self.model, self.tokenizer, rows)
@@ -135,22 +130,18 @@ class PrismRecipe:
             self.model.train()
 
     def save(self, folder: Path) -> None:
-        """The adapter, as peft reads it."""
         self.model.save_pretrained(str(folder))
 
     def load(self, folder: Path) -> None:
-        """The adapter of a checkpoint, exactly."""
         from peft import set_peft_model_state_dict
         from safetensors.torch import load_file
 
         set_peft_model_state_dict(self.model, load_file(folder / "adapter_model.safetensors"))
 
     def trained(self, checkpoint: Path) -> LoraTrained:
-        """For finishing, in fp32."""
         return LoraTrained(self.task.base, checkpoint, self.prompt, device=self.task.device)
 
     def record(self) -> dict[str, Any]:
-        """What the published folder says of prompt and answer."""
         return {
             "kind": "causal",
             "prompt": rendering.prompt_text(),

@@ -33,7 +33,7 @@ class TrainingTask:
 
     @property
     def precision(self) -> str:
-        """fp32 or bf16."""
+        """The number format while training: fp32 or bf16."""
         if self.options.precision != "auto":
             return self.options.precision
         return "bf16" if self.device == "cuda" else "fp32"
@@ -55,25 +55,25 @@ class Recipe(Protocol):
     model: torch.nn.Module
 
     def lengths(self) -> list[int]:
-        """Tokens of each row of the training split."""
+        """Return the tokens of each row of the training split."""
 
     def counts(self, rows: Sequence[int]) -> dict[str, int]:
-        """How many of the rows carry each part of the loss."""
+        """Return how many of the rows carry each part of the loss."""
 
     def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
-        """Sum of each part of the loss over the rows; one forward pass."""
+        """Return each part's loss as its sum over the rows; one forward pass."""
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
-        """Raw fp32 margins of the model as it is now."""
+        """Return raw fp32 margins of the model as it is now."""
 
     def save(self, folder: Path) -> None:
-        """The trained weights."""
+        """Save the trained weights."""
 
     def load(self, folder: Path) -> None:
-        """Back to saved weights."""
+        """Go back to saved weights."""
 
     def trained(self, checkpoint: Path) -> Trained:
-        """The chosen checkpoint for finishing."""
+        """Return the chosen checkpoint for finishing, in fp32."""
 
     def record(self) -> dict[str, Any]:
-        """Fields of publication.Record that only the recipe knows."""
+        """Return the fields of publication.Record that only the recipe knows."""

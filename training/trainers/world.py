@@ -26,7 +26,7 @@ class World:
         return self.rank == 0
 
     def total(self, values: Mapping[str, float]) -> dict[str, float]:
-        """The sum over all processes of each value."""
+        """Return the sum over all processes of each value."""
         if self.size == 1:
             return dict(values)
         both = torch.tensor(list(values.values()), dtype=torch.float64)
@@ -34,7 +34,7 @@ class World:
         return dict(zip(values, both.tolist(), strict=True))
 
     def any(self, flag: bool) -> bool:
-        """True when it is true in one of them."""
+        """Whether it is true in any of the processes."""
         return self.total({"flag": float(flag)})["flag"] > 0
 
 

@@ -20,7 +20,6 @@ class Command(QuorumCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """The file, and how many are kept."""
         parser.add_argument("file", type=Path, metavar="F", help="output file; must not exist")
         add_keep(parser, "beside the new backup remove older ones of this instance, until N are left")
 
@@ -44,7 +43,7 @@ class Command(QuorumCommand):
 
 
 def add_keep(parser: CommandParser, what: str) -> None:
-    """--keep N; without it nothing is removed."""
+    """Add --keep N; without it nothing is removed."""
     parser.add_argument("--keep", type=int, metavar="N", help=what)
 
 

@@ -27,14 +27,13 @@ class Command(QuorumCommand):
     requires_system_checks = "__all__"
 
     def arguments(self, parser: CommandParser) -> None:
-        """Where to serve, and who judges."""
         parser.add_argument("--port", type=int, help="port to listen on (default: the first free one from 8000)")
         parser.add_argument("--judges", type=Path, metavar="F", help="judges file to judge with; may cost money")
         parser.add_argument("--judge-workers", type=int, default=2, help="number of judge worker processes")
         parser.add_argument("--no-training", action="store_true", help="do not install the training dependencies")
 
     def run(self, **options: Any) -> object:
-        """Everything in one go, until somebody asks us to end."""
+        """Import, judge and serve, until somebody asks us to end."""
         children = serving.Children(settings.VAR / "logs")
         extra = Extra(settings.VAR, ready=lambda: children.gpu_workers(1))
         serving.stop_on_signals()

@@ -14,7 +14,6 @@ class Command(QuorumCommand):
     help = "Collect the strings of all pages into locale/*.po and compile them."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Whether strings are collected first."""
         parser.add_argument("--compile", action="store_true", help="only compile the existing catalogues")
 
     def run(self, **options: Any) -> object:

@@ -22,7 +22,6 @@ class Command(QuorumCommand):
     help = "Replace the whole instance with a backup. The current state is first saved to VAR/backups."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The file."""
         parser.add_argument("file", type=Path, metavar="F", help="file written by `backup`")
         parser.add_argument("--no-safety-copy", action="store_true", help="do not back up the current state first")
         add_keep(parser, "afterwards remove older copies of what was there before, until N are left")

@@ -18,7 +18,6 @@ class Command(QuorumCommand):
     requires_system_checks = "__all__"
 
     def arguments(self, parser: CommandParser) -> None:
-        """The options of the contract."""
         parser.add_argument("--port", type=int, default=8000, help="port to listen on; 0 takes a free one")
         parser.add_argument("--bind", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--judge-workers", type=int, default=1, help="number of judge worker processes (0: none)")

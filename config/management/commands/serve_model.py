@@ -27,7 +27,6 @@ class Command(QuorumCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """The model, where to listen, and how much may wait."""
         parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="folder of the model")
         parser.add_argument("--port", type=int, default=8100, help="port to listen on; 0 takes a free one")
         bind = "address to listen on; other than 127.0.0.1 requires QUORUM_RERANK_TOKEN"
@@ -40,7 +39,7 @@ class Command(QuorumCommand):
         parser.add_argument("--pooling", choices=POOLINGS, default="", help=pooling)
 
     def run(self, **options: Any) -> object:
-        """Check, start, say so, watch."""
+        """Check the model, serve it, watch it."""
         folder = self.model(options["model"])
         if options["limit"] < 1:
             raise BadInput("--limit must be 1 or more")
@@ -81,7 +80,7 @@ class Command(QuorumCommand):
 
 
 def is_loopback(address: str) -> bool:
-    """Only programs on this machine reach it."""
+    """Whether only programs on this machine reach an address."""
     try:
         return ip_address(address).is_loopback
     except ValueError:

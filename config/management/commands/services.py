@@ -23,7 +23,6 @@ class Command(QuorumCommand):
     help = "Show the status of this instance's embedded PostgreSQL and Redis, or stop them."
 
     def arguments(self, parser: CommandParser) -> None:
-        """What to do."""
         parser.add_argument("act", choices=["status", "stop"], help="what to do")
 
     def run(self, **options: Any) -> object:
@@ -38,7 +37,7 @@ class Command(QuorumCommand):
         return document
 
     def status(self) -> dict[str, Any]:
-        """What the keeper has announced, if one lives."""
+        """Return what the keeper has announced, if one lives."""
         if not are_embedded():
             return {"state": "external"}
         lock = settings.VAR / "keeper.lock"

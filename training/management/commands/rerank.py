@@ -23,7 +23,6 @@ class Command(QuorumCommand):
     help = "Rerank a TREC run with a model. Scores are raw fp32 margins."
 
     def arguments(self, parser: CommandParser) -> None:
-        """As the contract has them, and the depth."""
         parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="folder of the model")
         parser.add_argument("--run", type=Path, required=True, metavar="IN", dest="ranking", help="TREC run to rerank")
         parser.add_argument(

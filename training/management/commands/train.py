@@ -40,7 +40,6 @@ class Command(QuorumCommand):
     help = "Fine-tune a reranker on an export in the format prism, on the queue `gpu`."
 
     def arguments(self, parser: CommandParser) -> None:
-        """As the contract has them, and the options of the recipe."""
         parser.add_argument("recipe", choices=sorted(TABLE), help="recipe to train by")
         parser.add_argument(
             "--data", type=Path, required=True, metavar="DIR", help="folder of an export in the format prism"
@@ -70,7 +69,7 @@ class Command(QuorumCommand):
         parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
 
     def run(self, **options: Any) -> object:
-        """Queue, follow, sum up."""
+        """Queue a training, follow it, sum it up."""
         names = ["preset", "sft_reduction", "loss", "precision", "packing", *NUMBERS]
         given = {name: options[name] for name in names if options[name] is not None}
         collection = Collection.objects.filter(name=data.read_training_set(options["data"]).collection).first()
@@ -89,7 +88,7 @@ class Command(QuorumCommand):
         return self.end(job, waited=options["wait"])
 
     def wait(self, job: Job) -> None:
-        """Until it is over; a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
+        """Wait for the end, with a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
         told, line = 0.0, ""
         try:
             # Its worker ends with this command; the job then waits for another.
@@ -108,12 +107,12 @@ class Command(QuorumCommand):
             raise
 
     def line(self, job: Job) -> str:
-        """How far it is."""
+        """Return in one line how far a job is."""
         share = f"step {job.done} of {job.total}, " if job.total else ""
         return f"job {job.pk}: {share}{job.phase or job.get_state_display()}{f' ({job.words})' if job.words else ''}"
 
     def end(self, job: Job, *, waited: bool) -> object:
-        """The document, or why there is none."""
+        """Return the document of a job, or raise why there is none."""
         document = {
             "job": job.pk,
             "state": job.state,
@@ -136,6 +135,6 @@ class Command(QuorumCommand):
         return document
 
     def note(self, line: str) -> None:
-        """A line about the work, never on standard output."""
+        """Write a line about the work, never on standard output."""
         self.stderr.write(line)
         self.stderr.flush()
