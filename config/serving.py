@@ -133,12 +133,6 @@ def web_environment() -> dict[str, str]:
     return {"QUORUM_DB_POOL": str(settings.WEB_THREADS), "QUORUM_DB_PATIENCE_S": str(DATABASE_PATIENCE_S)}
 
 
-def allow_connections() -> None:
-    """Let this process and its children open as many files as the system lets them: each connection is one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 class Children:
     """The processes of one served instance. `log_folder`: where their output goes; None: to our standard error."""
 
@@ -178,7 +172,9 @@ class Children:
         self._start("model", command, settings=settings, stdout=STDERR)
 
     def _hand_over_listener(self, listener: socket.socket) -> tuple[str, int]:
-        allow_connections()
+        # As many open files as the system lets us and our children have: each connection is one.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         self.kept.append(hand_over(listener))
         host, port = self.kept[-1].getsockname()[:2]
         return str(host), int(port)

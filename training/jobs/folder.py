@@ -57,12 +57,7 @@ class JobFolder:
 
     def lines(self) -> list[dict[str, Any]]:
         """Return all whole lines of metrics, in their order."""
-        try:
-            text = self.metrics.read_text()
-        except OSError:
-            return []
-        # A line without its end is still being written.
-        return [json.loads(line) for line in text.split("\n")[:-1]]
+        return read_lines(self.metrics) if self.metrics.exists() else []
 
     def tail(self, lines: int) -> list[str]:
         """Return the end of the log."""
@@ -99,6 +94,12 @@ class JobFolder:
         """Remove checkpoints that nobody will ask for."""
         for step in set(self.steps()) - keep:
             shutil.rmtree(self.checkpoint(step), ignore_errors=True)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the documents of a file of JSON lines."""
+    # A line without its end is still being written, or its writer was killed.
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
 
 
 def sync_files(folder: Path) -> None:

@@ -12,7 +12,7 @@ from benchmark.runs import files
 from corpus.collections.task_order import reprioritise_tasks
 from corpus.models import Pair
 from training.jobs import lifecycle
-from training.jobs.folder import JobFolder
+from training.jobs.folder import JobFolder, read_lines
 from training.jobs.inputs import PAIRS, QRELS, dev_queries
 from training.models import Job
 
@@ -73,12 +73,12 @@ def write_runs(folder: JobFolder) -> None:
 
 
 def _bm25_scores(folder: JobFolder) -> dict[str, dict[str, float]]:
-    lines = map(json.loads, (folder.path / PAIRS).read_text().split("\n")[:-1])
+    lines = read_lines(folder.path / PAIRS)
     return {line["query_id"]: {one["doc_id"]: one["score"] for one in line["documents"]} for line in lines}
 
 
 def _model_scores(folder: JobFolder, name: str) -> dict[str, dict[str, float]]:
-    lines = map(json.loads, (folder.path / f"{name}.scores.jsonl").read_text().split("\n")[:-1])
+    lines = read_lines(folder.path / f"{name}.scores.jsonl")
     return {line["query_id"]: dict(zip(line["doc_ids"], line["margins"], strict=True)) for line in lines}
 
 
@@ -87,7 +87,7 @@ def reorder_queue(job: Job, folder: JobFolder) -> int:
     assert job.collection is not None
     scores = {
         (line["query_id"], doc_id): probability
-        for line in map(json.loads, (folder.path / "model.scores.jsonl").read_text().split("\n")[:-1])
+        for line in read_lines(folder.path / "model.scores.jsonl")
         for doc_id, probability in zip(line["doc_ids"], line["probabilities"], strict=True)
     }
     changed: list[Pair] = []

@@ -139,15 +139,8 @@ def _template_pieces(text: str, marks: Sequence[str]) -> str:
     for mark in marks:
         if text.count(mark) not in ((0, 1) if mark == MARK[2] else (1,)):
             raise ValueError(f"the prompt must hold its {names[mark]} exactly once")
-    pieces = [text]
-    for mark in marks:
-        pieces = [part for piece in pieces for part in _split_mark(piece, mark)]
+    pieces = re.split(f"({'|'.join(marks)})", text)
     return "".join(_jinja_role(names[piece]) if piece in names else _jinja_literal(piece) for piece in pieces if piece)
-
-
-def _split_mark(piece: str, mark: str) -> list[str]:
-    before, found, after = piece.partition(mark)
-    return [before, mark, after] if found else [piece]
 
 
 def _jinja_literal(text: str) -> str:

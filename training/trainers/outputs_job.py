@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus.errors import BadInput
-from training.jobs.folder import JobFolder, TrainingCancelled
+from training.jobs.folder import JobFolder, TrainingCancelled, read_lines
 from training.jobs.outputs import measure_outputs
 from training.recipes import data, rendering
 from training.recipes.data import Example
@@ -97,4 +97,4 @@ def _write_model_outputs(
             folder.say(phase=f"writing with {name}", steps=before + start + len(chosen))
             if stop():
                 raise TrainingCancelled
-    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+    return read_lines(path)

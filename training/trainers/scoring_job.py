@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from training.jobs.folder import JobFolder, TrainingCancelled
+from training.jobs.folder import JobFolder, TrainingCancelled, read_lines
 from training.serving.scorer import Scorer, open_scorer
 from training.trainers.base import find_base
 
@@ -15,7 +15,7 @@ from training.trainers.base import find_base
 def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
     """`<name>.scores.jsonl` for each model, one line a query; those that are there stay. Raises TrainingCancelled."""
     job = folder.job
-    lines = [json.loads(line) for line in (folder.path / "pairs.jsonl").read_text().split("\n")[:-1]]
+    lines = read_lines(folder.path / "pairs.jsonl")
     models: dict[str, str] = job["models"]
     total, began, words = len(lines) * len(models), time.monotonic(), ""
     for place, (name, where) in enumerate(models.items()):
