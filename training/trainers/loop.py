@@ -142,10 +142,10 @@ class Loop:
     def _gradients(self, rows: Sequence[int]) -> dict[str, float]:
         passes = self.passes(rows)
         own = passes[self.world.rank :: self.world.size]
-        # A process that has none of the passes takes part in one, with a share of 0: gradients are exchanged by all.
         counts = self.recipe.counts(rows)
         weights = self.recipe.weights
         sums = dict.fromkeys(weights, 0.0)
+        # A process that has none of the passes takes part in one, with a share of 0: gradients are exchanged by all.
         for place, chosen in enumerate(own or passes[:1]):
             last = place == len(own or passes[:1]) - 1
             with nullcontext() if last or self.world.size == 1 else self.model.no_sync():  # type: ignore[operator]
