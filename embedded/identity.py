@@ -25,11 +25,6 @@ NOBODY = 65534
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def end_with_keeper(end_signal: int) -> None:
-    """Ask the kernel to send this process the signal when the keeper's main thread ends."""
-    _libc.prctl(PR_SET_PDEATHSIG, end_signal, 0, 0, 0)
-
-
 def same_user() -> None:
     """Change nothing: an ordinary user may start PostgreSQL."""
 
@@ -96,11 +91,12 @@ def _can_run_as(change: Callable[[], None]) -> bool:
 
 
 def prepare_child(change: Callable[[], None], end_signal: int = signal.SIGKILL) -> Callable[[], None]:
-    """The whole preparation of a service's process. The death signal comes last: changing the user clears it."""
+    """Return what a service's process does before exec: a group of its own, another user, an end with the keeper."""
 
     def prepare() -> None:
         os.setpgid(0, 0)
         change()
-        end_with_keeper(end_signal)
+        # The kernel sends this signal when the keeper's main thread ends. Last, because changing the user clears it.
+        _libc.prctl(PR_SET_PDEATHSIG, end_signal, 0, 0, 0)
 
     return prepare

@@ -76,11 +76,12 @@ class Keeper:
 
     def announce(self) -> None:
         """Write services.json: whoever waits for the services looks at it."""
+        services = {"postgres": self.postgres.process, "redis": self.redis.process}
         document = {
             "pid": os.getpid(),
             "database": addresses.database_url(self.var),
             "redis": addresses.redis_url(self.var),
-            "pids": {"postgres": pid_of(self.postgres), "redis": pid_of(self.redis)},
+            "pids": {name: process.pid if process else None for name, process in services.items()},
         }
         draft = self.var / ".services.json"
         draft.write_text(json.dumps(document))
@@ -136,11 +137,6 @@ class Keeper:
     def on_term(self, *_: object) -> None:
         """End soon: `services stop` sends SIGTERM."""
         self.asked_to_stop = True
-
-
-def pid_of(service: Postgres | Redis) -> int | None:
-    """Return the process id of a service."""
-    return service.process.pid if service.process else None
 
 
 def private_folder(folder: Path) -> None:

@@ -51,10 +51,13 @@ DEVICES: dict[str, Callable[[], tuple[str, ...]]] = {}
 
 
 def register_job_kind(kind: JobKind) -> Any:
-    """The Celery task of a kind of jobs, which the watcher looks after from now on."""
+    """Return the Celery task that works off a kind of jobs; the watcher looks after them from now on."""
 
     def work_off() -> None:
-        _work_off(kind)
+        # First of all: a job that comes while this worker is busy must be told of again.
+        redis_client().delete(_told_key(kind))
+        while not is_shutting_down() and (job := leases.claim(kind.model, **kind.only())) is not None:
+            kind.work(job, is_shutting_down)
 
     KINDS.append(kind)
     return shared_task(work_off, name=kind.task, ignore_result=True)
@@ -79,14 +82,6 @@ def is_shutting_down() -> bool:
     return bool(stopping.value)
 
 
-def _work_off(kind: JobKind) -> None:
-    """Take jobs up until none waits."""
-    # First of all: a job that comes while this worker is busy must be told of again.
-    redis_client().delete(_told_key(kind))
-    while not is_shutting_down() and (job := leases.claim(kind.model, **kind.only())) is not None:
-        kind.work(job, is_shutting_down)
-
-
 def _told_key(kind: JobKind) -> str:
     return redis_key("told", kind.task)
 
@@ -102,9 +97,10 @@ def look_for_jobs(queues: Iterable[str]) -> None:
 
 
 def _notify_kind(kind: JobKind) -> None:
-    if leases.free_jobs(kind.model, **kind.only()).exists() and redis_client().set(
-        _told_key(kind), 1, nx=True, ex=TOLD_S
-    ):
+    if not leases.free_jobs(kind.model, **kind.only()).exists():
+        return
+    # Of all the watchers of a queue one sends the message.
+    if redis_client().set(_told_key(kind), 1, nx=True, ex=TOLD_S):
         notify(kind.task, queue=_queue_name(kind.queue))
 
 

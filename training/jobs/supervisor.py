@@ -3,7 +3,6 @@
 import logging
 import os
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -60,7 +59,12 @@ def _run_subprocess(
 ) -> int | None:
     """The subprocess's exit code; None when the job is no longer ours."""
     job = lease.job
-    child = _start_subprocess(folder, gpu)
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    if gpu is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
+    command = [sys.executable, "-m", "training.trainer", str(folder.path)]
+    with folder.log.open("a") as log:
+        child = spawn_child(command, environment, cwd=settings.BASE_DIR, stdout=log, stderr=log)
     asked = 0.0
     while (code := child.poll()) is None:
         time.sleep(LOOK_S)
@@ -81,15 +85,6 @@ def _run_subprocess(
         leases.give_back(job, phase=_("waiting to go on"))
         return None
     return code
-
-
-def _start_subprocess(folder: JobFolder, gpu: int | None) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    if gpu is not None:
-        environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
-    with folder.log.open("a") as log:
-        args = [sys.executable, "-m", "training.trainer", str(folder.path)]
-        return spawn_child(args, environment, cwd=settings.BASE_DIR, stdout=log, stderr=log)
 
 
 def _read_progress(folder: JobFolder) -> dict[str, Any]:

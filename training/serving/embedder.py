@@ -46,7 +46,13 @@ def pooling_of(folder: Path, wanted: str = "") -> str:
 
     Raises BadInput for modules that are not understood here, and for a pooling of another kind.
     """
-    _check_modules(folder)
+    modules = folder / "modules.json"
+    for module in json.loads(modules.read_text()) if modules.exists() else []:
+        kind = str(module.get("type", "")).rpartition(".")[2]
+        # A further layer would change the vectors, and nobody would notice that it is left out.
+        if kind not in KNOWN:
+            why = f"has a module {kind}, which is not understood here"
+            raise BadInput(f"{folder.name} {why}: serve it with its library")
     if wanted:
         return wanted
     path = folder / "1_Pooling" / "config.json"
@@ -79,19 +85,6 @@ def _is_causal(folder: Path) -> bool:
 
     kind = type(AutoConfig.from_pretrained(folder))
     return kind in MODEL_FOR_CAUSAL_LM_MAPPING and kind not in MODEL_FOR_MASKED_LM_MAPPING
-
-
-def _check_modules(folder: Path) -> None:
-    path = folder / "modules.json"
-    if not path.exists():
-        return
-    for module in json.loads(path.read_text()):
-        # A further layer would change the vectors, and nobody would notice that it is left out.
-        kind = str(module.get("type", "")).rpartition(".")[2]
-        if kind not in KNOWN:
-            raise BadInput(
-                f"{folder.name} has a module {kind}, which is not understood here: serve it with its library"
-            )
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
