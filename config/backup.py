@@ -40,15 +40,13 @@ def ignore_progress(line: str) -> None:
 
 
 def write_backup(path: Path, var: Path, say: Say = ignore_progress) -> dict[str, Any]:
-    """Write the instance to a new file, whole or not at all; returns the manifest.
-
-    Raises BadInput when the file exists or cannot be written. The file holds secrets: only its owner may read it.
-    """
+    """Write the instance to a new file, whole or not at all; return the manifest. Raises BadInput where it cannot."""
     if path.exists():
         raise BadInput(f"{path} exists: name a new file")
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("xb") as file, tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as folder:
+            # The file holds secrets: only its owner may read it.
             part.chmod(0o600)
             manifest = _write_archive(file, Path(folder) / DUMP, var, say)
         part.rename(path)

@@ -41,11 +41,9 @@ def healthz() -> JsonResponse:
 
 
 def readyz() -> JsonResponse:
-    """Ready, or 503 with the reasons.
-
-    Without Redis pages are read and written all the same: that is said as `degraded` and keeps nobody out.
-    """
+    """Return ready, or 503 with the reasons."""
     reasons = _unready_reasons()
+    # Without Redis pages are read and written all the same: that is `degraded`, and keeps nobody out.
     document = {"ready": not reasons, "reasons": reasons, "degraded": _degraded_reasons()}
     return JsonResponse(document, status=503 if reasons else 200)
 

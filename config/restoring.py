@@ -244,12 +244,10 @@ def _move_paths_in_files(source: Path, old: Path, new: Path) -> None:
 
 
 def _replace_files(source: Path, var: Path) -> None:
-    """The files of VAR that a backup keeps are those of the backup, and no others.
-
-    Paid vectors stay where an older backup holds none: they are found by model and text, whoever asks.
-    """
+    """Make the files of VAR that a backup keeps those of the backup, and no others."""
     for name in KEPT:
         old, new = var / name, source / name
+        # Paid vectors stay where an older backup holds none: they are found by model and text, whoever asks.
         if name == "vectors" and not new.exists():
             continue
         with contextlib.suppress(FileNotFoundError):

@@ -68,10 +68,7 @@ def stop_on_signals() -> None:
 
 
 def listen(bind: str, port: int) -> socket.socket:
-    """Take the web server's address for this command alone; 0 takes a free port.
-
-    Raises BadInput when the address cannot be had. `hand_over` gives it to the server.
-    """
+    """Take the web server's address for this command alone; 0 takes a free port. Raises BadInput."""
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     try:
         return socket.create_server((bind, port), family=family, backlog=512)
@@ -80,14 +77,12 @@ def listen(bind: str, port: int) -> socket.socket:
 
 
 def hand_over(listener: socket.socket) -> socket.socket:
-    """Close the socket of `listen` and return one that only keeps the address for granian's processes.
-
-    Each of them binds it by itself (SO_REUSEPORT). No connection reaches the socket that is returned.
-    """
+    """Close the socket of `listen` and return one that only keeps the address for granian's processes."""
     address = listener.getsockname()
     listener.close()
     kept = socket.socket(listener.family)
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Each of those binds the address by itself. No connection reaches this socket, which does not listen.
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     kept.bind(address)
     return kept
@@ -115,13 +110,11 @@ def granian_command(application: str, host: str, port: int, *, processes: int, t
 
 
 def web_command(host: str, port: int, processes: int = 0) -> list[str]:
-    """Return the command that serves the site; QUORUM_METRICS_PORT switches granian's own exporter on.
-
-    `processes`: instead of as many as the settings say.
-    """
+    """Return the command that serves the site; `processes`: instead of as many as the settings say."""
     command = granian_command(
         "config.wsgi:application", host, port, processes=processes or settings.WEB_PROCESSES, threads=REQUESTS
     )
+    # granian's own exporter.
     if settings.METRICS_PORT:
         command += ["--metrics", "--metrics-address", settings.METRICS_BIND]
         command += ["--metrics-port", str(settings.METRICS_PORT)]
@@ -162,10 +155,8 @@ class Children:
         self._start("web", web_command(*self._hand_over_listener(listener)), settings=web_environment(), stdout=STDERR)
 
     def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
-        """One model (training/serving) at the address of this socket, which is closed.
-
-        One process, because it holds the model, and more threads than requests may wait: 503 is said at once.
-        """
+        """Serve one model (training/serving) at the address of this socket, which is closed."""
+        # One process, because it holds the model, and more threads than requests may wait: 503 is said at once.
         threads = int(settings["QUORUM_RERANK_LIMIT"]) + 32
         host, port = self._hand_over_listener(listener)
         command = granian_command("training.serving.wsgi:application", host, port, processes=1, threads=threads)

@@ -27,11 +27,9 @@ def openid_providers(url: str) -> dict[str, Any]:
 
 
 def form_origins(url: str) -> list[str]:
-    """Origins to which our sign-in button may lead, for the Content-Security-Policy.
-
-    The provider's own, and those of QUORUM_OIDC_ORIGINS where its sign-in page lies elsewhere.
-    """
+    """Return the origins to which our sign-in button may lead, for the Content-Security-Policy."""
     if not url:
         return []
+    # The provider's own, and more where its sign-in page lies elsewhere.
     parts = urlsplit(url)
     return [f"{parts.scheme}://{parts.netloc}", *env.comma_separated("QUORUM_OIDC_ORIGINS")]

@@ -37,10 +37,7 @@ def free_jobs(model: type[Job], **only: Any) -> QuerySet[Job]:
 
 
 def claim(model: type[Job], **only: Any) -> Job | None:
-    """Take the oldest free job under a lease; None where none is free.
-
-    A job that was claimed too often without making progress fails here, and the next one is taken.
-    """
+    """Take the oldest free job under a lease; None where none is free."""
     with transaction.atomic():
         # Two workers never wait for each other's row; no_key lets rows that refer to it be written meanwhile.
         rows = free_jobs(model, **only).select_for_update(skip_locked=True, no_key=True)
@@ -59,6 +56,7 @@ def claim(model: type[Job], **only: Any) -> Job | None:
         job = row.get()
     if job.attempts <= MOST_ATTEMPTS:
         return job
+    # Claimed too often without getting further: it fails here, and the next one is taken.
     why = f"taken up {MOST_ATTEMPTS} times without getting further"
     finish(job, job.FAILED, error=f"{why}: {said}" if (said := job.last_log_line()) else why)
     return claim(model, **only)

@@ -75,25 +75,21 @@ def spawn_child(
 
 
 def watch_parent() -> None:
-    """In a child or grandchild of `spawn`: kill this process as soon as the first parent is gone. Else: nothing.
-
-    Call it once in every process (after each fork: threads do not survive one).
-    """
+    """Kill this process as soon as the first parent of `spawn_child` is gone; nothing where there is none."""
     global _watched
     read_end = os.environ.get(LIFE_FD, "")
     if not read_end or _watched == os.getpid():
         return
+    # Once in every process, after each fork, too: threads do not survive one.
     _watched = os.getpid()
     threading.Thread(target=_wait_for_end, args=(int(read_end),), name="watch-parent", daemon=True).start()
 
 
 def end_with_server() -> None:
-    """In a process that a web server made with multiprocessing: end when the server does, however it died.
-
-    Otherwise it would go on answering beside the server that takes its place. Elsewhere: nothing.
-    """
+    """End when the web server that made this process does, however it died; elsewhere do nothing."""
     server = multiprocessing.parent_process()
     if server is not None and server.pid is not None:
+        # Otherwise it would go on answering beside the server that takes its place.
         die_with_parent(server.pid)
 
 

@@ -56,10 +56,7 @@ def begin_training(
     device: str = "cpu",
     user: str = "",
 ) -> Job:
-    """A training in the queue; without `out` the model goes to VAR/models. Raises BadInput.
-
-    `base` is what training.recipes.base_models made of a name.
-    """
+    """Put a training into the queue; without `out` the model goes to VAR/models. Raises BadInput."""
     table.recipe_options(recipe, given)
     if not (data / "manifest.json").exists():
         raise BadInput(

@@ -75,16 +75,14 @@ def fit_platt(margins: Floats, truth: Floats) -> tuple[float, float]:
 
 
 def best_margin(margins: Floats, truth: Floats) -> float:
-    """Return the margin that best separates the labels: greatest balanced accuracy, of equal ones the nearest to 0.
-
-    Balanced, because on a dev split of one positive in fifty plain accuracy would call everything not relevant.
-    """
+    """Return the margin of the greatest balanced accuracy, of equal ones the nearest to 0."""
     values = np.unique(margins)
     candidates = np.concatenate([[values[0] - 1.0], (values[1:] + values[:-1]) / 2, [values[-1] + 1.0]])
     if len(candidates) * len(margins) > 4_000_000:  # A table of so many cells takes memory and shows no more.
         candidates = np.quantile(margins, np.linspace(0, 1, 1001))
     above = margins[None, :] > candidates[:, None]
     hits, false_alarms = above[:, truth == 1].mean(axis=1), above[:, truth == 0].mean(axis=1)
+    # Balanced: with one positive in fifty plain accuracy would call everything not relevant.
     balanced = np.round(hits - false_alarms, 12)
     best = candidates[balanced == balanced.max()]
     return float(best[np.argmin(np.abs(best))])

@@ -97,10 +97,7 @@ def accuracy(margins: Floats, truth: Floats, threshold_margin: float) -> float:
 def ndcg_by_query(
     margins: Floats, truth: Floats, query_ids: Sequence[str], doc_ids: Sequence[str], k: int = 10
 ) -> dict[str, float]:
-    """nDCG@k, linear gain, of every query that has a relevant document among its dev rows.
-
-    Order as trec_eval's: score as float32 descending, then document id descending.
-    """
+    """Return nDCG@k, linear gain, of every query that has a relevant document among its dev rows."""
     groups: dict[str, list[int]] = {}
     for place, query_id in enumerate(query_ids):
         groups.setdefault(query_id, []).append(place)
@@ -109,6 +106,7 @@ def ndcg_by_query(
     for query_id, places in groups.items():
         if not any(truth[place] for place in places):
             continue
+        # As trec_eval orders: score as float32 descending, then document id descending.
         ranked = sorted(places, key=lambda place: (single[place], doc_ids[place]), reverse=True)
         best = sorted((truth[place] for place in places), reverse=True)
         values[query_id] = _discounted_sum([truth[place] for place in ranked[:k]]) / _discounted_sum(best[:k])

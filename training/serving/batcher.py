@@ -30,10 +30,7 @@ class Batcher:
         threading.Thread(target=self._work, name="scorer", daemon=True).start()
 
     def submit(self, asked: Asked) -> Future[Any]:
-        """Return the margins of a request's documents, or what a function returns that needs the model alone.
-
-        Raises Full.
-        """
+        """Return a request's margins, or what a function returns that needs the model alone. Raises Full."""
         if not self.room.acquire(blocking=False):
             raise Full
         future: Future[Any] = Future()

@@ -13,10 +13,7 @@ from training.trainers.margins import encode_prompts, map_batches, pad_rows
 def generate_answers(
     model: Any, tokenizer: Any, texts: Sequence[str], *, max_length: int, tail: str, max_new_tokens: int = 512
 ) -> list[RenderedPair]:
-    """Return the answer to each rendered prompt, without special tokens, in the order given.
-
-    Prompts are cut as in margins.py; an answer ends at the end token, or is cut after max_new_tokens.
-    """
+    """Return the answer to each rendered prompt, cut after max_new_tokens, in the order given."""
     end = tokenizer.eos_token_id
     pad = int(end if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
     # Greedy, so that the same model writes the same answer again.

@@ -163,11 +163,9 @@ def check_packing(config: Any) -> None:
 
 
 def label_logits(model: torch.nn.Module, rows: Sequence[PrismRow], pad: int, *, packed: bool = False) -> Tensor:
-    """Logits of all label positions, row after row: (sum of positions, vocabulary).
-
-    Padded on the right, where a causal model does not look, or packed in one sequence with positions that begin anew.
-    """
+    """Return the logits of all label positions, row after row: (sum of positions, vocabulary)."""
     device = next(model.parameters()).device
+    # Padded on the right, where a causal model does not look, or one sequence whose positions begin anew.
     if packed:
         ids = torch.tensor([[one for row in rows for one in row.ids]], device=device)
         places = torch.tensor([[place for row in rows for place in range(len(row.ids))]], device=device)

@@ -71,10 +71,7 @@ def greatest_difference(expected: Sequence[float], found: Sequence[float]) -> fl
 
 
 def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max_length: int) -> None:
-    """A merged model: config, weights, generation config, tokenizer files and chat_template.jinja.
-
-    model: fp32, without adapters.
-    """
+    """Write a merged fp32 model: config, weights, generation config, tokenizer files and chat_template.jinja."""
     config = model.config
     # Qwen3.5's heads of multi-token prediction are not in the folder: a loader that reads of some would look for them.
     if hasattr(config, "mtp_num_hidden_layers") or str(config.model_type).startswith("qwen3_5"):
