@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from benchmark.models import RUN_NAME, Qrels, Run
 from benchmark.runs import llm_budget
 from benchmark.runs.importing import name_of
+from benchmark.runs.limits import LIMITS
 from benchmark.systems.chosen import K, version_title
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -79,8 +80,7 @@ class UploadForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Refuse a name for several files: each keeps its own."""
         given: dict[str, Any] = super().clean() or {}
-        files = given.get("files") or []
-        if given.get("name") and len(files) > 1:
+        if given.get("name") and len(given.get("files") or []) > 1:
             self.add_error("name", _("A name is for one file; several keep the names of their files."))
         return given
 
@@ -163,19 +163,10 @@ class MakeForm(forms.Form):
     FIELDS = {
         Run.Kind.BM25: ("name", "depth", "k1", "b"),
         Run.Kind.HYBRID: ("name", "depth", "run", "method", "scores", "k1", "b"),
-        Run.Kind.REWRITE: ("name", "depth", "method", "judge", "samples", "over", "budget", "max_calls"),
-        Run.Kind.REASONING: ("name", "depth", "judge", "over", "budget", "max_calls"),
-        Run.Kind.DENSE: (
-            "name",
-            "depth",
-            "judge",
-            "instruction",
-            "query_prefix",
-            "document_prefix",
-            "budget",
-            "max_calls",
-        ),
-        Run.Kind.RERANK: ("name", "depth", "run", "judge", "instruction", "top", "budget", "max_calls"),
+        Run.Kind.REWRITE: ("name", "depth", "method", "judge", "samples", "over", *LIMITS),
+        Run.Kind.REASONING: ("name", "depth", "judge", "over", *LIMITS),
+        Run.Kind.DENSE: ("name", "depth", "judge", "instruction", "query_prefix", "document_prefix", *LIMITS),
+        Run.Kind.RERANK: ("name", "depth", "run", "judge", "instruction", "top", *LIMITS),
     }
     METHODS = {
         Run.Kind.HYBRID: [
@@ -195,7 +186,7 @@ class MakeForm(forms.Form):
         self.kind = kind
         wanted = self.FIELDS[Run.Kind(kind)]
         for name in set(self.fields) - set(wanted):
-            del self.fields[name]
+            del self.fields[name]  # one class with all fields, so that a field has one label and help on every page
         ready = Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY).order_by("name")
         names = [(run.name, run.name) for run in ready] if "run" in wanted else []
         judges = llm_budget.judges_for(kind) if "judge" in wanted else []
@@ -270,9 +261,8 @@ class ChoiceOfRuns(forms.Form):
 
     def __init__(self, *args: Any, runs: Sequence[Run], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        ready = [run for run in runs if run.state == JobState.READY]
-        self.by_key = {str(run.pk): run for run in ready}
-        self.fields["runs"].choices = [(str(run.pk), run.name) for run in ready]  # type: ignore[attr-defined]
+        self.by_key = {str(run.pk): run for run in runs if run.state == JobState.READY}
+        self.fields["runs"].choices = [(key, run.name) for key, run in self.by_key.items()]  # type: ignore[attr-defined]
         self.fields["runs"].initial = list(self.by_key)
 
     def chosen(self) -> list[Run]:

@@ -55,6 +55,11 @@ class _Wish:
     by: str
     retry: bool = False  # Its failed pairs are judged again.
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the row of its filling says, whatever became of it."""
+        return {"collection": self.collection, "depth": self.depth, "before": self.before, "options": self.options}
+
 
 def start_filling(
     *,
@@ -116,22 +121,14 @@ def _unjudged_pairs(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integer
 
 def _find_or_queue(wish: _Wish, begun: Funnel) -> Filling:
     """Create a filling that a worker prepares, unless an equal one waits already."""
-    equal = {"collection": wish.collection, "depth": wish.depth, "before": wish.before, "options": wish.options}
-    for filling in Filling.objects.filter(state=State.PREPARING, **equal).defer("pairs"):
+    for filling in Filling.objects.filter(state=State.PREPARING, **wish.facts).defer("pairs"):
         if _has_runs(filling, wish.runs):
             return filling
     return _create_filling(wish, state=State.PREPARING, funnel=begun.document)
 
 
 def _create_filling(wish: _Wish, **values: Any) -> Filling:
-    filling = Filling.objects.create(
-        collection=wish.collection,
-        depth=wish.depth,
-        before=wish.before,
-        options=wish.options,
-        made_by=wish.by,
-        **values,
-    )
+    filling = Filling.objects.create(made_by=wish.by, **wish.facts, **values)
     filling.runs.set(wish.runs)
     return filling
 
@@ -161,16 +158,10 @@ def _ask_judges(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
     if wish.wanted is None:
         open_tasks(wish.collection, asked, in_order=wish.options["first"] is not None)
         return
-    started = lifecycle.start_or_join(
-        collection=wish.collection,
-        wanted=wish.wanted,
-        budget=wish.options["budget"],
-        max_calls=wish.options["max_calls"],
-        failed_to_people=wish.options["failed_to_people"],
-        retry=wish.retry,
-        pairs=asked,
-        scope=scope_of(filling),
-    )
+    limits = {name: wish.options[name] for name in ("budget", "max_calls", "failed_to_people")}
+    about: dict[str, Any] = {"collection": wish.collection, "wanted": wish.wanted, "scope": scope_of(filling)}
+    started = lifecycle.start_or_join(**about, **limits, retry=wish.retry, pairs=asked)
+    # Where every pair has its outcome no campaign is started: the newest alike is the one that judged them.
     campaign = started.campaign or next(iter(lifecycle.same_configuration(wish.collection, wish.wanted)), None)
     filling.campaign = campaign.pk if campaign else None
     filling.save(update_fields=["campaign"])

@@ -35,9 +35,8 @@ def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     )
     if request.method == "POST" and form.is_valid():
         try:
-            return (
-                _start_filling(scope, form) if "confirm" in request.POST else _render_confirmation(request, scope, form)
-            )
+            confirmed = "confirm" in request.POST
+            return _start_filling(scope, form) if confirmed else _render_confirmation(request, scope, form)
         except BadInput as error:
             form.add_error(None, str(error))
     rows = Filling.objects.filter(collection=scope.collection).select_related("before", "after")

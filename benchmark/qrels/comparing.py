@@ -87,19 +87,11 @@ class Diff:
         origins = _load_origins(version, set(queries))
         before = [None] * len(queries) if old is None else self.before.grades[old].tolist()
         after = [None] * len(queries) if new is None else self.after.grades[new].tolist()
-        columns = zip(queries, documents, before, after, strict=True)
-        return [
-            Difference(
-                query=asked.get(query, ""),
-                document=names.get(document, ""),
-                before=was,
-                after=now,
-                origin=origins[query, document],
-                query_pk=query,
-                document_pk=document,
-            )
-            for query, document, was, now in columns
-        ]
+        told = []
+        for query, document, was, now in zip(queries, documents, before, after, strict=True):
+            ids = (asked.get(query, ""), names.get(document, ""))
+            told.append(Difference(*ids, was, now, origins[query, document], query, document))
+        return told
 
 
 def _load_origins(version: int, queries: set[int]) -> dict[tuple[int, int], str]:

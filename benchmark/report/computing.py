@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.report import curves, measures, verdict
-from benchmark.report.graded_runs import NONE, Floats, Judgments, Rankings, Version, encode_pairs, stack_rankings
+from benchmark.report.graded_runs import NONE, Floats, Ints, Judgments, Rankings, Version, encode_pairs, stack_rankings
 from benchmark.significance.tests import Values, add_tests, count_swapped, kendall_tau, mean_changes, rank_means
 
 VERSION = 2  # Of the result's shape and of how it is computed: part of a report's key.
@@ -118,10 +118,7 @@ def compute_report(
 
 
 def _common_queries(
-    asked: ReportQuestion,
-    documents: "np.ndarray[Any, np.dtype[np.int64]]",
-    values: Mapping[str, Values],
-    names: list[str],
+    asked: ReportQuestion, documents: Ints, values: Mapping[str, Values], names: list[str]
 ) -> dict[str, Any]:
     """The figures over queries that every system answered and every version judges: no 0 there stands for a gap.
 
@@ -165,9 +162,7 @@ def _count_labels(asked: ReportQuestion, before: Version, after: Version) -> dic
     }
 
 
-def _system_document(
-    system: ReportSystem, place: int, documents: "np.ndarray[Any, np.dtype[np.int64]]", told: Mapping[str, Any]
-) -> dict[str, Any]:
+def _system_document(system: ReportSystem, place: int, documents: Ints, told: Mapping[str, Any]) -> dict[str, Any]:
     returned = (documents[place] != NONE).sum(axis=1)
     return {
         "run": system.run,

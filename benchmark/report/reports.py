@@ -72,20 +72,12 @@ def request_report(
     _check_runs(collection, before, after, runs, k)
     if aspects_k is not None:
         _check_runs(collection, before, after, runs, aspects_k)
+    options: dict[str, object] = {"runs": sorted(run.pk for run in runs), "k": k, "seed": SEED}
+    options |= {"aspects_k": aspects_k} if aspects_k else {}
     report, is_new = Report.objects.get_or_create(
         collection=collection,
         key=key_of(collection, before, after, runs, k, aspects_k),
-        defaults={
-            "before": before,
-            "after": after,
-            "options": {
-                "runs": sorted(run.pk for run in runs),
-                "k": k,
-                "seed": SEED,
-                **({"aspects_k": aspects_k} if aspects_k else {}),
-            },
-            "made_by": by,
-        },
+        defaults={"before": before, "after": after, "options": options, "made_by": by},
     )
     # Two readers who ask at once get one row; whoever finds it failed or cancelled takes it up again.
     if is_new or leases.resume(report):

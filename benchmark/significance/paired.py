@@ -55,14 +55,9 @@ class Tests:
         if needed < 1:
             return -1.0, 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            low = np.fmin(
-                (seen - NEAR - turned) / (self.weight - self.weights),
-                (seen - NEAR + turned) / (self.weight + self.weights),
-            )
-            high = np.fmax(
-                (seen + NEAR - turned) / (self.weight - self.weights),
-                (seen + NEAR + turned) / (self.weight + self.weights),
-            )
+            less, more = self.weight - self.weights, self.weight + self.weights
+            low = np.fmin((seen - NEAR - turned) / less, (seen - NEAR + turned) / more)
+            high = np.fmax((seen + NEAR - turned) / less, (seen + NEAR + turned) / more)
         same = self.weight - np.abs(self.weights) < NEAR  # no sign or every sign is turned: any d is as far
         low[same], high[same] = -np.inf, np.inf
         least = float(np.partition(low, needed - 1)[needed - 1])

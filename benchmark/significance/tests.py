@@ -11,6 +11,7 @@ from benchmark.report.graded_runs import Floats
 from benchmark.significance.compact_letter_display import compact_letter_display
 from benchmark.significance.paired import Tests, holm_correction, holm_levels, significant_differences
 
+Told = Mapping[str, list[dict[str, Any]]]  # By measure, a row for each system.
 SAME = 1e-12  # Means nearer than this are one place.
 
 
@@ -61,11 +62,7 @@ def mean_changes(values: Values) -> list[dict[str, Any]]:
 
 
 def add_tests(
-    told: Mapping[str, list[dict[str, Any]]],
-    values: Mapping[str, Values],
-    names: Sequence[str],
-    seed: int,
-    sizes: Sequence[int] = (),
+    told: Told, values: Mapping[str, Values], names: Sequence[str], seed: int, sizes: Sequence[int] = ()
 ) -> None:
     """Add to each system's row the interval and p of its change, ranks and letters; all measures share random signs.
 

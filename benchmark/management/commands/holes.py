@@ -131,14 +131,10 @@ class Command(Judge):
         depth = options["depth"]
         told = hole_filling.estimate_cost(collection, runs, depth, before, most=options["first"], **who)
         self.confirm_cost(collection, told, options)
+        about: dict[str, Any] = {"collection": collection, "runs": runs, "before": before, **who, **limits}
         if options["first"]:
-            return hole_filling.send_pairs(
-                collection=collection, runs=runs, before=before, k=depth, first=options["first"], **who, **limits
-            )
-        to_people = {"failed_to_people": options["failed_to_people"]}
-        return hole_filling.start_filling(
-            collection=collection, runs=runs, depth=depth, before=before, **who, **limits, **to_people
-        )
+            return hole_filling.send_pairs(k=depth, first=options["first"], **about)
+        return hole_filling.start_filling(depth=depth, failed_to_people=options["failed_to_people"], **about)
 
     def ended(self, begun: Filling, document: dict[str, Any], *, waited: bool) -> object:
         """Return the document; raise Incomplete (exit 3) when judges left something undone, but not for people."""

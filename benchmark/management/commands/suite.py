@@ -81,12 +81,8 @@ class Command(QuorumCommand):
         heads = [*(f"{name:>18}" for name in (*names, "mean")), "95% of its change; p (Holm); letters"]
         self.say("  ".join([f"{'system':<20}", *heads]))
         for line in lines:
-            cells = [format_cell(value) for value in (*line.values, line.mean)]
-            self.say(
-                "  ".join(
-                    [f"{line.system:<20}", *(f"{cell:>18}" for cell in cells), format_significance(line.tests)]
-                ).rstrip()
-            )
+            cells = [f"{format_cell(value):>18}" for value in (*line.values, line.mean)]
+            self.say("  ".join([f"{line.system:<20}", *cells, format_significance(line.tests)]).rstrip())
         return {
             "suite": suite.name,
             "measure": key,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.synthesis.drawing import draw_documents
+from benchmark.synthesis.scores import draw_documents
 from corpus.errors import BadInput
 from corpus.models import Label
 from judges.models import Attempt, JudgeVersion
