@@ -5,7 +5,7 @@ one in the run under the changed one (r'). Going down is right: 1 - r/r'. Going 
 0 is a system that does not look at instructions, and below 0 it does the opposite of what it was told.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +53,8 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> Following:
         raise BadInput("no document became irrelevant: name those that the changed instruction leaves out")
     per_query = {}
     for query, documents in queries.items():
-        before, after = (_ranks_by_document(run.get(query, {})) for run in (original, changed))
+        orders = [rank_documents(run.get(query, {})) for run in (original, changed)]
+        before, after = ({document: rank for rank, document in enumerate(order, 1)} for order in orders)
         per_query[query] = float(
             np.mean([rank_change_score(_rank_of(before, one), _rank_of(after, one)) for one in sorted(documents)])
         )
@@ -64,11 +65,6 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> Following:
         per_query,
         sorted(query for query in queries if not original.get(query) or not changed.get(query)),
     )
-
-
-def _ranks_by_document(scores: Mapping[str, float]) -> dict[str, int]:
-    order: Sequence[str] = rank_documents(scores)
-    return {document: rank for rank, document in enumerate(order, 1)}
 
 
 def _rank_of(ranks: Mapping[str, int], document: str) -> int:

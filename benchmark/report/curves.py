@@ -159,21 +159,17 @@ def _performance_curve(
     known = start.relevant[:, None] + over(now - then, found.queries, steps)
     gained = (found.after - found.before)[own] * discount[ranks]
     dcg = (np.maximum(graded, 0) @ discount)[:, None] + over(gained, place, steps[own])
-    counts = [
-        (base[:, None] + over(_grade_crossings(found, grade), found.queries, steps)).round().astype(np.int64)
-        for grade, base in zip(start.levels, start.at_least, strict=True)
-    ]
+    counts = []
+    for grade, base in zip(start.levels, start.at_least, strict=True):
+        # 1 for pairs that rise to the grade, -1 for those that fall below it.
+        crossed = (found.after >= grade).astype(np.int64) - (found.before >= grade).astype(np.int64)
+        counts.append((base[:, None] + over(crossed, found.queries, steps)).round().astype(np.int64))
     best = measures.ideal_dcg(start.levels, counts, start.k, measures.linear_gain) if counts else np.zeros_like(dcg)
     return {
         "hit": (got > 0.5).mean(axis=0),
         "ndcg": measures.divide_or_zero(dcg, best).mean(axis=0),
         "recall": measures.divide_or_zero(got, known).mean(axis=0),
     }
-
-
-def _grade_crossings(found: Changed, grade: int) -> Ints:
-    """1 for pairs that rise to the grade, -1 for those that fall below it."""
-    return (found.after >= grade).astype(np.int64) - (found.before >= grade).astype(np.int64)
 
 
 def mean_bands(values: Floats) -> list[tuple[float | None, float | None, float | None]]:

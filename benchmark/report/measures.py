@@ -117,14 +117,10 @@ def ndcg_bridge(found: Graded) -> Floats:
     )
 
 
-def find_holes(before: Graded, after: Graded) -> NDArray[np.bool_]:
-    """(runs, queries, k): relevant now, and not known before."""
-    return np.asarray((before.grades == NONE) & after.relevant, dtype=np.bool_)
-
-
 def hole_at_k(before: Graded, after: Graded) -> Floats:
     """Hole@k: newly found relevant documents within the first k, over k (DREAM 4.2)."""
-    return np.asarray(find_holes(before, after).sum(axis=2) / before.k, dtype=np.float64)
+    is_hole = (before.grades == NONE) & after.relevant
+    return np.asarray(is_hole.sum(axis=2) / before.k, dtype=np.float64)
 
 
 # Measures that each version has. Their order is that of tables.

@@ -259,7 +259,12 @@ def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
             runs = Run.objects.filter(collection=collection, is_deleted=False).values_list("name", flat=True)
             told = ", ".join(runs) or "none yet"
             raise BadInput(f"{text}: neither a file nor a run of {collection.name}; its runs are: {told}")
-    standing = {name: run for name, path in paths.items() if (run := same_run(collection, name, path)) is not None}
+    # A run that holds the same as the file is taken as it is, so that the same command can be given again.
+    standing: dict[str, Run] = {}
+    for name, path in paths.items():
+        run = builders.find_run(collection, name)
+        if run is not None and rankings.as_run(run) == read_run(path):
+            standing[name] = run
     new = {name: path for name, path in paths.items() if name not in standing}
     standing |= {one.run.name: one.run for one in import_runs(collection, new, shell_user())} if new else {}
     of_files = iter([standing[name] for name in paths])
@@ -268,12 +273,6 @@ def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
         if run.state != JobState.READY:
             raise BadInput(f"run {run.name} is {run.get_state_display()}: wait until it is ready")
     return found
-
-
-def same_run(collection: Collection, name: str, path: Path) -> Run | None:
-    """The run of this name if the file holds the same, so that the same command can be given again."""
-    run = builders.find_run(collection, name)
-    return run if run is not None and rankings.as_run(run) == read_run(path) else None
 
 
 def filling_document(begun: Filling, runs: Sequence[Run]) -> dict[str, Any]:
