@@ -52,6 +52,11 @@ class Inputs:
         """The definition of relevance that holds for the pair."""
         return self.definition or BY_QUERY.definition(answers=bool(self.answers))
 
+    @property
+    def titled_document(self) -> str:
+        """Title and text: what a reader, a reranker and a training set take for the document."""
+        return f"{self.title}\n{self.document}" if self.title else self.document
+
 
 @dataclass(frozen=True, slots=True)
 class Quote:

@@ -113,12 +113,9 @@ class OpenAIBatches(Endpoint):
 
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
         """The id of an uploaded file."""
-
-        def line(key: str, request: ModelRequest) -> str:
-            body = self.provider.body(request)
-            return json.dumps({"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": body})
-
-        content = "\n".join(line(key, request) for key, request in calls).encode()
+        to = {"method": "POST", "url": "/v1/chat/completions"}
+        lines = [json.dumps({"custom_id": key, **to, "body": self.provider.body(request)}) for key, request in calls]
+        content = "\n".join(lines).encode()
         return (await self.client.files.create(file=(f"{name}.jsonl", content), purpose="batch")).id
 
     async def create(self, name: str, prepared: Any) -> str:

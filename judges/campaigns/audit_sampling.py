@@ -128,10 +128,7 @@ def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int
 
 @transaction.atomic
 def draw_more(*, campaign: Campaign, up_to: int, route: str = "") -> int:
-    """Let the sample grow to `up_to` pairs or all, of one route where it is named; how many came to it.
-
-    The same again changes nothing. Raises BadInput before the campaign has ended.
-    """
+    """Let the sample grow to `up_to` pairs or all, of one route where it is named; how many came. Raises BadInput."""
     connection.ensure_connection()
     db: Connection[Any] = connection.connection
     db.execute(LOCK, {"campaign": campaign.pk})

@@ -162,13 +162,11 @@ class Estimate:
 
 
 def estimate_campaign(campaign_options: CampaignSize, sample_prompts: Sequence[Prompt]) -> Estimate:
-    """Calls and cost of a campaign from some of its rendered prompts.
-
-    `sample_prompts`: for a random sample of the pairs (50 are plenty) the prompt of round 1 and of the vote, or
-    those of writing and measuring, whichever the policy asks; they are told apart by their names. Only their mean
-    length is used; votes of judges with a ballot in the options have that of their own. `upper` takes every round,
-    one token for each byte, and answers up to the judges' limit; retries and repairs come on top of it.
-    """
+    """Estimate calls and cost of a campaign from some of its rendered prompts; retries and repairs come on top."""
+    # For a random sample of the pairs (50 are plenty) there are the prompts of round 1 and of the vote, or those of
+    # writing and measuring, told apart by their names. Only their mean length is used; votes of judges with a ballot in
+    # the options have that of their own. The upper value takes every round, one token for each byte, and answers up to
+    # the judges' limit.
     options = campaign_options
     inputs = {kind: _input_tokens(sample_prompts, kind, schema) for kind, schema in SCHEMAS.items()}
     votes = {way: (_input_tokens(asked, "", schema), schema) for way, (asked, schema) in options.ballots.items()}

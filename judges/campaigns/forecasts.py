@@ -29,18 +29,15 @@ def forecast_judging(
     limit: int | None = None,
     again: bool = False,
     pairs: Sequence[int] | None = None,
-    inputs: Sequence[Inputs] | None = None,
+    inputs: Sequence[Inputs] | None = None,  # What some of them show to judges; else a spread of them is read.
 ) -> Estimate | None:
-    """The estimate of what a start with this configuration has still to do; None when that is nothing.
-
-    `pairs`: only these. `inputs`: what some of the pairs show to judges; else a spread of the candidates is read.
-    """
+    """Estimate what a start with this configuration, of `pairs` alone, has still to do; None when that is nothing."""
     left = lifecycle.pairs_to_judge(collection, wanted, limit=limit, again=again, pairs=pairs)
     return estimate_pairs(wanted, left, sample_inputs(collection) if inputs is None else inputs) if left else None
 
 
 def estimate_pairs(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) -> Estimate:
-    """The estimate of judging so many pairs, some of which show `inputs` to judges."""
+    """Estimate the judging of so many pairs, some of which show `inputs` to judges."""
     options = CampaignSize(
         pairs=pairs,
         policy=wanted.policy,
@@ -61,7 +58,7 @@ def estimate_pairs(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) 
 
 
 def forecast_writing(collection: Collection, wanted: Configuration, *, limit: int | None = None) -> Estimate | None:
-    """The estimate of contribution and evidence of the relevant pairs that have none; None when all have."""
+    """Estimate the contribution and evidence of the relevant pairs that have none; None when all have."""
     missing = evidence.target_coverage(collection)["missing"]
     left = missing if limit is None else min(missing, limit)
     if not left:

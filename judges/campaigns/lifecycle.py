@@ -243,6 +243,7 @@ def _set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | No
         campaign.spent = sums.get("cost", 0.0) + sums.get("cost_assumed", 0.0)
         campaign.calls_spent = int(sums.get("calls", 0))
     campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
+    # What workers add to a bounded campaign meanwhile must not be written over.
     fields = ["budget", "max_calls", "failed_to_people"] + ([] if bounded else ["spent", "calls_spent"])
     campaign.save(update_fields=fields)
 

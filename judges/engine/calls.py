@@ -187,7 +187,9 @@ class Caller:
         if known is not None:
             await self.tools.writer.write(Attempted(row | known.row, known.messages, known.raw))
             return stored_turn(known.row)
-        row["bound"] = usd = self._upper_bound(question, prompt)
+        price, output = self.plan.prices[question.judge.id], output_bound(question.judge)
+        usd = 0.0 if price is None else price.most(_tokens_bound(question, prompt) - output, output)
+        row["bound"] = usd
         held = await self.budget.reserve(usd)
         if held is not None:
             row |= {"usd": held, "calls": 1, "holder": self.budget.holder}
@@ -197,7 +199,7 @@ class Caller:
             row=row,
             judge=question.judge,
             document=claimed.inputs.document,
-            price=self.plan.prices[question.judge.id],
+            price=price,
             strict=self.plan.policy == "single",
             may_repair=not (is_last or question.slot in claimed.problems or question.documents),
             messages=json.dumps(prompt.messages, ensure_ascii=False),
@@ -289,14 +291,6 @@ class Caller:
             "started": datetime.now(UTC).isoformat(),
             "holder": self.tools.holder,
         }
-
-    def _upper_bound(self, question: JudgeQuestion, prompt: Prompt) -> float:
-        price = self.plan.prices[question.judge.id]
-        if price is None:
-            return 0.0
-        tokens = _tokens_bound(question, prompt)
-        output = output_bound(question.judge)
-        return price.most(tokens - output, output)
 
     def _is_over(self, claimed: Claimed) -> bool:
         return self.stopped() or claimed.lost or claimed.waits

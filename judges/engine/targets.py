@@ -17,7 +17,7 @@ from judges.engine.plan import Plan
 from judges.engine.rows import Decided
 from judges.evidence import answers, quality
 from judges.prompts import writing
-from judges.records import Inputs, Judge, Turn
+from judges.records import Judge, Turn
 
 TRIES = 2  # What fails its measures is written anew once (SPEC S6).
 
@@ -55,7 +55,7 @@ async def _attempt_target(caller: Caller, claimed: Claimed, number: int, before:
 
 
 async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> _Attempt:
-    document = document_text(claimed.inputs)
+    document = claimed.inputs.titled_document
     measurer = caller.plan.voters[1] if len(caller.plan.voters) > 1 else None
     if measurer is None:
         rules = evidence.measure_target(target, query=claimed.inputs.query, document=document)
@@ -104,11 +104,6 @@ async def _ask_or_fail(caller: Caller, claimed: Claimed, question: JudgeQuestion
     if isinstance(answer, NoVerdict) and answer.outcome == "error":
         raise FailedTarget
     return answer
-
-
-def document_text(inputs: Inputs) -> str:
-    """Title and text: what a reader, and a training set, takes for the document."""
-    return f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document
 
 
 def _target_row(plan: Plan, claimed: Claimed, tried: _Attempt, tries: int) -> Decided:

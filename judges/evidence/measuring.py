@@ -90,6 +90,6 @@ def _judged_output(claimed: Claimed, target: measures.EvidenceTarget, listed: An
     if isinstance(scored, NoVerdict):
         return named, None
     rules = measures.measure_target(
-        target, query=claimed.inputs.query, document=targets.document_text(claimed.inputs), named=named
+        target, query=claimed.inputs.query, document=claimed.inputs.titled_document, named=named
     )
     return named, quality.cap_scores(writings.scores_of(scored), rules)

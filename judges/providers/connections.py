@@ -55,12 +55,10 @@ def http_client(kind: type[httpx2.AsyncClient], route: ConnectionRoute, **more: 
 
 
 class Passes:
-    """Gives one call in each pass of the event loop its turn for the long work: making a request, reading an answer.
+    """Gives one call in each pass of the event loop its turn for the long work: making a request, reading an answer."""
 
-    An SDK takes milliseconds of the processor for either. A hundred of them in one pass would leave what arrives
-    meanwhile in the socket, where it is paid for and not kept.
-    """
-
+    # An SDK takes milliseconds of the processor for either. A hundred of them in one pass would leave what arrives
+    # meanwhile in the socket, where it is paid for and not kept.
     def __init__(self) -> None:
         self.waiting: deque[asyncio.Future[None]] = deque()
 

@@ -98,8 +98,7 @@ def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, 
     # Any offline model may debate: the role decides what is asked. A debater that votes gives its opening verdict.
     model, inputs = request.judge.model, request.inputs
     if model not in KNOWN:
-        names = ", ".join(KNOWN)
-        raise Rejected(f"{model!r} is no offline judge: take one of {names}.")
+        raise Rejected(f"{model!r} is no offline judge: take one of {', '.join(KNOWN)}.")
     if request.role in answers.ROLES:
         return _evidence_answer(request, lexicon)
     if request.role in DEBATERS:

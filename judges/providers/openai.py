@@ -148,7 +148,7 @@ class AzureProvider(OpenAIProvider):
     key_prefix = ""
 
     def open_client(self, judge: Judge) -> AsyncAzureOpenAI:
-        version, options = _api_version(judge), self.client_options(DefaultAioHttpClient)
+        version, options = self.api_version(judge), self.client_options(DefaultAioHttpClient)
         return AsyncAzureOpenAI(azure_endpoint=self.base_url, api_version=version, api_key=PLACEHOLDER, **options)
 
     def options(self, request: ModelRequest, received: Received) -> dict[str, Any]:
@@ -156,11 +156,10 @@ class AzureProvider(OpenAIProvider):
         found = super().options(request, received)
         if "api-key" not in received.credentials:
             found["extra_headers"] = {"api-key": Omit(), **found["extra_headers"]}
-        return {**found, "extra_query": {"api-version": _api_version(request.judge)}}
+        return {**found, "extra_query": {"api-version": self.api_version(request.judge)}}
 
-
-def _api_version(judge: Judge) -> str:
-    return str(judge.parameters.get("api_version", ""))
+    def api_version(self, judge: Judge) -> str:
+        return str(judge.parameters.get("api_version", ""))
 
 
 def answer_in(message: object, judge: Judge) -> str:

@@ -66,10 +66,8 @@ def storable_text(value: object, limit: int | None = None) -> str:
 def read_tokens(
     said: str, found: list[Any], name: str, logprob: str, alternatives: list[list[Any]]
 ) -> tuple[Token, ...]:
-    """Tokens with their log-probabilities; () where one of them is unreadable, or they are not those of the text.
-
-    `name` and `logprob`: where an entry keeps its text and number. `alternatives`: entries for each token, in order.
-    """
+    """Return tokens with their log-probabilities; () where one is unreadable, or they are not those of the text."""
+    # `name` and `logprob` are where an entry keeps its text and number; the alternatives stand in the tokens' order.
     read: list[Token] = []
     for place, entry in enumerate(found):
         word, value = get_path(entry, name), finite_number(get_path(entry, logprob))

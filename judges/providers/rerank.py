@@ -25,7 +25,7 @@ class RerankProvider(SdkProvider):
         """One POST, for which there is no SDK; the prompt is not sent: a reranker has its own."""
         if request.role not in ("vote", "generation", "filter", "check", "rank"):
             raise Rejected(f"{request.judge.name} is a reranker: it votes and ranks, and cannot argue or write")
-        documents = list(request.documents) or [document_text(request)]
+        documents = list(request.documents) or [request.inputs.titled_document]
         body = {
             "model": request.judge.model,
             "query": request.inputs.query,
@@ -77,9 +77,3 @@ def _ranking_reply(body: dict[str, Any], raw: str) -> Reply | None:
         usage=Usage(input=used),
         model=storable_text(body.get("model"), 200),
     )
-
-
-def document_text(request: ModelRequest) -> str:
-    """Title and text, as the reranker was trained on them."""
-    inputs = request.inputs
-    return f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document

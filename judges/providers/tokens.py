@@ -57,9 +57,8 @@ def from_command(command: tuple[str, ...]) -> AccessToken:
         raise Refused(f"token_command: {name} {why}: run it in a terminal of this machine") from None
     printed = done.stdout.strip()
     body = parse_body(printed)
-    value = (
-        get_path(body, "accessToken") or get_path(body, "access_token") or get_path(body, "token") if body else printed
-    )
+    named = (get_path(body, name) for name in ("accessToken", "access_token", "token"))
+    value = next(filter(None, named), None) if body else printed
     if done.returncode or not isinstance(value, str) or not value or not value.isascii() or len(value.split()) != 1:
         what = f"ended with {done.returncode}" if done.returncode else "printed no token"
         raise Refused(f"token_command: {name} {what}: run it in a terminal of this machine to see why")
