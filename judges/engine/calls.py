@@ -345,7 +345,7 @@ class Call:
 
 
 def update_limits(account: AccountLimits, result: Reply | ProviderError, sent: float = math.inf) -> None:
-    """What the account's limits and its circuit make of it; `sent`: when, by the monotonic clock."""
+    """Tell the account's limits and its circuit of a result; `sent`: when, by the monotonic clock."""
     if isinstance(result, RateLimited):
         account.pause(result.retry_after or 0.0)
     if isinstance(result, ProviderError) and result.retry:

@@ -99,6 +99,7 @@ def judge_of(version: JudgeVersion) -> Judge:
 
 
 def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
+    """Return the rows as records, in their order."""
     versions = list(versions)
     found = [(Judge(**{name: getattr(row, name) for name in FIELDS}), row.created_at) for row in versions]
     stored = any(row.provider != "offline" and row.pk is not None for row in versions)
