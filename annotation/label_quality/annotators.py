@@ -20,20 +20,15 @@ from annotation.label_quality.records import PersonQuality, missing_statistic
 from annotation.models import Assignment, Membership
 from corpus.models import Assessor, Collection
 
-FEW = 20
-"""Fewer judgments than this raise no alarm."""
+FEW = 20  # Fewer judgments than this raise no alarm.
 GOLD_MARK = 0.8
 MAJORITY_MARK = 0.7
-HASTE = 1 / 3
-"""Of the median of everybody's medians."""
+HASTE = 1 / 3  # Of the median of everybody's medians.
 SKIPS = 0.3
 RESAMPLES = 200
-HASTY = 0.1
-"""Share of far too fast judgments that alarms."""
-FAR = 3.0
-"""Deviations from the median time of a judgment."""
-LEAST_SPREAD = 0.35
-"""Of times, as a logarithm: nobody is an outlier for being a third away."""
+HASTY = 0.1  # Share of far too fast judgments that alarms.
+FAR = 3.0  # Deviations from the median time of a judgment.
+LEAST_SPREAD = 0.35  # Of times, as a logarithm: nobody is an outlier for being a third away.
 INTRA_MARK = 0.8
 ORDINARY, CHECK, REPEAT = 0, 1, 2
 NO_REPEATS = "no pair was asked twice"
@@ -48,14 +43,11 @@ class AnnotatorTally:
     judged: int = 0
     relevant: int = 0
     milliseconds: list[int] = field(default_factory=list)
-    own: list[int] = field(default_factory=list)
-    """Relevance where the others on the item have a majority, ..."""
-    others: list[int] = field(default_factory=list)
-    """... and that majority."""
+    own: list[int] = field(default_factory=list)  # Relevance where the others on the item have a majority, ...
+    others: list[int] = field(default_factory=list)  # ... and that majority.
     gold: list[bool] = field(default_factory=list)
     checks: list[bool] = field(default_factory=list)
-    again: list[bool] = field(default_factory=list)
-    """Whether a pair that was asked once more got the same answer."""
+    again: list[bool] = field(default_factory=list)  # Whether a pair that was asked once more got the same answer.
     fast: int = 0
     slow: int = 0
 

@@ -19,8 +19,7 @@ from charts import Bar, Chart, draw_bars
 from judges.models import Campaign, JudgeVersion
 from judges.models.canaries import CanaryAnswer
 
-LIMIT = 0.02
-"""Alarm when a judge surely flips more often: four of sixty do."""
+LIMIT = 0.02  # Alarm when a judge surely flips more often: four of sixty do.
 
 FLIPS = """
 WITH newest AS (
@@ -54,13 +53,10 @@ class CanaryFlips:
     name: str
     round: int
     at: datetime
-    pairs: int
-    """Pairs that could flip."""
+    pairs: int  # Pairs that could flip.
     flips: int
-    lost: int
-    """Hostile questions without a verdict whose clean twin has one: such pairs go to people."""
-    honest: int
-    """Hostile questions whose clean twin got the honest verdict."""
+    lost: int  # Hostile questions without a verdict whose clean twin has one: such pairs go to people.
+    honest: int  # Hostile questions whose clean twin got the honest verdict.
     asked: int
     kinds: tuple[CanaryKind, ...]
 

@@ -8,8 +8,7 @@ from django.utils.translation import gettext as _
 from annotation.label_quality import canaries
 from annotation.label_quality.records import Audits, PersonQuality, RouteDecision
 
-MANY = 1000
-"""Counts are exact up to here."""
+MANY = 1000  # Counts are exact up to here.
 
 
 def list_route_decisions(

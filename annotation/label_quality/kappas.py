@@ -33,10 +33,8 @@ from corpus.models import Collection
 
 RESAMPLES = 400
 MEASURE = gettext_noop("Krippendorff's alpha (nominal), relevant or not")
-EPOCH = date(2000, 1, 3)
-"""A Monday: days are counted from it."""
-LONG = 31
-"""Days from which agreement is shown by week."""
+EPOCH = date(2000, 1, 3)  # A Monday: days are counted from it.
+LONG = 31  # Days from which agreement is shown by week.
 OVER_TIME = gettext_noop("pairs with two grades and more, by the day of their last grade")
 FIRST, FINAL = "people", gettext_noop("people (final answers)")
 SHOWN = gettext_noop("people (with the debate in view)")
@@ -48,10 +46,8 @@ class BinaryVotes:
 
     found: GradeMatrix
     judges: NDArray[np.bool_]
-    arms: bool = False
-    """Somebody has voted where an arm hid the debate at first, or altogether."""
-    both: bool = False
-    """Somebody has cast a first vote before the final one."""
+    arms: bool = False  # Somebody has voted where an arm hid the debate at first, or altogether.
+    both: bool = False  # Somebody has cast a first vote before the final one.
 
     @property
     def relevance(self) -> NDArray[np.integer]:

@@ -18,36 +18,23 @@ NOT_REPEATED = Statistic(None, None, None, 0, gettext_noop("no pair was asked tw
 class RouteQuality:
     """One stratum of the audit: pairs that a policy labelled in the same way (SPEC S3)."""
 
-    key: str
-    """The stratum's key (judges.domain.audits)."""
-    words: str
-    """"agreed in round 1, votes 5 to 0, relevant"."""
-    label: int
-    """0 or 1: what the policy said."""
-    population: int
-    """Pairs that the campaign labelled by this route."""
-    drawn: int
-    """Of them, pairs drawn for the audit."""
-    settled: int
-    """Of those, pairs that people settled."""
-    right: int
-    """Of those, pairs where people found what the policy said."""
+    key: str  # The stratum's key (judges.domain.audits).
+    words: str  # "agreed in round 1, votes 5 to 0, relevant".
+    label: int  # 0 or 1: what the policy said.
+    population: int  # Pairs that the campaign labelled by this route.
+    drawn: int  # Of them, pairs drawn for the audit.
+    settled: int  # Of those, pairs that people settled.
+    right: int  # Of those, pairs where people found what the policy said.
+    # Exact (Clopper-Pearson) 95% interval; `reason` "not measured" where nobody has settled a pair.
     accuracy: Statistic
-    """Exact (Clopper-Pearson) 95% interval; `reason` "not measured" where nobody has settled a pair."""
-    looks: Statistic
-    """The same value with the bound that allows for looking again and again (a confidence sequence)."""
-    verdict: str
-    """enough (surely within the limit) | over (surely beyond it) | open."""
-    stopped: bool = False
-    """The campaign's further pairs by this route go to people (judges.campaigns.route_breakers)."""
+    looks: Statistic  # The same value with the bound that allows for looking again and again (a confidence sequence).
+    verdict: str  # enough (surely within the limit) | over (surely beyond it) | open.
+    stopped: bool = False  # The campaign's further pairs by this route go to people (judges.campaigns.route_breakers).
+    # Half the width of the interval that the drawn pairs give once all are settled; None where none is drawn.
     half: float | None = None
-    """Half the width of the interval that the drawn pairs give once all are settled; None where none is drawn."""
-    enough: int = 0
-    """Drawn pairs with which it is 5 points or less; `most` where even those are too few."""
-    most: int = 0
-    """Drawn pairs and those that can be drawn: people met none of them for another reason."""
-    reached: bool = True
-    """`enough` gives 5 points or less."""
+    enough: int = 0  # Drawn pairs with which it is 5 points or less; `most` where even those are too few.
+    most: int = 0  # Drawn pairs and those that can be drawn: people met none of them for another reason.
+    reached: bool = True  # `enough` gives 5 points or less.
 
     @property
     def more(self) -> int:
@@ -66,20 +53,15 @@ class Audits:
 
     campaign: int
     policy: str
-    overall: Statistic
-    """Accuracy over all labelled pairs of audited routes, weighted by the routes' sizes."""
-    covered: float
-    """Share of the labelled pairs whose route has at least one settled audit."""
+    overall: Statistic  # Accuracy over all labelled pairs of audited routes, weighted by the routes' sizes.
+    covered: float  # Share of the labelled pairs whose route has at least one settled audit.
     routes: tuple[RouteQuality, ...]
     limit: float
     drawn: int
     settled: int
-    conflicts: int
-    """Of the drawn: two people differ, an adjudicator decides."""
-    population: str
-    """"1,234 pairs that debate+ensemble labelled in campaign 7"."""
-    half: float | None = None
-    """As of a route, for all together."""
+    conflicts: int  # Of the drawn: two people differ, an adjudicator decides.
+    population: str  # "1,234 pairs that debate+ensemble labelled in campaign 7".
+    half: float | None = None  # As of a route, for all together.
     enough: int = 0
     reached: bool = True
 
@@ -98,21 +80,16 @@ class Audits:
 class Kappa:
     """Agreement of a group over a named population: kappa never stands without percent and prevalence."""
 
-    group: str
-    """judges | people | people (final)."""
-    population: str
-    """all | escalated | audited."""
-    measure: str
-    """"Fleiss' kappa", "Krippendorff's alpha"."""
+    group: str  # judges | people | people (final).
+    population: str  # all | escalated | audited.
+    measure: str  # "Fleiss' kappa", "Krippendorff's alpha".
     assessors: int
-    pairs: int
-    """Pairs of the population with two grades and more by the group."""
+    pairs: int  # Pairs of the population with two grades and more by the group.
     kappa: Statistic
     percent: Statistic
-    prevalence: float | None
-    """Share of relevant among the group's grades there."""
+    prevalence: float | None  # Share of relevant among the group's grades there.
+    # Names of the assessors that are one model, group by group: its agreement with itself counts in this one.
     copies: tuple[tuple[str, ...], ...] = ()
-    """Names of the assessors that are one model, group by group: its agreement with itself counts in this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +98,8 @@ class LabelQuality:
 
     audits: Audits | None
     kappas: tuple[Kappa, ...] | None
-    at: datetime | None
-    """When the kappas were computed; the audits are of this moment."""
-    stored: bool
-    """The kappas were read from storage: say "as of"."""
+    at: datetime | None  # When the kappas were computed; the audits are of this moment.
+    stored: bool  # The kappas were read from storage: say "as of".
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,30 +110,21 @@ class PersonQuality:
     name: str
     active: bool
     judged: int
-    seconds: float | None
-    """Median time on the page of a judgment."""
-    majority: Statistic
-    """Share of judgments equal to the majority of the others on the same item."""
-    gold: Statistic
-    """Share right against reference grades, Clopper-Pearson."""
-    kappa: Statistic
-    """Cohen's kappa with the majority of the others."""
+    seconds: float | None  # Median time on the page of a judgment.
+    majority: Statistic  # Share of judgments equal to the majority of the others on the same item.
+    gold: Statistic  # Share right against reference grades, Clopper-Pearson.
+    kappa: Statistic  # Cohen's kappa with the majority of the others.
     prevalence: float | None
     skips: int
     flags: int
     alarms: tuple[str, ...]
-    intra: Statistic = NOT_REPEATED
-    """Share of repeats answered as the first time, Clopper-Pearson."""
-    fast: int = 0
-    """Judgments that took far less time than is usual here, ..."""
-    slow: int = 0
-    """... and far more."""
+    intra: Statistic = NOT_REPEATED  # Share of repeats answered as the first time, Clopper-Pearson.
+    fast: int = 0  # Judgments that took far less time than is usual here, ...
+    slow: int = 0  # ... and far more.
+    # Estimated share of right grades (Dawid and Skene), beside the other people; None: not estimated.
     dawid_skene: float | None = None
-    """Estimated share of right grades (Dawid and Skene), beside the other people; None: not estimated."""
-    checks: int = 0
-    """Attention checks answered, ..."""
-    missed: int = 0
-    """... and of them those answered wrongly."""
+    checks: int = 0  # Attention checks answered, ...
+    missed: int = 0  # ... and of them those answered wrongly.
     paused: bool = False
 
 
@@ -166,8 +132,7 @@ class PersonQuality:
 class Point:
     """Agreement of a group in one week or day. `start` is its first day, ISO."""
 
-    group: str
-    """judges | people."""
+    group: str  # judges | people.
     start: str
     pairs: int
     kappa: Statistic
@@ -199,15 +164,12 @@ class PeopleAgreement:
 class RouteDecision:
     """Something that waits for somebody to decide. `severity`: alarm | attention."""
 
-    kind: str
-    """conflicts | skipped | audit | failed | person | judging."""
+    kind: str  # conflicts | skipped | audit | failed | person | judging.
     severity: str
     words: str
     count: int
-    url: str
-    """Name of a URL that takes the collection's name, and perhaps `arguments`."""
-    query: str = ""
-    """Query string without the question mark."""
+    url: str  # Name of a URL that takes the collection's name, and perhaps `arguments`.
+    query: str = ""  # Query string without the question mark.
     arguments: tuple[object, ...] = ()
 
 
@@ -217,12 +179,10 @@ class Costs:
 
     machine: float | None
     calls_without_price: int
-    machine_forecast: float | None
-    """For the pairs that still wait for judges, at this campaign's cost per pair so far."""
+    machine_forecast: float | None  # For the pairs that still wait for judges, at this campaign's cost per pair so far.
     people_hours: float
     people: float | None
-    waiting: int
-    """Judgments that people still owe."""
+    waiting: int  # Judgments that people still owe.
     hours_forecast: float | None
     people_forecast: float | None
     hourly_rate: float | None

@@ -34,10 +34,8 @@ from judges.campaigns import counters
 from judges.models import Campaign
 
 COMPUTE = "annotation.compute_statistics"
-SMALL = 20_000
-"""Votes and judgments up to which everything is computed while the page waits."""
-STALE_SECONDS = 120
-"""A stored row older than this is worth computing anew while work goes on."""
+SMALL = 20_000  # Votes and judgments up to which everything is computed while the page waits.
+STALE_SECONDS = 120  # A stored row older than this is worth computing anew while work goes on.
 
 SIZE = """
 SELECT (SELECT coalesce(sum(t.value), 0) FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
@@ -56,8 +54,7 @@ class StoredStatistics:
     trust: LabelQuality
     people: PeopleAgreement
     over_time: OverTime
-    job: BackgroundJob | None = None
-    """Of a worker that computes them anew, or the last that did."""
+    job: BackgroundJob | None = None  # Of a worker that computes them anew, or the last that did.
 
 
 def cached_statistics(

@@ -24,14 +24,11 @@ class PanelChange:
     joins: tuple[str, ...]
     leaves: tuple[str, ...]
     debate: tuple[str, ...]
-    base: str
-    """The panel whose debaters and options it takes over."""
-    majority: int
-    """Votes that must agree."""
+    base: str  # The panel whose debaters and options it takes over.
+    majority: int  # Votes that must agree.
 
 
-OWN = ":chosen"
-"""Ends the name of a collection's own panel."""
+OWN = ":chosen"  # Ends the name of a collection's own panel.
 
 
 def chosen_name(collection: Collection) -> str:

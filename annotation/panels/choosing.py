@@ -20,16 +20,11 @@ class Proposal:
     """Candidates as a panel, of whom more than half decide."""
 
     subset: Subset
-    correlation: float | None
-    """Mean correlation of the members' errors on gold."""
-    effective: float | None
-    """Independent votes that all of them are worth."""
-    majority: Statistic
-    """Balanced accuracy of the majority on gold."""
-    without: tuple[float | None, ...]
-    """The same with each member in turn left out; a tie counts half."""
-    cost: float | None
-    """USD for a pair: all votes."""
+    correlation: float | None  # Mean correlation of the members' errors on gold.
+    effective: float | None  # Independent votes that all of them are worth.
+    majority: Statistic  # Balanced accuracy of the majority on gold.
+    without: tuple[float | None, ...]  # The same with each member in turn left out; a tie counts half.
+    cost: float | None  # USD for a pair: all votes.
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -42,22 +37,18 @@ class PanelChoice:
     """Everything that is known of the candidates, in the order in which they were given."""
 
     pairs: int
-    gold: tuple[int, int]
-    """Pairs with a reference grade: not relevant, relevant."""
+    gold: tuple[int, int]  # Pairs with a reference grade: not relevant, relevant.
     qualities: tuple[Quality, ...]
     floor: Floor
     pairwise: tuple[Pairwise, ...]
     correlations: Kappas
-    means: tuple[float | None, ...]
-    """Of each candidate's kappas with all others."""
+    means: tuple[float | None, ...]  # Of each candidate's kappas with all others.
     copies: tuple[tuple[int, ...], ...]
-    eligible: tuple[int, ...]
-    """Who passed the floor; of copies only the first."""
+    eligible: tuple[int, ...]  # Who passed the floor; of copies only the first.
     sets: int
     by_mean: tuple[Proposal, ...]
     by_largest: tuple[Proposal, ...]
-    reason: str
-    """Why there is no proposal; empty where there is one."""
+    reason: str  # Why there is no proposal; empty where there is one.
 
     @property
     def proposed(self) -> Proposal | None:

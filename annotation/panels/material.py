@@ -28,8 +28,7 @@ from corpus.errors import BadInput
 from corpus.models import Assessor, Collection
 from judges.models import Campaign, JudgeVersion
 
-PAIRS = 20
-"""Fewer pairs tell nothing: whoever judged fewer is no candidate, and the candidates share at least so many."""
+PAIRS = 20  # Fewer pairs tell nothing: whoever judged fewer is no candidate, and the candidates share at least so many.
 
 # Answers from the cache cost nothing and would make a judge look cheap; tries that failed belong to the vote.
 COSTS = """
@@ -44,16 +43,12 @@ class PanelCandidate:
     """Somebody who may sit on the panel. `pairs`, `relevant`: of its own, also such that others did not judge."""
 
     known: KnownAssessors
-    judge: str
-    """The name that a panel would give it."""
-    usable: bool
-    """A judge of that name is configured now."""
-    note: str
-    """What an admin should know before it is put on a panel."""
+    judge: str  # The name that a panel would give it.
+    usable: bool  # A judge of that name is configured now.
+    note: str  # What an admin should know before it is put on a panel.
     pairs: int
     relevant: int
-    cost: float | None
-    """USD for a vote; None: unknown, or never asked here."""
+    cost: float | None  # USD for a vote; None: unknown, or never asked here.
 
     @property
     def name(self) -> str:
@@ -69,10 +64,8 @@ class Material:
     pairs: NDArray[np.int64]
     votes: Votes
     truth: Truth
-    left_out: tuple[tuple[str, str], ...]
-    """Judges who are no candidates, and why."""
-    alike: tuple[tuple[int, ...], ...] = ()
-    """Places of candidates that are one model with the same parameters."""
+    left_out: tuple[tuple[str, str], ...]  # Judges who are no candidates, and why.
+    alike: tuple[tuple[int, ...], ...] = ()  # Places of candidates that are one model with the same parameters.
 
 
 def read_material(

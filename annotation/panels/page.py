@@ -23,8 +23,7 @@ from charts import Chart, Dot, draw_scatter
 from charts import draw_heatmap as heat_chart
 
 RESAMPLES = 1_000
-SHOWN = 5
-"""Sets of each order on the page; the command prints more."""
+SHOWN = 5  # Sets of each order on the page; the command prints more.
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,7 @@ class PanelFilters:
 
     names: tuple[str, ...]
     floor: float | None
-    size: int = SIZE
-    """Judges of the panel."""
+    size: int = SIZE  # Judges of the panel.
 
     @property
     def query(self) -> str:
@@ -76,8 +74,7 @@ class KappaCell:
     errors: float | None
     heat: str
     copy: bool
-    pairs: str
-    """Query string of the pairs behind it."""
+    pairs: str  # Query string of the pairs behind it.
     about: str
 
 

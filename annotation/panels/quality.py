@@ -18,22 +18,17 @@ from annotation.agreement.proportions import Stratum, clopper_pearson, stratifie
 from annotation.agreement.resampling import MISSING
 from charts.translation import gettext_noop
 
-Votes = NDArray[np.int8]
-"""Candidates x pairs, 0 or 1: everybody voted on every pair."""
-Truth = NDArray[np.int8]
-"""For each pair 0, 1 or MISSING."""
+Votes = NDArray[np.int8]  # Candidates x pairs, 0 or 1: everybody voted on every pair.
+Truth = NDArray[np.int8]  # For each pair 0, 1 or MISSING.
+# Candidates that are copies of each other stand in one group; every candidate is in exactly one.
 Groups = Sequence[Sequence[int]]
-"""Candidates that are copies of each other stand in one group; every candidate is in exactly one."""
 
 BALANCED, MAJORITY = "balanced_accuracy", "kappa_majority"
-CLASS = 20
-"""Gold pairs of each class from which balanced accuracy is taken."""
-LEAST = {BALANCED: 0.6, MAJORITY: 0.2}
-"""No floor is below this."""
+CLASS = 20  # Gold pairs of each class from which balanced accuracy is taken.
+LEAST = {BALANCED: 0.6, MAJORITY: 0.2}  # No floor is below this.
+# How far below the median candidate one may be: noise among good judges must not win by its low kappas.
 SLACK = {BALANCED: 0.1, MAJORITY: 0.2}
-"""How far below the median candidate one may be: noise among good judges must not win by its low kappas."""
-CHANCE = 0.01
-"""Probability that any judge which answers at random passes, over all candidates together (Bonferroni)."""
+CHANCE = 0.01  # Probability that any judge which answers at random passes, over all candidates together (Bonferroni).
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +36,12 @@ class Quality:
     """One candidate. `balanced`: (recall of relevant + recall of not relevant) / 2 on gold, 95% interval."""
 
     balanced: Statistic
-    kappa: Statistic
-    """With the majority of the others; copies count once there, and own copies not at all."""
-    left_out: Statistic
-    """Leave-one-out accuracy: share of pairs where it says what that majority says."""
+    kappa: Statistic  # With the majority of the others; copies count once there, and own copies not at all.
+    left_out: Statistic  # Leave-one-out accuracy: share of pairs where it says what that majority says.
+    # Probability that answers without any relation to the truth agree with it so often (Fisher's exact test).
     chance: float
-    """Probability that answers without any relation to the truth agree with it so often (Fisher's exact test)."""
     passes: bool
-    why: str
-    """Why it does not pass; empty where it does."""
+    why: str  # Why it does not pass; empty where it does.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +51,7 @@ class Floor:
     measure: str
     value: float
     given: bool
-    no_gold: str
-    """Why balanced accuracy was not taken; empty where it was."""
+    no_gold: str  # Why balanced accuracy was not taken; empty where it was.
 
 
 def no_gold(truth: Truth) -> str:

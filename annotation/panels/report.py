@@ -24,8 +24,7 @@ MEASURES = {
     "kappa_majority": gettext_noop("kappa with the majority of the others"),
 }
 
-WORTH_SAYING = 0.01
-"""A difference of balanced accuracy that is worth a sentence."""
+WORTH_SAYING = 0.01  # A difference of balanced accuracy that is worth a sentence.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,8 @@ class Chosen:
     collection: str
     found: Material
     choice: PanelChoice
-    checks: dict[str, SelfCheckState]
-    """Self-checks by name of the judge, of those who are configured."""
-    size: int = SIZE
-    """Judges of a proposed panel."""
+    checks: dict[str, SelfCheckState]  # Self-checks by name of the judge, of those who are configured.
+    size: int = SIZE  # Judges of a proposed panel.
 
     @property
     def majority(self) -> int:

@@ -24,12 +24,10 @@ from judges.probes.known_orders import ANSWERS, ELSEWHERE, Findings, Probe, buil
 from judges.probes.self_check import SelfCheckResult
 from judges.records import Inputs, Judge
 
-OWN = 8
-"""Queries of the collection that are asked, where its reference has a relevant and another pair for them."""
+OWN = 8  # Queries of the collection that are asked, where its reference has a relevant and another pair for them.
 REPEATS = 2
 TASK = "annotation.self_check"
-LARGE = 1_000
-"""Pairs from which a campaign asks whether its judges were checked."""
+LARGE = 1_000  # Pairs from which a campaign asks whether its judges were checked.
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-SIZE = 5
-"""Judges that are chosen where nothing else is asked for."""
+SIZE = 5  # Judges that are chosen where nothing else is asked for.
 SIZES_TO_CHOOSE = (3, 5, 7, 9)
 MOST = 40
-MOST_SETS = comb(MOST, SIZE)
-"""Sets that are looked at, 658,008: those of 40 candidates by five."""
+MOST_SETS = comb(MOST, SIZE)  # Sets that are looked at, 658,008: those of 40 candidates by five.
 SHOWN = 10
 
 
