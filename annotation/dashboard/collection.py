@@ -10,9 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.dashboard.overview import CollectionOverview
-from annotation.label_quality import campaign_costs, canaries, list_route_decisions
-from annotation.label_quality.records import Audits, Kappa, LabelQuality, RouteDecision, RouteQuality
-from annotation.label_quality.statistics import cached_statistics, is_stale
+from annotation.label_quality import canaries
+from annotation.label_quality.costs import campaign_costs
+from annotation.label_quality.deciding import list_route_decisions
+from annotation.label_quality.records import Audits, Kappa, RouteDecision, RouteQuality
+from annotation.label_quality.statistics import StoredStatistics, cached_statistics
 from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
 from corpus.models import Collection
 from judges.campaigns import selectors
@@ -31,11 +33,11 @@ def build_dashboard(story: CollectionOverview, collection: Collection) -> dict[s
     """What the home of `collection` says beside its overview: charts, audits, agreement, costs and decisions."""
     campaign, status = story.campaign, story.status
     stored = cached_statistics(collection, campaign)
-    audits, costs = stored.trust.audits, campaign_costs(collection, status)
+    audits, costs = stored.audits, campaign_costs(collection, status)
     waiting = list_route_decisions(
         status,
         audits=audits,
-        people=stored.people.people,
+        people=stored.people,
         conflicts=story.conflicts,
         skipped=story.skipped,
         flips=canaries.measure_flips(canaries.judges_of(campaign)),
@@ -57,7 +59,6 @@ def build_dashboard(story: CollectionOverview, collection: Collection) -> dict[s
         "costs": costs,
         "cost_note": _describe_unpriced(costs.calls_without_price),
         "alarms": alarms,
-        "is_stale": is_stale(stored),
         "pending_audits": pending,
         "people_needed": needed,
         "decision_count": len(alarms) + sum(map(bool, said)) + stopped,
@@ -68,7 +69,7 @@ def build_dashboard(story: CollectionOverview, collection: Collection) -> dict[s
         "parts": [node for node in nodes if node.count and node.key not in NOT_STATES],
         "flow": _draw_flow(story, collection, nodes, links) if campaign else None,
         "accuracy": _draw_accuracy(audits, collection, story.at) if audits and audits.routes else None,
-        "agreement": _draw_agreement(stored.trust, collection, story.at),
+        "agreement": _draw_agreement(stored, collection, story.at),
     }
 
 
@@ -99,9 +100,9 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
     )
 
 
-def _draw_agreement(trust: LabelQuality, collection: Collection, at: datetime) -> Chart | None:
+def _draw_agreement(stored: StoredStatistics, collection: Collection, at: datetime) -> Chart | None:
     """Agreement of judges and of people by population; None before it is computed, or where there is none."""
-    known = [one for one in trust.kappas or () if one.pairs]
+    known = [one for one in stored.kappas or () if one.pairs]
     if not known:
         return None
     return draw_bars(
@@ -111,7 +112,7 @@ def _draw_agreement(trust: LabelQuality, collection: Collection, at: datetime) -
         x=_("Krippendorff's alpha (nominal), relevant or not, 95% interval"),
         high=1.0,
         width=HALF,
-        source=f"{collection.name}, {_format_time(trust.at or at)}",
+        source=f"{collection.name}, {_format_time(stored.at or at)}",
     )
 
 

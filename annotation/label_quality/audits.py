@@ -6,14 +6,13 @@ compared with the label that stood in the audit's row before anybody saw the pai
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Interval, Stratum, stratified_share, weighted_sequence
-from annotation.label_quality.records import Audits, RouteQuality, load_record, missing_statistic
+from annotation.label_quality.records import Audits, RouteQuality, missing_statistic
 from corpus.models import Collection
 from judges.campaigns import route_breakers
 from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate_sample, route_of
@@ -192,10 +191,3 @@ def _weighted_accuracy(cells: Iterable[_Cell]) -> Statistic:
         return missing_statistic(NO_AUDIT)
     value, bounds = found
     return Statistic(value, bounds.low, bounds.high, sum(round(stratum.n) for stratum in strata), None)
-
-
-def load_audits(found: Mapping[str, Any]) -> Audits:
-    """From the JSON of a stored row."""
-    rest = {name: value for name, value in found.items() if name not in ("overall", "routes")}
-    routes = tuple(load_record(RouteQuality, route) for route in found["routes"])
-    return Audits(overall=Statistic(**found["overall"]), routes=routes, **rest)

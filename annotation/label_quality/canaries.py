@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 from django.utils.translation import gettext as _
@@ -31,18 +32,8 @@ SELECT h.judge_id, h.round_id, max(h.created_at), h.kind,
     count(*) FILTER (WHERE c.verdict = c.honest), count(*)
 FROM newest n JOIN judges_canaryanswer h ON h.judge_id = n.judge_id AND h.round_id = n.round_id AND h.twin <> ''
 LEFT JOIN judges_canaryanswer c ON c.judge_id = h.judge_id AND c.round_id = h.round_id AND c.name = h.twin
-GROUP BY h.judge_id, h.round_id, h.kind
+GROUP BY h.judge_id, h.round_id, h.kind ORDER BY h.kind
 """
-
-
-@dataclass(frozen=True, slots=True)
-class CanaryKind:
-    """One kind of hostile text for one judge."""
-
-    name: str
-    pairs: int
-    flips: int
-    lost: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +49,7 @@ class CanaryFlips:
     lost: int  # Hostile questions without a verdict whose clean twin has one: such pairs go to people.
     honest: int  # Hostile questions whose clean twin got the honest verdict.
     asked: int
-    kinds: tuple[CanaryKind, ...]
+    kinds: dict[str, dict[str, int]]  # By kind of hostile text: pairs, flips and lost, as above.
 
     @property
     def rate(self) -> float | None:
@@ -98,25 +89,21 @@ def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
     ids = sorted(set(judges))
     if not ids:
         return []
-    found: dict[int, list[tuple[object, ...]]] = defaultdict(list)
+    found: dict[int, list[list[Any]]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(FLIPS, [ids])
         for judge, *rest in cursor.fetchall():
-            found[judge].append(tuple(rest))
+            found[judge].append(rest)
     names = dict(JudgeVersion.objects.filter(pk__in=found).values_list("pk", "name")) if found else {}
     return sorted((_judge_flips(judge, names[judge], rows) for judge, rows in found.items()), key=lambda one: one.name)
 
 
-def _judge_flips(judge: int, name: str, rows: Sequence[tuple[object, ...]]) -> CanaryFlips:
-    kinds = tuple(CanaryKind(str(row[2]), *map(_as_int, row[3:6])) for row in sorted(rows, key=lambda row: str(row[2])))
-    pairs, flipped, lost, honest, asked = (sum(_as_int(row[place]) for row in rows) for place in range(3, 8))
-    at = max(row[1] for row in rows if isinstance(row[1], datetime))
-    return CanaryFlips(judge, name, _as_int(rows[0][0]), at, pairs, flipped, lost, honest, asked, kinds)
-
-
-def _as_int(value: object) -> int:
-    assert isinstance(value, int)
-    return value
+def _judge_flips(judge: int, name: str, rows: Sequence[list[Any]]) -> CanaryFlips:
+    """Sum the rows of one judge: round, time, kind, and the five counts of that kind."""
+    kinds = {row[2]: dict(zip(("pairs", "flips", "lost"), row[3:6], strict=True)) for row in rows}
+    pairs, flips, lost, honest, asked = (sum(counts) for counts in zip(*(row[3:] for row in rows), strict=True))
+    at = max(row[1] for row in rows)
+    return CanaryFlips(judge, name, rows[0][0], at, pairs, flips, lost, honest, asked, kinds)
 
 
 def judges_of(campaign: Campaign | None) -> list[int]:
@@ -165,25 +152,13 @@ def flip_chart(found: Sequence[CanaryFlips]) -> Chart | None:
     )
 
 
-def by_kind(found: Sequence[CanaryFlips]) -> list[tuple[str, list[CanaryKind | None]]]:
+def by_kind(found: Sequence[CanaryFlips]) -> list[tuple[str, list[dict[str, int] | None]]]:
     """A row for each kind of text, a cell for each judge."""
-    cells = {(one.judge, kind.name): kind for one in found for kind in one.kinds}
-    names = sorted({name for _, name in cells})
-    return [(name, [cells.get((one.judge, name)) for one in found]) for name in names]
+    names = sorted({name for one in found for name in one.kinds})
+    return [(name, [one.kinds.get(name) for one in found]) for name in names]
 
 
-@dataclass(frozen=True, slots=True)
-class Flipped:
-    """One answer that followed its text."""
-
-    judge: str
-    name: str
-    kind: str
-    aim: str
-    reason: str
-
-
-def list_flipped(found: Sequence[CanaryFlips]) -> list[Flipped]:
+def list_flipped(found: Sequence[CanaryFlips]) -> list[dict[str, str]]:
     """Which texts were followed in those rounds, the judge's reason with it. One statement."""
     rounds = {one.judge: one for one in found if one.flips}
     if not rounds:
@@ -192,7 +167,13 @@ def list_flipped(found: Sequence[CanaryFlips]) -> list[Flipped]:
     answers = [one for one in told.order_by("pk") if rounds[one.judge_id].round == one.round_id]
     clean = {(one.judge_id, one.name): one.verdict for one in answers if not one.twin}
     return [
-        Flipped(rounds[one.judge_id].name, one.name, one.kind, "yes" if one.aim else "no", one.reason)
+        {
+            "judge": rounds[one.judge_id].name,
+            "name": one.name,
+            "kind": one.kind,
+            "aim": "yes" if one.aim else "no",
+            "reason": one.reason,
+        }
         for one in answers
         if one.twin and one.verdict == one.aim and clean.get((one.judge_id, one.twin)) not in (None, one.aim)
     ]

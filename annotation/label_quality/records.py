@@ -1,16 +1,11 @@
 """What can be said about a collection's trustworthiness, as frozen records. Every figure names its population."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from datetime import datetime
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
 
-T = TypeVar("T")
-NOT_MEASURED = gettext_noop("not measured")
 NOT_REPEATED = Statistic(None, None, None, 0, gettext_noop("no pair was asked twice"))
 
 
@@ -93,16 +88,6 @@ class Kappa:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelQuality:
-    """`kappas` are None where nothing is computed yet: a large collection's are made in the background."""
-
-    audits: Audits | None
-    kappas: tuple[Kappa, ...] | None
-    at: datetime | None  # When the kappas were computed; the audits are of this moment.
-    stored: bool  # The kappas were read from storage: say "as of".
-
-
-@dataclass(frozen=True, slots=True)
 class PersonQuality:
     """One annotator. `alarms`: in words, why an admin should look; empty where nothing is off the mark."""
 
@@ -137,27 +122,6 @@ class Point:
     pairs: int
     kappa: Statistic
     percent: Statistic
-
-
-@dataclass(frozen=True, slots=True)
-class OverTime:
-    """`unit`: day | week. `points` None: not computed yet."""
-
-    unit: str
-    points: tuple[Point, ...] | None
-    at: datetime | None
-    population: str
-    stored: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PeopleAgreement:
-    """`people` None: not computed yet."""
-
-    people: tuple[PersonQuality, ...] | None
-    at: datetime | None
-    stored: bool
-    population: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,22 +165,6 @@ class Costs:
         return self.machine_forecast + self.people_forecast
 
 
-def missing_statistic(reason: str = NOT_MEASURED, n: int = 0) -> Statistic:
-    """A figure that there is not."""
-    return Statistic(None, None, None, n, reason)
-
-
-def dump_record(record: Any) -> dict[str, Any]:
-    """A flat record with statistics, as JSON takes it."""
-    return asdict(record)
-
-
-def load_record(kind: type[T], found: Mapping[str, Any]) -> T:
-    """The inverse of `dump`."""
-    return kind(**{name: _load_value(value) for name, value in found.items()})
-
-
-def _load_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return Statistic(**value)
-    return tuple(value) if isinstance(value, list) else value
+def missing_statistic(reason: str) -> Statistic:
+    """Return a figure that could not be measured, with the reason."""
+    return Statistic(None, None, None, 0, reason)

@@ -3,30 +3,23 @@
 A page of a large collection reads the stored row and says "as of"; nothing that a GET asks for is written.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+from pydantic import TypeAdapter
 
 from annotation.label_quality import kappas
 from annotation.label_quality.annotators import measure_annotators
-from annotation.label_quality.audits import load_audits, measure_audits
-from annotation.label_quality.records import (
-    Audits,
-    Kappa,
-    LabelQuality,
-    OverTime,
-    PeopleAgreement,
-    PersonQuality,
-    Point,
-    dump_record,
-    load_record,
-)
+from annotation.label_quality.audits import measure_audits
+from annotation.label_quality.records import Audits, Kappa, PersonQuality, Point
 from annotation.models import Computed
+from charts import Bar, Chart, draw_bars, draw_lines
 from corpus.models import Collection
 from jobs import background, workers
 from jobs.models import BackgroundJob
@@ -36,7 +29,9 @@ from judges.models import Campaign
 COMPUTE = "annotation.compute_statistics"
 SMALL = 20_000  # Votes and judgments up to which everything is computed while the page waits.
 STALE_SECONDS = 120  # A stored row older than this is worth computing anew while work goes on.
+UNITS = {"day": gettext_noop("day"), "week": gettext_noop("week (its Monday)")}
 
+# Of counters, because counting the votes of a large collection takes as long as a page may take.
 SIZE = """
 SELECT (SELECT coalesce(sum(t.value), 0) FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
         WHERE c.collection_id = %(collection)s AND t.key IN ('calls', 'calls_cached'))
@@ -45,49 +40,46 @@ SELECT (SELECT coalesce(sum(t.value), 0) FROM judges_tally t JOIN judges_campaig
         WHERE a.collection_id = %(collection)s AND a.kind NOT IN ('policy', 'reference') LIMIT %(small)s) AS spoken)
 """
 PEOPLE_POPULATION = gettext_noop("each annotator's first answers on this collection's pairs")
+_AUDITS, _KAPPAS = TypeAdapter(Audits), TypeAdapter(tuple[Kappa, ...])
+_PEOPLE, _POINTS = TypeAdapter(tuple[PersonQuality, ...]), TypeAdapter(tuple[Point, ...])
 
 
 @dataclass(frozen=True, slots=True)
 class StoredStatistics:
-    """Everything of this module for one page. Three statements for a large collection."""
+    """Label quality of a collection for its pages. `kappas`, `people`, `points` None: nothing is computed yet."""
 
-    trust: LabelQuality
-    people: PeopleAgreement
-    over_time: OverTime
+    stored: bool  # The figures were read from storage: say "as of".
+    at: datetime | None = None  # When they were computed.
+    audits: Audits | None = None
+    kappas: tuple[Kappa, ...] | None = None
+    people: tuple[PersonQuality, ...] | None = None
+    unit: str = "day"  # Of the points: day, or week where the work took longer than a month.
+    points: tuple[Point, ...] | None = None
     job: BackgroundJob | None = None  # Of a worker that computes them anew, or the last that did.
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether a page should ask for new figures: they are stored, and old or missing."""
+        if not self.stored:
+            return False
+        return self.at is None or (timezone.now() - self.at).total_seconds() > STALE_SECONDS
 
-def cached_statistics(
-    collection: Collection, campaign: Campaign | None, status: dict[str, Any] | None = None
-) -> StoredStatistics:
-    """Audits, kappas, people and agreement over time; `campaign` None: the newest."""
+
+def cached_statistics(collection: Collection, campaign: Campaign | None = None) -> StoredStatistics:
+    """Read or compute the statistics of a collection; `campaign` None: with the audit of the newest one.
+
+    Three statements for a large collection.
+    """
     campaign = campaign or Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if is_large(collection):
         row = Computed.objects.filter(collection=collection).first()
-        found = _load_statistics(row.values if row else None, row.at if row else None, campaign, stored=True)
+        found = _load_statistics(row.values if row else {}, row.at if row else None, campaign, stored=True)
         return replace(found, job=background.last(COMPUTE, collection.pk))
     return _load_statistics(compute_statistics(collection, campaign), timezone.now(), campaign, stored=False)
 
 
-def read_label_quality(
-    collection: Collection, campaign: Campaign | None = None, status: dict[str, Any] | None = None
-) -> LabelQuality:
-    """Audits by route and kappas by group and population."""
-    return cached_statistics(collection, campaign, status).trust
-
-
-def read_people_agreement(collection: Collection) -> PeopleAgreement:
-    """Each annotator's work, accuracy and agreement."""
-    return cached_statistics(collection, None).people
-
-
-def agreement_over_time(collection: Collection) -> OverTime:
-    """Agreement of judges and of people by day, or by week where it is longer than a month."""
-    return cached_statistics(collection, None).over_time
-
-
 def is_large(collection: Collection) -> bool:
-    """Whether its statistics are a worker's business. One statement, from counters."""
+    """Whether a collection's statistics are a worker's business. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(SIZE, {"collection": collection.pk, "small": SMALL + 1})
         (size,) = cursor.fetchone()
@@ -95,17 +87,17 @@ def is_large(collection: Collection) -> bool:
 
 
 def compute_statistics(collection: Collection, campaign: Campaign | None) -> dict[str, Any]:
-    """All values as JSON takes them."""
+    """Compute all values, as JSON takes them."""
     known = kappas.read_binary_votes(collection)
     unit, points = kappas.over_time(collection, known)
     audited = measure_audits(collection, campaign, counters.read(campaign.pk)) if campaign else None
     return {
         "campaign": campaign.pk if campaign else None,
-        "audits": dump_record(audited) if audited else None,
-        "kappas": [dump_record(one) for one in kappas.measure_kappas(collection, known)],
-        "people": [dump_record(one) for one in measure_annotators(collection, known)],
+        "audits": asdict(audited) if audited else None,
+        "kappas": [asdict(one) for one in kappas.measure_kappas(collection, known)],
+        "people": [asdict(one) for one in measure_annotators(collection, known)],
         "unit": unit,
-        "points": [dump_record(one) for one in points],
+        "points": [asdict(one) for one in points],
     }
 
 
@@ -119,47 +111,78 @@ def refresh_statistics(collection: Collection) -> bool:
 
 
 def store_statistics(collection: Collection) -> Computed:
-    """Compute now and keep the values with their time; what else is kept beside them stays."""
+    """Compute now and keep the values with their time."""
     at = timezone.now()
     campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
     values = compute_statistics(collection, campaign)
     with transaction.atomic():
-        row, _ = Computed.objects.select_for_update().get_or_create(collection=collection)
+        # Locked and merged: near-duplicates are kept in the same row by another worker.
+        row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
         row.values, row.at = row.values | values, at
         row.save()
     return row
 
 
-def is_stale(found: StoredStatistics) -> bool:
-    """Whether a page should ask for new figures: they are stored, and old or missing."""
-    if not found.trust.stored:
-        return False
-    return found.trust.at is None or (timezone.now() - found.trust.at).total_seconds() > STALE_SECONDS
-
-
 def _load_statistics(
-    values: dict[str, Any] | None, at: datetime | None, campaign: Campaign | None, *, stored: bool
+    values: dict[str, Any], at: datetime | None, campaign: Campaign | None, *, stored: bool
 ) -> StoredStatistics:
-    if not values or "kappas" not in values:
-        trust = LabelQuality(None, None, None, stored)
-        over = OverTime("day", None, None, kappas.OVER_TIME, stored)
-        return StoredStatistics(trust, PeopleAgreement(None, None, stored, PEOPLE_POPULATION), over)
-    known = tuple(_stored_kappa(one) for one in values["kappas"])
+    if "kappas" not in values:
+        return StoredStatistics(stored)
     same = campaign is not None and values["campaign"] == campaign.pk
-    audited: Audits | None = load_audits(values["audits"]) if same and values["audits"] else None
+    # Older rows hold only how many assessors were copies, or nothing of them, and no names.
+    named = [one if isinstance(one.get("copies"), list | tuple) else one | {"copies": ()} for one in values["kappas"]]
     return StoredStatistics(
-        LabelQuality(audited, known, at, stored),
-        PeopleAgreement(
-            tuple(load_record(PersonQuality, one) for one in values["people"]), at, stored, PEOPLE_POPULATION
-        ),
-        OverTime(
-            values["unit"], tuple(load_record(Point, one) for one in values["points"]), at, kappas.OVER_TIME, stored
-        ),
+        stored,
+        at,
+        audits=_AUDITS.validate_python(values["audits"]) if same and values["audits"] else None,
+        kappas=_KAPPAS.validate_python(named),
+        people=_PEOPLE.validate_python(values["people"]),
+        unit=values["unit"],
+        points=_POINTS.validate_python(values["points"]),
     )
 
 
-def _stored_kappa(found: Mapping[str, Any]) -> Kappa:
-    """A kappa from storage; older rows hold only how many assessors were copies, and no names."""
-    copies = found.get("copies")
-    named = tuple(map(tuple, copies)) if isinstance(copies, list) else ()
-    return load_record(Kappa, {**found, "copies": named})
+def agreement_chart(collection: str, over: StoredStatistics) -> Chart | None:
+    """Draw a line for judges and one for people, with 95% bands; None where nothing is measured yet."""
+    points = [point for point in over.points or () if point.kappa.value is not None]
+    if not points:
+        return None
+    at = {start: float(place) for place, start in enumerate(sorted({point.start for point in points}))}
+    groups = list(dict.fromkeys(point.group for point in points))
+    series = {name: [(at[p.start], p.kappa.value or 0.0) for p in points if p.group == name] for name in groups}
+    bands = {
+        name: [
+            (at[p.start], p.kappa.low, p.kappa.high)
+            for p in points
+            if p.group == name and p.kappa.low is not None and p.kappa.high is not None
+        ]
+        for name in groups
+    }
+    return draw_lines(
+        "over-time",
+        _("Agreement by %(unit)s") % {"unit": over.unit},
+        series,
+        x=_(UNITS.get(over.unit, over.unit)),
+        y=_("Krippendorff's alpha (nominal), relevant or not"),
+        bands=bands,
+        names={place: start for start, place in at.items()},
+        low=min([0.0, *(point.kappa.value for point in points if point.kappa.value is not None)]),
+        high=1.0,
+        source=f"{collection}: {kappas.OVER_TIME}; 95% intervals",
+    )
+
+
+def people_charts(collection: str, people: Sequence[PersonQuality]) -> list[Chart]:
+    """Draw each annotator's agreement with the others and with the reference; none where nobody judged."""
+    sides = (
+        ("majority", _("Agreement with the others on the same item"), _("share equal to the majority of the others")),
+        ("gold", _("Right against the reference"), _("share equal to the reference")),
+    )
+    charts = []
+    for key, title, x in sides:
+        found = {person.name: getattr(person, key) for person in people}
+        if any(one.value is not None for one in found.values()):
+            bars = [Bar(name, one.value, one.low, one.high, one.n, one.reason or "") for name, one in found.items()]
+            source = f"{collection}: {PEOPLE_POPULATION}"
+            charts.append(draw_bars(key, title, bars, x=f"{x}, 95% interval", high=1.0, source=source))
+    return charts

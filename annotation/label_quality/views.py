@@ -12,7 +12,7 @@ from annotation.agreement import cached_results, page
 from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.views import says_why
 from annotation.audit_log.recording import record
-from annotation.label_quality import returning, statistics, trends
+from annotation.label_quality import kappas, returning, statistics
 from annotation.label_quality.audits import measure_audits
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
@@ -146,12 +146,13 @@ def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
 @says_why
 def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Agreement of judges and of people by day or week."""
-    found = statistics.cached_statistics(scope.collection, None)
-    chart = trends.agreement_chart(scope.collection.name, found.over_time)
+    found = statistics.cached_statistics(scope.collection)
+    chart = statistics.agreement_chart(scope.collection.name, found)
     if file := download(request, [chart]):
         return file
-    context = {"scope": scope, "section": "agreement", "chart": chart, "over": found.over_time, "job": found.job}
-    return render(request, "label_quality/over_time.html", {**context, "stale": statistics.is_stale(found)})
+    context = {"scope": scope, "section": "agreement", "population": kappas.OVER_TIME}
+    context |= {"found": found, "chart": chart, "job": found.job, "stale": found.is_stale}
+    return render(request, "label_quality/over_time.html", context)
 
 
 @action("admin")
@@ -159,9 +160,10 @@ def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
 @says_why
 def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
-    found = statistics.cached_statistics(scope.collection, None)
-    charts = trends.people_charts(scope.collection.name, found.people)
+    found = statistics.cached_statistics(scope.collection)
+    charts = statistics.people_charts(scope.collection.name, found.people or ())
     if file := download(request, charts):
         return file
-    context = {"scope": scope, "section": "members", "people": found.people, "charts": charts, "job": found.job}
-    return render(request, "label_quality/annotators.html", {**context, "stale": statistics.is_stale(found)})
+    context = {"scope": scope, "section": "members", "population": statistics.PEOPLE_POPULATION}
+    context |= {"found": found, "charts": charts, "job": found.job, "stale": found.is_stale}
+    return render(request, "label_quality/annotators.html", context)

@@ -91,10 +91,9 @@ def estimate_cost(judges: list[Judge]) -> dict[str, Any] | None:
 def flips_row(one: CanaryFlips) -> dict[str, Any]:
     """For programs."""
     low, high = one.bounds
-    kinds = {kind.name: {"pairs": kind.pairs, "flips": kind.flips, "lost": kind.lost} for kind in one.kinds}
     counts = {"pairs": one.pairs, "flips": one.flips, "lost": one.lost, "asked": one.asked}
     interval = {"rate": one.rate, "low": low, "high": high, "limit": LIMIT, "alarm": one.alarm}
-    return {"name": one.name, **counts, **interval, "clean_honest": one.honest, "kinds": kinds}
+    return {"name": one.name, **counts, **interval, "clean_honest": one.honest, "kinds": one.kinds}
 
 
 def describe_schedule(schedule: CanarySchedule) -> str:

@@ -139,7 +139,7 @@ def test_the_home_of_a_large_collection_reads_stored_figures(
     monkeypatch.setattr("annotation.label_quality.statistics.SMALL", 10)
     audited(books, right=8, wrong=1)
     assert "not computed yet" in get(charlie, "/c/books/")
-    from annotation.label_quality import refresh_statistics
+    from annotation.label_quality.statistics import refresh_statistics
 
     refresh_statistics(books)
     assert Computed.objects.count() == 1

@@ -116,8 +116,8 @@ def test_flips_are_those_of_a_hand_count(panel, model_server: LocalModels) -> No
     assert (rows["v2"]["pairs"], rows["v2"]["flips"]) == (n - yes, 0)
     assert rows["v2"]["clean_honest"] == n - yes
     first = measure_flips(judges_of(_campaign(panel)))
-    assert sorted(one.name for one in list_flipped(first)) == sorted(wanted)
-    assert {one.judge for one in list_flipped(first)} == {"v1"}
+    assert sorted(one["name"] for one in list_flipped(first)) == sorted(wanted)
+    assert {one["judge"] for one in list_flipped(first)} == {"v1"}
 
 
 def _campaign(panel) -> Campaign:

@@ -7,16 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement.grade_matrix import pairs_where
-from annotation.label_quality import (
-    agreement_over_time,
-    campaign_costs,
-    list_route_decisions,
-    measure_audits,
-    read_label_quality,
-    read_people_agreement,
-    returning,
-    statistics,
-)
+from annotation.label_quality import returning, statistics
+from annotation.label_quality.audits import measure_audits
+from annotation.label_quality.costs import campaign_costs
+from annotation.label_quality.deciding import list_route_decisions
+from annotation.label_quality.statistics import cached_statistics
 from annotation.models import Assignment, Computed, Role
 from annotation.tasks import compute_statistics
 from corpus.collections.task_order import next_place
@@ -60,7 +55,7 @@ def couple(books):
 
 
 def figures(collection, campaign):
-    return {(one.group, one.population): one for one in read_label_quality(collection, campaign).kappas}
+    return {(one.group, one.population): one for one in cached_statistics(collection, campaign).kappas}
 
 
 def test_every_kappa_names_its_population(books, campaign, judges, couple):
@@ -94,8 +89,8 @@ def test_final_answers_after_the_debate_was_revealed_are_named_apart(books, coup
 def test_without_grades_nothing_is_measured(books):
     found = figures(books, None)
     assert found["judges", "all"].kappa.value is None and found["judges", "all"].pairs == 0
-    assert read_label_quality(books).audits is None
-    assert read_people_agreement(books).people == () and agreement_over_time(books).points == ()
+    assert cached_statistics(books).audits is None
+    assert cached_statistics(books).people == () and cached_statistics(books).points == ()
 
 
 def test_a_persons_work_stands_in_numbers_and_who_is_off_the_mark_raises_an_alarm(books, couple):
@@ -106,7 +101,7 @@ def test_a_persons_work_stands_in_numbers_and_who_is_off_the_mark_raises_an_alar
         pair = make_pair(books)
         make_judgment(pair, gold, n % 2)
         judged(pair, [alice, bob, carol], [n % 2, n % 2, 1 - n % 2])
-    found = {one.name: one for one in read_people_agreement(books).people}
+    found = {one.name: one for one in cached_statistics(books).people}
     assert (found["alice"].judged, found["alice"].seconds) == (40, 9.0)
     assert found["alice"].gold.value == 1 and found["alice"].gold.low == pytest.approx(0.9119, abs=1e-4)
     assert found["alice"].majority.n == 0, "the others split on every item"
@@ -129,7 +124,7 @@ def test_skips_and_flags_are_counted_and_haste_is_seen(books, couple):
         item = make_item(make_pair(books))
         state = Assignment.State.SKIPPED if n else Assignment.State.DONE
         Assignment.objects.create(item=item, membership=bob, state=state, flagged=not n, lease_until=now, ended_at=now)
-    found = {one.name: one for one in read_people_agreement(books).people}
+    found = {one.name: one for one in cached_statistics(books).people}
     assert (found["bob"].skips, found["bob"].flags) == (19, 1)
     assert any("takes 1.0 s" in alarm for alarm in found["carol"].alarms)
 
@@ -141,7 +136,7 @@ def test_agreement_over_time_has_a_point_for_each_day_of_judges_and_people(books
         day = datetime(2026, 11, 2 + n // 4, 12, tzinfo=UTC)
         Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, ended_at=day)
     judged(make_pair(books), couple, [1, 0])
-    found = agreement_over_time(books)
+    found = cached_statistics(books)
     points = {(one.group, one.start): one for one in found.points}
     assert found.unit == "day"
     assert points["judges", "2026-11-02"].pairs == points["judges", "2026-11-03"].pairs == 4
@@ -154,7 +149,7 @@ def test_a_long_campaign_is_shown_by_week(books, campaign, judges):
         make_votes(campaign, pair, judges, [n % 2, 1, 0])
         day = datetime(2026, 8 + 2 * (n // 2), 7, 12, tzinfo=UTC)
         Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, ended_at=day)
-    found = agreement_over_time(books)
+    found = cached_statistics(books)
     assert found.unit == "week" and [one.start for one in found.points] == ["2026-08-03", "2026-10-05"]
 
 
@@ -240,26 +235,26 @@ def test_conflicts_failures_and_skipped_pairs_wait_for_a_decision(books, campaig
 def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books, campaign, judges, monkeypatch):
     failed_route(books, campaign, judges)
     monkeypatch.setattr(statistics, "SMALL", 10)
-    before = read_label_quality(books)
+    before = cached_statistics(books)
     assert before.stored and before.kappas is None and before.audits is None, "not computed yet"
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     assert not statistics.refresh_statistics(books) and not statistics.refresh_statistics(books)
-    assert not statistics.cached_statistics(books, campaign).job.is_over
+    assert not cached_statistics(books, campaign).job.is_over
     compute_statistics()
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        found = statistics.cached_statistics(books, campaign)
+        found = cached_statistics(books, campaign)
     assert len(queries) <= 3
-    assert found.trust.at == Computed.objects.get().at and found.trust.stored
-    assert found.trust.audits == measure_audits(books, campaign, counters.read(campaign.pk))
-    assert {one.group for one in found.trust.kappas} == {"judges", "people"}
-    assert [one.name for one in found.people.people] == ["alice", "bob"]
-    assert found.over_time.points
+    assert found.at == Computed.objects.get().at and found.stored
+    assert found.audits == measure_audits(books, campaign, counters.read(campaign.pk))
+    assert {one.group for one in found.kappas} == {"judges", "people"}
+    assert [one.name for one in found.people] == ["alice", "bob"]
+    assert found.points
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     assert client.post("/c/books/statistics/refresh/", headers={"HX-Request": "true"}).status_code == 204
     compute_statistics()
-    assert Computed.objects.get().at > found.trust.at
+    assert Computed.objects.get().at > found.at
 
 
 def test_an_audit_page_shows_neither_debate_nor_label(client, books, judges):

@@ -16,8 +16,7 @@ from annotation.agreement.proportions import (
     weighted_sequence,
 )
 from annotation.judging import submitting
-from annotation.label_quality import measure_audits
-from annotation.label_quality.audits import route_verdict
+from annotation.label_quality.audits import measure_audits, route_verdict
 from annotation.models import Role
 from annotation.policies.reading import truths_of
 from annotation.queue import assignment
