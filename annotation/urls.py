@@ -13,7 +13,6 @@ from annotation.exports.urls import urlpatterns as reports
 from annotation.judging.urls import urlpatterns as judging
 from annotation.label_quality.urls import urlpatterns as trust
 from annotation.panels.urls import urlpatterns as panel
-from annotation.panels.urls_canaries import urlpatterns as canaries
 from annotation.policies.urls import urlpatterns as policies
 from annotation.quality_control.urls import urlpatterns as care
 
@@ -32,7 +31,6 @@ urlpatterns = [
     *agreement,
     *reports,
     *panel,
-    *canaries,
     *fairness,
     *care,
 ]

@@ -1,7 +1,7 @@
 """Chosen judges become a panel. Votes and campaigns that exist keep the panel they began with."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -13,20 +13,6 @@ from judges.domain import copies
 from judges.domain.ensemble import SIZES, usual_majority
 from judges.models import JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline
-
-
-@dataclass(frozen=True, slots=True)
-class PanelChange:
-    """What would become of the panel. `stays`, `joins`, `leaves`: names of voters; `debate` is kept."""
-
-    name: str
-    stays: tuple[str, ...]
-    joins: tuple[str, ...]
-    leaves: tuple[str, ...]
-    debate: tuple[str, ...]
-    base: str  # The panel whose debaters and options it takes over.
-    majority: int  # Votes that must agree.
-
 
 OWN = ":chosen"  # Ends the name of a collection's own panel.
 
@@ -55,19 +41,18 @@ def everybody_on(panels: Iterable[Panel]) -> set[str]:
     return {name for one in panels for name in (*one.debate, *one.ensemble, one.adjudicator) if name}
 
 
-def preview_change(collection: Collection, judges: Sequence[str]) -> PanelChange:
-    """What making these the panel would do. Raises BadInput unless they are an odd number of configured judges."""
+def preview_change(collection: Collection, judges: Sequence[str]) -> dict[str, Any]:
+    """What making these the panel would do, for its page. Raises BadInput where they cannot be one."""
     _check_judges(judges)
     base = _base_panel(collection)
-    return PanelChange(
-        name=chosen_name(collection),
-        stays=tuple(name for name in judges if name in base.ensemble),
-        joins=tuple(name for name in judges if name not in base.ensemble),
-        leaves=tuple(name for name in base.ensemble if name not in judges),
-        debate=tuple(base.debate),
-        base=base.name,
-        majority=_panel_majority(base, judges),
-    )
+    return {
+        "name": chosen_name(collection),
+        "joins": [name for name in judges if name not in base.ensemble],
+        "leaves": [name for name in base.ensemble if name not in judges],
+        "debate": base.debate,
+        "base": base.name,  # The panel whose debaters and options it takes over.
+        "majority": _panel_majority(base, judges),
+    }
 
 
 def _panel_majority(base: Panel, judges: Sequence[str]) -> int:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.utils.translation import gettext as _
-from numpy.typing import NDArray
 
 from annotation.agreement.measures import Pairwise, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
@@ -78,7 +77,7 @@ def choose_judges(
     found, bound = quality.measure_candidates(votes, truth, groups, floor=floor)
     eligible = tuple(next((place for place in group if found[place].passes), -1) for group in groups)
     eligible = tuple(sorted(place for place in eligible if place >= 0))
-    ranked = subsets.rank_subsets(kappas, eligible, size=size)
+    count, by_mean, by_largest = subsets.rank_subsets(kappas, eligible, size=size)
     # Too little gold for the floor is too little for these: a handful of pairs would rank sets by luck.
     gold = np.full_like(truth, MISSING) if bound.no_gold else truth
     errors = independence.error_correlations(votes, gold)
@@ -97,10 +96,10 @@ def choose_judges(
         means=tuple(_mean_with_others(kappas, place) for place in range(len(votes))),
         copies=tuple(group for group in groups if len(group) > 1),
         eligible=eligible,
-        sets=ranked.count,
-        by_mean=tuple(map(proposal, ranked.by_mean)),
-        by_largest=tuple(map(proposal, ranked.by_largest)),
-        reason="" if ranked.count else _too_few(size, len(votes), len(eligible), sum(one.passes for one in found)),
+        sets=count,
+        by_mean=tuple(map(proposal, by_mean)),
+        by_largest=tuple(map(proposal, by_largest)),
+        reason="" if count else _too_few(size, len(votes), len(eligible), sum(one.passes for one in found)),
     )
 
 
@@ -134,6 +133,7 @@ def _build_proposal(
     subset: Subset, votes: Votes, truth: Truth, errors: Kappas, costs: Sequence[float | None]
 ) -> Proposal:
     members = subset.members
+    majority = 2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)  # Of an odd number of members.
     mean = independence.mean_between(errors, members)
     prices = [costs[place] for place in members]
     known = [price for price in prices if price is not None]
@@ -142,16 +142,10 @@ def _build_proposal(
         subset=subset,
         correlation=mean,
         effective=independence.effective_votes(len(members), mean),
-        majority=quality.balanced_accuracy(_majority_vote(votes, members), truth),
+        majority=quality.balanced_accuracy(majority.astype(np.int8), truth),
         without=tuple(_balanced_with_ties(votes[some], truth) for some in rest),
         cost=sum(known) if len(known) == len(members) else None,
     )
-
-
-def _majority_vote(votes: Votes, members: Sequence[int]) -> NDArray[np.int8]:
-    """Of an odd number of members."""
-    result: NDArray[np.int8] = (2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)).astype(np.int8)
-    return result
 
 
 def _balanced_with_ties(votes: Votes, truth: Truth) -> float | None:

@@ -59,11 +59,10 @@ def _find_errors(
 def error_correlations(votes: Votes, truth: Truth) -> Kappas:
     """Pearson's correlation (phi) of "is wrong" between every two candidates on gold; NaN where one makes no error."""
     there = truth != MISSING
-    wrong = (votes[:, there] != truth[there]).astype(np.float64)
-    wrong -= wrong.mean(axis=1, keepdims=True) if there.any() else 0.0
-    spread = np.sqrt((wrong**2).sum(axis=1))
+    if not there.any():
+        return np.full((len(votes), len(votes)), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        result: Kappas = (wrong @ wrong.T) / np.outer(spread, spread)
+        result: Kappas = np.corrcoef(votes[:, there] != truth[there])
     return result
 
 

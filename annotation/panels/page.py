@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,11 +12,8 @@ from annotation.agreement.grade_matrix import JUDGES, KnownAssessors
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import heat_class
 from annotation.panels.choosing import Proposal
-from annotation.panels.independence import Kappas
-from annotation.panels.material import PanelCandidate
-from annotation.panels.quality import BALANCED, Quality
+from annotation.panels.quality import BALANCED
 from annotation.panels.report import MEASURES, Chosen, summarise_choice
-from annotation.panels.self_checks import SelfCheckState
 from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
 from charts import Chart, Dot, draw_scatter
 from charts import draw_heatmap as heat_chart
@@ -54,74 +50,31 @@ def read_filters(parameters: QueryDict, known: Sequence[KnownAssessors]) -> Pane
     return PanelFilters(tuple(name for name in judges if name in wanted), floor if -1 <= floor <= 1 else None, size)
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateLine:
-    """A candidate in the table."""
-
-    candidate: PanelCandidate
-    quality: Quality
-    mean: float | None
-    copies: tuple[str, ...]
-    proposed: bool
-    check: SelfCheckState | None
-
-
-@dataclass(frozen=True, slots=True)
-class KappaCell:
-    """Two candidates. `pair` None: one with itself. `errors`: correlation of their errors on gold."""
-
-    pair: Pairwise | None
-    errors: float | None
-    heat: str
-    copy: bool
-    pairs: str  # Query string of the pairs behind it.
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
-class PanelPage:
-    """Everything that the template shows."""
-
-    chosen: Chosen
-    summary: list[str]
-    measure: str
-    by_gold: bool
-    lines: tuple[CandidateLine, ...]
-    orders: tuple[tuple[str, tuple[dict[str, Any], ...]], ...]
-    matrix: tuple[tuple[str, tuple[KappaCell, ...]], ...]
-    names: tuple[str, ...]
-    charts: tuple[Chart, ...]
-
-    @property
-    def ticked(self) -> set[str]:
-        """Names of the candidates."""
-        return set(self.names)
-
-    @property
-    def checkable(self) -> str:
-        """Query string of the self-check of all that are configured; empty where nobody is."""
-        return urlencode([("judge", name) for name in self.chosen.checks])
-
-
-def build_page(chosen: Chosen, relevant_from: int) -> PanelPage:
-    """The choice as tables: passing candidates first, the best first."""
+def build_page(chosen: Chosen, relevant_from: int) -> dict[str, Any]:
+    """The choice as tables for the template: passing candidates first, the best first."""
     choice = chosen.choice
     order = sorted(range(len(choice.qualities)), key=lambda place: _rank_key(chosen, place))
     orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
-    matrix = tuple((chosen.names([row])[0], _kappa_row(chosen, row, order, relevant_from)) for row in order)
-    return PanelPage(
-        chosen=chosen,
-        summary=summarise_choice(chosen),
-        measure=_(MEASURES[choice.floor.measure]),
-        by_gold=choice.floor.measure == BALANCED,
-        lines=tuple(_candidate_line(chosen, place) for place in order),
-        orders=tuple(
-            (title, tuple(_proposed_set(chosen, one) for one in found[:SHOWN])) for title, found in orders if found
-        ),
-        matrix=matrix,
-        names=tuple(chosen.names(order)),
-        charts=(_candidates_chart(chosen, order), _kappa_chart(chosen, order)),
-    )
+    found = {frozenset((pair.a, pair.b)): pair for pair in choice.pairwise}
+    return {
+        "chosen": chosen,
+        "summary": summarise_choice(chosen),
+        "measure": _(MEASURES[choice.floor.measure]),
+        "by_gold": choice.floor.measure == BALANCED,
+        "lines": [_candidate_line(chosen, place) for place in order],
+        "orders": [(title, [_proposed_set(chosen, one) for one in sets[:SHOWN]]) for title, sets in orders if sets],
+        "matrix": [
+            (
+                chosen.names([row])[0],
+                [_kappa_cell(chosen, found.get(frozenset((row, at))), row, at, relevant_from) for at in order],
+            )
+            for row in order
+        ],
+        "names": chosen.names(order),
+        # Query string of the self-check of all that are configured; empty where nobody is.
+        "checkable": urlencode([("judge", name) for name in chosen.checks]),
+        "charts": (_candidates_chart(chosen, order), _kappa_chart(chosen, order)),
+    }
 
 
 def _rank_key(chosen: Chosen, place: int) -> tuple[bool, float, str]:
@@ -129,55 +82,53 @@ def _rank_key(chosen: Chosen, place: int) -> tuple[bool, float, str]:
     return not chosen.choice.qualities[place].passes, -1.0 if value is None else -value, chosen.names([place])[0]
 
 
-def _candidate_line(chosen: Chosen, place: int) -> CandidateLine:
-    choice = chosen.choice
+def _candidate_line(chosen: Chosen, place: int) -> dict[str, Any]:
+    choice, candidate = chosen.choice, chosen.found.candidates[place]
     group = next((group for group in choice.copies if place in group), ())
-    return CandidateLine(
-        candidate=chosen.found.candidates[place],
-        quality=choice.qualities[place],
-        mean=choice.means[place],
-        copies=tuple(chosen.names([one for one in group if one != place])),
-        proposed=choice.proposed is not None and place in choice.proposed.members,
-        check=chosen.checks.get(chosen.found.candidates[place].judge),
-    )
+    return {
+        "candidate": candidate,
+        "quality": choice.qualities[place],
+        "mean": choice.means[place],
+        "copies": chosen.names([one for one in group if one != place]),
+        "proposed": choice.proposed is not None and place in choice.proposed.members,
+        "check": chosen.checks.get(candidate.judge),
+    }
 
 
 def _proposed_set(chosen: Chosen, one: Proposal) -> dict[str, Any]:
     names = chosen.names(one.members)
     judges = [("judge", chosen.found.candidates[place].judge) for place in one.members]
     return {
-        "names": tuple(names),
-        "between": tuple(chosen.names(one.subset.between)),
+        "names": names,
+        "between": chosen.names(one.subset.between),
         "proposal": one,
-        "without": tuple(zip(names, one.without, strict=True)),
+        "without": list(zip(names, one.without, strict=True)),
         "query": urlencode(judges) if chosen.usable(one) else "",
     }
 
 
-def _kappa_row(chosen: Chosen, row: int, order: Sequence[int], relevant_from: int) -> tuple[KappaCell, ...]:
-    found = {frozenset((pair.a, pair.b)): pair for pair in chosen.choice.pairwise}
-    return tuple(_kappa_cell(chosen, found.get(frozenset((row, at))), row, at, relevant_from) for at in order)
-
-
-def _kappa_cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_from: int) -> KappaCell:
+def _kappa_cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_from: int) -> dict[str, Any]:
+    """Two candidates in the matrix; nothing where it is one with itself."""
     if pair is None:
-        return KappaCell(None, None, "", False, "", "")
-    choice = chosen.choice
-    copy = any(row in group and at in group for group in choice.copies)
+        return {}
+    copy = any(row in group and at in group for group in chosen.choice.copies)
     a, b = chosen.names([row, at])
-    errors = _error_correlation(choice.correlations, row, at)
+    errors = chosen.error_correlation(row, at)
     about = _("%(a)s and %(b)s: kappa %(words)s") % {"a": a, "b": b, "words": _format_statistic(pair.kappa)}
     about += _(", correlation of errors %(errors)s") % {"errors": f"{errors:.2f}"} if errors is not None else ""
     if any(row in group and at in group for group in chosen.found.alike):
         about += _(", one model with itself")
     else:
         about += _(", copies") if copy else ""
-    where = urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"})
-    return KappaCell(pair, errors, heat_class(pair.kappa.value), copy, where, about)
-
-
-def _error_correlation(matrix: Kappas, a: int, b: int) -> float | None:
-    return float(matrix[a, b]) if isfinite(matrix[a, b]) else None
+    return {
+        "pair": pair,
+        "errors": errors,
+        "heat": heat_class(pair.kappa.value),
+        "copy": copy,
+        # Query string of the pairs behind the cell.
+        "pairs": urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"}),
+        "about": about,
+    }
 
 
 def _format_statistic(one: Statistic) -> str:

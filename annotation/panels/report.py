@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
-import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
@@ -56,6 +56,11 @@ class Chosen:
         one = self.choice.qualities[place]
         return one.balanced if self.choice.floor.measure == BALANCED else one.kappa
 
+    def error_correlation(self, a: int, b: int) -> float | None:
+        """How far the errors of two candidates on gold correlate; None where one makes none."""
+        value = float(self.choice.correlations[a, b])
+        return value if isfinite(value) else None
+
 
 def choose_panel(
     collection: Collection,
@@ -96,7 +101,7 @@ def build_json_document(chosen: Chosen) -> dict[str, Any]:
                 "n": pair.n,
                 "kappa": asdict(pair.kappa),
                 "percent": asdict(pair.percent),
-                "error_correlation": _finite_number(choice.correlations[pair.a, pair.b]),
+                "error_correlation": chosen.error_correlation(pair.a, pair.b),
             }
             for pair in choice.pairwise
         ],
@@ -151,10 +156,6 @@ def _proposal_document(chosen: Chosen, one: Proposal) -> dict[str, Any]:
         "cost_per_pair": one.cost,
         "usable": chosen.usable(one),
     }
-
-
-def _finite_number(value: np.floating) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def summarise_choice(chosen: Chosen) -> list[str]:

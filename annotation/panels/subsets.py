@@ -25,15 +25,6 @@ class Subset:
     between: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class RankedSubset:
-    """The best of `count` sets by each order; ties go to the other order, then to the earlier candidates."""
-
-    count: int
-    by_mean: tuple[Subset, ...]
-    by_largest: tuple[Subset, ...]
-
-
 def most_candidates(size: int) -> int:
     """Of whom all sets of this size are looked at: 40 by three and by five, 26 by seven, 22 by nine."""
     return max(count for count in range(size, MOST + 1) if comb(count, size) <= MOST_SETS)
@@ -41,28 +32,29 @@ def most_candidates(size: int) -> int:
 
 def rank_subsets(
     kappas: NDArray[np.float64], places: Sequence[int], *, size: int = SIZE, shown: int = SHOWN
-) -> RankedSubset:
-    """Every subset of `places`, by smallest mean and by smallest largest kappa. Raises ValueError for too many."""
-    if len(places) > most_candidates(size):
-        raise ValueError(f"{len(places)} candidates have {comb(len(places), size):,} sets of {size}")
+) -> tuple[int, tuple[Subset, ...], tuple[Subset, ...]]:
+    """Count all subsets of `places`, and return the best by smallest mean and those by smallest largest kappa.
+
+    Ties go to the other order, then to the earlier candidates. Raises ValueError for too many.
+    """
     count = comb(len(places), size)
+    if len(places) > most_candidates(size):
+        raise ValueError(f"{len(places)} candidates have {count:,} sets of {size}")
     if not count:
-        return RankedSubset(0, (), ())
+        return 0, (), ()
     chosen = np.fromiter(chain.from_iterable(combinations(sorted(places), size)), np.int16, count * size)
     sets = chosen.reshape(count, size)
     two = list(combinations(range(size), 2))
     values = np.stack([kappas[sets[:, a], sets[:, b]] for a, b in two], axis=1)
+    # Rounded, because sums of the same kappas in another order differ in their last digits and would hide ties.
     mean, largest = values.mean(axis=1).round(12), values.max(axis=1).round(12)
 
-    def best(order: NDArray[np.intp]) -> tuple[Subset, ...]:
-        return tuple(_build_subset(sets[at], values[at], two) for at in order[:shown])
+    def subset(at: int) -> Subset:
+        top = int(values[at].argmax())
+        members = tuple(sets[at].tolist())
+        a, b = two[top]
+        return Subset(members, float(values[at].mean()), float(values[at, top]), (members[a], members[b]))
 
     # lexsort is stable: where both are equal, the set that combinations() gave first stays first.
-    return RankedSubset(count, best(np.lexsort((largest, mean))), best(np.lexsort((mean, largest))))
-
-
-def _build_subset(members: NDArray[np.int16], values: NDArray[np.float64], two: Sequence[tuple[int, int]]) -> Subset:
-    top = int(values.argmax())
-    names = tuple(int(place) for place in members)
-    a, b = two[top]
-    return Subset(names, float(values.mean()), float(values[top]), (names[a], names[b]))
+    by_mean, by_largest = np.lexsort((largest, mean))[:shown], np.lexsort((mean, largest))[:shown]
+    return count, tuple(map(subset, by_mean.tolist())), tuple(map(subset, by_largest.tolist()))

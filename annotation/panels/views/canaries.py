@@ -1,15 +1,16 @@
 """The page of canaries: which judges follow hostile text, asking them now, and by themselves."""
 
+from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.audit_log.recording import record
 from annotation.label_quality import canaries as trust
-from annotation.panels.forms_canaries import AskForm, ScheduleForm
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from jobs import notifications
@@ -17,6 +18,32 @@ from judges.models import Campaign
 from judges.models.canaries import CanarySchedule
 from judges.probes import canaries
 from judges.probes.injections import INJECTIONS
+
+WHOM = (("free", gettext_lazy("judges that cost nothing")), ("every", gettext_lazy("every judge")))
+
+
+class AskForm(forms.Form):
+    """Whom to ask now."""
+
+    whom = forms.ChoiceField(choices=WHOM)
+
+
+class ScheduleForm(forms.Form):
+    """How often workers ask, and whom. The panel is the default one of that time."""
+
+    hours = forms.IntegerField(
+        min_value=0,
+        max_value=24 * 366,
+        label=gettext_lazy("Every so many hours"),
+        help_text=gettext_lazy("0: only when somebody asks."),
+    )
+    whom = forms.ChoiceField(choices=WHOM, label=gettext_lazy("Whom"))
+
+    @classmethod
+    def of(cls, row: CanarySchedule | None) -> "ScheduleForm":
+        """With what holds now."""
+        hours, paid = (row.hours, row.paid) if row else (0, False)
+        return cls(initial={"hours": hours, "whom": "every" if paid else "free"})
 
 
 @action("admin")

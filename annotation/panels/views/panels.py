@@ -51,7 +51,7 @@ def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         return render(request, "panels/panel.html", {**context, "problem": str(error)})
     found = page.build_page(chosen, scope.collection.relevant_from)
-    if file := download(request, found.charts):
+    if file := download(request, found["charts"]):
         return file
     return render(request, "panels/panel.html", {**context, "page": found})
 

@@ -53,7 +53,7 @@ def test_without_the_floor_noise_would_win(gold):
     choice = choose_judges(votes, truth if gold else unknown(truth))
     assert min(range(9), key=lambda place: choice.means[place] or 0.0) == RANDOM
     kappas = np.array([[cohen_kappa_score(a, b) for b in votes] for a in votes])
-    assert RANDOM in subsets.rank_subsets(kappas, range(9)).by_mean[0].members
+    assert RANDOM in subsets.rank_subsets(kappas, range(9))[1][0].members
 
 
 @pytest.mark.parametrize("gold", [True, False], ids=["gold", "no gold"])
@@ -231,15 +231,15 @@ def test_effective_votes_of_independent_judges_are_about_five_and_fall_with_shar
 def test_every_subset_is_looked_at_and_both_orders_are_right():
     votes, _ = field(15, pairs=200)
     kappas = np.array([[cohen_kappa_score(a, b) for b in votes] for a in votes])
-    found = subsets.rank_subsets(kappas, range(8), shown=56)
+    count, by_mean, by_largest = subsets.rank_subsets(kappas, range(8), shown=56)
     every = {members: [kappas[a, b] for a, b in combinations(members, 2)] for members in combinations(range(8), 5)}
-    assert found.count == len(every) == 56
+    assert count == len(every) == 56
     means = {members: fmean(values) for members, values in every.items()}
-    assert [one.members for one in found.by_mean] == sorted(means, key=means.__getitem__)
-    for one in found.by_largest:
+    assert [one.members for one in by_mean] == sorted(means, key=means.__getitem__)
+    for one in by_largest:
         assert one.largest == pytest.approx(max(every[one.members]))
         assert one.largest == pytest.approx(kappas[one.between])
-    assert [one.largest for one in found.by_largest] == sorted(one.largest for one in found.by_largest)
+    assert [one.largest for one in by_largest] == sorted(one.largest for one in by_largest)
 
 
 def test_the_kappas_are_scikit_learns():

@@ -254,7 +254,7 @@ def test_one_judge_under_two_names_sits_on_no_chosen_panel(candidates: Collectio
         with pytest.raises(BadInput, match=f"{HONEST[0]}, again are one model with the same parameters"):
             ask([HONEST[0], HONEST[1], "again"])
     assert not Panel.objects.filter(name="books:chosen").exists()
-    assert preview_change(candidates, [HONEST[1], HONEST[2], "again"]).majority == 2
+    assert preview_change(candidates, [HONEST[1], HONEST[2], "again"])["majority"] == 2
 
 
 def test_candidates_known_to_be_one_model_are_copies_whatever_they_answered() -> None:
