@@ -11,6 +11,7 @@ from corpus.search.text import detect_language, text_direction
 from judges.domain.stance_flip_guard import Stance, flips
 
 LANGUAGE_FROM = 400  # Characters that show a text's language well enough.
+SIDES = ("for", "against")  # As they stand beside each other on a page.
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +40,6 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class DebateQuote:
-    """A sentence that a side quotes. `label` names its place in the document; "": it is not there."""
-
-    text: str
-    label: str = ""
-    is_first: bool = False  # The label in the document links back to this one.
-
-
-@dataclass(frozen=True, slots=True)
 class DebateTurn:
     """One side's turn in a round. `judge` is named to admins only."""
 
@@ -56,7 +48,9 @@ class DebateTurn:
     reason: DebateText | None = None
     judge: str = ""
     changed_sides: bool = False  # Without a new quote.
-    quotes: tuple[DebateQuote, ...] = ()
+    # Sentences that it quotes: text, label (its place in the document; "": it is not there), and is_first (the label in
+    # the document links back to this one).
+    quotes: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +79,23 @@ Places = dict[tuple[str, int, int], Span]
 def debate_of(turns: Sequence[Turn]) -> Debate:
     """Turns in the order in which they were said, for before against."""
     spans, seen, changed = _quoted_spans(turns), set[str](), _find_stance_flips(turns)
-    said = {place: _build_turn(turn, spans, seen, place in changed) for turn in turns for place in (_turn_key(turn),)}
-    places = sorted({(number, couple) for number, couple, _ in said})
-    rounds = tuple(HighlightedRound(*place, _pair_turns(said, *place)) for place in places)
-    return Debate(rounds, tuple(spans.values()))
+    said: dict[tuple[int, int, str], DebateTurn] = {}
+    for turn in turns:
+        place = turn["round"], turn.get("couple", 0), turn["side"]
+        said[place] = _build_turn(turn, spans, seen, place in changed)
+    rounds = []
+    for number, couple in sorted({place[:2] for place in said}):
+        # A silent side is shown as such, but three agents make no second couple.
+        silent = {} if couple else {side: DebateTurn(side) for side in SIDES}
+        both = (said.get((number, couple, side)) or silent.get(side) for side in SIDES)
+        rounds.append(HighlightedRound(number, couple, tuple(turn for turn in both if turn is not None)))
+    return Debate(tuple(rounds), tuple(spans.values()))
 
 
 def final_round(turns: Sequence[Turn]) -> list[Turn]:
     """What both sides said last; of no turns none."""
     last = max((turn["round"] for turn in turns), default=0)
     return [turn for turn in turns if turn["round"] == last]
-
-
-def _pair_turns(said: Mapping[tuple[int, int, str], DebateTurn], number: int, couple: int) -> tuple[DebateTurn, ...]:
-    """For before against. A silent side is shown as such, but three agents make no second couple."""
-    turns = (said.get((number, couple, side)) or (None if couple else DebateTurn(side)) for side in ("for", "against"))
-    return tuple(turn for turn in turns if turn is not None)
-
-
-def _turn_key(turn: Turn) -> tuple[int, int, str]:
-    return turn["round"], turn.get("couple", 0), turn["side"]
 
 
 def _find_stance_flips(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
@@ -139,7 +130,7 @@ def _build_turn(turn: Turn, spans: Places, seen: set[str], changed: bool) -> Deb
     for quote in turn["quotes"]:
         span = spans.get((side, quote.get("start"), quote.get("end")))
         label = span.label if span else ""
-        quotes.append(DebateQuote(quote["text"], label, is_first=label not in seen))
+        quotes.append({"text": quote["text"], "label": label, "is_first": label not in seen})
         seen.add(label)
     return DebateTurn(
         side=side,
@@ -165,27 +156,17 @@ class Stretch:
 def highlight_spans(text: str, spans: Sequence[Span]) -> list[Stretch]:
     """Cut the text wherever a quote begins or ends: the stretches cover it once, in order, without gaps."""
     by_label = {span.label: span for span in spans}
-    cut = pieces(len(text), [(span.start, span.end, span.label) for span in spans])
-    return [_build_stretch(text[one.start : one.end], one.start, [by_label[name] for name in one.marks]) for one in cut]
+    found = []
+    for start, end, labels in pieces(len(text), [(span.start, span.end, span.label) for span in spans]):
+        here = [by_label[label] for label in labels]
+        sides = " ".join(sorted({span.side for span in here}))
+        begins = tuple(span for span in here if span.start == start)
+        found.append(Stretch(text[start:end], sides, " ".join(labels), begins))
+    return found
 
 
-def _build_stretch(text: str, start: int, spans: Sequence[Span]) -> Stretch:
-    sides = " ".join(sorted({span.side for span in spans}))
-    labels = " ".join(span.label for span in spans)
-    return Stretch(text, sides, labels, tuple(span for span in spans if span.start == start))
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of the document, and the names of the marks that cover all of it."""
-
-    start: int
-    end: int
-    marks: tuple[str, ...] = ()
-
-
-def pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> Sequence[Piece]:
-    """A text of `length` characters cut wherever a mark (start, end, name) begins or ends.
+def pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, tuple[str, ...]]]:
+    """A text of `length` characters cut wherever a mark (start, end, name) begins or ends: start, end, names.
 
     The pieces cover the text once, in order, without gaps; overlapping marks share pieces, so nothing is ever nested.
     Marks that are empty or lie outside are clipped or left out.
@@ -194,6 +175,6 @@ def pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> Sequence[Piece
     kept = [mark for mark in clipped if mark[0] < mark[1]]
     edges = sorted({0, length, *(start for start, _, _ in kept), *(end for _, end, _ in kept)})
     return [
-        Piece(here, there, tuple(name for start, end, name in kept if start <= here and there <= end))
+        (here, there, tuple(name for start, end, name in kept if start <= here and there <= end))
         for here, there in pairwise(edges)
     ]

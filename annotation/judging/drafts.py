@@ -19,14 +19,6 @@ RATINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """A judged dimension, as the page shows it."""
-
-    name: str
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
     """What stands in the two fields, and what a judge's own text failed at."""
 
@@ -34,7 +26,7 @@ class Draft:
     evidence: str
     writer: str  # The judge whose texts failed; empty when none wrote.
     problems: tuple[str, ...]
-    scores: tuple[Score, ...]
+    scores: dict[str, int]  # By judged dimension, as the page names it.
     scored_by: str
     meaning: str  # quality, or fidelity to teacher.
 
@@ -51,7 +43,7 @@ def draft_of(item: int) -> Draft:
         evidence=newest.evidence if newest else "",
         writer=judge.writer if judge else "",
         problems=tuple(measures.get("problems", ())),
-        scores=tuple(Score(name.replace("_", " "), scores[name]) for name in DIMENSIONS if name in scores),
+        scores={name.replace("_", " "): scores[name] for name in DIMENSIONS if name in scores},
         scored_by=judged.get("judge", ""),
         meaning=judged.get("as", ""),
     )

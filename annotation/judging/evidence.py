@@ -1,8 +1,6 @@
 """Contribution and evidence as a person writes them on the judging page: the form, and what is stored of it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -67,12 +65,8 @@ def _parse_field(data: QueryDict, name: str) -> str:
     return value
 
 
-def target_writer(membership: Membership, form: Edited) -> Callable[[int], None]:
-    """What stores the person's texts as the target of the pair it is given."""
-    return partial(_append_target, membership, form)
-
-
-def _append_target(membership: Membership, form: Edited, pair_id: int) -> None:
+def append_target(membership: Membership, form: Edited, pair_id: int) -> None:
+    """Store the person's texts as the newest target of the pair."""
     pair = locked_pair(pair_id)
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
     rules = evidence.measure_target(form.target, query=pair.query.text, document=document)

@@ -1,7 +1,7 @@
 """What the judging page shows: one statement for a pair with its debate, as frozen records."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -65,11 +65,11 @@ class TaskView:
     # What was typed or marked and not sent, by field of the page.
     typed: Mapping[str, str] = field(default_factory=dict)
     only_alone: bool = False  # It belongs on a page of its own: texts to edit, practice and test.
-    spans: str = ""  # What its author marked before it was taken back, as the form has it.
+    spans: str = ""  # What its author marked before it was taken back, as the form has it: "12-40,55-60".
 
     @cached_property
     def highlighted(self) -> list[Stretch]:
-        """The document\'s text, cut where its quoted sentences begin and end."""
+        """The document's text, cut where its quoted sentences begin and end."""
         return highlight_spans(self.document.text, self.debate.spans)
 
 
@@ -297,13 +297,8 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
         draft=draft_of(row["item"]) if row["reason"] == EVIDENCE else None,
         typed={**dict.fromkeys(TYPED, ""), **(row.get("draft") or {})},
         only_alone=row["reason"] in (EVIDENCE, "qualification"),
-        spans=spans_field(row.get("spans") or []),
+        spans=",".join(f"{start}-{end}" for start, end in row.get("spans") or []),
     )
-
-
-def spans_field(spans: Sequence[Sequence[int]]) -> str:
-    """Marked places as the form has them: "12-40,55-60"."""
-    return ",".join(f"{start}-{end}" for start, end in spans)
 
 
 def _judgment_step(row: dict[str, Any]) -> str:

@@ -10,7 +10,6 @@ DREAM's own form is another: a pair that is known to be relevant, beside two arg
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -75,18 +74,6 @@ WHERE NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CheckPool:
-    """What checks there are, and what there could be."""
-
-    standing: int
-    answered: int  # Judgments on them.
-    gold: int  # Gold pairs that are no check yet and that nobody waits for.
-    debated: int  # Of them, those about which judges debated; for the others arguments are written.
-    relevant: int  # Of the gold pairs, those that are relevant.
-    ordinary: int  # Ordinary items that show what a check must look like.
-
-
 def read_features(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:
     """What people read here, and the gold that could be shown like it; two statements."""
     ordinary = _read_rows(_ORDINARY, collection, others=["evidence", *MEASURING])
@@ -95,12 +82,21 @@ def read_features(collection: Collection) -> tuple[list[PairFeatures], list[Pair
     ]
 
 
-def count_pool(collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]) -> CheckPool:
-    """Counts for the page, of what `looks` found."""
+def count_pool(
+    collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]
+) -> dict[str, int]:
+    """What checks there are, and what there could be, of what `read_features` found."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     counted = list(checks.values_list("done", flat=True))
-    debated, relevant = sum(bool(look.shape) for look in gold), sum(look.relevant for look in gold)
-    return CheckPool(len(counted), sum(counted), len(gold), debated, relevant, len(ordinary))
+    return {
+        "standing": len(counted),
+        "answered": sum(counted),  # Judgments on them.
+        "gold": len(gold),  # Gold pairs that are no check yet and that nobody waits for.
+        # Of the gold, what judges debated about; for the other pairs arguments are written.
+        "debated": sum(bool(look.shape) for look in gold),
+        "relevant": sum(look.relevant for look in gold),
+        "ordinary": len(ordinary),  # Ordinary items that show what a check must look like.
+    }
 
 
 def usual_form(ordinary: Sequence[PairFeatures]) -> Form | None:

@@ -3,7 +3,7 @@
 A batch without an answered check is neither: it is not checked, and says so (annotation.models.quality_control.Batch).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from django.db import transaction
 from django.db.models import F
@@ -18,15 +18,6 @@ from corpus.labels import reference_grades
 State = Assignment.State
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What a batch holds: answered checks, the missed ones, and the items whose judgments would go back."""
-
-    checks: int
-    missed: int
-    items: list[int]
-
-
 @transaction.atomic
 def close(membership: int) -> list[Batch]:
     """Look at every batch of this member that is complete and was not looked at; those that were closed now.
@@ -39,36 +30,32 @@ def close(membership: int) -> list[Batch]:
     begin, size = row.closed_to, row.collection.batch
     found = []
     while begin + size <= row.lent:
-        looked = _check_batch(row, begin, begin + size)
-        if looked is None:
-            break
+        held = Assignment.objects.filter(membership=row, number__gte=begin, number__lt=begin + size)
+        mine = list(held.select_related("item", "judgment"))
+        if any(one.state == State.OPEN for one in mine):
+            break  # An item of the batch is still on the desk.
+        answers = _check_answers(row, mine)
         made = Batch.objects.create(
-            membership=row, number=number, size=size, checks=looked.checks, missed=looked.missed
+            membership=row, number=number, size=size, checks=len(answers), missed=answers.count(False)
         )
-        if looked.missed:
-            _return_batch(row, made, looked.items)
+        if made.missed:
+            _return_batch(row, made, [one.item_id for one in mine if one.item.reason != CHECK])
         found.append(made)
         begin, number = begin + size, number + 1
     Membership.objects.filter(pk=row.pk).update(closed_to=begin)
     return found
 
 
-def _check_batch(row: Membership, begin: int, end: int) -> Looked | None:
-    """None where an item of the batch is still on the desk."""
-    mine = list(
-        Assignment.objects.filter(membership=row, number__gte=begin, number__lt=end).select_related("item", "judgment")
-    )
-    if any(one.state == State.OPEN for one in mine):
-        return None
+def _check_answers(row: Membership, mine: Sequence[Assignment]) -> list[bool]:
+    """Whether each answered check of these assignments was passed."""
     checks = [one for one in mine if one.item.reason == CHECK and one.state == State.DONE and one.judgment]
     known = reference_grades(row.collection, [one.item.pair_id for one in checks])
     mark = row.collection.relevant_from
-    answered = [
-        ((one.judgment.grade >= mark) == (known[one.item.pair_id] >= mark))
+    return [
+        (one.judgment.grade >= mark) == (known[one.item.pair_id] >= mark)
         for one in checks
         if one.judgment and one.judgment.grade is not None and one.item.pair_id in known
     ]
-    return Looked(len(answered), answered.count(False), [one.item_id for one in mine if one.item.reason != CHECK])
 
 
 def _return_batch(row: Membership, batch: Batch, items: list[int]) -> None:

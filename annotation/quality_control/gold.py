@@ -6,7 +6,7 @@ random share is looked at by a senior. What experts say is a reference grade: it
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from random import Random
 from typing import Any
 
@@ -55,14 +55,6 @@ ORDER BY p.query_id, hashint8extended(p.id, %(seed)s)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """A pair of the sample, and the stratum of its query."""
-
-    pair: int
-    stratum: str
-
-
 def stratify_pairs(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
     """Pairs (query, pair, answers, words) by how many answers their query has, and how long it is. Pure."""
     lengths = sorted(words for *_rest, words in rows)
@@ -73,18 +65,19 @@ def stratify_pairs(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[
     return dict(found)
 
 
-def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) -> list[Sampled]:
-    """`size` pairs in random order, each stratum by its share (largest remainders first). Pure."""
+def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) -> list[tuple[int, str]]:
+    """Draw `size` pairs with their strata, in random order, each stratum by its share. Pure."""
     total = sum(map(len, by_stratum.values()))
     size = min(size, total)
     names = sorted(by_stratum)
     exact_shares = {name: size * len(by_stratum[name]) / total for name in names} if total else {}
     take = {name: int(share) for name, share in exact_shares.items()}
+    # The largest remainders are rounded up first (Hamilton's method), so the shares add up to `size`.
     rest = sorted(names, key=lambda name: (take[name] - exact_shares[name], name))
     for name in rest[: size - sum(take.values())]:
         take[name] += 1
     chance = Random(seed)
-    found = [Sampled(pair, name) for name in names for pair in chance.sample(sorted(by_stratum[name]), take[name])]
+    found = [(pair, name) for name in names for pair in chance.sample(sorted(by_stratum[name]), take[name])]
     chance.shuffle(found)
     return found
 
@@ -104,18 +97,18 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
     made = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
     chance = Random(f"{seed}:spot")
     spots = set(chance.sample(range(PRACTICE, len(drawn)), round(spot * (len(drawn) - PRACTICE))))
-    pairs = Pair.objects.select_related("query", "document", "collection").in_bulk([one.pair for one in drawn])
+    pairs = Pair.objects.select_related("query", "document", "collection").in_bulk([pair for pair, _stratum in drawn])
     GoldPair.objects.bulk_create(
         GoldPair(
             gold_set=made,
-            pair_id=one.pair,
+            pair_id=pair,
             place=place,
             practice=place < PRACTICE,
             spot=place in spots,
-            stratum=one.stratum,
-            **_find_reasons(pairs[one.pair]),
+            stratum=stratum,
+            **_find_reasons(pairs[pair]),
         )
-        for place, one in enumerate(drawn)
+        for place, (pair, stratum) in enumerate(drawn)
     )
     gold_reasons.write_later(collection, gold_set=made, by=by)
     record(by, "gold.made", collection, n=len(drawn), seed=seed, gold=made.pk)
@@ -248,27 +241,8 @@ def _record_reference(row: GoldPair, grade: int) -> Judgment:
 
 
 # --- how far it is ---------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class GoldProgress:
-    """A gold set: how far experts and senior are, and how often the senior said the same."""
-
-    gold_set: GoldSet
-    pairs: int
-    graded: int
-    relevant: int
-    spots: int
-    looked: int
-    # Share of the senior's looks that found what the expert had said; exact 95% interval.
-    same: Statistic
-
-    @property
-    def done(self) -> bool:
-        """Everything is graded, and the share looked at."""
-        return self.graded == self.pairs and self.looked == self.spots
-
-
-def list_progress(collection: Collection) -> list[GoldProgress]:
-    """Newest first; three statements."""
+def list_progress(collection: Collection) -> list[dict[str, Any]]:
+    """How far experts and seniors are with each gold set, and how often seniors said the same. Newest first."""
     plain = Q(pairs__practice=False)
     sets = GoldSet.objects.filter(collection=collection).annotate(
         n=Count("pairs", filter=plain), spots=Count("pairs", filter=plain & Q(pairs__spot=True))
@@ -282,23 +256,24 @@ def list_progress(collection: Collection) -> list[GoldProgress]:
     return [_set_progress(one, said[one.pk], collection.relevant_from) for one in sets.order_by("-pk")]
 
 
-def _set_progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int) -> GoldProgress:
+def _set_progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int) -> dict[str, Any]:
     experts = {pair: grade for (pair, who), grade in said.items() if who == Who.EXPERT}
     seniors = {pair: grade for (pair, who), grade in said.items() if who == Who.SENIOR}
     same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
     final = experts | seniors
-    statistic = Statistic(None, None, None, 0, _("no pair was looked at yet"))
-    if same:
-        statistic = Statistic(sum(same) / len(same), *clopper_pearson(sum(same), len(same)), len(same), None)
-    return GoldProgress(
-        gold_set=gold_set,
-        pairs=gold_set.n,  # type: ignore[attr-defined]  # annotated above
-        graded=len(experts),
-        relevant=sum(grade >= mark for grade in final.values()),
-        spots=gold_set.spots,  # type: ignore[attr-defined]
-        looked=len(seniors),
-        same=statistic,
-    )
+    return {
+        "gold_set": gold_set,
+        "pairs": gold_set.n,  # type: ignore[attr-defined]  # annotated above
+        "graded": len(experts),
+        "relevant": sum(grade >= mark for grade in final.values()),
+        "spots": gold_set.spots,  # type: ignore[attr-defined]
+        "looked": len(seniors),
+        "done": (len(experts), len(seniors)) == (gold_set.n, gold_set.spots),  # type: ignore[attr-defined]
+        # Share of the seniors' looks that found what the expert had said; exact 95% interval.
+        "same": Statistic(sum(same) / len(same), *clopper_pearson(sum(same), len(same)), len(same), None)
+        if same
+        else Statistic(None, None, None, 0, _("no pair was looked at yet")),
+    }
 
 
 def others_on_practice(membership: Membership) -> tuple[GoldPair, list[GoldAnswer]] | None:

@@ -6,6 +6,7 @@ its side, the offline pair's words stand. The calls are booked and capped like a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from django.db.models import F
 from django.db.models.functions import Now
@@ -159,7 +160,7 @@ def _write_arguments(request: ArgumentsRequest, lease: Lease) -> None:
     asked = replace(_assign_debaters(wanted, form), policy=Campaign.Policy.EVIDENCE.value)
     for begin in range(0, len(pairs), AT_ONCE):
         some = pairs[begin : begin + AT_ONCE]
-        found = ask_inline(request.collection, asked, "gold reasons", some, Arguing(form))
+        found = ask_inline(request.collection, asked, "gold reasons", some, partial(ask_rounds, form))
         written = sum(_keep_arguments(pair, rounds, form, asked) for pair, rounds in found.answers.items())
         sums = {"written": F("written") + written, "lost": F("lost") + len(some) - written}
         ArgumentsRequest.objects.filter(pk=request.pk).update(**sums)
@@ -175,29 +176,27 @@ def _pairs_without_arguments(request: ArgumentsRequest, form: Form) -> list[int]
     return list(pairs.order_by("place").values_list("pair", flat=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Arguing:
-    """All rounds of a form about one pair. The role is not that of a debate's turn, so no page takes it for one."""
+async def ask_rounds(form: Form, caller: Caller, claimed: Claimed) -> Rounds:
+    """Ask for every round about one pair, until an agent leaves its side or says nothing usable.
 
-    form: Form
-
-    async def __call__(self, caller: Caller, claimed: Claimed) -> Rounds:
-        """Every round, until an agent leaves its side or says nothing usable. Raises BudgetExhausted."""
-        seats = arguments.list_agents(self.form)
-        rounds: Rounds = []
-        for number in range(1, self.form.rounds + 1):
-            said: dict[DebateAgent, Turn] = {}
-            for place, (seat, judge) in enumerate(zip(seats, caller.plan.debaters, strict=True)):
-                before = rounds[-1] if rounds else None
-                prompt = prompts.argument_prompt(claimed.inputs, seat, number, before, seats)
-                question = JudgeQuestion(("check", number, place), judge, prompt, prompts.TURN_SCHEMA)
-                turn = await caller.ask(claimed, question)
-                if isinstance(turn, Turn) and turn.verdict == int(seat.side is Side.FOR):
-                    said[seat] = turn
-            rounds.append(said)
-            if len(said) < len(seats):
-                break
-        return rounds
+    Raises BudgetExhausted.
+    """
+    seats = arguments.list_agents(form)
+    rounds: Rounds = []
+    for number in range(1, form.rounds + 1):
+        said: dict[DebateAgent, Turn] = {}
+        for place, (seat, judge) in enumerate(zip(seats, caller.plan.debaters, strict=True)):
+            before = rounds[-1] if rounds else None
+            prompt = prompts.argument_prompt(claimed.inputs, seat, number, before, seats)
+            # The role is not that of a debate's turn, so no page takes it for one.
+            question = JudgeQuestion(("check", number, place), judge, prompt, prompts.TURN_SCHEMA)
+            turn = await caller.ask(claimed, question)
+            if isinstance(turn, Turn) and turn.verdict == int(seat.side is Side.FOR):
+                said[seat] = turn
+        rounds.append(said)
+        if len(said) < len(seats):
+            break
+    return rounds
 
 
 def _keep_arguments(pair: int, rounds: Rounds, form: Form, wanted: Configuration) -> bool:

@@ -6,11 +6,10 @@ collection's other statistics. Labels and texts are read when the page is shown.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -18,7 +17,6 @@ from annotation.models import Computed
 from corpus.models import Collection, Document, Label, Query
 from corpus.search.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
 from jobs import background, workers
-from jobs.models import BackgroundJob
 
 QUERIES_ALIKE = 0.9
 DOCUMENTS_ALIKE = 0.8  # Jaccard similarity of shingles from which texts count as near-duplicates.
@@ -30,37 +28,19 @@ COMPUTE = "annotation.compare_near_pairs"
 KEY = "near"  # Under which `Computed.values` keeps what was found beside the other statistics.
 
 
-@dataclass(frozen=True, slots=True)
-class NearPairSide:
-    """One of the pairs: its row, texts and label."""
+def near_pairs(collection: Collection) -> dict[str, Any]:
+    """Groups of near-duplicate pairs whose labels differ: found now where there are few labels, else as stored.
 
-    pair: int
-    query: str
-    title: str
-    document: str
-    grade: int
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """What was found."""
-
-    groups: list[dict[str, Any]]
-    compared: int = 0
-    all: bool = True  # Every label was compared.
-    stored: bool = False  # A worker found it, at `at`; `at` None: nothing was compared yet.
-    at: datetime | None = None
-    job: BackgroundJob | None = None  # Of a worker that compares, or the last that did.
-
-
-def near_pairs(collection: Collection) -> Near:
-    """Groups of near-duplicate pairs whose labels differ: found now where there are few labels, else as stored."""
-    if not _is_large(collection):
-        return _current_groups(collection, find_groups(collection))
+    `compared`: how many labels; `all`: every one was; `stored`: a worker found them, at `at` (None: never); `job`: of a
+    worker that compares, or the last that did.
+    """
+    labels = Label.objects.filter(pair__collection=collection, aspect=None).order_by()
+    if len(labels.values_list("pk")[: AT_ONCE + 1]) <= AT_ONCE:
+        return _current_groups(collection, find_groups(collection)) | {"stored": False}
     row = Computed.objects.filter(collection=collection).first()
     kept: dict[str, Any] = row.values.get(KEY, {}) if row else {}
-    return replace(_current_groups(collection, kept, stored=True), job=background.last(COMPUTE, collection.pk))
+    job = background.last(COMPUTE, collection.pk)
+    return _current_groups(collection, kept) | {"stored": True, "job": job}
 
 
 def refresh_groups(collection: Collection) -> bool:
@@ -74,8 +54,12 @@ def refresh_groups(collection: Collection) -> bool:
 
 def store_groups(collection: Collection) -> None:
     """Compare now and keep what was found with its time."""
-    at = timezone.now().isoformat()
-    _keep_values(collection, **find_groups(collection), at=at)
+    values = {"at": timezone.now().isoformat()} | find_groups(collection)
+    with transaction.atomic():
+        # Locked and merged: other statistics are kept in the same row by another worker.
+        row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
+        row.values[KEY] = row.values.get(KEY, {}) | values
+        row.save(update_fields=["values"])
 
 
 def find_groups(collection: Collection) -> dict[str, Any]:
@@ -112,29 +96,21 @@ def _read_texts(model: type[Query] | type[Document], ids: Iterable[int]) -> dict
     return dict(model.objects.filter(pk__in=list(ids)).values_list("pk", "text"))
 
 
-def _current_groups(collection: Collection, kept: dict[str, Any], *, stored: bool = False) -> Near:
-    """With the labels and texts of now. A group whose labels agree by now is not shown."""
+def _current_groups(collection: Collection, kept: dict[str, Any]) -> dict[str, Any]:
+    """The kept groups with the labels and texts of now. A group whose labels agree by now is not shown."""
     pairs = [pair for group in kept.get("groups", ()) for pair in group]
-    labels = Label.objects.filter(pair__in=pairs, aspect=None).values_list(
-        "pair", "pair__query__text", "pair__document__title", "pair__document__text", "grade", "origin"
-    )
-    sides = {row[0]: NearPairSide(*row) for row in labels}
+    texts = {
+        "query": F("pair__query__text"),
+        "title": F("pair__document__title"),
+        "document": F("pair__document__text"),
+    }
+    labels = Label.objects.filter(pair__in=pairs, aspect=None)
+    sides = {side["pair"]: side for side in labels.values("pair", "grade", "origin", **texts)}
     groups = []
     for members, size in zip(kept.get("groups", ()), kept.get("sizes", ()), strict=True):
-        here = sorted((sides[pair] for pair in members if pair in sides), key=lambda one: (-one.grade, one.pair))
-        if len({one.grade >= collection.relevant_from for one in here}) > 1:
+        here = [sides[pair] for pair in members if pair in sides]
+        here.sort(key=lambda side: (-side["grade"], side["pair"]))
+        if len({side["grade"] >= collection.relevant_from for side in here}) > 1:
             groups.append({"sides": here, "more": size - len(members)})
     at = parse_datetime(kept["at"]) if kept.get("at") else None
-    return Near(groups, kept.get("compared", 0), kept.get("all", True), stored, at)
-
-
-def _is_large(collection: Collection) -> bool:
-    labels = Label.objects.filter(pair__collection=collection, aspect=None)
-    return len(labels.order_by().values_list("pk")[: AT_ONCE + 1]) > AT_ONCE
-
-
-def _keep_values(collection: Collection, **values: Any) -> None:
-    with transaction.atomic():
-        row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
-        row.values[KEY] = row.values.get(KEY, {}) | values
-        row.save(update_fields=["values"])
+    return {"groups": groups, "compared": kept.get("compared", 0), "all": kept.get("all", True), "at": at}

@@ -5,6 +5,7 @@ The qualification test: practice with feedback, then a test with a pass mark; be
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import Any
 
 from django.db import connection
 from django.db.models import F
@@ -30,23 +31,6 @@ class QualificationResult:
     total: int
     practised: int
 
-    @property
-    def score(self) -> float | None:
-        """Percent right of the whole test."""
-        return 100 * self.right / self.total if self.total else None
-
-
-@dataclass(frozen=True, slots=True)
-class Feedback:
-    """After an example: what one said, what experts say, and their reasons."""
-
-    given: int
-    expected: int
-    right: bool
-    query: str
-    document: str
-    comments: tuple[str, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class OnboardingStop:
@@ -56,7 +40,7 @@ class OnboardingStop:
     note: str = ""
     text: ConsentText | None = None
     result: QualificationResult | None = None
-    feedback: Feedback | None = None
+    feedback: dict[str, Any] | None = None  # Of `example_feedback`.
     mark: int = 0
     practice: int = PRACTICE
 
@@ -97,29 +81,17 @@ def read_returned(membership: Membership) -> None:
     Membership.objects.filter(pk=membership.pk).update(returned=0)
 
 
-@dataclass(frozen=True, slots=True)
-class OnboardingLine:
-    """A line of the guidelines: same, new or gone."""
-
-    kind: str
-    text: str
-
-
-def guideline_changes(membership: Membership) -> tuple[int, list[OnboardingLine]]:
-    """The guidelines that hold, line by line against those that the member has read; and their number."""
+def guideline_changes(membership: Membership) -> tuple[int, list[tuple[str, str]]]:
+    """The number of the guidelines that hold, and their lines: same, new, or gone since the member read them."""
     number, text = guidelines.current(membership.collection)
     read = guidelines.versions(membership.collection).filter(version=membership.guideline_read).first()
     ours = guidelines.translate_lines(guidelines.built_in(membership.collection.relevance))
     before = (guidelines.displayed_text(read) if read else ours).splitlines()
     after = text.splitlines()
-    found: list[OnboardingLine] = []
+    found: list[tuple[str, str]] = []
     for how, a, b, x, y in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
-        if how == "equal":
-            found += [OnboardingLine("same", line) for line in after[x:y]]
-        else:
-            found += [OnboardingLine("gone", line) for line in before[a:b]] + [
-                OnboardingLine("new", line) for line in after[x:y]
-            ]
+        found += [("gone", line) for line in before[a:b] if how != "equal"]
+        found += [("same" if how == "equal" else "new", line) for line in after[x:y]]
     return number, found
 
 
@@ -165,8 +137,8 @@ def decide(membership: int) -> bool | None:
     return passed
 
 
-def example_feedback(membership: Membership) -> Feedback | None:
-    """On the example that was answered last, where nothing came after it."""
+def example_feedback(membership: Membership) -> dict[str, Any] | None:
+    """What one said to the example that was answered last, what experts say, and why; None where more came after it."""
     last = (
         Assignment.objects.filter(membership=membership, state=Assignment.State.DONE, judgment__grade__isnull=False)
         .select_related("item__pair__query", "item__pair__document", "judgment")
@@ -184,10 +156,13 @@ def example_feedback(membership: Membership) -> Feedback | None:
     given = last.judgment.grade
     if expected is None or given is None:
         return None
-    mark = membership.collection.relevant_from
-    comments = GoldPair.objects.filter(pair=last.item.pair_id, answers__comment__gt="").values_list(
-        "answers__comment", flat=True
-    )
-    pair = last.item.pair
-    right = (given >= mark) == (expected >= mark)
-    return Feedback(given, expected, right, pair.query.text, pair.document.text, tuple(comments[:3]))
+    pair, mark = last.item.pair, membership.collection.relevant_from
+    comments = GoldPair.objects.filter(pair=pair, answers__comment__gt="").values_list("answers__comment", flat=True)
+    return {
+        "given": given,
+        "expected": expected,
+        "right": (given >= mark) == (expected >= mark),
+        "query": pair.query.text,
+        "document": pair.document.text,
+        "comments": list(comments[:3]),
+    }

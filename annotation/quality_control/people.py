@@ -1,6 +1,6 @@
 """One person's work, for an admin: batches, repeats, what was set aside."""
 
-from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Q
 
@@ -8,48 +8,28 @@ from annotation.agreement.grade_matrix import known_assessors
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import Batch, JudgmentExclusion
 from annotation.quality_control import exclusion, onboarding
-from annotation.quality_control.onboarding import QualificationResult
 from corpus.models import Assessor
 
 SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatorRecord:
-    """What the page of a person shows."""
-
-    standing: int  # Judgments that could be set aside.
-    texts: int  # And edited texts.
-    acts: list[JudgmentExclusion]  # Newest first; each with `reversed`: it was taken back.
-    batches: list[Batch]
-    result: QualificationResult | None  # Of the qualification test, where one was taken.
-    open: int
-    # The name under which the list of pairs finds what they graded; empty where it finds nothing.
-    listed_as: str
-
-
-def annotator_record(membership: Membership) -> AnnotatorRecord:
-    """In nine statements."""
-    acts = list(
-        JudgmentExclusion.objects.filter(membership=membership)
-        .select_related("made_by", "reverses", "reversed_by")
-        .order_by("-pk")[:SHOWN]
-    )
-    found = onboarding.read_result(membership)
-    return AnnotatorRecord(
-        standing=exclusion.current_judgments(membership).count(),
-        texts=exclusion.current_texts(membership).count(),
-        acts=acts,
-        batches=list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
-        result=found if found.answered else None,
-        open=Assignment.objects.filter(membership=membership, state=Assignment.State.OPEN).count(),
-        listed_as=_listed_as(membership),
-    )
-
-
-def _listed_as(membership: Membership) -> str:
+def annotator_record(membership: Membership) -> dict[str, Any]:
+    """What the page of a person shows. Nine statements."""
+    acts = JudgmentExclusion.objects.filter(membership=membership)
+    acts = acts.select_related("made_by", "reverses", "reversed_by").order_by("-pk")
+    result = onboarding.read_result(membership)
     own = (Assessor.Kind.PERSON, membership.assessor_id)
-    return next((one.name for one in known_assessors(membership.collection) if (one.kind, one.id) == own), "")
+    names = (one.name for one in known_assessors(membership.collection) if (one.kind, one.id) == own)
+    return {
+        "standing": exclusion.current_judgments(membership).count(),
+        "texts": exclusion.current_texts(membership).count(),
+        "acts": list(acts[:SHOWN]),
+        "batches": list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
+        "result": result if result.answered else None,
+        "open": Assignment.objects.filter(membership=membership, state=Assignment.State.OPEN).count(),
+        # The name under which the list of pairs finds what they graded; empty where it finds nothing.
+        "listed_as": next(names, ""),
+    }
 
 
 def returned_batches(collection: int) -> list[JudgmentExclusion]:

@@ -69,21 +69,6 @@ class OwnAssignment(NamedTuple):
         return self.arm == REVEAL and self.reason != "audit" and self.first_grade is None
 
 
-class OpenLease(NamedTuple):
-    """A member's open lease: the columns of queue.statements.OPEN."""
-
-    id: int
-    item_id: int
-    item_state: str
-
-
-class Others(NamedTuple):
-    """What others said about an item: the columns of queue.statements.STANDING."""
-
-    grades: list[int]
-    flagged: bool
-
-
 class DecisionRefused(Exception):
     """The answer no longer counts: somebody or something closed the item. The text says what happened."""
 
@@ -242,7 +227,8 @@ def skip(
     if own.state == "skipped" and own.token == token:
         return None
     _check_lease(own, token)
-    _end_assignment(db, own, ended="skipped", state=own.item_state, reason=reason, given_back=int(own.state == "open"))
+    back = int(own.state == "open")
+    _end_assignment(db, own.id, item, ended="skipped", state=own.item_state, reason=reason, given_back=back)
     return own
 
 
@@ -253,9 +239,9 @@ def flag(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: 
         return None
     _check_lease(own, token)
     state = "standing" if own.item_state == "standing" else "conflict"
-    _end_assignment(
-        db, own, ended="done", state=state, flagged=True, note=note, given_back=-int(own.state == "returned")
-    )
+    # A late flag takes the place on the item again that the lease had lost.
+    late = -int(own.state == "returned")
+    _end_assignment(db, own.id, item, ended="done", state=state, flagged=True, note=note, given_back=late)
     return own
 
 
@@ -264,10 +250,11 @@ def renew_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | No
     mine = _lock_open_lease(db, desk)
     if mine is None:
         return None
-    if mine.item_state in WORKABLE:
+    lease, item, item_state = mine
+    if item_state in WORKABLE:
         run_statement(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
-        return mine.id
-    _end_assignment(db, mine, ended="returned", state=mine.item_state)
+        return lease
+    _end_assignment(db, lease, item, ended="returned", state=item_state)
     return None
 
 
@@ -351,8 +338,9 @@ def _read_assignment(db: psycopg.Connection[Any], desk: AnnotatorContext, item: 
     return found[0]
 
 
-def _lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> OpenLease | None:
-    found = fetch_records(db, OpenLease, sql.OPEN, membership=desk.membership)
+def _lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tuple[int, int, str] | None:
+    """The member's first open lease, locked: its id, its item and the item's state."""
+    found = fetch_tuples(db, sql.OPEN, {"membership": desk.membership})
     return found[0] if found else None
 
 
@@ -397,13 +385,15 @@ def _aggregate_item(db: psycopg.Connection[Any], desk: AnnotatorContext, own: Ow
         return Aggregation("settled")
     if own.overlap == 1:
         return aggregate_judgments([grade], overlap=1)
-    (others,) = fetch_records(db, Others, sql.STANDING, item=own.item_id, membership=desk.membership)
-    return aggregate_judgments([*others.grades, grade], overlap=own.overlap, flagged=others.flagged)
+    others = {"item": own.item_id, "membership": desk.membership}
+    ((grades, flagged),) = fetch_tuples(db, sql.STANDING, others)
+    return aggregate_judgments([*grades, grade], overlap=own.overlap, flagged=flagged)
 
 
 def _end_assignment(
     db: psycopg.Connection[Any],
-    own: OwnAssignment | OpenLease,
+    assignment: int,
+    item: int,
     *,
     ended: str,
     state: str,
@@ -412,9 +402,9 @@ def _end_assignment(
     note: str = "",
     given_back: int = 1,
 ) -> None:
-    """End an assignment without a grade; `given_back` leaves the item's `taken` (-1: a late flag takes its place)."""
+    """End an assignment without a grade; `given_back` is taken off the item's `taken`."""
     values = {"ended": ended, "state": state, "reason": reason, "flagged": flagged, "note": note}
-    run_statement(db, sql.END, assignment=own.id, item=own.item_id, given_back=given_back, **values)
+    run_statement(db, sql.END, assignment=assignment, item=item, given_back=given_back, **values)
 
 
 def run_statement(db: psycopg.Connection[Any], statement: str, **values: Any) -> None:

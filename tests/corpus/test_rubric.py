@@ -162,7 +162,7 @@ def asked_for_gold_reasons(inputs: Inputs) -> list[Prompt]:
 
     judges = [Judge(name, "openai", name, id=n) for n, name in enumerate("ab")]
     caller = SimpleNamespace(plan=SimpleNamespace(debaters=judges), ask=ask)
-    asyncio.run(gold_reasons.Arguing(Form(2))(caller, SimpleNamespace(inputs=inputs)))
+    asyncio.run(gold_reasons.ask_rounds(Form(2), caller, SimpleNamespace(inputs=inputs)))
     return found
 
 

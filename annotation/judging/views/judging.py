@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
 from annotation import guidelines
+from annotation.judging import evidence, submitting
 from annotation.judging import page as judging
-from annotation.judging import submitting
 from annotation.judging.drafts import RATINGS
 from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_text, skip_reason
 from annotation.judging.forms import parse_item as item_of
@@ -67,7 +67,21 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
     desk = AnnotatorContext.of(scope.member)
-    return decide(request, scope, lambda db: submitting.submit(db, desk, parse_answer(request.POST, scope.member)))
+    return _decide(request, scope, lambda db: submitting.submit(db, desk, parse_answer(request.POST, scope.member)))
+
+
+@action("judge")
+@require_POST
+@pad_response_time
+def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Save contribution and evidence of a pair, and claim the next."""
+    desk = AnnotatorContext.of(scope.member)
+
+    def work(db: Connection[Any]) -> int | None:
+        form = evidence.parse_edit(request.POST, scope.member)
+        return submitting.finish(db, desk, form.item, form.token, partial(evidence.append_target, scope.member, form))
+
+    return _decide(request, scope, work)
 
 
 @action("judge")
@@ -81,7 +95,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
         item = item_of(request.POST, scope.member)
         return submitting.skip(db, desk, item, request.POST.get("token", ""), skip_reason(request.POST))
 
-    return decide(request, scope, work)
+    return _decide(request, scope, work)
 
 
 @action("judge")
@@ -95,7 +109,7 @@ def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
         note = parse_text(request.POST, "note")
         return submitting.flag(db, desk, item_of(request.POST, scope.member), request.POST.get("token", ""), note)
 
-    return decide(request, scope, work)
+    return _decide(request, scope, work)
 
 
 @action("judge")
@@ -122,11 +136,11 @@ def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     except assignment.Unknown:
         raise Http404(_("There is nothing of yours to take back.")) from None
     except (assignment.DecisionRefused, Invalid) as refused:
-        return _render_problem(request, scope, str(refused))
+        return render_task(request, scope, status=409, problem=str(refused))
     return respond_with_next(request, scope, taken_back=True)
 
 
-def decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], int | None]) -> HttpResponse:
+def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], int | None]) -> HttpResponse:
     """Run a decision and answer with the next pair; 422 for a bad form, 409 with the text kept for a lost lease."""
     try:
         assignment.in_transaction(work)
@@ -143,10 +157,6 @@ def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = 
     if request.headers.get("HX-Request"):
         return render_task(request, scope, taken_back=taken_back)
     return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]), status=303)
-
-
-def _render_problem(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
-    return render_task(request, scope, status=409, problem=reason)
 
 
 def _render_refusal(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
@@ -169,7 +179,8 @@ def render_task(
         "problem": problem,
         "taken_back": taken_back,
         "announced": onboarding.has_new_guidelines(scope.member),
-        "typed": _typed_fields(request) if status != 200 or not work else work.typed,
+        # A refused form is shown again with what it held.
+        "typed": work.typed if work and status == 200 else {name: request.POST.get(name, "") for name in judging.TYPED},
     }
     if work and work.draft:
         context["texts"] = context["typed"] if status == 422 or any(work.typed.values()) else work.draft
@@ -179,16 +190,12 @@ def render_task(
     return _render_fragment(request, scope, fragment, context, status=status)
 
 
-def _typed_fields(request: HttpRequest) -> dict[str, str]:
-    """What a refused form held: it is shown again."""
-    return {name: request.POST.get(name, "") for name in judging.TYPED}
-
-
 def _render_fragment(
     request: HttpRequest, scope: Scope, fragment: str, context: dict[str, object], *, status: int
 ) -> HttpResponse:
     """The fragment alone for HTMX, else inside the whole page."""
     collection = scope.collection
+    names = ("next", "submit", "evidence", "skip", "flag", "undo", "history", "draft", "query")
     context |= {
         "scope": scope,
         "collection": collection,
@@ -196,16 +203,10 @@ def _render_fragment(
         "fragment": fragment,
         "grades": judging.grade_choices(collection),
         "skip_reasons": Assignment.SkipReason.choices,
-        **_judging_urls(collection.name),
+        **{f"{which}_url": reverse(f"judge_{which}", args=[collection.name]) for which in names},
     }
     if request.headers.get("HX-Request"):
         return render(request, fragment, context, status=status)
     return render(
         request, "judging/page.html", {**context, "guidelines": guidelines.current(collection)}, status=status
     )
-
-
-def _judging_urls(name: str) -> dict[str, str]:
-    """The addresses that the fragments of a collection name."""
-    names = ("next", "submit", "evidence", "skip", "flag", "undo", "history", "draft", "query")
-    return {f"{which}_url": reverse(f"judge_{which}", args=[name]) for which in names}

@@ -75,13 +75,11 @@ class Command(QuorumCommand):
     def counts(self, collection: Collection) -> dict[str, Any]:
         """What there is, for people and programs."""
         ordinary, gold = attention_checks.read_features(collection)
-        pool, left = (
-            attention_checks.count_pool(collection, ordinary, gold),
-            gold_reasons.forecast_arguments(collection, ordinary, gold),
-        )
+        pool = attention_checks.count_pool(collection, ordinary, gold)
+        left = gold_reasons.forecast_arguments(collection, ordinary, gold)
+        counts = {name: pool[name] for name in ("standing", "answered", "gold")}
         self.say(
-            f"{pool.standing} checks stand, answered {pool.answered} times; gold that could become checks: {pool.gold}"
+            "{standing} checks stand, answered {answered} times; gold that could become checks: {gold}".format(**counts)
         )
         self.say(f"gold with models' words: {left.by_models}, with only the offline pair's: {left.offline}")
-        counts = {"standing": pool.standing, "answered": pool.answered, "gold": pool.gold}
         return counts | {"gold_by_models": left.by_models, "gold_offline": left.offline}
