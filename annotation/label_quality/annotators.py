@@ -154,21 +154,17 @@ def _kappa_with_others(sums: AnnotatorTally) -> Statistic:
 
 def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
     """By assessor. Adjudications are decisions with everybody's answers in view, and do not belong."""
-    rows = _read_judgments(collection)
+    mark = collection.relevant_from
+    rows = [(*row, grade >= mark) for *row, grade in _read_judgments(collection).tolist()]
     gold = _read_gold(collection)
-    relevant = (rows["grade"] >= collection.relevant_from).tolist()
     items: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     before: dict[tuple[int, int], bool] = {}
-    kinds = rows["kind"].tolist()
-    for item, yes, kind, who, pair in zip(
-        rows["item"].tolist(), relevant, kinds, rows["who"].tolist(), rows["pair"].tolist(), strict=True
-    ):
+    for who, item, pair, _ms, kind, yes in rows:
         if kind == ORDINARY:
             items[item][yes] += 1
             before.setdefault((who, pair), yes)
     found: dict[int, AnnotatorTally] = defaultdict(AnnotatorTally)
-    columns = (rows[name].tolist() for name in ("who", "item", "pair", "ms"))
-    for yes, kind, who, item, pair, ms in zip(relevant, kinds, *columns, strict=True):
+    for who, item, pair, ms, kind, yes in rows:
         one = found[who]
         if kind == REPEAT:
             if (who, pair) in before:
@@ -229,14 +225,14 @@ def _read_judgments(collection: Collection) -> NDArray[np.void]:
     return fetch_columns(
         """
         SELECT DISTINCT ON (j.assessor_id, j.item_id) j.assessor_id::bigint, j.item_id::bigint, j.pair_id::bigint,
-               j.grade::bigint, coalesce(j.milliseconds, -1)::bigint,
-               CASE i.reason WHEN 'check' THEN 1 WHEN 'repeat' THEN 2 ELSE 0 END::bigint
+               coalesce(j.milliseconds, -1)::bigint,
+               CASE i.reason WHEN 'check' THEN 1 WHEN 'repeat' THEN 2 ELSE 0 END::bigint, j.grade::bigint
         FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id
         WHERE a.collection_id = %s AND a.kind = 'person' AND i.reason <> 'qualification' AND j.step <> 'adjudication'
         ORDER BY j.assessor_id, j.item_id, j.step <> 'first', j.id
         """,
         [collection.pk],
-        ["who", "item", "pair", "grade", "ms", "kind"],
+        ["who", "item", "pair", "ms", "kind", "grade"],
     )
 
 

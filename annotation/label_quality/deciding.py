@@ -1,6 +1,6 @@
 """What waits for somebody's decision now, said from what the page knows already."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -27,9 +27,7 @@ def list_route_decisions(
         *(_audit_decisions(audits) if audits else ()),
         *_annotator_decisions(people or ()),
         *canaries.flip_alarms(flips),
-        *_conflict_decisions(conflicts),
-        *_skipped_decisions(skipped),
-        *_failed_decisions(status),
+        *_pair_decisions(status, conflicts, skipped),
     ]
     return sorted(found, key=lambda one: one.severity != "alarm")
 
@@ -67,23 +65,18 @@ def _annotator_decisions(people: Iterable[PersonQuality]) -> list[RouteDecision]
     ]
 
 
-def _conflict_decisions(n: int) -> list[RouteDecision]:
-    words = _("%(many)s wait for an adjudicator: annotators differ, or somebody flagged the pair.") % {
-        "many": _format_pair_count(n)
-    }
-    return [RouteDecision("conflicts", "attention", words, n, "pairs", "state=conflict")] if n else []
-
-
-def _skipped_decisions(n: int) -> list[RouteDecision]:
-    words = _("%(many)s were skipped by everybody who could judge them.") % {"many": _format_pair_count(n)}
-    return [RouteDecision("skipped", "attention", words, n, "pairs", "state=skipped")] if n else []
-
-
-def _failed_decisions(status: dict[str, Any]) -> list[RouteDecision]:
-    n = int(status["failed"])
-    words = _("%(n)s pairs failed: retry them, or hand them to people.") % {"n": f"{n:,}"}
-    query = f"campaign={status['campaign']}&state=failed"
-    return [RouteDecision("failed", "attention", words, n, "pairs", query)] if n else []
+def _pair_decisions(status: dict[str, Any], conflicts: int, skipped: int) -> Iterator[RouteDecision]:
+    if conflicts:
+        words = _("%(many)s wait for an adjudicator: annotators differ, or somebody flagged the pair.")
+        words = words % {"many": _format_pair_count(conflicts)}
+        yield RouteDecision("conflicts", "attention", words, conflicts, "pairs", "state=conflict")
+    if skipped:
+        words = _("%(many)s were skipped by everybody who could judge them.") % {"many": _format_pair_count(skipped)}
+        yield RouteDecision("skipped", "attention", words, skipped, "pairs", "state=skipped")
+    if failed := int(status["failed"]):
+        words = _("%(n)s pairs failed: retry them, or hand them to people.") % {"n": f"{failed:,}"}
+        query = f"campaign={status['campaign']}&state=failed"
+        yield RouteDecision("failed", "attention", words, failed, "pairs", query)
 
 
 def _format_pair_count(n: int) -> str:

@@ -40,6 +40,15 @@ FIRST, FINAL = "people", gettext_noop("people (final answers)")
 SHOWN = gettext_noop("people (with the debate in view)")
 
 
+# Votes in an arm that hid the debate; first votes.
+HAS = """
+SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')
+               AND EXISTS (SELECT FROM corpus_judgment j WHERE j.item_id = i.id)),
+       EXISTS (SELECT FROM corpus_judgment j JOIN corpus_item i ON i.id = j.item_id
+               WHERE i.collection_id = %(collection)s AND j.step = 'first')
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class BinaryVotes:
     """What everybody said, as relevant or not, and which of them are judges."""
@@ -57,7 +66,9 @@ class BinaryVotes:
 
 def read_binary_votes(collection: Collection) -> BinaryVotes:
     """Everybody's votes and first answers, blind ones where there are arms, as relevant or not."""
-    arms, both = _has_blind_votes(collection)
+    with connection.cursor() as cursor:
+        cursor.execute(HAS, {"collection": collection.pk})
+        arms, both = cursor.fetchone()
     return replace(
         _read_assessor_votes(collection, known_assessors(collection), "blind" if arms else "first"),
         arms=arms,
@@ -115,22 +126,6 @@ def _measure_kappa(
     )
 
 
-HAS = """
-SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')
-               AND EXISTS (SELECT FROM corpus_judgment j WHERE j.item_id = i.id)),
-       EXISTS (SELECT FROM corpus_judgment j JOIN corpus_item i ON i.id = j.item_id
-               WHERE i.collection_id = %(collection)s AND j.step = 'first')
-"""
-
-
-def _has_blind_votes(collection: Collection) -> tuple[bool, bool]:
-    """Votes in an arm that hid the debate; first votes. One statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(HAS, {"collection": collection.pk})
-        arms, both = cursor.fetchone()
-    return arms, both
-
-
 def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Point]]:
     """The unit (day | week) and a point for each group and period that has a pair with two grades."""
     points: list[Point] = []
@@ -138,15 +133,10 @@ def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Poi
     days = np.concatenate([when["day"] for when in whens.values()])
     unit = "week" if len(days) and days.max() - days.min() > LONG else "day"
     for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
-        when, found = whens[name], known.found.pairs
-        order = np.argsort(when["pair"])
-        pairs, day = when["pair"][order], when["day"][order]
-        place = np.searchsorted(pairs, found)
-        there = (place < len(pairs)) & (pairs[np.minimum(place, len(pairs) - 1)] == found) if len(pairs) else None
-        if there is None:
-            continue
-        period = np.where(there, day[np.minimum(place, len(pairs) - 1)], -1)
-        period = np.where((period >= 0) & (unit == "week"), period - period % 7, period)
+        day_of = dict(whens[name].tolist())
+        period = np.array([day_of.get(pair, -1) for pair in known.found.pairs.tolist()], dtype=np.int64)
+        if unit == "week":
+            period = np.where(period >= 0, period - period % 7, period)
         for start in np.unique(period[period >= 0]):
             measured = group_agreement(known.relevance[rows][:, period == start], bootstrap=RESAMPLES // 2)
             if measured.pairs:

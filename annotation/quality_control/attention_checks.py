@@ -9,7 +9,7 @@ DREAM's own form is another: a pair that is known to be relevant, beside two arg
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -35,25 +35,24 @@ from corpus.errors import BadInput
 from corpus.labels import REFERENCE
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debate_of
-from judges.models import Attempt
 
 OWN, DREAM = "own", "dream"  # Forms of a check: arguments about its own pair, or DREAM's.
 OVERLAP = 32_000  # Everybody may have it: no collection has so many people.
 ORDINARY_READ = 2_000  # Newest ordinary items that are looked at.
 LAST = 1e12
 
-_TURNS = """
+# Turns of the newest debate about a pair.
+_NEWEST = """
+ t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
+    SELECT max(c.campaign_id) FROM judges_attempt c
+    WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against'))
+"""
+_TURNS = f"""
 (SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
                                    'offline', v.provider = 'offline')
                  ORDER BY t.round, t.sample, t.role DESC)
- FROM judges_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id
- WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
-    SELECT max(c.campaign_id) FROM judges_attempt c
-    WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against'))) AS turns,
-(SELECT sum(length(t.reason) + length(t.quotes::text)) FROM judges_attempt t
- WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
-    SELECT max(c.campaign_id) FROM judges_attempt c
-    WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against'))) AS debate
+ FROM judges_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id WHERE {_NEWEST}) AS turns,
+(SELECT sum(length(t.reason) + length(t.quotes::text)) FROM judges_attempt t WHERE {_NEWEST}) AS debate
 """
 _ORDINARY = f"""
 SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, i.reason, i.arm, {_TURNS}
@@ -145,7 +144,7 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
             priority=LAST,
             place=place,
             overlap=OVERLAP,
-            seq=_count_checks(one.pair),
+            seq=Item.objects.filter(pair=one.pair, reason=Item.Reason.CHECK).count(),
         )
         for place, one in enumerate(made)
     )
@@ -182,15 +181,8 @@ def _dream_checks(
         if not others:
             continue
         twin = chance.choice(others)
-        turns = list(_debate_turns(debate_of(Pair.objects.get(pk=twin.pair))))
-        found.append(Dressed(look.pair, twin.reason, twin.arm, arguments.detach_quotes(turns)))
-    return found
-
-
-def _debate_turns(turns: Sequence[Attempt]) -> Iterator[Turn]:
-    for said in turns:
-        if said.verdict is not None:
-            yield {
+        turns = [
+            {
                 "side": said.role,
                 "round": said.round,
                 "couple": said.sample,
@@ -198,6 +190,11 @@ def _debate_turns(turns: Sequence[Attempt]) -> Iterator[Turn]:
                 "reason": said.reason,
                 "quotes": said.quotes,
             }
+            for said in debate_of(Pair.objects.get(pk=twin.pair))
+            if said.verdict is not None
+        ]
+        found.append(Dressed(look.pair, twin.reason, twin.arm, arguments.detach_quotes(turns)))
+    return found
 
 
 @transaction.atomic
@@ -208,10 +205,6 @@ def withdraw_checks(*, collection: Collection, by: User | None) -> int:
     Collection.objects.filter(pk=collection.pk).update(has_checks=False)
     record(by, "checks.withdrawn", collection, n=count)
     return count
-
-
-def _count_checks(pair: int) -> int:
-    return Item.objects.filter(pair=pair, reason=Item.Reason.CHECK).count()
 
 
 def _read_rows(statement: str, collection: Collection, **values: object) -> list[dict[str, Any]]:

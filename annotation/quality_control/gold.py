@@ -6,7 +6,6 @@ random share is looked at by a senior. What experts say is a reference grade: it
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from random import Random
 from typing import Any
 
@@ -21,16 +20,14 @@ from annotation.agreement.proportions import clopper_pearson
 from annotation.audit_log.recording import record
 from annotation.models import Membership, User
 from annotation.models.quality_control import GoldAnswer, GoldPair, GoldSet
-from annotation.quality_control import gold_reasons
+from annotation.quality_control import arguments, gold_reasons
+from annotation.quality_control.matching import Form
 from annotation.queue.assignment import check_time
 from corpus.errors import BadInput
 from corpus.labels import EXPERTS
 from corpus.models import Assessor, Collection, Judgment, Pair
 from judges.campaigns.selectors import debate_of
 from judges.models import Attempt
-from judges.offline import debate
-from judges.offline.judges import UniformLexicon
-from judges.records import DebateAgent, Inputs, Side
 
 PRACTICE = 5
 SPREAD = 7919  # A prime: each expert begins elsewhere, so two of them rarely meet on one pair.
@@ -97,7 +94,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
     made = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
     chance = Random(f"{seed}:spot")
     spots = set(chance.sample(range(PRACTICE, len(drawn)), round(spot * (len(drawn) - PRACTICE))))
-    pairs = Pair.objects.select_related("query", "document", "collection").in_bulk([pair for pair, _stratum in drawn])
+    pairs = Pair.objects.select_related("query", "document").in_bulk([pair for pair, _stratum in drawn])
     GoldPair.objects.bulk_create(
         GoldPair(
             gold_set=made,
@@ -124,39 +121,18 @@ def end(*, gold_set: GoldSet, by: User | None) -> None:
 
 def _find_reasons(pair: Pair) -> dict[str, Any]:
     """One turn for and one against: from the pair's debate where each side said its own, else by the offline pair."""
-    debated = _from_debate(debate_of(pair))
-    if debated:
-        return debated
-    inputs = Inputs(
-        query=pair.query.text,
-        answers=tuple(pair.query.answers),
-        title=pair.document.title,
-        document=pair.document.text,
-        definition=pair.collection.relevance.of(pair.query),
-    )
-    turns = []
-    for side in Side:
-        said = debate.strongest_argument(DebateAgent(side), inputs, UniformLexicon())
-        turns.append(_build_turn(side.value, said.reason, [asdict(quote) for quote in said.quotes]))
-    return {"turns": turns, "written_by": "offline"}
-
-
-def _from_debate(turns: Sequence[Attempt]) -> dict[str, Any]:
-    """The first turn of each side that speaks for that side; empty where one never did."""
-    found: dict[str, Any] = {}
-    for said in turns:
-        if said.verdict == (said.role == "for") and said.role not in found:
-            found[said.role] = (_build_turn(said.role, said.reason, said.quotes), said.judge.name)
+    found: dict[str, Attempt] = {}
+    for said in debate_of(pair):
+        if said.verdict == (said.role == "for"):
+            found.setdefault(said.role, said)
     if len(found) < 2:
-        return {}
-    names = sorted({str(name) for _turns, name in found.values()})
-    return {"turns": [found["for"][0], found["against"][0]], "written_by": ", ".join(names)}
-
-
-def _build_turn(side: str, reason: str, quotes: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "side": side, "round": 1, "couple": 0, "verdict": int(side == "for"), "reason": reason, "quotes": quotes,
-    }  # fmt: skip
+        return {"turns": arguments.offline_turns(pair, Form(1)), "written_by": gold_reasons.OFFLINE}
+    place = {"round": 1, "couple": 0}
+    turns = [
+        {"side": side, **place, "verdict": int(said.verdict or 0), "reason": said.reason, "quotes": said.quotes}
+        for side, said in sorted(found.items(), reverse=True)  # For before against.
+    ]
+    return {"turns": turns, "written_by": ", ".join(sorted({said.judge.name for said in found.values()}))}
 
 
 # --- who gets what ---------------------------------------------------------------------------------------------------

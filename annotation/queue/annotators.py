@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 from annotation.models import Membership, Role
 from annotation.queue.check_scheduling import count_passed_checks, schedule_item
 from corpus.collections.arm_allocation import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
-from corpus.models import Collection
 
 Closed = Literal["", "paused", "consent", "failed"]
 
@@ -64,7 +63,7 @@ class AnnotatorContext:
     rounds: str = ALL_ROUNDS  # What is read of a debate.
     lent: int = 0  # Items that were lent to this member so far.
     closed_to: int = 0  # Of those, how many are in batches that were looked at.
-    # Size of a batch, share of checks, share of repeats.
+    # Size of a batch, share of checks (0 where none were made), share of repeats.
     shares: tuple[int, float, float] = (20, 0.0, 0.0)
     closed: str = ""  # Why nothing is lent (`closed`); empty: the queue is open.
     least_ms: int = 0  # A grade that comes sooner after its pair was served is refused.
@@ -74,22 +73,22 @@ class AnnotatorContext:
     @classmethod
     def of(cls, membership: Membership) -> "AnnotatorContext":
         """The desk of a membership whose collection is loaded."""
-        priority, place = membership.watermark_priority, membership.watermark_place
+        priority, place, books = membership.watermark_priority, membership.watermark_place, membership.collection
         return cls(
             membership=membership.pk,
             assessor=membership.assessor_id,
             collection=membership.collection_id,
-            minutes=membership.collection.lease_minutes,
+            minutes=books.lease_minutes,
             watermark=None if priority is None or place is None else (priority, place),
-            weights=weights_of(membership.collection.arms),
-            seed=membership.collection.seed,
+            weights=weights_of(books.arms),
+            seed=books.seed,
             drawn=membership.arms_drawn,
-            rounds=membership.collection.rounds,
+            rounds=books.rounds,
             lent=membership.lent,
             closed_to=membership.closed_to,
-            shares=shares_of(membership.collection),
+            shares=(books.batch, books.checks if books.has_checks else 0.0, books.repeats),
             closed=closed(membership),
-            least_ms=membership.collection.min_judgment_ms,
+            least_ms=books.min_judgment_ms,
             trial=membership.trial if needs_qualification(membership) else None,
         )
 
@@ -112,15 +111,8 @@ class AnnotatorContext:
     def instead(self) -> str:
         """What is lent next in place of the queue's item: check, repeat, or ""."""
         size, checks, repeats = self.shares
-        return schedule_item(
-            seed=self.seed,
-            annotator=self.membership,
-            number=self.lent,
-            checks=checks,
-            repeats=repeats,
-            size=size,
-            closed_to=self.closed_to,
-        )
+        place = {"seed": self.seed, "annotator": self.membership, "number": self.lent, "closed_to": self.closed_to}
+        return schedule_item(**place, checks=checks, repeats=repeats, size=size)
 
     @property
     def batch_begins(self) -> int:
@@ -131,10 +123,8 @@ class AnnotatorContext:
     def passed(self) -> int:
         """Places of checks in this batch that lie before the next item."""
         size, checks, _repeats = self.shares
-        number, closed = self.lent, self.closed_to
-        return count_passed_checks(
-            seed=self.seed, annotator=self.membership, number=number, checks=checks, size=size, closed_to=closed
-        )
+        place = {"seed": self.seed, "annotator": self.membership, "number": self.lent, "closed_to": self.closed_to}
+        return count_passed_checks(**place, checks=checks, size=size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +147,3 @@ class SubmittedAnswer:
         idle = None if spent is None or self.idle is None else min(self.idle, spent)
         marked = json.dumps(self.spans) if self.spans else None
         return {"grade": self.grade, "comment": self.comment, "milliseconds": spent, "idle": idle, "spans": marked}
-
-
-def shares_of(collection: Collection) -> tuple[int, float, float]:
-    """Size of a batch, share of checks (0 where none are there to be lent), share of repeats."""
-    return collection.batch, collection.checks if collection.has_checks else 0.0, collection.repeats

@@ -36,16 +36,21 @@ FROM annotation_assignment a LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
 WHERE a.item_id = %(item)s AND a.state = 'done' AND a.membership_id <> %(membership)s
 """
 
-# The blind vote of the reveal arm. The lease goes on under a new token, also for a late vote on a returned lease.
-FIRST = """
-WITH judged AS (
+
+def _judged(step: str) -> str:
+    return f"""judged AS (
     INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
                                  milliseconds, idle_milliseconds, spans, comment)
-    VALUES (%(pair)s, %(assessor)s, %(item)s, 'first', %(grade)s, %(supersedes)s, %(arm)s,
+    VALUES (%(pair)s, %(assessor)s, %(item)s, '{step}', %(grade)s, %(supersedes)s, %(arm)s,
             coalesce((SELECT max(version) FROM annotation_guideline WHERE collection_id = %(collection)s), 0),
             %(milliseconds)s, %(idle)s, %(spans)s::jsonb, %(comment)s)
     RETURNING id
-), counted AS (
+)"""
+
+
+# The blind vote of the reveal arm. The lease goes on under a new token, also for a late vote on a returned lease.
+FIRST = f"""
+WITH {_judged("first")}, counted AS (
     UPDATE corpus_item SET taken = taken + %(retaken)s::int WHERE id = %(item)s AND %(retaken)s::int > 0
 )
 UPDATE annotation_assignment
@@ -65,14 +70,7 @@ COUNTED = "SELECT %(campaign)s::bigint, %(shard)s::int, %(tally)s::text, 1 WHERE
 
 # One statement for everything that a judgment changes. `taken` goes up for a late judgment on a returned lease.
 SETTLE = f"""
-WITH judged AS (
-    INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
-                                 milliseconds, idle_milliseconds, spans, comment)
-    VALUES (%(pair)s, %(assessor)s, %(item)s, 'final', %(grade)s, %(supersedes)s, %(arm)s,
-            coalesce((SELECT max(version) FROM annotation_guideline WHERE collection_id = %(collection)s), 0),
-            %(milliseconds)s, %(idle)s, %(spans)s::jsonb, %(comment)s)
-    RETURNING id
-), ended AS (
+WITH {_judged("final")}, ended AS (
     UPDATE annotation_assignment
     SET state = 'done', ended_at = now(), judgment_id = (SELECT id FROM judged), draft = NULL
     WHERE id = %(assignment)s

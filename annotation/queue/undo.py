@@ -35,7 +35,9 @@ def undo_decision(membership: Membership, item: int) -> None:
 def _undo_once(membership: Membership, item_id: int) -> None:
     if refused := explain_refusal(membership):
         raise DecisionRefused(refused)
-    mine = {row.item_id: row for row in _locked_assignments(membership, item_id)}
+    # The one to take back, and the open leases: its submit claimed the one in its place.
+    locked = Assignment.objects.select_for_update().filter(membership=membership).order_by("pk")
+    mine = {row.item_id: row for row in locked.filter(Q(item=item_id) | Q(state=Assignment.State.OPEN))}
     own = mine.pop(item_id, None)
     if own is not None and own.state == Assignment.State.OPEN and own.first and own.first.grade is not None:
         return _withdraw_first_judgment(own, own.first, membership)
@@ -61,12 +63,6 @@ def _withdraw_first_judgment(own: Assignment, first: Judgment, membership: Membe
         raise DecisionRefused(reason)
     withdrawal = _withdraw_judgment(first, membership)
     Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
-
-
-def _locked_assignments(membership: Membership, item: int) -> list[Assignment]:
-    """The one to take back, and the open leases: its submit claimed the one in its place."""
-    rows = Assignment.objects.select_for_update().filter(membership=membership).order_by("pk")
-    return list(rows.filter(Q(item=item) | Q(state=Assignment.State.OPEN)))
 
 
 def refuse_undo(own: Assignment, item: Item) -> str | None:
