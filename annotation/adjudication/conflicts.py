@@ -147,8 +147,13 @@ def _resolve_conflict(
         raise Unknown
     (own,) = found
     if not own.waits:
-        _known_already(membership, item_id, own.state, given["grade"])
-        return
+        # The same decision sent again changes nothing. Asked anew: who waited for the lock saw what was.
+        before = _newest_adjudication(membership, item_id)
+        if own.state == Item.State.SETTLED and before is not None and before.grade == given["grade"]:
+            return
+        raise DecisionRefused(
+            _("Another adjudicator settled this pair while you worked on it, or it is no conflict any more.")
+        )
     check_time(membership.collection.min_judgment_ms, shown_ms, given["milliseconds"])
     run_statement(
         db,
@@ -165,15 +170,6 @@ def _resolve_conflict(
         shard=membership.pk % SHARDS,
     )
     record(membership.user, "conflict.settled", membership.collection, item=item_id, grade=given["grade"])
-
-
-def _known_already(membership: Membership, item_id: int, state: str, grade: int) -> None:
-    """Raise Lost unless the same decision was stored before. Asked anew: who waited for the lock saw what was."""
-    before = _newest_adjudication(membership, item_id)
-    if state != Item.State.SETTLED or before is None or before.grade != grade:
-        raise DecisionRefused(
-            _("Another adjudicator settled this pair while you worked on it, or it is no conflict any more.")
-        )
 
 
 class _Conflict(NamedTuple):

@@ -12,7 +12,6 @@ from annotation.judging import page, shown
 from annotation.judging.forms import Invalid, parse_grade, parse_milliseconds, parse_text, parse_whole_number
 from annotation.permissions import Scope, action
 from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
-from corpus.models import Item
 
 
 @action("adjudicate")
@@ -95,16 +94,14 @@ def _render_conflict(
         "typed": parse_text(request.POST, "comment") if status == 422 else "",
         "kept": parse_text(request.POST, "comment") if status == 409 else "",
         "grades": page.grade_choices(scope.collection),
-        **(_conflict_context(scope, item) if item else {}),
     }
+    if item:
+        said = conflicts.list_opinions(item)
+        context |= {"opinions": said, "why_conflict": conflicts.why_conflict(said)}
+        context["work"] = page.conflict_work(scope.collection, item.pk)
+        context["shown"] = shown.stamp(shown.CONFLICT, scope.member, item.pk)
     fragment = "judging/_conflict.html" if item else "judging/_no_conflict.html"
     if request.headers.get("HX-Request"):
         return render(request, fragment, context, status=status)
     context |= {"fragment": fragment, "guidelines": guidelines.current(scope.collection)}
     return render(request, "judging/page.html", context, status=status)
-
-
-def _conflict_context(scope: Scope, item: Item) -> dict[str, object]:
-    work, said = page.conflict_work(scope.collection, item.pk), conflicts.list_opinions(item)
-    stamp = shown.stamp(shown.CONFLICT, scope.member, item.pk)
-    return {"work": work, "opinions": said, "why_conflict": conflicts.why_conflict(said), "shown": stamp}

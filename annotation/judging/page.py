@@ -244,18 +244,14 @@ def conflict_work(collection: Collection, item: int) -> TaskView:
 
 
 def grade_choices(collection: Collection) -> list[dict[str, Any]]:
-    """The buttons of a collection's scale."""
-    return scale_choices(collection.grades, collection.relevant_from)
-
-
-def scale_choices(highest: int, relevant_from: int) -> list[dict[str, Any]]:
-    """The buttons of a scale. Binary scales show relevant first, as the keys 1 and 0 do."""
+    """The buttons of a collection's scale. Binary scales show relevant first, as the keys 1 and 0 do."""
+    highest = collection.grades
     found = [
         {
             "value": value,
             "words": _grade_label(value, highest),
             "key": str(value) if value < 10 else "",
-            "relevant": value >= relevant_from,
+            "relevant": value >= collection.relevant_from,
         }
         for value in range(highest + 1)
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -82,10 +83,8 @@ def choose_judges(
     gold = np.full_like(truth, MISSING) if bound.no_gold else truth
     errors = independence.error_correlations(votes, gold)
     known = tuple(costs) or (None,) * len(votes)
-
-    def proposal(subset: Subset) -> Proposal:
-        return _build_proposal(subset, votes, gold, errors, known)
-
+    build = partial(_build_proposal, votes=votes, truth=gold, errors=errors, costs=known)
+    defined = [row[np.isfinite(row)] for row in kappas]  # The diagonal is NaN.
     return PanelChoice(
         pairs=votes.shape[1],
         gold=(int((truth == 0).sum()), int((truth == 1).sum())),
@@ -93,12 +92,12 @@ def choose_judges(
         floor=bound,
         pairwise=pairwise,
         correlations=errors,
-        means=tuple(_mean_with_others(kappas, place) for place in range(len(votes))),
+        means=tuple(float(row.mean()) if len(row) else None for row in defined),
         copies=tuple(group for group in groups if len(group) > 1),
         eligible=eligible,
         sets=count,
-        by_mean=tuple(map(proposal, by_mean)),
-        by_largest=tuple(map(proposal, by_largest)),
+        by_mean=tuple(map(build, by_mean)),
+        by_largest=tuple(map(build, by_largest)),
         reason="" if count else _too_few(size, len(votes), len(eligible), sum(one.passes for one in found)),
     )
 
@@ -109,12 +108,6 @@ def _kappa_matrix(pairwise: Sequence[Pairwise], size: int) -> Kappas:
         value = np.nan if pair.kappa.value is None else pair.kappa.value
         result[pair.a, pair.b] = result[pair.b, pair.a] = value
     return result
-
-
-def _mean_with_others(kappas: Kappas, place: int) -> float | None:
-    """Over the others with whom it is defined; the diagonal is NaN."""
-    defined = kappas[place][np.isfinite(kappas[place])]
-    return float(defined.mean()) if len(defined) else None
 
 
 def _too_few(size: int, candidates: int, eligible: int, passed: int) -> str:

@@ -93,9 +93,12 @@ def read_material(
             _("%(few)s judged fewer than %(pairs)s pairs of %(collection)s: leave out, or let judge more")
             % {"few": few, "pairs": PAIRS, "collection": collection.name}
         )
-    left_out += [
-        (one.name, _explain_too_few(count)) for one, count in zip(chosen, found.counts(), strict=False) if count < PAIRS
-    ]
+    for one, count in zip(chosen, found.counts(), strict=False):
+        if count < PAIRS:
+            words = ngettext(
+                "judged %(count)s pair, %(pairs)s are needed", "judged %(count)s pairs, %(pairs)s are needed", count
+            )
+            left_out.append((one.name, words % {"count": count, "pairs": PAIRS}))
     candidates = _build_candidates(
         collection, [one for one, ok in zip(chosen, enough, strict=True) if ok], mine[enough]
     )
@@ -110,13 +113,6 @@ def read_material(
         left_out=tuple(left_out),
         alike=tuple(find_copies([candidates[place].known for place in order])),
     )
-
-
-def _explain_too_few(count: int) -> str:
-    words = ngettext(
-        "judged %(count)s pair, %(pairs)s are needed", "judged %(count)s pairs, %(pairs)s are needed", count
-    )
-    return words % {"count": count, "pairs": PAIRS}
 
 
 def _choose_candidates(

@@ -41,24 +41,15 @@ class SelfCheckState:
         """In a few words."""
         if self.row is None:
             return _("never checked")
-        when = date_format(self.row.created_at, "SHORT_DATE_FORMAT")
-        if self.row.passes:
-            clear = self.row.findings["clear"]
-            repeated, repeats = self.row.findings["repeated"], self.row.findings["repeats"]
-            order = _("%(right)s of %(all)s in the known order") % {
-                "right": clear["right"],
-                "all": clear["right"] + clear["tied"] + clear["reversed"],
-            }
-            return _("passed on %(when)s: %(order)s, %(repeated)s of %(repeats)s repeated") % {
-                "when": when,
-                "order": order,
-                "repeated": repeated,
-                "repeats": repeats,
-            }
-        return _("failed on %(when)s: %(problems)s") % {
-            "when": when,
-            "problems": "; ".join(self.row.findings["problems"]),
+        found, when = self.row.findings, date_format(self.row.created_at, "SHORT_DATE_FORMAT")
+        if not self.row.passes:
+            return _("failed on %(when)s: %(problems)s") % {"when": when, "problems": "; ".join(found["problems"])}
+        order = _("%(right)s of %(all)s in the known order") % {
+            "right": found["clear"]["right"],
+            "all": sum(found["clear"][how] for how in ("right", "tied", "reversed")),
         }
+        values = {"when": when, "order": order, "repeated": found["repeated"], "repeats": found["repeats"]}
+        return _("passed on %(when)s: %(order)s, %(repeated)s of %(repeats)s repeated") % values
 
 
 def panel_judges(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:

@@ -61,14 +61,6 @@ def stored_turns(spoken: dict[DebateAgent, Turn], number: int) -> list[dict[str,
     ]
 
 
-def detach_quotes(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Turns of another pair's debate, for a pair that they are not about: no quotation is in its document."""
-    return [
-        {**turn, "quotes": [{"text": quote["text"], "start": None, "end": None} for quote in turn["quotes"]]}
-        for turn in turns
-    ]
-
-
 def argument_length(turns: list[dict[str, Any]]) -> int:
     """Characters of reasons and quotations, roughly as the attention checks count those of a stored debate."""
     return sum(len(turn["reason"]) + sum(len(quote["text"]) + 40 for quote in turn["quotes"]) for turn in turns)

@@ -188,12 +188,13 @@ def _dream_checks(
                 "couple": said.sample,
                 "verdict": said.verdict,
                 "reason": said.reason,
-                "quotes": said.quotes,
+                # They are about another document: no quotation is found in the one that is shown.
+                "quotes": [{"text": quote["text"], "start": None, "end": None} for quote in said.quotes],
             }
             for said in debate_of(Pair.objects.get(pk=twin.pair))
             if said.verdict is not None
         ]
-        found.append(Dressed(look.pair, twin.reason, twin.arm, arguments.detach_quotes(turns)))
+        found.append(Dressed(look.pair, twin.reason, twin.arm, turns))
     return found
 
 

@@ -108,12 +108,15 @@ def _best_match(
         if (turns := write(look.pair, twin)) is not None:
             by_models = twin.by_models and look.has_arguments(form)
             fits.append((replace(look, debate=length(turns), by_models=by_models), turns))
-    blind = twin.reason in BLIND
-    return min(
-        fits,
-        key=lambda fit: (not blind and fit[0].by_models != twin.by_models, length_distance(fit[0], twin)),
-        default=None,
-    )
+
+    def difference(fit: tuple[PairFeatures, object]) -> tuple[bool, float]:
+        """Of the writers' kind, then of the lengths of debate and document, as logarithms of their ratios."""
+        look, lengths = fit[0], abs(log((fit[0].document + 1) / (twin.document + 1)))
+        if twin.reason in BLIND:
+            return False, lengths
+        return look.by_models != twin.by_models, lengths + abs(log((look.debate + 1) / (twin.debate + 1)))
+
+    return min(fits, key=difference, default=None)
 
 
 def stance_of(shape: str) -> Form | None:
@@ -124,13 +127,6 @@ def stance_of(shape: str) -> Form | None:
     rounds, turns, couples = int(found[1]), int(found[2]), found[3].count("0")
     kept = "-".join("0" * couples + "1" * couples)
     return Form(rounds, couples) if couples and found[3] == kept and turns == 2 * rounds * couples else None
-
-
-def length_distance(a: PairFeatures, b: PairFeatures) -> float:
-    """How different two lengths of debate and document are, on a logarithmic scale."""
-    blind = b.reason in BLIND
-    debate = 0.0 if blind else abs(log((a.debate + 1) / (b.debate + 1)))
-    return debate + abs(log((a.document + 1) / (b.document + 1)))
 
 
 def shape_of(turns: Sequence[Mapping[str, object]]) -> str:

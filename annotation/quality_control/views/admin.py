@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -116,27 +117,21 @@ def _run_action(request: HttpRequest, scope: Scope, work: Callable[[], str]) -> 
 
 
 def _render_quality_settings(
-    request: HttpRequest,
-    scope: Scope,
-    *,
-    form: QualityControlForm | None = None,
-    sizes: SizeForm | None = None,
-    test: SizeForm | None = None,
-    text: ConsentForm | None = None,
-    problem: str = "",
-    status: int = 200,
+    request: HttpRequest, scope: Scope, *, status: int = 200, **given: forms.BaseForm | str
 ) -> HttpResponse:
-    if form is not None and form.is_bound:
-        scope.collection.refresh_from_db()
+    """The page, with the forms or the problem that are given in place of what it shows by itself."""
+    if status != 200:
+        scope.collection.refresh_from_db()  # A refused form has written its values into the row in memory.
     held = ConsentText.current(scope.collection)
     ordinary, gold = attention_checks.read_features(scope.collection)
     context = {
         "scope": scope,
         "section": "members",
-        "form": form or QualityControlForm(instance=scope.collection),
-        "sizes": sizes or ChecksForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
-        "test": test or SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
-        "text": text or ConsentForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
+        "form": QualityControlForm(instance=scope.collection),
+        "sizes": ChecksForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
+        "test": SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
+        "text": ConsentForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
+        "problem": "",
         "consent": held if scope.collection.consent_version else None,
         "pool": attention_checks.count_pool(scope.collection, ordinary, gold),
         "arguments": gold_reasons.forecast_arguments(scope.collection, ordinary, gold),
@@ -147,7 +142,7 @@ def _render_quality_settings(
         "annotators": qualification.list_annotators(scope.collection),
         "batches": people.batch_counts(scope.collection.pk),
         "returned": people.returned_batches(scope.collection.pk),
-        "problem": problem,
+        **given,
     }
     return render(request, "quality_control/quality_control.html", context, status=status)
 
