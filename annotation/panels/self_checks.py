@@ -20,7 +20,8 @@ from judges.campaigns.configurations import find_panel
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
 from judges.probes import self_check as asking
-from judges.probes.known_orders import ANSWERS, ELSEWHERE, Probe, built_in
+from judges.probes.known_orders import ANSWERS, ELSEWHERE, Findings, Probe, built_in
+from judges.probes.self_check import SelfCheckResult
 from judges.records import Inputs, Judge
 
 OWN = 8  # Queries of the collection that are asked, where its reference has a relevant and another pair for them.
@@ -128,8 +129,7 @@ def self_check(
             collection=collection,
             judge=row,
             passes=found.passes,
-            findings=asdict(found)
-            | {"problems": list(found.problems), "calls": checked.calls, "cost": checked.cost, "error": checked.error},
+            findings=_findings_document(checked, found),
         )
         for row, (checked, found) in zip(judges, results, strict=True)
     ]
@@ -152,6 +152,11 @@ def run_later(collection: int, judges: Sequence[int]) -> None:
     rows = list(JudgeVersion.objects.filter(pk__in=judges, is_current=True).order_by("name"))
     if found is not None and rows:
         self_check(found, rows, collection_probes(found))
+
+
+def _findings_document(checked: SelfCheckResult, found: Findings) -> dict[str, Any]:
+    counts = {"calls": checked.calls, "cost": checked.cost, "error": checked.error}
+    return asdict(found) | {"problems": list(found.problems)} | counts
 
 
 def count_calls(asked: Sequence[Probe], judges: Sequence[JudgeVersion]) -> int:
