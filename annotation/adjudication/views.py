@@ -8,8 +8,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation import guidelines
 from annotation.adjudication import conflicts
-from annotation.judging import page, shown
-from annotation.judging.forms import Invalid, parse_grade, parse_milliseconds, parse_text, parse_whole_number
+from annotation.judging import forms, page
 from annotation.permissions import Scope, action
 from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
 
@@ -29,21 +28,21 @@ def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
 def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle a conflict; the next one comes with the answer."""
     try:
-        item = parse_whole_number(request.POST, "item")
+        item = forms.parse_whole_number(request.POST, "item")
         conflicts.adjudicate(
             scope.member,
             item,
-            parse_grade(request.POST, scope.collection),
-            comment=parse_text(request.POST, "comment"),
-            milliseconds=parse_milliseconds(request.POST),
-            idle=parse_milliseconds(request.POST, "idle"),
-            shown_ms=shown.shown_ms(request.POST.get("shown", ""), shown.CONFLICT, scope.member, item),
+            forms.parse_grade(request.POST, scope.collection),
+            comment=forms.parse_text(request.POST, "comment"),
+            milliseconds=forms.parse_milliseconds(request.POST),
+            idle=forms.parse_milliseconds(request.POST, "idle"),
+            shown_ms=forms.parse_shown(request.POST, forms.CONFLICT, scope.member, item),
         )
     except Unknown:
         raise Http404(_("There is no such pair here.")) from None
     except DecisionRefused as lost:
         return _render_conflict(request, scope, status=409, problem=str(lost))
-    except (Invalid, TooSoon) as wrong:
+    except (forms.Invalid, TooSoon) as wrong:
         return _render_conflict(request, scope, status=422, problem=str(wrong))
     return _show_next_conflict(request, scope, settled=item)
 
@@ -53,11 +52,11 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take one's own decision back; the pair is a conflict again and is shown."""
     try:
-        item = parse_whole_number(request.POST, "item")
+        item = forms.parse_whole_number(request.POST, "item")
         conflicts.undo_adjudication(scope.member, item)
     except Unknown:
         raise Http404(_("There is nothing of yours to take back.")) from None
-    except (DecisionRefused, Invalid) as refused:
+    except (DecisionRefused, forms.Invalid) as refused:
         return _render_conflict(request, scope, status=409, problem=str(refused))
     return (
         _render_conflict(request, scope, show=item)
@@ -91,15 +90,15 @@ def _render_conflict(
         "last": settled or conflicts.last_decision(scope.member),
         "settled": settled,
         "problem": problem,
-        "typed": parse_text(request.POST, "comment") if status == 422 else "",
-        "kept": parse_text(request.POST, "comment") if status == 409 else "",
+        "typed": forms.parse_text(request.POST, "comment") if status == 422 else "",
+        "kept": forms.parse_text(request.POST, "comment") if status == 409 else "",
         "grades": page.grade_choices(scope.collection),
     }
     if item:
         said = conflicts.list_opinions(item)
         context |= {"opinions": said, "why_conflict": conflicts.why_conflict(said)}
         context["work"] = page.conflict_work(scope.collection, item.pk)
-        context["shown"] = shown.stamp(shown.CONFLICT, scope.member, item.pk)
+        context["shown"] = forms.stamp_shown(forms.CONFLICT, scope.member, item.pk)
     fragment = "judging/_conflict.html" if item else "judging/_no_conflict.html"
     if request.headers.get("HX-Request"):
         return render(request, fragment, context, status=status)

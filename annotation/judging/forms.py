@@ -1,7 +1,9 @@
 """What a judging form may carry, parsed strictly: a wrong value is an error, never a default."""
 
 import re
+import time
 
+from django.core import signing
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
@@ -12,6 +14,8 @@ from corpus.models import Collection
 LONGEST = 5_000  # Characters of a comment or note.
 # Fields of the page that are kept before they are sent, and their greatest length.
 DRAFTED = {"comment": LONGEST, "note": LONGEST, "contribution": 20_000, "evidence": 20_000, "spans": 2_000}
+CONFLICT, GOLD = "conflict", "gold"  # Desks whose pairs nobody lends.
+SALT = "annotation.judging.shown"
 
 
 class Invalid(Exception):
@@ -94,3 +98,20 @@ def parse_draft(data: QueryDict) -> dict[str, str]:
     """What was typed or marked and is not sent yet, by field; fields without anything are left out."""
     typed = {name: data.get(name, "").replace("\x00", "")[:longest] for name, longest in DRAFTED.items()}
     return {name: value for name, value in typed.items() if value.strip()}
+
+
+def stamp_shown(desk: str, membership: Membership, item: int) -> str:
+    """The value of the hidden field `shown`, for a pair that is being shown now.
+
+    Nobody lends conflicts and gold pairs, so no row says when such a pair came to a page: the signed field does.
+    """
+    return signing.dumps([desk, membership.pk, item, time.time_ns() // 1_000_000], salt=SALT)
+
+
+def parse_shown(data: QueryDict, desk: str, membership: Membership, item: int) -> int:
+    """Milliseconds since that pair was shown to that person; 0 where the field does not say so."""
+    try:
+        *what, began = signing.loads(data.get("shown", ""), salt=SALT)
+    except signing.BadSignature:
+        return 0
+    return max(0, time.time_ns() // 1_000_000 - began) if what == [desk, membership.pk, item] else 0

@@ -4,6 +4,7 @@ A batch without an answered check is neither: it is not checked, and says so (an
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from django.db import transaction
 from django.db.models import F
@@ -39,7 +40,10 @@ def close(membership: int) -> list[Batch]:
             membership=row, number=number, size=size, checks=len(answers), missed=answers.count(False)
         )
         if made.missed:
-            _return_batch(row, made, [one.item_id for one in mine if one.item.reason != CHECK])
+            ordinary = [one.item_id for one in mine if one.item.reason != CHECK]
+            with suppress(BadInput):  # Where nothing of it stands: all was skipped, flagged or taken back.
+                exclusion.exclude_judgments(membership=row, by=None, batch=number, items=ordinary)
+                Membership.objects.filter(pk=row.pk).update(returned=F("returned") + 1)
         found.append(made)
         begin, number = begin + size, number + 1
     Membership.objects.filter(pk=row.pk).update(closed_to=begin)
@@ -56,11 +60,3 @@ def _check_answers(row: Membership, mine: Sequence[Assignment]) -> list[bool]:
         for one in checks
         if one.judgment and one.judgment.grade is not None and one.item.pair_id in known
     ]
-
-
-def _return_batch(row: Membership, batch: Batch, items: list[int]) -> None:
-    try:
-        exclusion.exclude_judgments(membership=row, by=None, batch=batch.number, items=items)
-    except BadInput:
-        return  # Nothing of it stands: everything was skipped, flagged or taken back.
-    Membership.objects.filter(pk=row.pk).update(returned=F("returned") + 1)

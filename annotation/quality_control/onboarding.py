@@ -76,11 +76,6 @@ def returned_batches(membership: Membership) -> list[JudgmentExclusion]:
     return list(found.select_related("reversed_by").order_by("-pk")[:SHOWN])
 
 
-def read_returned(membership: Membership) -> None:
-    """The member says that they have read of every batch that went back."""
-    Membership.objects.filter(pk=membership.pk).update(returned=0)
-
-
 def guideline_changes(membership: Membership) -> tuple[int, list[tuple[str, str]]]:
     """The number of the guidelines that hold, and their lines: same, new, or gone since the member read them."""
     number, text = guidelines.current(membership.collection)

@@ -6,9 +6,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from annotation import guidelines
-from annotation.judging import page, shown
+from annotation.judging import forms, page
 from annotation.judging.debates import debate_of, text_of
-from annotation.judging.forms import Invalid, parse_grade, parse_milliseconds, parse_text, parse_whole_number
 from annotation.models.quality_control import GoldAnswer, GoldPair
 from annotation.permissions import Scope, action
 from annotation.quality_control import gold
@@ -38,17 +37,17 @@ def _answer_gold(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
     problem, status = "", 200
     if request.method == "POST":
         try:
-            item = parse_whole_number(request.POST, "item")
+            item = forms.parse_whole_number(request.POST, "item")
             gold.record_answer(
                 membership=scope.member,
                 gold_pair=item,
                 who=who,
-                grade=parse_grade(request.POST, scope.collection),
-                comment=parse_text(request.POST, "comment"),
-                milliseconds=parse_milliseconds(request.POST),
-                shown_ms=shown.shown_ms(request.POST.get("shown", ""), shown.GOLD, scope.member, item),
+                grade=forms.parse_grade(request.POST, scope.collection),
+                comment=forms.parse_text(request.POST, "comment"),
+                milliseconds=forms.parse_milliseconds(request.POST),
+                shown_ms=forms.parse_shown(request.POST, forms.GOLD, scope.member, item),
             )
-        except (Invalid, TooSoon) as error:
+        except (forms.Invalid, TooSoon) as error:
             problem, status = str(error), 422
         except BadInput as error:
             problem, status = str(error), 409
@@ -73,9 +72,9 @@ def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str
         "who": who,
         "practised": practised,
         "work": _gold_task(scope, found) if found else None,
-        "shown": shown.stamp(shown.GOLD, scope.member, found.pk) if found else "",
+        "shown": forms.stamp_shown(forms.GOLD, scope.member, found.pk) if found else "",
         "problem": problem,
-        "typed": parse_text(request.POST, "comment") if status == 422 else "",
+        "typed": forms.parse_text(request.POST, "comment") if status == 422 else "",
         "submit_url": reverse(_url_name(who), args=[scope.collection.name]),
         "grades": page.grade_choices(scope.collection),
     }

@@ -6,6 +6,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.judging.forms import Invalid, parse_whole_number
 from annotation.judging.views import judging
+from annotation.models import Membership
 from annotation.permissions import Scope, action
 from annotation.quality_control import consent, onboarding
 from corpus.errors import BadInput
@@ -28,7 +29,7 @@ def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_returned(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Batches that went back; POST says that it was read."""
     if request.method == "POST":
-        onboarding.read_returned(scope.member)
+        Membership.objects.filter(pk=scope.member.pk).update(returned=0)
         return redirect("judge", scope.collection.name)
     context = {"scope": scope, "section": "judge", "batches": onboarding.returned_batches(scope.member)}
     return render(request, "judging/returned.html", context)
