@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
 from annotation import guidelines
-from annotation.judging import evidence, submitting
 from annotation.judging import page as judging
+from annotation.judging import submitting
 from annotation.judging.drafts import RATINGS
 from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_text, skip_reason
 from annotation.judging.forms import parse_item as item_of
@@ -67,21 +67,7 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
     desk = AnnotatorContext.of(scope.member)
-    return _decide(request, scope, lambda db: submitting.submit(db, desk, parse_answer(request.POST, scope.member)))
-
-
-@action("judge")
-@require_POST
-@pad_response_time
-def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Save contribution and evidence of a pair, and claim the next."""
-    desk = AnnotatorContext.of(scope.member)
-
-    def work(db: Connection[Any]) -> int | None:
-        form = evidence.parse_edit(request.POST, scope.member)
-        return submitting.finish(db, desk, form.item, form.token, partial(evidence.append_target, scope.member, form))
-
-    return _decide(request, scope, work)
+    return decide(request, scope, lambda db: submitting.submit(db, desk, parse_answer(request.POST, scope.member)))
 
 
 @action("judge")
@@ -95,7 +81,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
         item = item_of(request.POST, scope.member)
         return submitting.skip(db, desk, item, request.POST.get("token", ""), skip_reason(request.POST))
 
-    return _decide(request, scope, work)
+    return decide(request, scope, work)
 
 
 @action("judge")
@@ -109,7 +95,7 @@ def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
         note = parse_text(request.POST, "note")
         return submitting.flag(db, desk, item_of(request.POST, scope.member), request.POST.get("token", ""), note)
 
-    return _decide(request, scope, work)
+    return decide(request, scope, work)
 
 
 @action("judge")
@@ -140,7 +126,7 @@ def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     return respond_with_next(request, scope, taken_back=True)
 
 
-def _decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], int | None]) -> HttpResponse:
+def decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], int | None]) -> HttpResponse:
     """Run a decision and answer with the next pair; 422 for a bad form, 409 with the text kept for a lost lease."""
     try:
         assignment.in_transaction(work)
