@@ -77,6 +77,10 @@ def _person_quality(
     equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
     majority, gold = _share_right(equal, NOBODY_ELSE), _share_right(sums.gold, NO_GOLD)
     seconds = median(sums.milliseconds) / 1000 if sums.milliseconds else None
+    kappa = missing_statistic(NOBODY_ELSE)
+    if sums.own:
+        grades = np.array([sums.own, sums.others], dtype=np.int16)
+        kappa = compute_measures(grades, bootstrap=RESAMPLES).pairwise[0].kappa
     return PersonQuality(
         membership=member.pk,
         name=member.user.username,
@@ -85,7 +89,7 @@ def _person_quality(
         seconds=seconds,
         majority=majority,
         gold=gold,
-        kappa=_kappa_with_others(sums),
+        kappa=kappa,
         prevalence=sums.relevant / sums.judged if sums.judged else None,
         skips=skips,
         flags=flags,
@@ -143,13 +147,6 @@ def _share_right(right: list[bool], reason: str) -> Statistic:
         return missing_statistic(reason)
     low, high = clopper_pearson(sum(right), len(right))
     return Statistic(sum(right) / len(right), low, high, len(right), None)
-
-
-def _kappa_with_others(sums: AnnotatorTally) -> Statistic:
-    if not sums.own:
-        return missing_statistic(NOBODY_ELSE)
-    grades = np.array([sums.own, sums.others], dtype=np.int16)
-    return compute_measures(grades, bootstrap=RESAMPLES).pairwise[0].kappa
 
 
 def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from annotation.models import Computed
+from annotation.quality_control.matching import balance_labels
 from corpus.models import Collection, Document, Label, Query
 from corpus.search.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
 from jobs import background, workers
@@ -77,19 +78,11 @@ def find_groups(collection: Collection) -> dict[str, Any]:
     differing.sort(key=len, reverse=True)
     shown = differing[:SHOWN]
     return {
-        "groups": [_choose_sides(sides, mark) for sides in shown],
+        "groups": [balance_labels(sides, mark, SIDES) for sides in shown],
         "sizes": [len(sides) for sides in shown],
         "compared": len(rows),
         "all": complete,
     }
-
-
-def _choose_sides(sides: list[tuple[int, int]], mark: int) -> list[int]:
-    """Pairs of a group that are shown: of both labels, as far as there are."""
-    yes = [pair for pair, grade in sides if grade >= mark]
-    no = [pair for pair, grade in sides if grade < mark]
-    some = max(SIDES // 2, SIDES - len(no))
-    return (yes[:some] + no)[:SIDES]
 
 
 def _read_texts(model: type[Query] | type[Document], ids: Iterable[int]) -> dict[int, str]:

@@ -1,7 +1,4 @@
-"""The calm pages that an annotator meets in place of a pair: paused, consent, practice, test, failed, passed.
-
-The qualification test: practice with feedback, then a test with a pass mark; below it no items (SPEC S7).
-"""
+"""The calm pages that an annotator meets in place of a pair: paused, consent, practice, test, failed, passed."""
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.audit_log.recording import record
 from annotation.models import Assignment, Membership, Role, User
 from annotation.models.quality_control import GoldPair
+from annotation.quality_control.matching import balance_labels
 from annotation.quality_control.onboarding import PRACTICE
 from corpus.errors import BadInput
 from corpus.labels import reference_grades
@@ -63,9 +64,10 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
         )
     chance = Random(seed)
     fresh = [pair for pair in known if pair not in used]
-    chosen = _balance_labels(
-        fresh if len(fresh) >= PRACTICE + size else known, gold, collection, PRACTICE + size, chance
-    )
+    drawn = fresh if len(fresh) >= PRACTICE + size else known
+    chance.shuffle(drawn)
+    chosen = balance_labels([(pair, gold[pair]) for pair in drawn], collection.relevant_from, PRACTICE + size)
+    chance.shuffle(chosen)
     last = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION).aggregate(n=Max("seq"))["n"]
     number = 0 if last is None else last + 1
     Item.objects.bulk_create(
@@ -90,19 +92,6 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
         started = Assignment.objects.filter(item__reason=Item.Reason.QUALIFICATION, membership__collection=collection)
         newcomers.exclude(pk__in=started.values("membership")).update(trial=number)
     return number
-
-
-def _balance_labels(
-    known: list[int], gold: dict[int, int], collection: Collection, size: int, chance: Random
-) -> list[int]:
-    """As many relevant as not, as far as there are, in random order."""
-    chance.shuffle(known)
-    yes = [pair for pair in known if gold[pair] >= collection.relevant_from]
-    no = [pair for pair in known if gold[pair] < collection.relevant_from]
-    some = min(len(yes), max(size // 2, size - len(no)))
-    chosen = yes[:some] + no[: size - some]
-    chance.shuffle(chosen)
-    return chosen
 
 
 def _gold_turns(pair: int) -> list[dict[str, object]] | None:

@@ -1,8 +1,4 @@
-"""Who sits at the desk, as the queue needs to know it, what closes the queue to them, and what they answer.
-
-What closes it - a pause, the consent, the qualification test - is read from the membership and its collection, which
-each request loads anyway.
-"""
+"""What the queue needs to know of an annotator, what closes it to them, and what they answer."""
 
 import json
 from dataclasses import dataclass
