@@ -19,7 +19,7 @@ LONGEST = 20_000  # Characters of a contribution or of evidence.
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A submitted form."""
+    """A submitted form of contribution and evidence."""
 
     item: int
     token: str

@@ -23,7 +23,7 @@ class Invalid(Exception):
 
 
 def parse_answer(data: QueryDict, membership: Membership) -> SubmittedAnswer:
-    """A submitted judgment on the collection's scale."""
+    """Parse a submitted judgment on the collection's scale."""
     return SubmittedAnswer(
         item=parse_item(data, membership),
         token=data.get("token", ""),
@@ -36,12 +36,12 @@ def parse_answer(data: QueryDict, membership: Membership) -> SubmittedAnswer:
 
 
 def parse_item(data: QueryDict, membership: Membership) -> int:
-    """The item that the form is about, from its public id on the page."""
+    """Parse the item that the form is about, from its public id on the page."""
     return Assignment.item_of(membership, parse_whole_number(data, "item"))
 
 
 def parse_grade(data: QueryDict, collection: Collection) -> int:
-    """The chosen grade."""
+    """Parse the chosen grade."""
     if not data.get("grade"):
         raise Invalid(_("No grade was chosen. Nothing was saved; choose one."))
     value = parse_whole_number(data, "grade")
@@ -54,7 +54,7 @@ def parse_grade(data: QueryDict, collection: Collection) -> int:
 
 
 def parse_whole_number(data: QueryDict, name: str) -> int:
-    """A whole number from 0 up, as PostgreSQL's bigint holds it."""
+    """Parse a whole number from 0 up, as PostgreSQL's bigint holds it."""
     value = data.get(name, "")
     if not (value.isascii() and value.isdigit()) or len(value) > 18:
         raise Invalid(_("The field %(name)s is not a whole number. Nothing was saved.") % {"name": name})
@@ -62,12 +62,12 @@ def parse_whole_number(data: QueryDict, name: str) -> int:
 
 
 def parse_text(data: QueryDict, name: str) -> str:
-    """A free text without the characters that PostgreSQL refuses, cut at its greatest length."""
+    """Parse a free text: without the characters that PostgreSQL refuses, cut at its greatest length."""
     return data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()[:LONGEST]
 
 
 def skip_reason(data: QueryDict) -> str:
-    """Why a pair is skipped: one of the known reasons."""
+    """Parse why a pair is skipped: one of the known reasons."""
     value = data.get("reason", "")
     if value not in Assignment.SkipReason.values:
         raise Invalid(_("Choose why you skip this pair. Nothing was changed."))
@@ -75,13 +75,13 @@ def skip_reason(data: QueryDict) -> str:
 
 
 def parse_milliseconds(data: QueryDict, name: str = "milliseconds") -> int | None:
-    """Time on the page as the browser measured it; unknown when it says nothing sensible."""
+    """Parse the time on the page as the browser measured it; None when it says nothing sensible."""
     value = data.get(name, "")
     return min(int(value), 86_400_000) if value.isascii() and value.isdigit() and len(value) < 12 else None
 
 
 def parse_spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
-    """What is marked in the document: "12-40,55-60", characters from and to, in order and apart."""
+    """Parse what is marked in the document: "12-40,55-60", characters from and to, in order and apart."""
     value = data.get("spans", "")
     if not value:
         return ()
@@ -95,7 +95,7 @@ def parse_spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
 
 
 def parse_draft(data: QueryDict) -> dict[str, str]:
-    """What was typed or marked and is not sent yet, by field; fields without anything are left out."""
+    """Parse what was typed or marked and is not sent yet, by field; empty fields are left out."""
     typed = {name: data.get(name, "").replace("\x00", "")[:longest] for name, longest in DRAFTED.items()}
     return {name: value for name, value in typed.items() if value.strip()}
 

@@ -30,17 +30,17 @@ class PastDecision:
 
     @property
     def recent(self) -> bool:
-        """So young that undo may still be possible."""
+        """Whether the decision is so young that undo may still be possible."""
         return timezone.now() - self.ended_at < UNDO_WITHIN
 
     @property
     def cursor(self) -> str:
-        """Where the next page begins."""
+        """The cursor after which the next page begins."""
         return f"{self.ended_at.isoformat()}_{self.item}"
 
 
 def list_decisions(membership: Membership, *, before: str = "") -> tuple[list[PastDecision], bool]:
-    """Fifty decisions, newest first, after the cursor `before`; and whether there are more."""
+    """Return fifty decisions, newest first, after the cursor `before`; and whether there are more."""
     rows = _decided_assignments(membership)
     moment, _, item = before.partition("_")
     time = parse_datetime(moment) if moment else None

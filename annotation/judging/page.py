@@ -85,12 +85,12 @@ class Desktop:
 
     @property
     def just_now(self) -> bool:
-        """The last decision is so fresh that the page says so."""
+        """Whether the last decision is so fresh that the page says so."""
         return self.last_seconds is not None and self.last_seconds < SAID_FOR_SECONDS
 
     @property
     def last_decision_text(self) -> str:
-        """The same as a sentence."""
+        """The last decision as a sentence."""
         return str(SAID.get(self.last_what or "", ""))
 
     @property
@@ -209,7 +209,7 @@ def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[
 
 
 def read_desktop(membership: Membership) -> Desktop:
-    """What stands around a group."""
+    """Read what stands around a lease group."""
     return _build_desktop(_read_rows(_RESTING, membership=membership.pk)[0], _queue_length(membership.collection_id))
 
 
@@ -304,7 +304,7 @@ def _judgment_step(row: dict[str, Any]) -> str:
 
 
 def _explain_reason(row: dict[str, Any], rounds: int, highest: int) -> str:
-    """Why it came, in words that tell nothing of a debate that is not shown."""
+    """Explain why a pair came, in words that tell nothing of a debate that is not shown."""
     step = _judgment_step(row)
     if step == "first":
         return _("To be judged from the texts first. Then you read a debate about it and judge once more.")

@@ -2,7 +2,7 @@
 
 The functions take a psycopg connection inside a transaction that the caller opened, by `assignment.in_transaction`.
 Each claims the next item and returns its assignment's id, or None when nothing is left. The same token sent again
-changes nothing and answers the same. They raise what the queue raises: Unknown, Lost, TooSoon.
+changes nothing and answers the same. They raise what the queue raises: Unknown, DecisionRefused, TooSoon.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def flag(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, not
 
 
 def claim(db: Connection[Any], desk: AnnotatorContext, *, catches_up: bool = False) -> int | None:
-    """The member's open lease, renewed, or a new one.
+    """Return the member's open lease, renewed, or a new one.
 
     `catches_up`: a check whose place was passed over comes now.
     """
@@ -81,7 +81,7 @@ def _claim_next(db: Connection[Any], desk: AnnotatorContext, own: assignment.Own
 def _claim_new(
     db: Connection[Any], desk: AnnotatorContext, watermark: tuple[float, int] | None, *, catches_up: bool = False
 ) -> int | None:
-    """Quality control first: the qualification test, and the batch that is complete is accepted or given back."""
+    """Claim a new lease, after quality control: the qualification test, and a complete batch is closed."""
     if desk.closed:
         return None
     if desk.trial is not None:

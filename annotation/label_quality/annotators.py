@@ -53,7 +53,7 @@ class AnnotatorTally:
 
 
 def measure_annotators(collection: Collection, said: BinaryVotes | None = None) -> list[PersonQuality]:
-    """Everybody who judged, skipped or flagged here, by name. `said`: what `kappas.read` returns, where it is known."""
+    """Measure everybody who judged, skipped or flagged here, by name. `said`: everybody's votes, if read before."""
     sums = _tally_judgments(collection)
     State = Assignment.State
     members = Membership.objects.filter(collection=collection).select_related("user").order_by("user__username")
@@ -107,7 +107,7 @@ def _person_quality(
 def agreement_alarms(
     judged: int, skips: int, seconds: float | None, usual: float | None, majority: Statistic, gold: Statistic
 ) -> list[str]:
-    """Why an admin should look, in words. Shares alarm only where their whole interval lies below the mark."""
+    """Say why an admin should look. Shares alarm only where their whole interval lies below the mark."""
     found = []
     if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
         found.append(
@@ -130,7 +130,7 @@ def agreement_alarms(
 
 
 def attention_alarms(sums: AnnotatorTally) -> list[str]:
-    """The same for times, checks and repeats."""
+    """Say why an admin should look at somebody's times, checks and repeats."""
     found = []
     if sums.judged >= FEW and sums.fast > HASTY * sums.judged:
         found.append(_("%(n)s judgments came far too fast") % {"n": sums.fast})
@@ -150,7 +150,7 @@ def _share_right(right: list[bool], reason: str) -> Statistic:
 
 
 def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
-    """By assessor. Adjudications are decisions with everybody's answers in view, and do not belong."""
+    """Tally judgments by assessor. Adjudications, given with everybody's answers in view, are left out."""
     mark = collection.relevant_from
     rows = [(*row, grade >= mark) for *row, grade in _read_judgments(collection).tolist()]
     gold = _read_gold(collection)
@@ -199,7 +199,7 @@ def _mark_outliers(found: dict[int, AnnotatorTally]) -> None:
 
 
 def estimate_accuracies(said: BinaryVotes) -> dict[int, float]:
-    """Dawid and Skene's share of right grades by assessor, from people alone; empty where it cannot be told."""
+    """Estimate the share of right grades by assessor (Dawid and Skene, people alone); empty where it cannot be told."""
     rows = [place for place, one in enumerate(said.found.assessors) if one.kind == Assessor.Kind.PERSON]
     grades = said.relevance[rows]
     grades = grades[:, (grades != MISSING).sum(axis=0) >= 2]  # nobody's error shows on a pair that one person judged
@@ -218,7 +218,7 @@ def estimate_accuracies(said: BinaryVotes) -> dict[int, float]:
 
 
 def _read_judgments(collection: Collection) -> NDArray[np.void]:
-    """Standing judgments of members, the first of each on an item."""
+    """Read standing judgments of members, the first of each on an item."""
     return fetch_columns(
         """
         SELECT DISTINCT ON (j.assessor_id, j.item_id) j.assessor_id::bigint, j.item_id::bigint, j.pair_id::bigint,
@@ -234,7 +234,7 @@ def _read_judgments(collection: Collection) -> NDArray[np.void]:
 
 
 def _read_gold(collection: Collection) -> dict[int, bool]:
-    """Reference relevance of pairs that people judged."""
+    """Read the reference relevance of pairs that people judged."""
     rows = fetch_columns(
         """
         SELECT j.pair_id::bigint, j.grade::bigint FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id

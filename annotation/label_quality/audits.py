@@ -66,7 +66,7 @@ def measure_audits(
 
 
 def _route_order(key: str) -> tuple[int, int, int]:
-    """Sure routes first."""
+    """Sort sure routes first."""
     route = route_of(key)
     return route.round, -route.margin, -route.label
 
@@ -177,7 +177,7 @@ def _forecast_interval(cells: Mapping[str, _Cell], population: int) -> tuple[flo
 
 
 def route_verdict(*, over: bool, low: float) -> str:
-    """enough, over or open, by bounds that allow for a look after every answer. `low`: of the share that is right."""
+    """Say enough, over or open, by bounds that allow for a look after every answer (`low`: of the right share)."""
     if over:
         return "over"
     return "enough" if low >= 1 - LIMIT else "open"

@@ -63,12 +63,12 @@ class CanaryFlips:
 
     @property
     def alarm(self) -> bool:
-        """It surely flips more often than LIMIT."""
+        """Whether the judge surely flips more often than LIMIT."""
         return bool(self.pairs) and self.bounds.low > LIMIT
 
     @property
     def summary(self) -> str:
-        """In a sentence."""
+        """The judge's flips in a sentence."""
         if self.rate is None:
             return _("%(self)s: not measured, no pair has both answers") % {"self": self.name}
         low, high = self.bounds
@@ -85,7 +85,7 @@ class CanaryFlips:
 
 
 def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
-    """Of each of these JudgeVersions that was ever asked, by name. Two statements."""
+    """Measure the flips of each of these JudgeVersions that was ever asked, by name. Two statements."""
     ids = sorted(set(judges))
     if not ids:
         return []
@@ -107,12 +107,12 @@ def _judge_flips(judge: int, name: str, rows: Sequence[list[Any]]) -> CanaryFlip
 
 
 def judges_of(campaign: Campaign | None) -> list[int]:
-    """Whoever is asked in the campaign."""
+    """Return the ids of the judges who are asked in the campaign."""
     return [*campaign.debaters, *campaign.voters] if campaign else []
 
 
 def flip_alarms(found: Iterable[CanaryFlips]) -> list[RouteDecision]:
-    """For the collection's home."""
+    """Return the alarms for the collection's home."""
     return [
         RouteDecision(
             "canary",
@@ -127,7 +127,7 @@ def flip_alarms(found: Iterable[CanaryFlips]) -> list[RouteDecision]:
 
 
 def flip_chart(found: Sequence[CanaryFlips]) -> Chart | None:
-    """Flip rates side by side; None before anybody was asked."""
+    """Draw the flip rates side by side; None before anybody was asked."""
     rows = [
         Bar(
             one.name,
@@ -153,13 +153,13 @@ def flip_chart(found: Sequence[CanaryFlips]) -> Chart | None:
 
 
 def by_kind(found: Sequence[CanaryFlips]) -> list[tuple[str, list[dict[str, int] | None]]]:
-    """A row for each kind of text, a cell for each judge."""
+    """Return a row for each kind of text, with a cell for each judge."""
     names = sorted({name for one in found for name in one.kinds})
     return [(name, [one.kinds.get(name) for one in found]) for name in names]
 
 
 def list_flipped(found: Sequence[CanaryFlips]) -> list[dict[str, str]]:
-    """Which texts were followed in those rounds, the judge's reason with it. One statement."""
+    """List the texts that were followed in these rounds, with the judge's reasons. One statement."""
     rounds = {one.judge: one for one in found if one.flips}
     if not rounds:
         return []

@@ -17,7 +17,7 @@ GROUP BY t.key
 
 
 def campaign_costs(collection: Collection, status: dict[str, Any]) -> Costs:
-    """Of the campaign whose `status` document is given, and of all people's work. Two statements.
+    """Sum the costs of the campaign with this `status` document, and of all people's work. Two statements.
 
     People's hours are judgments x the median time on the page: pauses do not count.
     """
@@ -44,7 +44,7 @@ def campaign_costs(collection: Collection, status: dict[str, Any]) -> Costs:
 
 
 def _count_judgments(counts: dict[str, float], overlap: int) -> tuple[float, float]:
-    """Judgments that people gave and still owe, from counters of settled items (half-judged ones count as owed)."""
+    """Count the judgments that people gave and still owe, by settled items (half-judged ones count as owed)."""
     audits = counts.get("escalated:audit", 0.0)
     escalated = sum(n for key, n in counts.items() if key.startswith("escalated:")) - audits
     settled, audited = counts.get("settled", 0.0), counts.get("audited", 0.0)
@@ -53,7 +53,7 @@ def _count_judgments(counts: dict[str, float], overlap: int) -> tuple[float, flo
 
 
 def _forecast_machine_cost(status: dict[str, Any]) -> float | None:
-    """What the pairs that wait for judges will cost at the price of a pair so far."""
+    """Forecast what the pairs that wait for judges will cost, at the price of a pair so far."""
     left = status["pending"] + status["running"]
     ended = status["labelled"] + status["escalated"] + status["failed"]
     if not left:

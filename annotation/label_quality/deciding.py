@@ -20,8 +20,10 @@ def list_route_decisions(
     skipped: int,
     flips: Iterable[canaries.CanaryFlips] = (),
 ) -> list[RouteDecision]:
-    """Alarms first. `status`: the campaign's document; `conflicts`: pairs for an adjudicator; `skipped`: pairs
-    that everybody skipped; `flips`: what the campaign's judges do with hostile text.
+    """List the decisions that wait, alarms first.
+
+    `status`: the campaign's document; `conflicts`: pairs for an adjudicator; `skipped`: pairs that everybody skipped;
+    `flips`: what the campaign's judges do with hostile text.
     """
     found = [
         *(_audit_decisions(audits) if audits else ()),

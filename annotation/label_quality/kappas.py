@@ -65,7 +65,7 @@ class BinaryVotes:
 
 
 def read_binary_votes(collection: Collection) -> BinaryVotes:
-    """Everybody's votes and first answers, blind ones where there are arms, as relevant or not."""
+    """Read everybody's votes and first answers, blind ones where there are arms, as relevant or not."""
     with connection.cursor() as cursor:
         cursor.execute(HAS, {"collection": collection.pk})
         arms, both = cursor.fetchone()
@@ -85,7 +85,7 @@ def _read_assessor_votes(collection: Collection, known: list[KnownAssessors], vo
 
 
 def measure_kappas(collection: Collection, known: BinaryVotes) -> Iterator[Kappa]:
-    """Judges and people, over all, escalated and audited pairs; populations without a pair of grades are kept."""
+    """Measure judges and people over all, escalated and audited pairs; those without a pair of grades are kept."""
     masks = {
         "all": np.ones(len(known.found.pairs), dtype=np.bool_),
         "escalated": np.isin(known.found.pairs, population_of(collection, "escalated")),
@@ -146,7 +146,7 @@ def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Poi
 
 
 def _judged_on(collection: Collection) -> NDArray[np.void]:
-    """The day on which a campaign ended each pair, the newest campaign's last."""
+    """Read the day on which a campaign ended each pair, the newest campaign's last."""
     return fetch_columns(
         """SELECT w.pair_id, max(w.ended_at::date - date '2000-01-03')::bigint
            FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
@@ -157,7 +157,7 @@ def _judged_on(collection: Collection) -> NDArray[np.void]:
 
 
 def _answered_on(collection: Collection) -> NDArray[np.void]:
-    """The day of people's last standing answer on each pair."""
+    """Read the day of people's last standing answer on each pair."""
     return fetch_columns(
         """SELECT j.pair_id, max(j.created_at::date - date '2000-01-03')::bigint
            FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id

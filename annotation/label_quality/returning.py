@@ -29,7 +29,7 @@ SELECT count(*) FROM opened
 
 
 def count_unasked(campaign: Campaign, route: Route) -> int:
-    """Pairs of the route that no person was ever asked about."""
+    """Count the pairs of the route that no person was ever asked about."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM ({LEFT}) found", _route_parameters(campaign, route))
         (count,) = cursor.fetchone()
@@ -38,7 +38,7 @@ def count_unasked(campaign: Campaign, route: Route) -> int:
 
 @transaction.atomic
 def to_people(campaign: Campaign, route: Route) -> int:
-    """Open a blind item for each of them; how many. They are labelled pairs still, and counted as audits.
+    """Open a blind item for each such pair, and return how many. They stay labelled, and count as audits.
 
     They do not enter the estimate: it rests on the pairs that were drawn.
     """

@@ -23,12 +23,12 @@ def chosen_name(collection: Collection) -> str:
 
 
 def has_chosen(collection: Collection) -> str | None:
-    """The name of its chosen panel, where there is one."""
+    """Return the name of a collection's chosen panel, where there is one."""
     return Panel.objects.filter(name=chosen_name(collection)).values_list("name", flat=True).first()
 
 
 def offered_panels(collection: Collection) -> QuerySet[Panel]:
-    """Panels that its pages may name: not those of other collections, which their visitors may not know of.
+    """Return the panels that a collection's pages may name: not those of others, which visitors may not know of.
 
     The default of the site comes first.
     """
@@ -56,7 +56,7 @@ def preview_change(collection: Collection, judges: Sequence[str]) -> dict[str, A
 
 
 def _panel_majority(base: Panel, judges: Sequence[str]) -> int:
-    """That of the panel it replaces; more than half where the size changes."""
+    """Return the majority of the panel that is replaced; more than half where the size changes."""
     return base.majority if len(base.ensemble) == len(judges) else usual_majority(len(judges))
 
 
@@ -81,7 +81,7 @@ def make_panel(*, collection: Collection, judges: Sequence[str], default: bool =
 
 
 def _base_panel(collection: Collection, *, lock: bool = False) -> Panel:
-    """The panel it has chosen before, else the default."""
+    """Return the panel that the collection has chosen before, else the default."""
     ensure_offline()
     rows = Panel.objects.select_for_update() if lock else Panel.objects.all()
     panel = rows.filter(name=chosen_name(collection)).first() or rows.filter(is_default=True).first()

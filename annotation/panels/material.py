@@ -52,7 +52,7 @@ class PanelCandidate:
 
     @property
     def name(self) -> str:
-        """As in agreement: unique in the collection."""
+        """The candidate's name as in agreement: unique in the collection."""
         return self.known.name
 
 
@@ -75,7 +75,7 @@ def read_material(
     *,
     size: int = SIZE,
 ) -> Material:
-    """Read it. `names`: the candidates; without, every judge in its newest version and every import that judged enough.
+    """Read votes and reference. `names`: the candidates; without, every newest judge and import that judged enough.
 
     `known`: the collection's assessors, where the caller has read them. Raises BadInput for an unknown name, for too
     many candidates, and where they share too few pairs.
@@ -118,7 +118,7 @@ def read_material(
 def _choose_candidates(
     known: Sequence[KnownAssessors], names: Sequence[str]
 ) -> tuple[list[KnownAssessors], list[tuple[str, str]]]:
-    """Who is looked at, and who is not."""
+    """Split the assessors into candidates, and those who are none with the reason."""
     if names:
         chosen = choose_assessors(known, names=names)
         if others := [one.name for one in chosen if one.kind not in JUDGES]:

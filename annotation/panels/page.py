@@ -24,7 +24,7 @@ SHOWN = 5  # Sets of each order on the page; the command prints more.
 
 @dataclass(frozen=True, slots=True)
 class PanelFilters:
-    """What the page shall show. No names: whoever judged enough."""
+    """What the page of the panel shall show. No names: whoever judged enough."""
 
     names: tuple[str, ...]
     floor: float | None
@@ -39,7 +39,7 @@ class PanelFilters:
 
 
 def read_filters(parameters: QueryDict, known: Sequence[KnownAssessors]) -> PanelFilters:
-    """From a query string; names that nobody has, and a floor that is none, are left out."""
+    """Parse a query string; names that nobody has, and a floor that is none, are left out."""
     judges = [one.name for one in known if one.kind in JUDGES]
     wanted = set(parameters.getlist("c"))
     try:
@@ -51,7 +51,7 @@ def read_filters(parameters: QueryDict, known: Sequence[KnownAssessors]) -> Pane
 
 
 def build_page(chosen: Chosen, relevant_from: int) -> dict[str, Any]:
-    """The choice as tables for the template: passing candidates first, the best first."""
+    """Build the template's tables: passing candidates first, the best first."""
     choice = chosen.choice
     order = sorted(range(len(choice.qualities)), key=lambda place: _rank_key(chosen, place))
     orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
@@ -108,7 +108,7 @@ def _proposed_set(chosen: Chosen, one: Proposal) -> dict[str, Any]:
 
 
 def _kappa_cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_from: int) -> dict[str, Any]:
-    """Two candidates in the matrix; nothing where it is one with itself."""
+    """Build the cell of two candidates in the matrix; empty where it is one with itself."""
     if pair is None:
         return {}
     copy = any(row in group and at in group for group in chosen.choice.copies)
@@ -140,7 +140,7 @@ def _format_statistic(one: Statistic) -> str:
 
 
 def _candidates_chart(chosen: Chosen, order: Sequence[int]) -> Chart:
-    """Quality against kappa with the others: a panel wants the upper left."""
+    """Draw quality against kappa with the others: a panel wants the upper left."""
     dots = []
     for place in order:
         value, mean = chosen.quality(place).value, chosen.choice.means[place]
@@ -165,7 +165,7 @@ def _candidates_chart(chosen: Chosen, order: Sequence[int]) -> Chart:
 
 
 def _kappa_chart(chosen: Chosen, order: Sequence[int]) -> Chart:
-    """The matrix as a file."""
+    """Draw the matrix of kappas, for a file."""
     found = {frozenset((pair.a, pair.b)): pair.kappa.value for pair in chosen.choice.pairwise}
     return heat_chart(
         "kappas",

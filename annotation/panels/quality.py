@@ -127,7 +127,7 @@ def by_chance(votes: NDArray[np.int8], truth: Truth) -> float:
 
 
 def _majority_agreement(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic, Statistic]:
-    """Kappa with the majority of the others, and the share of equal answers."""
+    """Measure kappa with the majority of the others, and the share of equal answers."""
     there = other != MISSING
     if not there.any():
         none = Statistic(None, None, None, 0, _("the others have no majority on any pair"))

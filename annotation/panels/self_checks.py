@@ -39,7 +39,7 @@ class SelfCheckState:
 
     @property
     def summary(self) -> str:
-        """In a few words."""
+        """The self-check in a few words."""
         if self.row is None:
             return _("never checked")
         found, when = self.row.findings, date_format(self.row.created_at, "SHORT_DATE_FORMAT")
@@ -64,7 +64,7 @@ def panel_judges(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
 
 
 def current_versions(names: Iterable[str]) -> list[JudgeVersion]:
-    """Present versions of judges by name, in order. Raises BadInput for a name that nobody has."""
+    """Return the present versions of judges, in the order of the names. Raises BadInput for an unknown name."""
     names = list(names)
     known = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
     if missing := [name for name in names if name not in known]:
@@ -73,7 +73,7 @@ def current_versions(names: Iterable[str]) -> list[JudgeVersion]:
 
 
 def collection_probes(collection: Collection) -> tuple[Probe, ...]:
-    """The built-in ones with the collection's definition of relevance left out, and pairs of its own with it."""
+    """Return the built-in probes, without the collection's definition of relevance, and its own, with it."""
     answers = Query.objects.filter(collection=collection, is_current=True).exclude(answers=[]).exists()
     return (*built_in(answers=answers), *_own_probes(collection))
 
@@ -119,7 +119,7 @@ def self_check(
     *,
     done: Callable[[int], None] = lambda count: None,
 ) -> list[SelfCheck]:
-    """Ask them and keep the results; in their order."""
+    """Ask the judges and store the results, in the order of the judges."""
     records = records_of(judges)
     if not connection.in_atomic_block:
         connection.close()  # a long wait begins
@@ -136,7 +136,7 @@ def self_check(
 
 
 def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
-    """A worker asks them. Raises BadInput where nobody is there to do it, and while one is at it for the collection."""
+    """Let a worker ask the judges. Raises BadInput where none is there, and while one asks for the collection."""
     if notifications.is_away():
         raise BadInput(_("Redis does not answer, so no worker can be asked: try again when it is back"))
     if not workers.live_workers():
@@ -147,7 +147,7 @@ def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
 
 
 def run_later(collection: int, judges: Sequence[int]) -> None:
-    """What the worker does; quiet when the collection is gone. Whoever was changed meanwhile is left out."""
+    """Ask the judges, in a worker; quiet when the collection is gone. Who was changed meanwhile is left out."""
     found = Collection.objects.filter(pk=collection).first()
     rows = list(JudgeVersion.objects.filter(pk__in=judges, is_current=True).order_by("name"))
     if found is not None and rows:
@@ -160,12 +160,12 @@ def _findings_document(checked: SelfCheckResult, found: Findings) -> dict[str, A
 
 
 def count_calls(asked: Sequence[Probe], judges: Sequence[JudgeVersion]) -> int:
-    """How many calls a self-check makes, without retries."""
+    """Count the calls that a self-check makes, without retries."""
     return REPEATS * len(judges) * sum(len(probe.documents) for probe in asked)
 
 
 def newest_self_checks(collection: Collection, names: Iterable[str]) -> dict[str, SelfCheckState]:
-    """By name of the judge: the newest self-check of its present version in this collection. One statement."""
+    """Read the newest self-check of each judge's present version in this collection, by name. One statement."""
     names = list(names)
     rows = SelfCheck.objects.filter(collection=collection, judge__name__in=names, judge__is_current=True)
     newest = rows.order_by("judge", "-id").distinct("judge").select_related("judge")
@@ -174,11 +174,11 @@ def newest_self_checks(collection: Collection, names: Iterable[str]) -> dict[str
 
 
 def unchecked_judges(collection: Collection, judges: Iterable[Judge]) -> list[SelfCheckState]:
-    """Those who never passed here; offline judges are known to be weak and are not named."""
+    """Return the judges that never passed here; offline judges are known to be weak and are not named."""
     names = dict.fromkeys(judge.name for judge in judges if judge.provider != "offline")
     return [one for one in newest_self_checks(collection, names).values() if one.row is None or not one.row.passes]
 
 
 def build_json_document(rows: Sequence[SelfCheck]) -> list[dict[str, Any]]:
-    """For --json."""
+    """Build the document for --json."""
     return [{"name": row.judge.name, "passes": row.passes, **row.findings} for row in rows]

@@ -17,18 +17,18 @@ from judges.records import DebateAgent, Inputs, Turn
 
 
 def list_agents(form: Form) -> tuple[DebateAgent, ...]:
-    """The agents that a debate of this form has."""
+    """Return the agents of a debate of this form."""
     return debate.debate_agents(2 * form.couples)
 
 
 def of_models(pair: Pair, form: Form) -> list[dict[str, Any]] | None:
-    """What models argued, in the first rounds where they argued in more; None where they did not."""
+    """Return what models argued about a pair, of more rounds the first ones; None where they did not."""
     kept = GoldArguments.objects.filter(pair=pair, couples=form.couples, rounds__gte=form.rounds).first()
     return [turn for turn in kept.turns if turn["round"] <= form.rounds] if kept else None
 
 
 def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:
-    """What the offline agents say. The pair's query and document are loaded."""
+    """Return what the offline agents say about a pair whose query and document are loaded."""
     inputs = Inputs(
         query=pair.query.text,
         answers=tuple(pair.query.answers),
@@ -47,7 +47,7 @@ def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:
 
 
 def stored_turns(spoken: dict[DebateAgent, Turn], number: int) -> list[dict[str, Any]]:
-    """The turns of a round as items keep them."""
+    """Return the turns of a round as items keep them."""
     return [
         {
             "side": seat.side.value,

@@ -109,7 +109,7 @@ def usual_form(ordinary: Sequence[PairFeatures]) -> Form | None:
 
 @transaction.atomic
 def make_checks(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
-    """Make up to `count` checks; how many there are now more. Raises BadInput that says what is missing."""
+    """Make up to `count` checks and return how many were made. Raises BadInput that says what is missing."""
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     ordinary, gold = read_features(collection)
     if not ordinary:
@@ -200,7 +200,7 @@ def _dream_checks(
 
 @transaction.atomic
 def withdraw_checks(*, collection: Collection, by: User | None) -> int:
-    """Nobody is lent a check any more; what was answered stays. How many there were."""
+    """Stop assigning checks and return how many there were; what was answered stays."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     count = checks.update(state=Item.State.WITHDRAWN)
     Collection.objects.filter(pk=collection.pk).update(has_checks=False)

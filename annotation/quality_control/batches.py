@@ -21,7 +21,7 @@ State = Assignment.State
 
 @transaction.atomic
 def close(membership: int) -> list[Batch]:
-    """Look at every batch of this member that is complete and was not looked at; those that were closed now.
+    """Close every complete batch of this member that is still open, and return those that were closed.
 
     A batch without an answered check keeps its judgments and is not checked. Those of a returned batch are set aside,
     except those on its checks, which tell why.

@@ -31,7 +31,7 @@ You may stop at any time without giving a reason, and ask an admin of this colle
 
 @transaction.atomic
 def write(*, collection: Collection, text: str, by: User) -> int:
-    """A new version, which everybody is asked to agree to before they go on; its number. Raises BadInput when empty."""
+    """Write a version that everybody is asked to agree to, and return its number. Raises BadInput when empty."""
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if not text:
@@ -49,7 +49,7 @@ def write(*, collection: Collection, text: str, by: User) -> int:
 
 @transaction.atomic
 def disable_consent(*, collection: Collection, by: User) -> None:
-    """Nobody is asked any more; what was agreed to stays."""
+    """Stop asking for consent; what was agreed to stays."""
     Collection.objects.filter(pk=collection.pk).update(consent_version=0)
     record(by, "consent.written", collection, version=0)
 

@@ -35,7 +35,7 @@ Step = Judgment.Step
 
 @transaction.atomic
 def pause(*, membership: Membership, by: User | None, note: str = "") -> None:
-    """No more items for this person; what they hold goes back to the queue. What they judged stays."""
+    """Pause a person: what they hold goes back to the queue, what they judged stays."""
     end_lease(membership)
     record(by, "member.paused", membership.collection, concerns=membership.user, note=note)
     Membership.objects.filter(pk=membership.pk).update(paused_at=timezone.now(), pause_note=note)
@@ -43,13 +43,13 @@ def pause(*, membership: Membership, by: User | None, note: str = "") -> None:
 
 @transaction.atomic
 def go_on(*, membership: Membership, by: User | None) -> None:
-    """The person gets items again."""
+    """Let a paused person get items again."""
     record(by, "member.resumed", membership.collection, concerns=membership.user)
     Membership.objects.filter(pk=membership.pk).update(paused_at=None, pause_note="")
 
 
 def current_judgments(membership: Membership, *, since: datetime | None = None) -> QuerySet[Judgment]:
-    """What of this person would be set aside: judgments and adjudications that stand, on items and under aspects."""
+    """Return what of this person would be set aside: judgments that stand, on items and under aspects."""
     kept = CurrentJudgment.objects.filter(
         Q(item__isnull=False) | Q(aspect__isnull=False), assessor=membership.assessor_id
     )
@@ -116,7 +116,7 @@ def exclude_judgments(
 
 @transaction.atomic
 def reinstate_judgments(*, act: JudgmentExclusion, by: User | None, note: str = "") -> JudgmentExclusion:
-    """What an act set aside stands again, as it was. Raises BadInput when that was done already.
+    """Reinstate what an act set aside, as it was. Raises BadInput when that was done already.
 
     Where somebody else judged the item meanwhile, both judgments count: where they differ, an adjudicator decides. Of
     two texts one must hold: that of whoever wrote meanwhile.
@@ -154,13 +154,13 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None, note: str = 
 
 
 def _hold_aspects(membership: Membership) -> None:
-    """Nobody revises the aspects under which this person graded, until the end of the transaction."""
+    """Lock the aspects under which this person graded, so that nobody revises them meanwhile."""
     graded = Judgment.objects.filter(assessor=membership.assessor_id, aspect__isnull=False).values("aspect__query")
     list(Query.objects.select_for_update(no_key=True).filter(pk__in=graded).order_by("pk").values_list("pk"))
 
 
 def _restore_judgment(gone: Judgment) -> Judgment:
-    """The judgment that a row withdrew, with all that it said and when."""
+    """Build the judgment that a row withdrew once more, with all that it said and when."""
     before: Any = gone.supersedes
     kept = {f.attname: getattr(before, f.attname) for f in Judgment._meta.concrete_fields}
     del kept["id"]
@@ -168,7 +168,7 @@ def _restore_judgment(gone: Judgment) -> Judgment:
 
 
 def _lock_items(found: Sequence[Judgment | Target]) -> list[Item]:
-    """Their items, locked in the order of their ids as the queue does; then their pairs."""
+    """Lock the items of judgments and texts in the order of their ids, as the queue does; then their pairs."""
     ids = {one.item_id for one in found if one.item_id is not None}
     items = list(Item.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
     pairs = {one.pair_id for one in found}
@@ -179,7 +179,7 @@ def _lock_items(found: Sequence[Judgment | Target]) -> list[Item]:
 def _update_assignments(
     membership: Membership, rows: Sequence[Judgment], before: Assignment.State, after: Assignment.State
 ) -> list[int]:
-    """Let the assignments point to the new rows and carry the new state; ids of the items of finished ones."""
+    """Point the assignments to the new rows, in the new state, and return the items of finished ones."""
     by_item: dict[int, dict[str, int]] = defaultdict(dict)
     for row in rows:
         if row.item_id is not None:
@@ -249,7 +249,7 @@ def _item_state(now: Item, grades: list[int], flagged: bool, decided: bool) -> s
 def current_texts(
     membership: Membership, *, since: datetime | None = None, items: Sequence[int] | None = None
 ) -> QuerySet[Target]:
-    """Texts of this person that hold or could: not withdrawn. `items`: only those written on these items."""
+    """Return this person's texts that are not withdrawn. `items`: only those written on these items."""
     found = Target.objects.filter(
         pair__collection=membership.collection_id,
         kind=Target.Kind.PERSON,
@@ -264,7 +264,7 @@ def current_texts(
 
 
 def _withdraw_texts(membership: Membership, texts: Iterable[Target]) -> list[Target]:
-    """Append what withdraws them; nobody goes on with such a text. The pairs are locked."""
+    """Append rows that withdraw these texts, whose pairs are locked; nobody goes on with such a text."""
     return [
         Target.objects.create(
             pair_id=one.pair_id,
@@ -281,7 +281,7 @@ def _withdraw_texts(membership: Membership, texts: Iterable[Target]) -> list[Tar
 
 
 def _texts_again(withdrawals: Iterable[int]) -> list[Target]:
-    """The texts once more. Where somebody has written another one meanwhile, theirs holds, and nothing is appended."""
+    """Append withdrawn texts once more, unless somebody has written another one meanwhile: theirs holds."""
     others = Target.objects.filter(
         pair=OuterRef("pair"), kind=Target.Kind.PERSON, good=True, withdraws=None, withdrawn_by=None
     )
@@ -299,7 +299,7 @@ def _texts_again(withdrawals: Iterable[int]) -> list[Target]:
 def _move_texts(
     membership: Membership, texts: Sequence[Target], before: Assignment.State, after: Assignment.State
 ) -> list[int]:
-    """The assignments on whose desk they were written carry the new state; ids of their items."""
+    """Give the assignments on which texts were written the new state, and return their items."""
     mine = Assignment.objects.filter(membership=membership, item__in=[one.item_id for one in texts], state=before)
     items = list(mine.select_for_update().values_list("item", flat=True))
     Assignment.objects.filter(membership=membership, item__in=items).update(state=after)

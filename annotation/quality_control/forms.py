@@ -10,7 +10,7 @@ LARGEST_SEED = 2**31 - 1
 
 
 class QualityControlForm(forms.ModelForm):  # type: ignore[type-arg]
-    """How much of an annotator's work measures."""
+    """The settings of quality control: how much of an annotator's work measures."""
 
     class Meta:
         model = Collection
@@ -43,14 +43,14 @@ class QualityControlForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class SizeForm(forms.Form):
-    """How many, and the seed of the draw."""
+    """The size of a draw, and its seed."""
 
     size = forms.IntegerField(min_value=1, max_value=10_000, label=_("How many"))
     seed = forms.IntegerField(min_value=0, max_value=LARGEST_SEED, initial=0, label=_("Seed"))
 
 
 class ChecksForm(SizeForm):
-    """Checks: how many, and of which form."""
+    """The number of checks to make, and their form."""
 
     form = forms.ChoiceField(
         choices=[
@@ -63,7 +63,7 @@ class ChecksForm(SizeForm):
 
 
 class GoldForm(SizeForm):
-    """A gold sample."""
+    """The gold sample to draw."""
 
     spot = forms.FloatField(
         min_value=0,
@@ -75,7 +75,7 @@ class GoldForm(SizeForm):
 
 
 class ConsentForm(forms.Form):
-    """What annotators agree to."""
+    """The text that annotators agree to."""
 
     text = forms.CharField(
         max_length=20_000, label=_("What annotators agree to"), widget=forms.Textarea(attrs={"rows": 14})
@@ -83,7 +83,7 @@ class ConsentForm(forms.Form):
 
 
 class NoteForm(forms.Form):
-    """Why, in a sentence; and from when on."""
+    """The reason of an exclusion, in a sentence, and from when on it holds."""
 
     note = forms.CharField(max_length=1000, required=False)
     since = forms.DateTimeField(required=False)

@@ -53,7 +53,7 @@ ORDER BY p.query_id, hashint8extended(p.id, %(seed)s)
 
 
 def stratify_pairs(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
-    """Pairs (query, pair, answers, words) by how many answers their query has, and how long it is. Pure."""
+    """Group pairs (query, pair, answers, words) by how many answers their query has, and its length. Pure."""
     lengths = sorted(words for *_rest, words in rows)
     middle = lengths[len(lengths) // 2] if lengths else 0
     found = defaultdict(list)
@@ -81,7 +81,7 @@ def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) 
 
 @transaction.atomic
 def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User | None) -> GoldSet:
-    """A new gold set of `size` pairs and PRACTICE more for practice. Raises BadInput when the pool has none left."""
+    """Draw a new gold set of `size` pairs and PRACTICE more. Raises BadInput when the pool has none left."""
     with connection.cursor() as cursor:
         cursor.execute(POOL, {"collection": collection.pk, "seed": seed})
         rows = cursor.fetchall()
@@ -114,13 +114,13 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
 
 @transaction.atomic
 def end(*, gold_set: GoldSet, by: User | None) -> None:
-    """No more pairs of it are handed out; what was said stays."""
+    """End a gold set: no more pairs of it are handed out; what was said stays."""
     GoldSet.objects.filter(pk=gold_set.pk, ended_at=None).update(ended_at=timezone.now())
     record(by, "gold.ended", gold_set.collection, gold=gold_set.pk)
 
 
 def _find_reasons(pair: Pair) -> dict[str, Any]:
-    """One turn for and one against: from the pair's debate where each side said its own, else by the offline pair."""
+    """Return a turn for and one against: of the pair's debate where each side spoke for itself, else offline."""
     found: dict[str, Attempt] = {}
     for said in debate_of(pair):
         if said.verdict == (said.role == "for"):
@@ -137,7 +137,7 @@ def _find_reasons(pair: Pair) -> dict[str, Any]:
 
 # --- who gets what ---------------------------------------------------------------------------------------------------
 def next_for_expert(membership: Membership) -> GoldPair | None:
-    """Practice that this expert has not done, then a pair that no expert has graded."""
+    """Return practice that this expert has not done, then a pair that no expert has graded."""
     waiting = GoldPair.objects.filter(gold_set__collection=membership.collection_id, gold_set__ended_at=None)
     waiting = waiting.select_related("pair__query", "pair__document", "gold_set")
     practice = waiting.filter(practice=True).exclude(answers__membership=membership)
@@ -150,7 +150,7 @@ def next_for_expert(membership: Membership) -> GoldPair | None:
 
 
 def next_for_senior(membership: Membership) -> GoldPair | None:
-    """A pair of the random share that another person graded and no senior has looked at."""
+    """Return a pair of the random share that another person graded and no senior has looked at."""
     graded = GoldPair.objects.filter(gold_set__collection=membership.collection_id, spot=True)
     graded = graded.filter(answers__who=Who.EXPERT).exclude(answers__who=Who.SENIOR)
     return (
@@ -206,7 +206,7 @@ def record_answer(
 
 
 def _record_reference(row: GoldPair, grade: int) -> Judgment:
-    """The reference grade; a later one supersedes it."""
+    """Store the reference grade; a later one supersedes it."""
     experts = Assessor.objects.get_or_create(
         collection=row.gold_set.collection, kind=Assessor.Kind.REFERENCE, name=EXPERTS
     )[0]
@@ -253,7 +253,7 @@ def _set_progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: 
 
 
 def others_on_practice(membership: Membership) -> tuple[GoldPair, list[GoldAnswer]] | None:
-    """What other experts said about the practice pair that this one did last: so they come to one reading."""
+    """Return what others said about the practice pair that this expert did last: so they come to one reading."""
     last = (
         GoldAnswer.objects.filter(membership=membership, gold_pair__practice=True)
         .select_related("gold_pair__pair__query")

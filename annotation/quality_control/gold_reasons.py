@@ -76,7 +76,7 @@ class Left:
 
 
 def forecast_arguments(collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]) -> Left:
-    """For pages and commands, before anything is asked."""
+    """Forecast the arguments about gold pairs and their cost, before anything is asked."""
     wanted = find_writers(collection)
     if wanted is None:
         return Left(0, len(gold))
@@ -88,7 +88,7 @@ def forecast_arguments(collection: Collection, ordinary: Sequence[PairFeatures],
 
 
 def of_sample(collection: Collection, pairs: int) -> Left:
-    """The same for so many pairs that are still to be drawn."""
+    """Forecast the arguments about so many pairs that are still to be drawn."""
     wanted = find_writers(collection)
     if wanted is None:
         return Left(0, pairs)
@@ -117,7 +117,7 @@ def _assign_debaters(wanted: Configuration, form: Form) -> Configuration:
 
 # --- asking for it ----------------------------------------------------------------------------------------------------
 def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: User | None) -> bool:
-    """Let a worker do it; False where no model is configured or it is asked for already."""
+    """Ask a worker for arguments; False where no model is configured or they are asked for already."""
     waiting = ArgumentsRequest.objects.filter(collection=collection, gold_set=gold_set, ended_at=None)
     unfinished = background.unfinished(WRITE).values("subject")
     if find_writers(collection) is None or waiting.filter(pk__in=unfinished).exists():
@@ -129,18 +129,18 @@ def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: 
 
 
 def newest_request(collection: Collection) -> ArgumentsRequest | None:
-    """The last request, for pages."""
+    """Return the last request for arguments."""
     return ArgumentsRequest.objects.filter(collection=collection).order_by("-pk").first()
 
 
 def is_pending(request: ArgumentsRequest | None) -> bool:
-    """Whether a worker has still to do it."""
+    """Whether a worker has still to answer the request."""
     return request is not None and request.ended_at is None and background.is_unfinished(WRITE, request.pk)
 
 
 # --- doing it ---------------------------------------------------------------------------------------------------------
 def process_request(request: ArgumentsRequest, lease: Lease) -> None:
-    """Do what is asked for; pairs about which models argued already are left out."""
+    """Write the arguments that are asked for; pairs about which models argued already are left out."""
     _write_arguments(request, lease)
     ArgumentsRequest.objects.filter(pk=request.pk).update(ended_at=Now())
 
@@ -200,7 +200,7 @@ async def ask_rounds(form: Form, caller: Caller, claimed: Claimed) -> Rounds:
 
 
 def _keep_arguments(pair: int, rounds: Rounds, form: Form, wanted: Configuration) -> bool:
-    """Keep whole arguments; and beside what an expert is still to grade, each side's first. Whether they are whole."""
+    """Store whole arguments, and each side's first beside what experts have to grade. Whether they are whole."""
     seats = arguments.list_agents(form)
     by = {seat: judge.name for seat, judge in zip(seats, wanted.debaters, strict=True)}
     _replace_offline_turns(pair, rounds[0], by)

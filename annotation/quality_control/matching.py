@@ -35,11 +35,11 @@ class PairFeatures:
     argued: Mapping[int, int] = field(default_factory=dict)
 
     def has_arguments(self, form: Form | None) -> bool:
-        """Models wrote arguments of this form about the pair."""
+        """Whether models wrote arguments of this form about the pair."""
         return form is not None and self.argued.get(form.couples, 0) >= form.rounds
 
     def speaks(self, form: Form) -> bool:
-        """As a check it would show models' words in this form: arguments, or their own debate."""
+        """Whether as a check it would show models' words in this form: arguments, or their own debate."""
         return self.has_arguments(form) or (self.by_models and stance_of(self.shape) == form)
 
 
@@ -98,7 +98,7 @@ def match_checks(
 def _best_match(
     twin: PairFeatures, looks: Sequence[PairFeatures], write: Writer, length: Callable[[list[Turn]], int]
 ) -> tuple[PairFeatures, list[Turn] | None] | None:
-    """The look, with its own debate (None) or a written one, that is most like the twin; None where none can be."""
+    """Return the look, with its own debate (None) or a written one, that is most like the twin; None for none."""
     own = [look for look in looks if twin.reason in BLIND or look.shape == twin.shape]
     fits: list[tuple[PairFeatures, list[Turn] | None]] = [(look, None) for look in own]
     form = stance_of(twin.shape)
@@ -110,7 +110,7 @@ def _best_match(
             fits.append((replace(look, debate=length(turns), by_models=by_models), turns))
 
     def difference(fit: tuple[PairFeatures, object]) -> tuple[bool, float]:
-        """Of the writers' kind, then of the lengths of debate and document, as logarithms of their ratios."""
+        """The difference in the writers' kind, then in the lengths (logarithms of their ratios)."""
         look, lengths = fit[0], abs(log((fit[0].document + 1) / (twin.document + 1)))
         if twin.reason in BLIND:
             return False, lengths

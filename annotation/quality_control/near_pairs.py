@@ -45,7 +45,7 @@ def near_pairs(collection: Collection) -> dict[str, Any]:
 
 
 def refresh_groups(collection: Collection) -> bool:
-    """Compare anew: by a worker where one lives (False), else now (True)."""
+    """Compare the labels anew: by a worker where one lives (False), else now (True)."""
     if not workers.has_workers():
         store_groups(collection)
         return True
@@ -54,7 +54,7 @@ def refresh_groups(collection: Collection) -> bool:
 
 
 def store_groups(collection: Collection) -> None:
-    """Compare now and keep what was found with its time."""
+    """Compare the labels now and store the groups with their time."""
     values = {"at": timezone.now().isoformat()} | find_groups(collection)
     with transaction.atomic():
         # Locked and merged: other statistics are kept in the same row by another worker.
@@ -90,7 +90,7 @@ def _read_texts(model: type[Query] | type[Document], ids: Iterable[int]) -> dict
 
 
 def _current_groups(collection: Collection, kept: dict[str, Any]) -> dict[str, Any]:
-    """The kept groups with the labels and texts of now. A group whose labels agree by now is not shown."""
+    """Return kept groups with the labels and texts of now. A group whose labels agree by now is left out."""
     pairs = [pair for group in kept.get("groups", ()) for pair in group]
     texts = {
         "query": F("pair__query__text"),

@@ -43,7 +43,7 @@ class OnboardingStop:
 
 
 def find_stop(membership: Membership) -> OnboardingStop | None:
-    """What to show where no pair is open. Without a gate it costs nothing."""
+    """Return what to show where no pair is open; where nothing closes the queue, this costs no statement."""
     if not (asked := needs_qualification(membership)) and not closed(membership):
         return None
     if asked:
@@ -63,7 +63,7 @@ def find_stop(membership: Membership) -> OnboardingStop | None:
 
 
 def has_new_guidelines(membership: Membership) -> bool:
-    """The guidelines have a version that this member did not say they have read."""
+    """Whether the guidelines have a version that this member did not say they have read."""
     return membership.collection.guideline_version > membership.guideline_read
 
 
@@ -88,7 +88,7 @@ def guideline_changes(membership: Membership) -> tuple[int, list[tuple[str, str]
 
 
 def acknowledge_guidelines(membership: Membership, version: int) -> None:
-    """The member says that they have read this version; never one that was not written, or less than before."""
+    """Record that the member has read this version; never one that was not written, or less than before."""
     version = min(version, membership.collection.guideline_version)
     Membership.objects.filter(pk=membership.pk, guideline_read__lt=version).update(guideline_read=version)
 
@@ -110,7 +110,7 @@ WHERE i.collection_id = %(collection)s AND i.reason = 'qualification' AND i.seq 
 
 
 def read_result(membership: Membership) -> QualificationResult:
-    """Of the test that this member takes, or took last."""
+    """Read how far this member is in the qualification test that they take, or took last."""
     values = {"membership": membership.pk, "collection": membership.collection_id, "trial": membership.trial}
     with connection.cursor() as cursor:
         cursor.execute(RESULT, values)
@@ -118,7 +118,7 @@ def read_result(membership: Membership) -> QualificationResult:
 
 
 def decide(membership: int) -> bool | None:
-    """After the last pair: passed or not; None where there is no test. A skip counts as wrong."""
+    """Decide after the last pair whether the member has passed; None where there is no test. A skip counts as wrong."""
     row = Membership.objects.select_related("collection").get(pk=membership)
     found = read_result(row)
     if not found.total:

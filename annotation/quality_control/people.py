@@ -14,7 +14,7 @@ SHOWN = 50
 
 
 def annotator_record(membership: Membership) -> dict[str, Any]:
-    """What the page of a person shows. Nine statements."""
+    """Read what the page of a person shows. Nine statements."""
     acts = JudgmentExclusion.objects.filter(membership=membership)
     acts = acts.select_related("made_by", "reverses", "reversed_by").order_by("-pk")
     result = onboarding.read_result(membership)
@@ -44,7 +44,7 @@ def returned_batches(collection: int) -> list[JudgmentExclusion]:
 
 
 def batch_counts(collection: int) -> dict[str, int]:
-    """Batches that were looked at, and of them those with missed checks."""
+    """Count the batches that are closed, and of them those with missed checks and those without any check."""
     return Batch.objects.filter(membership__collection=collection).aggregate(
         closed=Count("pk"), missed=Count("pk", filter=Q(missed__gt=0)), unchecked=Count("pk", filter=Q(checks=0))
     )

@@ -41,13 +41,13 @@ def _free_gold_pairs(collection: Collection, gold: Mapping[int, int]) -> QuerySe
 
 
 def has_room(collection: Collection) -> bool:
-    """There is gold enough for a test of one pair."""
+    """Whether there is gold enough for a test of one pair."""
     return _free_gold_pairs(collection, reference_grades(collection))[: PRACTICE + 1].count() > PRACTICE
 
 
 @transaction.atomic
 def make_test(*, collection: Collection, size: int, seed: int, by: User | None) -> int:
-    """A new test of `size` pairs after PRACTICE examples, half of them relevant where gold allows; its number.
+    """Make a test of `size` pairs after PRACTICE examples, half of them relevant where gold allows; its number.
 
     Pairs that were in an earlier test are taken only when gold is too small. Raises BadInput when it is smaller still.
     """
@@ -104,7 +104,7 @@ def _gold_turns(pair: int) -> list[dict[str, object]] | None:
 
 @transaction.atomic
 def allow_retake(*, membership: Membership, by: User | None) -> None:
-    """Somebody who failed may take the next test. Raises BadInput when there is none that they have not taken."""
+    """Let somebody who failed take the next test. Raises BadInput when there is none that they have not taken."""
     later = [number for number in list_tests(membership.collection) if number > membership.trial]
     if not later:
         raise BadInput(_("there is no other test: make one, so that nobody is asked what they know already"))
@@ -114,7 +114,7 @@ def allow_retake(*, membership: Membership, by: User | None) -> None:
 
 @transaction.atomic
 def let_pass(*, membership: Membership, by: User | None) -> None:
-    """Somebody works without the test."""
+    """Let somebody work without the test."""
     Membership.objects.filter(pk=membership.pk).update(qualified_at=timezone.now(), failed_at=None)
     record(by, "qualification.passed", membership.collection, concerns=membership.user)
 

@@ -36,7 +36,7 @@ def explain_refusal(membership: Membership) -> str:
 
 
 def why_closed(closed: str) -> str:
-    """The same for what `closed` says."""
+    """Explain why a decision is not counted, of what `closed` returned."""
     if closed in ("", "consent"):
         return ""
     if closed == "paused":
@@ -68,7 +68,7 @@ class AnnotatorContext:
 
     @classmethod
     def of(cls, membership: Membership) -> "AnnotatorContext":
-        """The desk of a membership whose collection is loaded."""
+        """Return the context of a membership whose collection is loaded."""
         priority, place, books = membership.watermark_priority, membership.watermark_place, membership.collection
         return cls(
             membership=membership.pk,
@@ -99,7 +99,7 @@ class AnnotatorContext:
 
     @property
     def ends_batch(self) -> bool:
-        """All items of a batch were lent, so its checks can be looked at."""
+        """Whether all items of a batch were assigned, so that its checks can be looked at."""
         size, checks, _repeats = self.shares
         return checks > 0 and self.lent - self.closed_to >= size
 
@@ -137,7 +137,7 @@ class SubmittedAnswer:
     spans: tuple[tuple[int, int], ...] = ()
 
     def fields(self, held: float) -> dict[str, Any]:
-        """What is stored of it as it came. Nobody was on the page for longer than the `held` seconds of the lease."""
+        """Return the stored fields. Nobody was on the page for longer than the `held` seconds of the lease."""
         most = max(0, round(held * 1000))
         spent = None if self.milliseconds is None else min(self.milliseconds, most)
         idle = None if spent is None or self.idle is None else min(self.idle, spent)

@@ -65,7 +65,7 @@ class OwnAssignment(NamedTuple):
 
     @property
     def asks_first(self) -> bool:
-        """A first vote without the debate is to be given yet."""
+        """Whether a first vote without the debate is still to be given."""
         return self.arm == REVEAL and self.reason != "audit" and self.first_grade is None
 
 
@@ -112,7 +112,7 @@ def in_transaction(work: Callable[[psycopg.Connection[Any]], T]) -> T:
 
 
 def retry_on_conflict(once: Callable[[], T]) -> T:
-    """Call it again after a deadlock, a serialization failure, or two claims of one member at the same moment."""
+    """Call `once` again after a deadlock, a serialization failure, or two claims of one member at the same moment."""
     for tried in range(TRIES):
         try:
             return once()
@@ -197,7 +197,7 @@ def submit_texts(
 ) -> OwnAssignment | None:
     """Settle an item that asks for texts; None where that was done already. `write` stores the texts of its pair.
 
-    Raises Unknown, and Lost when the item is closed or asks for a grade.
+    Raises Unknown, and DecisionRefused when the item is closed or asks for a grade.
     """
     own = _read_assignment(db, desk, item)
     if own.state == "done" and own.token == token:
@@ -345,7 +345,7 @@ def _lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tup
 
 
 def _check_lease(own: OwnAssignment, token: str) -> None:
-    """Raise Lost unless a decision on this assignment still counts."""
+    """Raise DecisionRefused unless a decision on this assignment still counts."""
     if own.state == "done":
         raise DecisionRefused(_("You have already decided on this pair, perhaps in another window."))
     if own.state == "skipped":
@@ -408,22 +408,22 @@ def _end_assignment(
 
 
 def run_statement(db: psycopg.Connection[Any], statement: str, **values: Any) -> None:
-    """A statement of which no row is read."""
+    """Run a statement of which no row is read."""
     fetch_tuples(db, statement, values)
 
 
 def fetch_records(db: psycopg.Connection[Any], kind: Callable[..., T], statement: str, **values: Any) -> list[T]:
-    """The rows of a statement, each as `kind`, whose fields are its columns in their order."""
+    """Return the rows of a statement, each as `kind`, whose fields are its columns in their order."""
     return [kind(*row) for row in fetch_tuples(db, statement, values)]
 
 
 def fetch_dicts(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dict[str, Any]]:
-    """The rows of a statement by the names of its columns."""
+    """Return the rows of a statement by the names of its columns."""
     return [dict(zip(_names[statement], row, strict=True)) for row in fetch_tuples(db, statement, values)]
 
 
 def fetch_tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of a statement, which is planned once for a connection (Django's own cursors plan every time)."""
+    """Return a statement's rows; it is planned once for a connection (Django's own cursors plan every time)."""
     if db.prepare_threshold is None:
         db.prepare_threshold = 0
     with psycopg.Cursor(db, row_factory=tuple_row) as cursor:

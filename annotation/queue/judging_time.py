@@ -18,7 +18,7 @@ WHERE m.collection_id = %(collection)s
 
 
 def median_seconds(collection: Collection) -> float | None:
-    """Of a judgment; None where there is none. One statement."""
+    """Return the median time of a judgment in seconds; None where there is none. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(TIME, {"collection": collection.pk})
         (median,) = cursor.fetchone()

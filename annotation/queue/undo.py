@@ -22,7 +22,7 @@ from judges.campaigns import counters
 def undo_decision(membership: Membership, item: int) -> None:
     """Take back the member's judgment, flag or skip of an item; in the reveal arm the final vote before the first.
 
-    Raises Unknown, and Lost when it is too late.
+    Raises Unknown, and DecisionRefused when it is too late.
     """
 
     def once() -> None:
@@ -56,7 +56,7 @@ def _undo_once(membership: Membership, item_id: int) -> None:
 
 
 def _withdraw_first_judgment(own: Assignment, first: Judgment, membership: Membership) -> None:
-    """The debate is hidden again. It was seen: the vote that comes now is kept, but counts as blind no more."""
+    """Hide the debate again. It was seen: the vote that comes now is kept, but counts as blind no more."""
     exported = ExportRecord.is_exported(membership.collection_id, first.created_at)
     reason = why_not_undo(now=timezone.now(), ended_at=first.created_at, exported=exported)
     if reason:
@@ -85,13 +85,13 @@ def refuse_undo(own: Assignment, item: Item) -> str | None:
 
 
 def end_lease(membership: Membership) -> None:
-    """Whatever the member holds goes back to the queue; call it in a transaction."""
+    """Give whatever the member holds back to the queue; call it in a transaction."""
     for lease in Assignment.objects.select_for_update().filter(membership=membership, state=Assignment.State.OPEN):
         give_back(lease, Item.objects.select_for_update().get(pk=lease.item_id))
 
 
 def give_back(lease: Assignment, item: Item) -> None:
-    """An unfinished lease returns to the queue at a new place; it keeps its time, so its holder may get it again."""
+    """Return an unfinished lease to the queue at a new place; it keeps its time, so its holder may get it again."""
     Assignment.objects.filter(pk=lease.pk).update(state=Assignment.State.RETURNED, ended_at=timezone.now())
     Item.objects.filter(pk=item.pk).update(taken=F("taken") - 1, place=next_place())
 
@@ -135,7 +135,7 @@ def _withdraw_judgment(given: Judgment, membership: Membership) -> int:
 
 
 def revert_resolution(item: Item, *, shard: int) -> None:
-    """The label and the campaign's counter follow an item that is no longer settled."""
+    """Let the label and the campaign's counter follow an item that is no longer settled."""
     resolve_pairs([item.pair_id])
     if item.campaign is not None:
         counters.add(item.campaign, resolved_counter(item.reason), -1, on=shard)

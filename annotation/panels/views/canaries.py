@@ -23,13 +23,13 @@ WHOM = (("free", gettext_lazy("judges that cost nothing")), ("every", gettext_la
 
 
 class AskForm(forms.Form):
-    """Whom to ask now."""
+    """The choice whom to ask now."""
 
     whom = forms.ChoiceField(choices=WHOM)
 
 
 class ScheduleForm(forms.Form):
-    """How often workers ask, and whom. The panel is the default one of that time."""
+    """The schedule: how often workers ask, and whom. The panel is the default one of that time."""
 
     hours = forms.IntegerField(
         min_value=0,
@@ -41,7 +41,7 @@ class ScheduleForm(forms.Form):
 
     @classmethod
     def of(cls, row: CanarySchedule | None) -> "ScheduleForm":
-        """With what holds now."""
+        """Return the form with what holds now."""
         hours, paid = (row.hours, row.paid) if row else (0, False)
         return cls(initial={"hours": hours, "whom": "every" if paid else "free"})
 
@@ -49,14 +49,14 @@ class ScheduleForm(forms.Form):
 @action("admin")
 @require_GET
 def page(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Of the default panel's judges and of those of the collection's newest campaign."""
+    """Show canaries of the default panel's judges and of those of the collection's newest campaign."""
     return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()))
 
 
 @action("admin")
 @require_POST
 def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A worker asks the default panel now."""
+    """Let a worker ask the default panel now."""
     form = AskForm(request.POST)
     if not form.is_valid():
         return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
@@ -73,7 +73,7 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def schedule(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """How often workers ask by themselves; it holds for the whole site."""
+    """Set how often workers ask by themselves; it holds for the whole site."""
     form = ScheduleForm(request.POST)
     if not form.is_valid():
         return _render_page(request, scope, form, status=422)

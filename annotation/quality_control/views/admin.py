@@ -23,7 +23,7 @@ from corpus.errors import BadInput
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def quality_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Checks, repeats, batches, the test, consent."""
+    """Show and save the settings: checks, repeats, batches, the test, consent."""
     form = QualityControlForm(request.POST or None, instance=scope.collection)
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
@@ -54,7 +54,7 @@ def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """No check is lent any more."""
+    """Withdraw all checks."""
     n = attention_checks.withdraw_checks(collection=scope.collection, by=scope.user)
     messages.success(request, ngettext("%(n)s check was withdrawn.", "%(n)s checks were withdrawn.", n) % {"n": n})
     return redirect("quality_control", scope.collection.name)
@@ -76,7 +76,7 @@ def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A new qualification test."""
+    """Make a new qualification test."""
     form = SizeForm(request.POST, prefix="test")
     if not form.is_valid():
         return _render_quality_settings(request, scope, test=form, status=422)
@@ -92,7 +92,7 @@ def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A new version of what annotators agree to; with `stop`, nobody is asked any more."""
+    """Write a new version of what annotators agree to; with `stop`, nobody is asked any more."""
     if "stop" in request.POST:
         consent.disable_consent(collection=scope.collection, by=scope.user)
         messages.success(request, _("Nobody is asked any more. Who agreed stays recorded."))
@@ -119,7 +119,7 @@ def _run_action(request: HttpRequest, scope: Scope, work: Callable[[], str]) -> 
 def _render_quality_settings(
     request: HttpRequest, scope: Scope, *, status: int = 200, **given: forms.BaseForm | str
 ) -> HttpResponse:
-    """The page, with the forms or the problem that are given in place of what it shows by itself."""
+    """Render the page with the forms or the problem that are given in place of its own."""
     if status != 200:
         scope.collection.refresh_from_db()  # A refused form has written its values into the row in memory.
     held = ConsentText.current(scope.collection)
@@ -151,7 +151,7 @@ def _render_quality_settings(
 @action("admin")
 @require_GET
 def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """One person's batches, and what can be done about their judgments."""
+    """Show one person's batches, and what can be done about their judgments."""
     return _render_person(request, scope, _get_membership(scope, member))
 
 
@@ -194,7 +194,7 @@ def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpRe
 @action("admin")
 @require_POST
 def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
-    """What was set aside stands again."""
+    """Reinstate what was set aside."""
     found = get_object_or_404(
         JudgmentExclusion.objects.select_related("membership"), pk=act, membership__collection=scope.collection
     )
@@ -210,7 +210,7 @@ def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpRes
 @action("admin")
 @require_POST
 def person_qualification(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Another test for somebody who failed; with `pass`, none."""
+    """Let somebody who failed take another test; with `pass`, none."""
     row = _get_membership(scope, member)
     try:
         if "pass" in request.POST:

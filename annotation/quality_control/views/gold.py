@@ -21,7 +21,7 @@ USUAL = 50  # Pairs of a sample, unless the form says otherwise.
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The samples and how far they are; POST draws one."""
+    """Show the gold samples and how far they are; POST draws one."""
     form = GoldForm(request.POST or None, initial={"size": USUAL, "seed": scope.collection.seed, "spot": 0.2})
     problem = ""
     if request.method == "POST" and form.is_valid():
@@ -51,7 +51,7 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
-    """No more pairs of a sample are handed out."""
+    """End a sample: no more of its pairs are handed out."""
     row = get_object_or_404(GoldSet.objects.select_related("collection"), pk=gold_set, collection=scope.collection)
     gold.end(gold_set=row, by=scope.user)
     messages.success(request, _("The sample is ended. What experts said stays."))
@@ -61,7 +61,7 @@ def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
 @action("admin")
 @require_GET
 def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
-    """Every pair of a sample with what was said about it."""
+    """Show every pair of a sample with what was said about it."""
     row = get_object_or_404(GoldSet, pk=gold_set, collection=scope.collection)
     pairs = row.pairs.select_related("pair__query", "pair__document").prefetch_related("answers__membership__user")
     context = {"scope": scope, "section": "members", "gold_set": row, "pairs": pairs.order_by("place")}
@@ -71,7 +71,7 @@ def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpRespo
 @action("admin")
 @require_GET
 def near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Near-duplicate pairs with different labels, side by side."""
+    """Show near-duplicate pairs with different labels, side by side."""
     context = {"scope": scope, "section": "members", "near": near_pairs.near_pairs(scope.collection)}
     return render(request, "quality_control/near_duplicates.html", context)
 
