@@ -69,22 +69,22 @@ class AnnotatorContext:
     @classmethod
     def of(cls, membership: Membership) -> "AnnotatorContext":
         """Return the context of a membership whose collection is loaded."""
-        priority, place, books = membership.watermark_priority, membership.watermark_place, membership.collection
+        priority, place, collection = membership.watermark_priority, membership.watermark_place, membership.collection
         return cls(
             membership=membership.pk,
             assessor=membership.assessor_id,
             collection=membership.collection_id,
-            minutes=books.lease_minutes,
+            minutes=collection.lease_minutes,
             watermark=None if priority is None or place is None else (priority, place),
-            weights=weights_of(books.arms),
-            seed=books.seed,
+            weights=weights_of(collection.arms),
+            seed=collection.seed,
             drawn=membership.arms_drawn,
-            rounds=books.rounds,
+            rounds=collection.rounds,
             lent=membership.lent,
             closed_to=membership.closed_to,
-            shares=(books.batch, books.checks if books.has_checks else 0.0, books.repeats),
+            shares=(collection.batch, collection.checks if collection.has_checks else 0.0, collection.repeats),
             closed=closed(membership),
-            least_ms=books.min_judgment_ms,
+            least_ms=collection.min_judgment_ms,
             trial=membership.trial if needs_qualification(membership) else None,
         )
 
