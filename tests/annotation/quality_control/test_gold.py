@@ -163,8 +163,8 @@ def labelled_twins(books) -> list[Pair]:
 def test_near_duplicates_with_different_labels_stand_side_by_side(books):
     twins = labelled_twins(books)
     (group,) = near_pairs.near_pairs(books)["groups"]
-    assert [side.pair for side in group["sides"]] == [twins[0].pk, twins[1].pk]
-    assert [side.grade for side in group["sides"]] == [1, 0]
+    assert [side["pair"] for side in group["sides"]] == [twins[0].pk, twins[1].pk]
+    assert [side["grade"] for side in group["sides"]] == [1, 0]
     client = Client()
     client.force_login(make_member(books, "admin", Role.ADMIN).user)
     page = client.get("/c/books/quality-control/near-duplicates/").text
