@@ -21,7 +21,7 @@ from annotation.models import Role
 from corpus.models import Collection, Item
 from judges.campaigns.progress import summary_lines
 from judges.campaigns.selectors import campaign_status
-from judges.costs.accounting import Paid, of_calls, sum_costs
+from judges.costs.accounting import Paid, of_calls
 from judges.costs.collection_budgets import collection_budget
 from judges.models import Campaign, Panel
 from judges.models.costs import Ledger
@@ -38,7 +38,7 @@ def test_what_is_unknown_is_said_and_never_counted_as_nothing() -> None:
     assert of_calls(0.0, 4, 4).text == "unknown (4 calls without a price)"
     both = of_calls(0.0, 4, 4) + Paid(2.0)
     assert both.text == "at least $2.00 (4 calls without a price)" and both.at_least
-    assert sum_costs([]).text == "$0.00"
+    assert of_calls(0.0, 0, 0).text == "$0.00"
     assert (Paid(None, ("a",)) + Paid(None, ("b",))).text == "unknown (a, b)"
 
 
