@@ -113,6 +113,7 @@ def record_redefinition(collection: Collection, author: User | None = None) -> I
 
 def _add_version(collection: Collection, before: Rubric, text: str, author: User | None, is_built_in: bool) -> int:
     """The next version. Before the first one the built-in text that held is kept as number 0."""
+    # Judgments that were given before somebody wrote a version point to number 0.
     newest = _newest_version(collection) or Guideline.objects.create(
         collection=collection, version=0, text=built_in(before), is_built_in=True
     )

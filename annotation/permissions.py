@@ -159,6 +159,7 @@ def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Sc
         .first()
     )
     if membership is not None:
+        # The same person: Django would read the row again.
         membership.user = user
     scope = _build_scope(user, membership, collection)
     if scope.role < SMALLEST[name]:

@@ -86,6 +86,7 @@ def invite(
 @transaction.atomic
 def revoke_invitation(*, invitation: Invitation, by: User | None = None) -> None:
     """The link stops working; whoever used it before stays."""
+    # Conditional, because somebody may accept it at this moment: then there is nothing to revoke, or to record.
     if Invitation.objects.filter(pk=invitation.pk, accepted_by=None, revoked=False).update(revoked=True):
         record(by, "invitation.revoked", invitation.collection, invitation=invitation.pk)
 
@@ -108,7 +109,8 @@ def home_of(invitation: Invitation) -> str:
 
 @transaction.atomic
 def accept_invitation(*, invitation: Invitation, user: User) -> None:
-    """Join by an invitation, once: two people with the same link race for a row lock. BadInput says why not."""
+    """Join by an invitation, once. BadInput says why not."""
+    # Two people with the same link wait here for each other; the second finds it used.
     invitation = Invitation.objects.select_for_update().get(pk=invitation.pk)
     if reason := why_closed(invitation):
         raise BadInput(reason)

@@ -44,6 +44,7 @@ def _build_cipher() -> MultiFernet:
 
 def qr_code(text: str) -> SafeString:
     """An SVG of dark modules on white, with the quiet zone that cameras need (ISO/IEC 18004)."""
+    # Loaded here, because only this page draws one.
     import qrcode
 
     code = qrcode.QRCode(border=QUIET_ZONE, error_correction=qrcode.constants.ERROR_CORRECT_M)
@@ -67,6 +68,7 @@ class _Once:
 
     def clean_code(self) -> Any:
         code = super().clean_code()  # type: ignore[misc]  # a mixin of allauth's forms
+        # `add` is atomic: of two requests with the same code one gets in.
         if not cache.add(f"second-factor:{self.user.pk}:{str(code).strip()}", 1, REPLAY_SECONDS):
             raise get_adapter().validation_error("incorrect_code")
         return code

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from annotation.models import User
 
+# In this order: Edge and Opera call themselves Chrome, too, and Chrome calls itself Safari.
 BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari")
 NAMES = {"Edg": "Edge", "OPR": "Opera"}
 SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux")
@@ -70,5 +71,6 @@ def client_network(request: HttpRequest) -> str:
         address = ipaddress.ip_address(get_adapter().get_client_ip(request))
     except (PermissionDenied, ValueError):
         return ""
+    # What a household or a site has in IPv4 and in IPv6.
     bits = 24 if address.version == 4 else 48
     return str(ipaddress.ip_network(f"{address}/{bits}", strict=False))

@@ -100,6 +100,7 @@ def pseudonymise(person: User, *, by: User) -> str:
     SocialAccount.objects.filter(user=person).delete()
     collections = Membership.objects.filter(user=person).values("collection")
     Assessor.objects.filter(membership__user=person).update(name=new)
+    # Stored figures name people; they are computed anew when a page asks.
     Computed.objects.filter(collection__in=collections).delete()
     Invitation.objects.filter(accepted_by=person).update(note="")
     # Two tables name people by text. Texts are append-only, but for this; the layer beside is not imported, its tables

@@ -41,6 +41,7 @@ def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
     """Have a worker fetch a page. BadInput for an address that cannot be one, and for too many at a time."""
     url = url.strip()
     check_url(url)
+    # What no worker took within a minute does not count: it would keep this person waiting for nothing.
     waiting = PassageDraft.objects.filter(asked_by=member, state__in=PENDING, asked_at__gt=timezone.now() - SILENT)
     if waiting.count() >= MOST_PENDING:
         raise BadInput(_("%(most)d pages are being fetched for you: wait for one of them.") % {"most": MOST_PENDING})
@@ -84,6 +85,7 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
         title, text = texts.extract_text(page)
     except NoPage as problem:
         held.update(state=State.FAILED, error=problem.stored)
+    # Whatever the parser of a stranger's page does, the person is told; the error itself goes to the log.
     except Exception:
         held.update(state=State.FAILED, error=NoPage("reader").stored)
         raise

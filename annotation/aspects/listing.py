@@ -20,6 +20,7 @@ def list_queries(
     """Queries in the order of their import; `q` searches ids and texts."""
     found = _filter_queries(collection, q, state)
     if before:
+        # Backwards from the key, and then turned round; one more than a page tells whether there are others.
         keys = list(found.filter(pk__lt=before).order_by("-pk").values_list("pk", flat=True)[: PAGE + 1])
         more_before, more_after = len(keys) > PAGE, True
         keys = sorted(keys[:PAGE])

@@ -95,6 +95,7 @@ def submit_reading(
             return SecondReading.objects.create(
                 sample=sample, revision=row, reader=member, importances=importances, comment=comment[:5_000]
             )
+    # One reading for each query of a sample: the database decides who was first.
     except IntegrityError:
         raise BadInput(_("Somebody else has just weighed this query: here is the next one.")) from None
 

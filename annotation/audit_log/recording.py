@@ -130,6 +130,7 @@ def record(
     `by`: the scope of the request, a user, or None for a command. `collection` is the scope's unless given. `concerns`:
     to whom it was done. `act` is a key of ACTS: anything else is a ValueError.
     """
+    # A page looks the words up by this key, so a misspelt one would be an act that nobody can read.
     if act not in ACTS:
         raise ValueError(f"{act!r} is not in annotation.audit_log.recording.ACTS")
     person = by if isinstance(by, User) or by is None else by.user
@@ -139,6 +140,7 @@ def record(
         person=person,
         act=act,
         collection=collection,
+        # By name, too: the log outlives the collection.
         collection_name=collection.name if collection else "",
         concerns=concerns,
         details=details,

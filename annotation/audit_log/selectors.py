@@ -18,7 +18,7 @@ from charts.cells import csv_line
 from corpus.models import Collection
 
 PAGE = 50
-CHUNK = 2_000
+CHUNK = 2_000  # Rows that an export holds in memory at a time.
 COLUMNS = ("id", "at", "who", "act", "collection", "whom", "details")
 
 
@@ -51,6 +51,7 @@ class AuditLogFilters:
 def load_page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> dict[str, Any]:
     """Entries older than the one numbered `before`; None: the newest. `collection` None: the whole site."""
     found = filter_records(collection, filters)
+    # One row more than the page has tells whether there are older ones.
     rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
     older = rows[PAGE - 1].pk if len(rows) > PAGE else None
     return {"entries": rows[:PAGE], "older": older, "is_newest": before is None}

@@ -136,6 +136,7 @@ class StartForm(forms.Form):
     failed_to_people = forms.BooleanField(required=False, label=gettext_lazy("Send pairs that fail to people"))
 
     def __init__(self, *args: object, collection: Collection, **kwargs: object) -> None:
+        # A new site can judge at once: the offline panel needs no key.
         if not Panel.objects.exists():
             ensure_offline()
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]

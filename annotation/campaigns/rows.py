@@ -80,6 +80,7 @@ class CampaignRow:
     @property
     def cost(self) -> float | None:
         """USD; None when no call had a known price."""
+        # Nothing is known, which is not the same as nothing spent.
         unpriced = self.counts.get("calls_without_price", 0)
         return None if self.calls and unpriced == self.calls else float(self.counts.get("cost", 0.0))
 

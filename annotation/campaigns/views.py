@@ -38,6 +38,7 @@ def start(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = StartForm(request.POST, collection=scope.collection)
     if not form.is_valid():
         return _render_campaigns(request, scope, form, status=422)
+    # The same form comes twice: without `confirm` it shows what it will cost, with it it starts.
     try:
         if "confirm" in request.POST:
             return _start_campaign(request, scope, form)

@@ -49,6 +49,7 @@ def _cost_per_correct(labels: int, paid: Paid, accuracy: Statistic) -> Statistic
     if not accuracy.value:
         return replace(nothing, reason=_("none of the labels that were compared is correct"))
     usd = paid.usd / labels
+    # The bounds change places: the more labels are correct, the cheaper is a correct one.
     low = None if accuracy.high is None else usd / accuracy.high
     high = usd / accuracy.low if accuracy.low and not paid.at_least else None
     return Statistic(usd / accuracy.value, low, high, accuracy.n, None)

@@ -136,6 +136,7 @@ def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
     status = selectors.campaign_status(collection, campaign)
     counts = counters.read(campaign.pk)
     people = _human_cost(collection, counts)
+    # Costs by pair read every call; the command takes that time, a page does not.
     few = most is None or status["calls"] + status["calls_cached"] <= most
     return CostReport(
         collection=collection,

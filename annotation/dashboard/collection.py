@@ -244,6 +244,7 @@ def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], li
         words = _("agents agreed")
     else:
         words = _("people judge every pair") if policy == Campaign.Policy.HUMAN else _("judged by models")
+    # The counters do not say which pairs the two have in common; most agreements become labels, so as many as can be.
     both = min(labelled, agreed)
     second = [
         Node("dropped", _("dropped by the filter"), dropped, 1, "accent"),

@@ -31,6 +31,7 @@ def list_collection_cards(user: User) -> list[dict[str, Any]]:
         collections = collections.filter(pk__in=memberships)
     seen = list(collections)
     admin = {c.pk for c in seen if user.is_owner or memberships[c.pk].role >= Role.ADMIN}
+    # The newest stands last: its counters are the card's.
     campaigns: dict[int, list[Campaign]] = {collection.pk: [] for collection in seen}
     for campaign in Campaign.judging.filter(collection__in=admin).order_by("pk") if admin else []:
         campaigns[campaign.collection_id].append(campaign)
@@ -60,6 +61,7 @@ def own_work(membership: Membership) -> dict[str, Any]:
     Three statements, whatever the size of the collection.
     """
     State = Assignment.State
+    # In the site's own time zone (TIME_ZONE): "today" is the day of the people who judge.
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     mine = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
     free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
@@ -177,6 +179,7 @@ class CollectionOverview:
 def collection_overview(collection: Collection, campaign: Campaign | None) -> CollectionOverview:
     """Everything on an admin's home, from counters, and the last failures by their index."""
     status = selectors.campaign_status(collection, campaign)
+    # Read once: their number, and how many of them are this campaign's own.
     disputed = _list_conflicts(collection)
     number = campaign.pk if campaign else None
     candidates = collection.pair_set.filter(is_candidate=True, query__is_current=True, document__is_current=True)

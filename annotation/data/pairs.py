@@ -91,6 +91,7 @@ def load_page(
     """One page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
     found = matching_pairs(collection, filters, campaign=campaign)
     if before:
+        # Backwards from the key, and then turned round.
         rows = list(_select_columns(found.filter(pk__lt=before).order_by("-pk"))[: PAGE + 1])
         more, rows = len(rows) > PAGE, rows[:PAGE][::-1]
         earlier, later = more, True

@@ -29,6 +29,7 @@ COUNTS = """
                 FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
                 WHERE p.collection_id = %(c)s AND l.aspect_id IS NULL GROUP BY p.query_id) each) l
 """
+# As bigint, because abs of the smallest integer does not fit into an integer.
 TEXTS = """
     SELECT {text} FROM corpus_{table}
     WHERE collection_id = %(c)s AND is_current AND abs(hashtext(external_id)::bigint) %% %(every)s = 0

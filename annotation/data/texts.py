@@ -58,6 +58,7 @@ def write_instruction(*, collection: Collection, text: str, author: User, base: 
     text = text.replace("\r\n", "\n").strip()
     if text == before:
         return version
+    # What stood there before the first change on this page is kept as version 1.
     if not version and before:
         version = 1
         InstructionVersion.objects.create(collection=held, version=version, text=before)
@@ -85,18 +86,14 @@ def save_settings(*, collection: Collection, changed: Sequence[str], by: User | 
         return
     with guidelines.record_redefinition(collection, by):
         collection.save(update_fields=list(changed))
-    record(
-        by, "settings.changed", collection, **{name: _shorten_setting(getattr(collection, name)) for name in changed}
-    )
+    values = {name: getattr(collection, name) for name in changed}
+    # Long texts have versions of their own.
+    said: dict[str, Any] = {name: value[:200] if isinstance(value, str) else value for name, value in values.items()}
+    record(by, "settings.changed", collection, **said)
     if "order" in changed:
         reprioritise_tasks(collection)
     if "overlap" in changed:
         change_overlap(collection, collection.overlap)
-
-
-def _shorten_setting(value: Any) -> Any:
-    """A setting as the audit log keeps it: long texts have versions of their own."""
-    return value[:200] if isinstance(value, str) else value
 
 
 def _refuse_stale(base: int | None, version: int) -> None:

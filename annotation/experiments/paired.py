@@ -81,8 +81,10 @@ class PairedTable:
 
 def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = RESAMPLES) -> PairedTable:
     """The table over the pairs that `overlap` people of each group judged."""
+    # A pair that only one group has finished would compare two sets of pairs.
     full = [one for one in found if len(one.hidden.votes) == len(one.shown.votes) == overlap]
     known = [one for one in full if one.truth is not None]
+    # A tie is no label: the pair leaves the recalls of both groups, so that they stay over the same pairs.
     decided = [one for one in known if one.hidden.majority is not None and one.shown.majority is not None]
     hidden, shown = (_build_row(full, decided, name, overlap, bootstrap) for name in ("hidden", "shown"))
     return PairedTable(

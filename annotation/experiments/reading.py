@@ -35,6 +35,7 @@ WHERE a.collection_id = %(collection)s AND a.kind = 'person' AND j.step IN ('fir
 ORDER BY j.id DESC LIMIT %(most)s
 """
 
+# Everybody's final vote on the pairs of one study, whichever group they belong to: the item's arm says which.
 STUDIED = f"""
 SELECT j.pair_id, i.arm, j.grade >= %(relevant)s, {_SECONDS}, gold.grade >= %(relevant)s
 FROM annotation_studyitem s JOIN corpus_item i ON i.id = s.item_id JOIN current_judgment j ON j.item_id = i.id

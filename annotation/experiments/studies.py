@@ -59,10 +59,12 @@ SELECT made.id, one FROM made
 JOIN LATERAL unnest(CASE made.arm WHEN 'shown' THEN %(shown)s::bigint[] ELSE %(hidden)s::bigint[] END) one ON true
 """
 
+# The pairs' own items leave the queue while the study runs, but for those that somebody has already.
 HOLD = """
 UPDATE corpus_item SET reserved = true
 WHERE pair_id = ANY (%(pairs)s) AND state = 'open' AND NOT reserved AND taken = 0
 """
+# Items that are reserved for somebody by another act (a study, a test) stay so.
 RELEASE = """
 UPDATE corpus_item i SET reserved = false
 WHERE i.reserved AND i.state = 'open' AND i.pair_id IN (
@@ -100,7 +102,10 @@ def make_study(
     members = active.filter(pk__in=people)
     shown, hidden = groups_of(list(members.values_list("pk", flat=True)), seed)
     _check_sizes(pairs, overlap, len(hidden))
-    chosen = _draw_candidates(collection, [*shown, *hidden], pairs, gold, seed)
+    drawn: Values = {"collection": collection.pk, "others": list(MEASURING), "people": [*shown, *hidden]}
+    with connection.cursor() as cursor:
+        cursor.execute(CANDIDATES, {**drawn, "pairs": pairs, "gold": gold, "seed": seed})
+        chosen = [pair for (pair,) in cursor.fetchall()]
     if len(chosen) < pairs:
         raise BadInput(_too_few(len(chosen), pairs, gold))
     study = Study.objects.create(collection=collection, seed=seed, overlap=overlap, made_by=by.user if by else None)
@@ -139,19 +144,13 @@ def _check_sizes(pairs: int, overlap: int, people: int) -> None:
         raise BadInput(said % {"overlap": overlap, "people": 2 * overlap})
 
 
-def _draw_candidates(collection: Collection, people: list[int], pairs: int, gold: bool, seed: int) -> list[int]:
-    values: Values = {"collection": collection.pk, "others": list(MEASURING), "people": people}
-    with connection.cursor() as cursor:
-        cursor.execute(CANDIDATES, {**values, "pairs": pairs, "gold": gold, "seed": seed})
-        return [pair for (pair,) in cursor.fetchall()]
-
-
 @transaction.atomic
 def end_study(by: SomeScope | None, study: Study) -> None:
     """Withdraw what is still open of it, and give the pairs' own items back to the queue. Again changes nothing."""
     with connection.cursor() as cursor:
         cursor.execute(WITHDRAW, {"study": study.pk})
         cursor.execute(RELEASE, {"study": study.pk})
+    # Ended twice, it is recorded once.
     if Study.objects.filter(pk=study.pk, ended_at=None).update(ended_at=timezone.now()):
         record(by, "study.ended", study.collection, study=study.pk)
     forget_watermarks(study.collection)

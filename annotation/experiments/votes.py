@@ -150,6 +150,7 @@ def over_items(make: VoteMeasure, votes: Sequence[Vote], reason: str, *, bootstr
 
 def bootstrap_statistic(measure: Measure, items: int, reason: str, *, bootstrap: int, seed: int = 0) -> Statistic:
     """The value over all items once each, and the 95% interval of the resamples; one item alone has none."""
+    # Weights of 1: every item once.
     value = float(measure(np.ones((1, items)))[0])
     if not np.isfinite(value):
         return Statistic(None, None, None, items, reason)
@@ -184,6 +185,7 @@ def bootstrap_difference(
         return Statistic(None, None, None, n, reason)
     if min(a_items, b_items) < 2:
         return Statistic(value, None, None, n, None)
+    # Two seeds: with the same one, both sides would draw the same places and vary together.
     low, high = bootstrap_bounds(
         resample_measure(a, a_items, bootstrap, 0) - resample_measure(b, b_items, bootstrap, 1)
     )

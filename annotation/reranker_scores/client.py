@@ -71,11 +71,13 @@ class Client:
             with self._http.stream("POST", self.teacher.url, json=body) as response:
                 for chunk in response.iter_bytes():
                     data += chunk
+                    # Leaving the block closes the connection: an endless answer costs no more memory than this.
                     if len(data) > MAX_BODY:
                         break
         except httpx2.TransportError as error:
             why = f"{self.teacher.host}: {type(error).__name__}: {error}".rstrip(": ")
             failed = Unreachable(f"{why}: {certificate_advice(found)}" if (found := certificate_error(error)) else why)
+            # Only a call that never connected is surely free; any other may have been answered, and so paid for.
             failed.billed = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             raise failed from None
         raw = self._text(bytes(data[:MAX_BODY]))
@@ -88,6 +90,7 @@ class Client:
 
     def _refused(self, status: int, raw: str, wait: float | None) -> ProviderError:
         error = refusal_error(self.teacher.host, status, raw, wait)
+        # Who set the wrong key learns which variable it came from.
         if status in (401, 403):
             error.args = (f"{error} (key: {self.teacher.key_env})",)
         return error

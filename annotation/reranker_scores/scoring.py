@@ -23,6 +23,7 @@ ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0
 BATCH = 100  # Documents in one call.
 THREADS = 4
+# Without a score of this teacher; a score that was imported (no row of ours) stays unless it is to be replaced.
 MISSING = """
     SELECT p.query_id, p.id FROM corpus_pair p
     JOIN corpus_query q ON q.id = p.query_id AND q.is_current
@@ -41,6 +42,7 @@ TEXTS = """
     FROM corpus_pair p JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
     WHERE p.id = ANY(%s)
 """
+# The mean over teachers, of each its newest score. `IS DISTINCT FROM` leaves rows alone that say so already.
 TEACH = """
     UPDATE corpus_pair p SET teacher_score = s.mean FROM (
         SELECT pair_id, avg(score) AS mean FROM (
@@ -204,6 +206,7 @@ def _store_answer(came: Came, teacher: Teacher, collection: Collection, report: 
     report.calls_failed += 1
     if str(error) not in report.errors:
         report.errors.append(str(error))
+    # What came of half an answer is kept: only the rest is asked again.
     if error.retry and ask.tries + 1 < ATTEMPTS:
         pairs, documents = tuple(ask.pairs[p] for p in left), tuple(ask.documents[p] for p in left)
         return RerankRequest(pairs, ask.query, documents, ask.tries + 1)

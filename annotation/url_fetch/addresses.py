@@ -45,6 +45,7 @@ def resolve_host(host: str, port: int) -> list[FetchTarget]:
 def place_of(host: str, port: int) -> FetchTarget:
     """Where to open the connection. NoPage unless every address of the name is public."""
     places = resolve_host(host, port)
+    # All of them: a name with one private address among public ones could be used to reach that one.
     if not places or not all(is_public(place.address) for place in places):
         raise NoPage("not-public", host=host)
     return places[0]

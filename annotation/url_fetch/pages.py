@@ -12,7 +12,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
@@ -25,6 +25,12 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST_URL = 2_000
 _CHUNK = 65_536
 _SAFE = "%/:=&?~+!$,;'@()*[]"
+HEADERS = {
+    "User-Agent": "Quorum (a person asked for this page)",
+    "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9",
+    "Accept-Encoding": "identity",
+    "Connection": "close",
+}
 Progress = Callable[[int], None]
 
 
@@ -52,15 +58,12 @@ class FetchedPage:
         return sha256(self.body).hexdigest()
 
 
-@dataclass
 class _Clock:
     """Ends everything that is still open when the time is over."""
 
-    seconds: float
-    end: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.end = time.monotonic() + self.seconds
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.end = time.monotonic() + seconds
 
     @property
     def left(self) -> float:
@@ -80,6 +83,7 @@ class _Pinned(http.client.HTTPConnection):
 
     def connect(self) -> None:
         self.sock = socket.create_connection(self.place.endpoint, self.timeout)
+        # A second handle, because TLS takes the first one away, and `pull` comes from another thread.
         self.plug = self.sock.dup()
 
     def pull(self) -> None:
@@ -155,29 +159,17 @@ def _send_request(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTT
     watch.daemon = True
     watch.start()
     try:
-        connection.request("GET", _request_target(parts), headers=_request_headers())
+        path = quote(parts.path or "/", safe=_SAFE) + (f"?{quote(parts.query, safe=_SAFE)}" if parts.query else "")
+        connection.request("GET", path, headers=HEADERS)
         yield connection.getresponse()
     except (OSError, http.client.HTTPException, zlib.error) as error:
         if clock.left <= 0 or isinstance(error, TimeoutError):
             raise clock.too_slow() from None
-        raise NoPage("unread", host=host, error=_error_text(error)) from None
+        words = " ".join(str(error).split())[:200] or type(error).__name__
+        raise NoPage("unread", host=host, error=words) from None
     finally:
         watch.cancel()
         connection.close()
-
-
-def _request_headers() -> dict[str, str]:
-    return {
-        "User-Agent": "Quorum (a person asked for this page)",
-        "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9",
-        "Accept-Encoding": "identity",
-        "Connection": "close",
-    }
-
-
-def _request_target(parts: SplitResult) -> str:
-    path = quote(parts.path or "/", safe=_SAFE)
-    return f"{path}?{quote(parts.query, safe=_SAFE)}" if parts.query else path
 
 
 def _encode_idna(host: str) -> str:
@@ -209,12 +201,14 @@ def _decode_body(
     coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
     if coding not in {"identity", "gzip", "x-gzip", "deflate"}:
         raise NoPage("packed", coding=coding)
+    # 32: zlib looks by itself whether it is gzip or deflate.
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 32) if coding != "identity" else None
     received = 0
     while piece := response.read1(_CHUNK):
         if clock.left <= 0:
             raise clock.too_slow()
         if unpack:
+            # One byte above the limit is enough to know, so that a bomb is never unpacked.
             piece = unpack.decompress(piece, limits.bytes - received + 1)
         received += len(piece)
         if received > limits.bytes:
@@ -223,13 +217,10 @@ def _decode_body(
         yield piece
     if clock.left <= 0:
         raise clock.too_slow()
+    # http.client counts down what was declared: what is left has never come.
     if response.length:
         raise NoPage("cut-off")
 
 
 def _too_large(limits: FetchLimits) -> NoPage:
     return NoPage("large", most=limits.bytes // 1_000_000 or 1)
-
-
-def _error_text(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -172,5 +172,6 @@ def _spread_context(text: str, post: Any) -> dict[str, Any]:
 
 
 def _require_same_text(said: str, text: str) -> None:
+    # The form names segments by their number, and those of another text are other sentences.
     if said != sha256(text.encode()).hexdigest():
         raise BadInput(_("The text is another by now: open it again."))

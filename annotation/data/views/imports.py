@@ -31,7 +31,8 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
         try:
             with transaction.atomic():
                 report = _import_uploads(scope.collection.name, form)
-                record(scope, "import.files", files=_upload_names(form), new=report.new)
+                names = [form.cleaned_data[field].name for field in form.FILES if form.cleaned_data[field]]
+                record(scope, "import.files", files=names, new=report.new)
         except BadInput as error:
             form.add_error(None, str(error))
         else:
@@ -39,11 +40,6 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
             return redirect("collection", scope.collection.name)
     context = {"scope": scope, "section": "settings", "form": form}
     return render(request, "data/import.html", context, status=422 if form.is_bound else 200)
-
-
-def _upload_names(form: ImportForm) -> list[str]:
-    """What was brought, by the names of the uploads."""
-    return [form.cleaned_data[field].name for field in form.FILES if form.cleaned_data[field]]
 
 
 def _import_uploads(name: str, form: ImportForm) -> ImportReport:

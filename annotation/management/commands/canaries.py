@@ -32,6 +32,7 @@ class Command(QuorumCommand):
         """Estimate, ask, count; with --every only the schedule is set."""
         panel = find_panel(options["panel"])
         judges = canaries.panel_judges(panel)
+        # Without --paid only judges of known price 0: an unknown price may be a high one.
         chosen = [judge for judge in judges if options["paid"] or canaries.is_free(judge)]
         left = [judge for judge in judges if judge not in chosen]
         document: dict[str, Any] = {"panel": panel.name, "left_out": [judge.name for judge in left]}

@@ -87,6 +87,7 @@ class Command(QuorumCommand):
         try:
             write_snapshot(snapshot)
         except BadInput:
+            # Options that cannot be met leave no row behind.
             snapshot.delete()
             raise
         except OSError as error:
