@@ -25,9 +25,15 @@ def make_campaign(collection: Collection, judges: list[JudgeVersion], **values: 
     return Campaign.objects.create(collection=collection, voters=ids, debaters=ids[:2], **values)
 
 
-def make_attempt(campaign: Campaign, pair: Pair, judge: JudgeVersion, verdict: int | None, **values: object) -> Attempt:
-    """A counted vote, labelled unless the verdict is None (then refused)."""
-    prompt, _ = PromptVersion.objects.get_or_create(name="vote-plain", sha256="0" * 64, defaults={"text": ""})
+def make_prompt() -> PromptVersion:
+    """The prompt of all votes and turns here, made once."""
+    return PromptVersion.objects.get_or_create(name="vote-plain", sha256="0" * 64, defaults={"text": ""})[0]
+
+
+def build_attempt(
+    campaign: Campaign, pair: Pair, judge: JudgeVersion, verdict: int | None, prompt: PromptVersion, **values: object
+) -> Attempt:
+    """A counted vote, labelled unless the verdict is None (then refused), that is not stored yet."""
     defaults = {
         "role": "vote",
         "outcome": "labelled" if verdict is not None else "refused",
@@ -36,15 +42,23 @@ def make_attempt(campaign: Campaign, pair: Pair, judge: JudgeVersion, verdict: i
         "started_at": THEN,
         "milliseconds": 120,
     }
-    return Attempt.objects.create(
-        campaign=campaign, pair=pair, judge=judge, prompt=prompt, verdict=verdict, **{**defaults, **values}
-    )
+    return Attempt(campaign=campaign, pair=pair, judge=judge, prompt=prompt, verdict=verdict, **{**defaults, **values})
+
+
+def make_attempt(campaign: Campaign, pair: Pair, judge: JudgeVersion, verdict: int | None, **values: object) -> Attempt:
+    """A counted vote, labelled unless the verdict is None (then refused)."""
+    attempt = build_attempt(campaign, pair, judge, verdict, make_prompt(), **values)
+    attempt.save(force_insert=True)
+    return attempt
 
 
 def make_votes(campaign: Campaign, pair: Pair, judges: list[JudgeVersion], verdicts: list[int | None]) -> None:
     """One vote of each judge, in the order of the panel."""
-    for place, (judge, verdict) in enumerate(zip(judges, verdicts, strict=True)):
-        make_attempt(campaign, pair, judge, verdict, sample=place)
+    prompt = make_prompt()
+    Attempt.objects.bulk_create(
+        build_attempt(campaign, pair, judge, verdict, prompt, sample=place)
+        for place, (judge, verdict) in enumerate(zip(judges, verdicts, strict=True))
+    )
 
 
 def make_turn(campaign: Campaign, pair: Pair, judge: JudgeVersion, side: str, round: int, verdict: int) -> Attempt:

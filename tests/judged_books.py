@@ -7,10 +7,12 @@ from typing import Any
 from annotation.exports.formats import EVERY
 from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.exports.snapshots import create_snapshot, write_snapshot
-from corpus.models import Collection, Pair, Target
-from judges.models import JudgeVersion
-from tests.evidence import make_campaign, make_judge, make_label, make_votes
-from tests.factories import make_collection, make_document, make_pair, make_query
+from corpus.models import Collection, Document, Label, Pair, Query, Target
+from judges.models import Attempt, JudgeVersion
+from tests.evidence import build_attempt, make_campaign, make_judge, make_prompt
+from tests.factories import make_collection
+
+VOTES = ([1, 1, 1, 1, 0], [0, 0, 0, 0, 1])  # Of five judges, on a relevant document and on another.
 
 
 def make_books(name: str = "books", queries: int = 10) -> Collection:
@@ -21,14 +23,33 @@ def make_books(name: str = "books", queries: int = 10) -> Collection:
         for name in (f"judge-{n}" for n in range(1, 6))
     ]
     campaign = make_campaign(books, judges)
-    for q in range(queries):
-        answers = [f"Thing {q}."]
-        query = make_query(books, f"What is thing {q} number{q}?", external_id=f"q{q}", answers=answers)
-        for d in range(3):
-            text = " ".join(f"word{q}x{d}x{w}" for w in range(20))
-            pair = make_pair(books, query, make_document(books, text, external_id=f"d{q}-{d}", title=f"Title {d}"))
-            make_label(pair, 2 if d == 0 else 0, "ensemble")
-            make_votes(campaign, pair, judges, [1, 1, 1, 1, 0] if d == 0 else [0, 0, 0, 0, 1])
+    asked = Query.objects.bulk_create(
+        Query(
+            collection=books, external_id=f"q{q}", text=f"What is thing {q} number{q}?",
+            answers=[f"Thing {q}."], content_hash=f"q{q}",
+        )
+        for q in range(queries)
+    )  # fmt: skip
+    documents = Document.objects.bulk_create(
+        Document(
+            collection=books, external_id=f"d{q}-{d}", title=f"Title {d}", content_hash=f"d{q}-{d}",
+            text=" ".join(f"word{q}x{d}x{w}" for w in range(20)),
+        )
+        for q in range(queries)
+        for d in range(3)
+    )  # fmt: skip
+    pairs = Pair.objects.bulk_create(
+        Pair(collection=books, query=asked[place // 3], document=one) for place, one in enumerate(documents)
+    )
+    Label.objects.bulk_create(
+        Label(pair=pair, grade=0 if place % 3 else 2, origin="ensemble") for place, pair in enumerate(pairs)
+    )
+    prompt = make_prompt()
+    Attempt.objects.bulk_create(
+        build_attempt(campaign, pair, judge, verdict, prompt, sample=sample)
+        for place, pair in enumerate(pairs)
+        for sample, (judge, verdict) in enumerate(zip(judges, VOTES[bool(place % 3)], strict=True))
+    )
     return books
 
 

@@ -1,10 +1,10 @@
 """Escalated pairs with a debate to read: for the pages of judging and adjudication, and their bench."""
 
 from corpus.collections.task_order import next_place
-from corpus.models import Collection, Document, Item, Pair
+from corpus.models import Collection, Item, Pair
 from judges.domain.quotes import locate_quote
-from judges.models import Campaign, JudgeVersion
-from tests.evidence import make_attempt, make_campaign, make_judge
+from judges.models import Attempt, Campaign, JudgeVersion
+from tests.evidence import build_attempt, make_campaign, make_judge, make_prompt
 from tests.factories import make_document, make_pair, make_query
 
 TEXT = """\
@@ -38,24 +38,25 @@ def debating_campaign(collection: Collection) -> Campaign:
 
 def escalate(campaign: Campaign, pair: Pair, *, remark: str = "", **values: object) -> Item:
     """The pair was argued over two rounds without agreement, and waits for people."""
-    document = pair.document
-    for side, round, verdict, reason, quotes in ARGUMENT:
-        _turn(campaign, document, pair, side, round, verdict, reason + remark, *quotes)
+    store_debate(campaign, pair, [(*said, reason + remark, quotes) for *said, reason, quotes in ARGUMENT])
     values.setdefault("place", next_place())
     return Item.objects.create(
         collection=pair.collection, pair=pair, campaign=campaign.pk, reason="disagreement", **values
     )
 
 
-def _turn(
-    campaign: Campaign, document: Document, pair: Pair, side: str, round: int, verdict: int, reason: str, *quotes: str
-) -> None:
-    found = [locate_quote(quote, document.text) for quote in quotes]
-    judge = JudgeVersion.objects.get(pk=campaign.debaters[side == "against"])
-    make_attempt(
-        campaign, pair, judge, verdict, role=side, round=round, reason=reason,
-        quotes=[{"text": q.text, "start": q.start, "end": q.end} for q in found],
-    )  # fmt: skip
+def store_debate(campaign: Campaign, pair: Pair, turns: list[tuple[str, int, int, str, list[str]]]) -> None:
+    """Store the turns of a debate: side, round, verdict, reason, quotes."""
+    judges = JudgeVersion.objects.in_bulk(campaign.debaters)
+    prompt = make_prompt()
+    rows = []
+    for side, round, verdict, reason, quotes in turns:
+        judge = judges[campaign.debaters[side == "against"]]
+        found = [locate_quote(quote, pair.document.text) for quote in quotes]
+        told = [{"text": one.text, "start": one.start, "end": one.end} for one in found]
+        values = {"role": side, "round": round, "reason": reason, "quotes": told}
+        rows.append(build_attempt(campaign, pair, judge, verdict, prompt, **values))
+    Attempt.objects.bulk_create(rows)
 
 
 def make_scene(collection: Collection, count: int, *, text: str = TEXT, **values: object) -> list[Item]:

@@ -20,7 +20,7 @@ from annotation.models import Role
 from tests.admin_site import judged_collection
 from tests.benchmark_scene import SYSTEMS, whole_scene
 from tests.site.test_permissions import World, routes
-from tests.untranslated import texts_with
+from tests.site.untranslated import texts_with
 
 pytestmark = pytest.mark.django_db
 

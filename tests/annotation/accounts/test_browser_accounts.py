@@ -12,10 +12,10 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from annotation.audit_log.recording import record
 from annotation.models import AuditEntry, Role, User
+from tests.annotation.accounts.oidc_provider import SECRET, Provider
+from tests.annotation.accounts.smtp_server import MailServer
 from tests.factories import make_collection, make_member, make_user
-from tests.oidc_provider import SECRET, Provider
 from tests.plugin_browser import site
-from tests.smtp_server import MailServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -12,8 +12,8 @@ from annotation.accounts import sessions, site_people
 from annotation.models import Assignment, AuditEntry, Invitation, Membership, Role, User
 from corpus.errors import BadInput
 from corpus.models import Assessor, Judgment, Target
+from tests.annotation.accounts.smtp_server import MailServer
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
-from tests.smtp_server import MailServer
 
 pytestmark = pytest.mark.django_db
 NEW = "a long enough secret"

@@ -15,8 +15,8 @@ from annotation.accounts import members
 from annotation.models import AuditEntry, Invitation, Membership, Role, User
 from config import single_sign_on as configured
 from corpus.models import Collection
+from tests.annotation.accounts.oidc_provider import SECRET, Provider, back
 from tests.factories import make_collection, make_user
-from tests.oidc_provider import SECRET, Provider, back
 
 pytestmark = pytest.mark.django_db
 

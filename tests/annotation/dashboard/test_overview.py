@@ -10,11 +10,11 @@ from annotation.models import Role
 from config import demo
 from corpus.models import Collection, Item
 from judges.models import Audit
+from tests.annotation.dashboard.overview_claims import statements, untrue
 from tests.engine_parts import _standing_worker as _standing_worker
 from tests.engine_parts import collection_of
 from tests.engine_parts import worker as worker  # a fixture
 from tests.factories import make_member
-from tests.overview_claims import statements, untrue
 
 
 def home(collection: Collection) -> str:

@@ -3,8 +3,8 @@
 import pytest
 
 from annotation.models import Role
+from tests.annotation.policies.policies_scene import scripted_campaign
 from tests.factories import make_member
-from tests.policies_scene import scripted_campaign
 from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 
 from annotation.policies.lara import batch_of, budget_of, calibrate_beliefs, most_uncertain, run_lara, run_shares
 from judges.models import Campaign
+from tests.annotation.policies.policies_scene import end
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_pair
-from tests.policies_scene import end
 
 
 def sure_of_itself(pairs: int, seed: int = 7) -> tuple[np.ndarray, np.ndarray]:

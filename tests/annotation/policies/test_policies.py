@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from judges.models import Campaign
-from tests.policies_scene import scripted_campaign
+from tests.annotation.policies.policies_scene import scripted_campaign
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ def campaign() -> Campaign:
     return scripted_campaign()
 
 
-# Pairs are numbered from 1 as in tests/policies_scene.py; relevant by the reference: 1, 2, 7, 8, 9.
+# Pairs are numbered from 1 as in tests/annotation/policies/policies_scene.py; relevant by the reference: 1, 2, 7, 8, 9.
 BY_HAND = {
     # name: recall relevant, recall not relevant, escalated, calls, USD of calls
     "debate, 1 round": (2 / 3, 3 / 4, 3, 20, 0.040),  # labels 1 2 3 as yes, 4 5 9 10 as no; 6 7 8 open

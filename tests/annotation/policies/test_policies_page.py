@@ -18,10 +18,10 @@ from jobs import background
 from jobs.models import BackgroundJob
 from judges.campaigns import counters
 from judges.models import Campaign, Work
+from tests.annotation.policies.policies_scene import scripted_campaign
 from tests.annotation.policies.test_lara import believing_campaign
 from tests.evidence import make_attempt, make_campaign, make_judge
 from tests.factories import make_collection, make_member, make_pair
-from tests.policies_scene import scripted_campaign
 
 pytestmark = pytest.mark.django_db
 

@@ -15,9 +15,9 @@ from corpus.collections.task_order import next_place
 from corpus.models import Item
 from judges.models import Audit, Campaign, Work
 from judges.records import Turn
+from tests.annotation.policies.policies_scene import pairs_of, scripted_campaign
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_item
-from tests.policies_scene import pairs_of, scripted_campaign
 
 YES, NO = Turn(1, ""), Turn(0, "")
 FIVE = PolicyPanel(judges=("a", "b", "c", "d", "e"))

@@ -12,9 +12,9 @@ from django.test import Client
 from annotation.models import Assignment
 from annotation.quality_control import attention_checks
 from corpus.models import Assessor, Item, Judgment
+from tests.annotation.quality_control.telling import auc_interval, told_apart
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
-from tests.judging_scene import ARGUMENT, TEXT, _turn, debating_campaign
-from tests.telling import auc_interval, told_apart
+from tests.judging_scene import ARGUMENT, TEXT, debating_campaign, store_debate
 
 ITEMS = 400
 WORDS = TEXT.split()
@@ -36,9 +36,11 @@ def make_pairs(collection, chance: Random, count: int):
             answers=[some_words(chance, 1, 9) for _ in range(chance.randint(1, 3))],
         )
         pair = make_pair(collection, query, document)
-        for side, round, verdict, reason, quotes in ARGUMENT:
+        turns = []
+        for *said, reason, quotes in ARGUMENT:
             chosen = quotes[: chance.randint(1, len(quotes))]
-            _turn(campaign, document, pair, side, round, verdict, f"{reason} {some_words(chance, 0, 60)}", *chosen)
+            turns.append((*said, f"{reason} {some_words(chance, 0, 60)}", chosen))
+        store_debate(campaign, pair, turns)
         yield campaign, pair
 
 

@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
-from tests.learnable import pairs  # noqa: E402
+from tests.training.trainers.learnable import pairs  # noqa: E402
 from training.recipes.data import Example, TrainingSet  # noqa: E402
 from training.recipes.table import recipe_options  # noqa: E402
 from training.trainers.batching import Epochs, pack_batches  # noqa: E402

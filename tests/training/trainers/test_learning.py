@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.learnable import export  # noqa: E402
 from tests.published import PAIRS, by_cross_encoder, by_transformers  # noqa: E402
+from tests.training.trainers.learnable import export  # noqa: E402
 from training.jobs.folder import JobFolder  # noqa: E402
 from training.trainers.publishing import MergeDiffers  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402

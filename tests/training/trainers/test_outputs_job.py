@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
-from tests.learnable import export  # noqa: E402
+from tests.training.trainers.learnable import export  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes import data, rendering  # noqa: E402
 from training.trainers import outputs_job  # noqa: E402

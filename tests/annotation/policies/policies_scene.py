@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from corpus.models import Collection, Pair
-from judges.models import Campaign, JudgeVersion, Work
-from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment
+from judges.models import Attempt, Campaign, JudgeVersion, Work
+from tests.evidence import build_attempt, make_assessor, make_campaign, make_judge, make_judgment, make_prompt
 from tests.factories import make_collection, make_pair
 
 TURN, VOTE = 0.002, 0.001
@@ -54,15 +54,20 @@ def answers(
     campaign: Campaign, pair: Pair, judges: list[JudgeVersion], one: Scripted, *, retried: bool = False
 ) -> None:
     """The turns and votes of a pair."""
+    prompt, rows = make_prompt(), []
     for round, verdicts in enumerate(one.debate[: campaign.rounds], 1):
         for side, verdict, judge, ms in zip(("for", "against"), verdicts, judges, (100, 150), strict=False):
-            make_attempt(campaign, pair, judge, verdict, role=side, round=round, cost=TURN, milliseconds=ms)
+            values = {"role": side, "round": round, "cost": TURN, "milliseconds": ms}
+            rows.append(build_attempt(campaign, pair, judge, verdict, prompt, **values))
     for place, letter in enumerate(one.votes):
         values = {"sample": place, "cost": VOTE, "milliseconds": 10 * (place + 1)}
         if retried and place == 2:
-            make_attempt(campaign, pair, judges[2], None, outcome="unparsed", **{**values, "counts": False})
+            failed = {**values, "outcome": "unparsed", "counts": False}
+            rows.append(build_attempt(campaign, pair, judges[2], None, prompt, **failed))
         verdict = {"y": 1, "n": 0, "r": None}[letter]
-        make_attempt(campaign, pair, judges[place], verdict, number=2 if retried and place == 2 else 1, **values)
+        number = 2 if retried and place == 2 else 1
+        rows.append(build_attempt(campaign, pair, judges[place], verdict, prompt, number=number, **values))
+    Attempt.objects.bulk_create(rows)
 
 
 def end(campaign: Campaign, pair: Pair, outcome: str) -> Work:
