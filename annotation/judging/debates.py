@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from corpus.search.text import detect_language, text_direction
-from judges.domain.stance_flip_guard import Stance, flips
+from judges.domain.stance_flips import Stance, flips
 
 LANGUAGE_FROM = 400  # Characters that show a text's language well enough.
 SIDES = ("for", "against")  # As they stand beside each other on a page.

@@ -167,7 +167,7 @@ def test_root_is_served_whether_or_not_namespaces_are_allowed(make_instance: Cal
     instance = make_instance(QUORUM_ROOT_AS=way)
     instance.var.parent.chmod(0o700)
     works = subprocess.run(
-        [sys.executable, "-c", "from embedded import identity as i; i.choose()"],
+        [sys.executable, "-c", "from embedded import identity as i; i.choose_identity()"],
         env=instance.environment,
         capture_output=True,
         check=False,
@@ -234,7 +234,7 @@ def test_an_ordinary_user_is_served_without_any_privilege(instance: Instance, ui
 
 def works(uid: int, way: str) -> bool:
     """Whether that uid may do so here."""
-    code = f"from embedded import identity as i; import sys; sys.exit(not i._works(i.{way}))"
+    code = f"from embedded import identity as i; import sys; sys.exit(not i._can_run_as(i.{way}))"
     return subprocess.run([*ordinary_user(uid), "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
