@@ -1,8 +1,10 @@
 """What a scale does to scores: crowded at the ends, tied, ranked how well? (ERank 3.2, B) Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
+from typing import Any
 
 from judges.records import Turn
 
@@ -20,21 +22,8 @@ class ScoredScale:
     relevance: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """One judge's scores. Shares are None where nothing is counted."""
-
-    pairs: int
-    histogram: tuple[int, ...]  # Pairs in ten equal bins of the score, the last one closed.
-    certain_no: float | None  # Share of scores below 0.00001.
-    certain_yes: float | None  # Share above 0.99999.
-    ties: float | None  # Share of pairs of documents of one query whose scores are equal.
-    ndcg: float | None  # nDCG@10 with the reference grades as linear gains; tied documents share their gains.
-    queries: int  # With at least two documents of which one is relevant: nDCG is their mean.
-
-
 def score_of(vote: Turn, grades: int) -> float:
-    """The score that ranks, from 0 to 1: yes over yes and no, or s x P(s) over the highest grade (ERank 3.2).
+    """Return the score that ranks, from 0 to 1: yes over yes and no, or s x P(s) over the highest grade (ERank 3.2).
 
     Without probabilities it is the verdict, or s over the highest grade.
     """
@@ -46,39 +35,34 @@ def score_of(vote: Turn, grades: int) -> float:
     return score * shares.get(str(score), 1.0) / grades
 
 
-def measure_scale(scored: Sequence[ScoredScale]) -> Scale:
-    """All measures of one judge's scores."""
+def measure_scale(scored: Sequence[ScoredScale]) -> dict[str, Any]:
+    """Compute all measures of one judge's scores, by their names in JSON. Shares are None where nothing is counted."""
     count = len(scored)
     bins = Counter(min(int(one.score * BINS), BINS - 1) for one in scored)
     queries: dict[int, list[ScoredScale]] = {}
     for one in scored:
         queries.setdefault(one.query, []).append(one)
     found = [value for docs in queries.values() if (value := ndcg(docs)) is not None]
-    return Scale(
-        pairs=count,
-        histogram=tuple(bins[place] for place in range(BINS)),
-        certain_no=sum(one.score < LOW for one in scored) / count if count else None,
-        certain_yes=sum(one.score > HIGH for one in scored) / count if count else None,
-        ties=_tie_share(queries),
-        ndcg=sum(found) / len(found) if found else None,
-        queries=len(found),
-    )
+    # Couples of documents of one query, and those of them whose scores are equal.
+    couples = sum(comb(len(docs), 2) for docs in queries.values())
+    tied = Counter((one.query, one.score) for one in scored)
+    return {
+        "pairs": count,
+        "histogram": [bins[place] for place in range(BINS)],  # The last bin is closed.
+        "certain_no": sum(one.score < LOW for one in scored) / count if count else None,
+        "certain_yes": sum(one.score > HIGH for one in scored) / count if count else None,
+        "ties": sum(comb(n, 2) for n in tied.values()) / couples if couples else None,
+        "ndcg": sum(found) / len(found) if found else None,
+        "queries": len(found),  # With at least two documents of which one is relevant: nDCG is their mean.
+    }
 
 
 def ndcg(documents: Sequence[ScoredScale]) -> float | None:
-    """nDCG@10 of one query's judged documents; None without two of them and a relevant one."""
+    """Return the nDCG@10 of one query's judged documents; None without two of them and a relevant one."""
     from sklearn.metrics import ndcg_score
 
+    # scikit-learn takes the grades as linear gains, and lets tied documents share theirs.
     known = [one for one in documents if one.relevance is not None]
     if len(known) < 2 or not any(one.relevance for one in known):
         return None
     return float(ndcg_score([[one.relevance for one in known]], [[one.score for one in known]], k=DEPTH))
-
-
-def _tie_share(queries: Mapping[int, Sequence[ScoredScale]]) -> float | None:
-    equal = both = 0
-    for documents in queries.values():
-        number = len(documents)
-        both += number * (number - 1) // 2
-        equal += sum(n * (n - 1) // 2 for n in Counter(one.score for one in documents).values())
-    return equal / both if both else None

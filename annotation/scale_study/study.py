@@ -1,12 +1,12 @@
 """The scale study over stored votes: the same pairs, judged on several scales (SPEC S5)."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import connection
 
-from annotation.scale_study.scales import Scale, ScoredScale, measure_scale, score_of
+from annotation.scale_study.scales import ScoredScale, measure_scale, score_of
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection
 from judges.engine.plan import judge_of
@@ -29,17 +29,11 @@ ORDER BY j.pair_id, j.id DESC
 """
 
 
-@dataclass(frozen=True, slots=True)
-class StudiedScale:
-    """One judge's scale."""
+def study_scales(collection: Collection, names: Sequence[str]) -> dict[str, Any]:
+    """Measure each judge's scores on the pairs that all of them judged: the document for --json.
 
-    judge: Judge
-    scale: Scale
-    probabilities: int  # Votes with token probabilities.
-
-
-def study_scales(collection: Collection, names: Sequence[str]) -> tuple[StudiedScale, ...]:
-    """Each judge's scores on the pairs that all of them judged. Raises BadInput where there is nothing to compare."""
+    Raises BadInput where there is nothing to compare.
+    """
     judges = [_find_judge(name) for name in names]
     votes = [_read_votes(collection, judge) for judge in judges]
     if missing := [judge.name for judge, found in zip(judges, votes, strict=True) if not found]:
@@ -50,23 +44,23 @@ def study_scales(collection: Collection, names: Sequence[str]) -> tuple[StudiedS
     shared = set.intersection(*(set(found) for found in votes))
     if not shared:
         raise BadInput(f"{', '.join(names)} have no pair of {collection.name} in common: let all judge the same pairs")
-    truth = _read_reference(collection)
-    return tuple(_study_judge(judge, found, sorted(shared), truth) for judge, found in zip(judges, votes, strict=True))
-
-
-def build_json_document(collection: Collection, studied: Sequence[StudiedScale]) -> dict[str, Any]:
-    """For --json."""
-    rows = [
-        {
-            "judge": one.judge.name,
-            "model": one.judge.model,
-            "scale": one.judge.parameters.get("scale", "binary"),
-            "probabilities": one.probabilities,
-            **asdict(one.scale),
+    with connection.cursor() as cursor:
+        cursor.execute(REFERENCE, [collection.pk, Assessor.Kind.REFERENCE])
+        truth = dict(cursor.fetchall())
+    rows = []
+    for judge, found in zip(judges, votes, strict=True):
+        turns = {pair: found[pair] for pair in sorted(shared)}
+        scored = [
+            ScoredScale(query, score_of(vote, judge.grades), truth.get(pair)) for pair, (query, vote) in turns.items()
+        ]
+        told = {
+            "judge": judge.name,
+            "model": judge.model,
+            "scale": judge.parameters.get("scale", "binary"),
+            "probabilities": sum(vote.probabilities is not None for _query, vote in turns.values()),
         }
-        for one in studied
-    ]
-    return {"collection": collection.name, "pairs": studied[0].scale.pairs, "scales": rows}
+        rows.append(told | measure_scale(scored))
+    return {"collection": collection.name, "pairs": len(shared), "scales": rows}
 
 
 def _find_judge(name: str) -> Judge:
@@ -77,8 +71,7 @@ def _find_judge(name: str) -> Judge:
 
 
 def _read_votes(collection: Collection, judge: Judge) -> dict[int, tuple[int, Turn]]:
-    import json
-
+    """Read the newest votes by pair, each with its query."""
     with connection.cursor() as cursor:
         cursor.execute(VOTES, [collection.pk, judge.id])
         rows = cursor.fetchall()
@@ -87,16 +80,3 @@ def _read_votes(collection: Collection, judge: Judge) -> dict[int, tuple[int, Tu
         told = json.loads(shares) if isinstance(shares, str) else shares
         found[pair] = query, Turn(verdict, "", (), score, told)
     return found
-
-
-def _read_reference(collection: Collection) -> dict[int, int]:
-    with connection.cursor() as cursor:
-        cursor.execute(REFERENCE, [collection.pk, Assessor.Kind.REFERENCE])
-        return dict(cursor.fetchall())
-
-
-def _study_judge(
-    judge: Judge, votes: dict[int, tuple[int, Turn]], pairs: Sequence[int], truth: dict[int, int]
-) -> StudiedScale:
-    scored = [ScoredScale(votes[pair][0], score_of(votes[pair][1], judge.grades), truth.get(pair)) for pair in pairs]
-    return StudiedScale(judge, measure_scale(scored), sum(votes[pair][1].probabilities is not None for pair in pairs))

@@ -31,18 +31,17 @@ class Command(QuorumCommand):
         if len(options["judges"]) < 2:
             raise BadInput("--judges: name two or more, one for each scale")
         studied = study.study_scales(collection, options["judges"])
-        self.say(f"{studied[0].scale.pairs:,} pairs that all of them judged")
+        self.say(f"{studied['pairs']:,} pairs that all of them judged")
         self.say(f"{'judge':24} {'scale':7} {'nDCG@10':>8} {'ties':>7} {'<1e-5':>7} {'>1-1e-5':>8}  scores from 0 to 1")
-        for one in studied:
-            found = one.scale
+        for one in studied["scales"]:
             self.say(
-                f"{one.judge.name:24} {one.judge.parameters.get('scale', 'binary'):7} {_share(found.ndcg, 4):>8} "
-                f"{_share(found.ties):>7} {_share(found.certain_no):>7} {_share(found.certain_yes):>8}  "
-                f"{' '.join(map(str, found.histogram))}"
+                f"{one['judge']:24} {one['scale']:7} {_share(one['ndcg'], 4):>8} "
+                f"{_share(one['ties']):>7} {_share(one['certain_no']):>7} {_share(one['certain_yes']):>8}  "
+                f"{' '.join(map(str, one['histogram']))}"
             )
-            if not one.probabilities:
+            if not one["probabilities"]:
                 self.say(f"{'':24} no token probabilities: set logprobs, or the score is the bare answer")
-        return study.build_json_document(collection, studied)
+        return studied
 
 
 def _share(value: float | None, digits: int = 3) -> str:
