@@ -1,6 +1,5 @@
 """Files of an export: written beside under another name, renamed when whole, with their hash. Pure."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
@@ -41,14 +40,14 @@ class ExportOutput:
         self._file = self._part.open("xb")
 
     def write(self, data: bytes) -> int:
-        """Add bytes; how many there were."""
+        """Add bytes, and return how many there were."""
         self._digest.update(data)
         self.size += len(data)
         return self._file.write(data)
 
     @property
     def closed(self) -> bool:
-        """As libraries that write to a file ask."""
+        """Whether the file is closed; libraries that write to a file ask for it."""
         return self._file.closed
 
     def flush(self) -> None:
@@ -61,13 +60,13 @@ class ExportOutput:
         self.rows += rows
 
     def close(self) -> dict[str, Any]:
-        """Rename it to its place; its line in the manifest, without the name."""
+        """Rename the file to its place, and return its line in the manifest, without the name."""
         self._file.close()
         self._part.rename(self.path)
         return {"rows": self.rows, "bytes": self.size, "sha256": self._digest.hexdigest()}
 
     def abandon(self) -> None:
-        """Leave nothing of it."""
+        """Leave nothing of the file."""
         self._file.close()
         self._part.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
@@ -92,7 +91,7 @@ class ExportFiles:
         return output
 
     def close(self) -> None:
-        """Every file is whole now; they stand in `written` in the order in which they were begun."""
+        """Put every file in its place, and list it in `written` in the order in which they were begun."""
         for name, output in self._open.items():
             self.written.append({"name": name, **output.close()})
 
@@ -115,6 +114,7 @@ def write_rows(
     counted: dict[str, Counter[str]] = {name: Counter() for name in form.counted}
     output = files.open(form.file)
     output.put(form.header)
+    assert form.line is not None
     for batch in batches:
         output.put("".join(map(form.line, batch)), len(batch))
         for name, place in form.counted.items():
@@ -125,13 +125,6 @@ def write_rows(
     files.close()
     counts = {name: dict(sorted(counter.items())) for name, counter in counted.items()}
     return {"rows": output.rows, "queries": queries, **counts}
-
-
-def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """The manifest comes last: a folder that has one is whole."""
-    part = folder / f".{MANIFEST}.part"
-    part.write_text(json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    part.rename(folder / MANIFEST)
 
 
 def discard_export(folder: Path, files: ExportFiles, made: bool) -> None:

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext_noop
@@ -19,17 +20,27 @@ NOT_YET = ("erank-sft", "flagembedding", "ms-swift")  # Named in the contract, b
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One file. `counted`: what the manifest counts by value, and the place of that value in a row."""
+    """One file of rows, or a training set: several files, split by query; then `file` says in words which."""
 
     name: str
     file: str
     title: str
     about: str
-    line: Callable[[Row], str]
+    line: Callable[[Row], str] | None = None  # How a row becomes a line; None: a training set has writers of its own.
     header: str = ""
     labels: bool = False  # Made of resolved labels, so that it can be limited to some origins.
-    counted: Mapping[str, int] = field(default_factory=dict)
+    counted: Mapping[str, int] = field(default_factory=dict)  # What a manifest counts, and its place in a row.
     version: int = 1
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it is a training set."""
+        return self.line is None
+
+
+JUDGMENT = ("query_id", "doc_id", "assessor", "kind", "grade", "step", "arm", "guideline", "ms", "time")
+MARK = ("query_id", "doc_id", "assessor", "grade", "start", "end", "text", "time")
+DEBATE = ("query_id", "doc_id", "round", "side", "judge", "verdict", "reason", "quotes", "found")
 
 
 def _qrels_line(row: Row) -> str:
@@ -40,31 +51,16 @@ def _json_line(names: Sequence[str], values: Row) -> str:
     return json.dumps(dict(zip(names, values, strict=True)), ensure_ascii=False) + "\n"
 
 
-JUDGMENT = ("query_id", "doc_id", "assessor", "kind", "grade", "step", "arm", "guideline", "ms", "time")
-MARK = ("query_id", "doc_id", "assessor", "grade", "start", "end", "text", "time")
-DEBATE = ("query_id", "doc_id", "round", "side", "judge", "verdict", "reason", "quotes", "found")
-
-
-def _judgment_line(row: Row) -> str:
+def _timed_line(names: Sequence[str], row: Row) -> str:
+    """Write a row whose last value is a time, in UTC, to the microsecond (2026-11-20T09:30:00.000000Z)."""
     *values, time = row
-    return _json_line(JUDGMENT, (*values, format_utc_time(time)))
-
-
-def _evidence_line(row: Row) -> str:
-    *values, time = row
-    return _json_line(MARK, (*values, format_utc_time(time)))
+    return _json_line(names, (*values, time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")))
 
 
 def _debate_line(row: Row) -> str:
     *values, quotes = row
-    return _json_line(
-        DEBATE, (*values, [quote["text"] for quote in quotes], [quote["start"] is not None for quote in quotes])
-    )
-
-
-def format_utc_time(time: datetime) -> str:
-    """A time in UTC, to the microsecond: 2026-11-20T09:30:00.000000Z."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    texts, found = [quote["text"] for quote in quotes], [quote["start"] is not None for quote in quotes]
+    return _json_line(DEBATE, (*values, texts, found))
 
 
 FORMATS = {
@@ -98,7 +94,7 @@ FORMATS = {
             about=gettext_noop(
                 "Every grade that stands, of people, policies and imports, and each judge's newest vote on a pair."
             ),
-            line=_judgment_line,
+            line=partial(_timed_line, JUDGMENT),
             counted={"grades": 4, "kinds": 3, "steps": 5},
         ),
         Format(
@@ -116,7 +112,7 @@ FORMATS = {
             file="marks.jsonl",
             title=gettext_noop("Marked evidence"),
             about=gettext_noop("What people marked in the documents when they judged: place, words, and their grade."),
-            line=_evidence_line,
+            line=partial(_timed_line, MARK),
             counted={"assessors": 2, "grades": 3},
         ),
         Format(
@@ -133,54 +129,47 @@ FORMATS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SetFormat:
-    """A training set: several files, split by query. `file` says in words which."""
-
-    name: str
-    file: str
-    title: str
-    about: str
-    labels: bool = True
-    version: int = 1
-
-
 SETS = {
     one.name: one
     for one in (
-        SetFormat(
+        Format(
             name="prism",
             file="train.jsonl, dev.jsonl",
+            labels=True,
             title=gettext_noop("Prism"),
             about=gettext_noop(
                 "Pairs with teacher score, label, contribution and evidence: what the trainer of this site reads."
             ),
         ),
-        SetFormat(
+        Format(
             name="beir",
             file="corpus.jsonl, queries.jsonl, qrels/",
+            labels=True,
             title="BEIR",
             about=gettext_noop(
                 "The whole corpus, the queries, and the grades of each split, for retrieval experiments."
             ),
         ),
-        SetFormat(
+        Format(
             name="sentence-transformers",
             file="train.jsonl, dev.jsonl",
+            labels=True,
             title="sentence-transformers",
             about=gettext_noop("Pairs, triplets, n-tuples or lists with the columns that its losses expect."),
         ),
-        SetFormat(
+        Format(
             name="parquet",
             file="README.md, data/",
+            labels=True,
             title=gettext_noop("Parquet with a card"),
             about=gettext_noop(
                 "A folder for datasets.load_dataset and the Hugging Face Hub: every column, and what they mean."
             ),
         ),
-        SetFormat(
+        Format(
             name="trl",
             file="train.jsonl, dev.jsonl",
+            labels=True,
             title="TRL",
             about=gettext_noop(
                 "Prompt and completion for supervised fine-tuning: no, or yes with contribution and evidence."
@@ -188,13 +177,12 @@ SETS = {
         ),
     )
 }
-EVERY: dict[str, Format | SetFormat] = {**FORMATS, **SETS}
+EVERY = FORMATS | SETS
 
 
-def format_named(name: str) -> Format | SetFormat:
-    """The format; raises BadInput for one that does not exist, or not yet."""
-    if name in NOT_YET:
-        raise BadInput(f"format {name} does not exist yet; there are {', '.join(EVERY)}")
+def format_named(name: str) -> Format:
+    """Return the format; raises BadInput for one that does not exist, or not yet."""
     if name not in EVERY:
-        raise BadInput(f"no format named {name}; there are {', '.join(EVERY)}")
+        what = f"format {name} does not exist yet" if name in NOT_YET else f"no format named {name}"
+        raise BadInput(f"{what}; there are {', '.join(EVERY)}")
     return EVERY[name]

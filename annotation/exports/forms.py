@@ -1,15 +1,25 @@
-"""The form of a training set: the options of `export` in plain words."""
+"""The form of a training set: the options of `export` in plain words, and the files that come with it."""
 
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from django import forms
+from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.exports.sets.options import ENTROPIES, LABELS, PRESETS, RANKS, SHAPES, TEACHERS, SetOptions
-from annotation.exports.uploads import keep_run, keep_tokenizer
+from annotation.exports.snapshots import exports_folder
 from corpus.errors import BadInput
+from corpus.importing.files import FileSource
+from corpus.importing.grades import top_of_run
 from corpus.models import Collection, Pair
+from corpus.search import lengths
+
+MOST = 200_000_000  # Bytes of a file that comes with the page; the command export takes any.
 
 
 def _labelled_choices(known: dict[str, str]) -> list[tuple[str, Any]]:
@@ -121,7 +131,7 @@ class SetForm(forms.Form):
         self.options = SetOptions()
 
     def clean(self) -> dict[str, Any]:
-        """The options, as the command would take them."""
+        """Gather the options as the command would take them."""
         given = {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
         first, last = given.pop("first_rank", RANKS[0]), given.pop("last_rank", RANKS[1])
         upload, tokenizer = given.pop("run", None), given.pop("tokenizer", None)
@@ -136,3 +146,43 @@ class SetForm(forms.Form):
             except BadInput as error:
                 raise forms.ValidationError(str(error)) from None
         return self.cleaned_data
+
+
+def keep_run(collection: Collection, upload: "UploadedFile[bytes]") -> str:
+    """Keep the run, and return its path. Raises BadInput for a file that is too large or no run, and keeps none."""
+
+    def check(path: Path) -> None:
+        for _row in top_of_run(FileSource(path), 1):
+            pass
+
+    return _keep_upload(collection, upload, "runs", check)
+
+
+def keep_tokenizer(collection: Collection, upload: "UploadedFile[bytes]") -> str:
+    """Keep a tokenizer.json, and return its path. Raises BadInput for a file that is too large or no tokenizer."""
+    return _keep_upload(collection, upload, "tokenizers", lambda path: lengths.load_tokenizer(str(path)))
+
+
+def _keep_upload(
+    collection: Collection, upload: "UploadedFile[bytes]", kind: str, check: Callable[[Path], object]
+) -> str:
+    if upload.size is None or upload.size > MOST:
+        raise BadInput(
+            _("%(name)s is larger than %(most)s MB; use the command export")
+            % {"name": upload.name, "most": MOST // 1_000_000}
+        )
+    digest = sha256()
+    for chunk in upload.chunks():
+        digest.update(chunk)
+    folder = exports_folder(collection) / kind / digest.hexdigest()
+    path = folder / Path(upload.name or kind).name
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.writelines(upload.chunks())
+    try:
+        check(path)
+    except BadInput as error:
+        path.unlink()
+        raise BadInput(str(error).replace(str(path), path.name)) from None
+    return str(path)

@@ -11,13 +11,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.exports.files import MANIFEST
-from annotation.exports.formats import EVERY, Format, SetFormat
+from annotation.exports.formats import EVERY, Format
 from annotation.exports.snapshots import exports_folder
 from annotation.models import Snapshot
 from charts import Chart, draw_heatmap
 from corpus.models import Collection, Judgment, Label
-from jobs import background, workers
-from jobs.models import BackgroundJob
+from jobs import background
 from judges.models import Attempt
 
 MAKE = "annotation.make_snapshot"
@@ -33,56 +32,56 @@ class ListedExport:
     """A snapshot on the page."""
 
     snapshot: Snapshot
-    form: Format | SetFormat | None
+    form: Format | None
     rows_so_far: int | None  # While it is being made; None before its first rows.
     is_lost: bool  # Nothing was heard of it for a while: no worker took it, or it was interrupted.
 
     @property
     def is_in_progress(self) -> bool:
-        """Somebody is at it, or will be."""
+        """Whether somebody is making it, or will."""
         return self.snapshot.state == Snapshot.State.MAKING and not self.is_lost
 
     @property
     def is_ready(self) -> bool:
-        """It can be used."""
+        """Whether its files can be used."""
         return self.snapshot.state == Snapshot.State.READY
 
     @property
     def is_set(self) -> bool:
-        """A training set, with splits."""
-        return isinstance(self.form, SetFormat)
+        """Whether it is a training set, with splits."""
+        return self.form is not None and self.form.is_set
 
     @property
     def files(self) -> list[dict[str, Any]]:
-        """Of the manifest: name, rows, bytes, sha256."""
+        """The manifest's files: name, rows, bytes, sha256."""
         found: list[dict[str, Any]] = self.snapshot.manifest.get("files", [])
         return found
 
     @property
     def splits(self) -> list[tuple[str, dict[str, int]]]:
-        """Train before dev: the database forgets the order."""
+        """The counts of each split, train before dev: the database forgets the order."""
         found: dict[str, dict[str, int]] = self.snapshot.manifest["counts"]["splits"]
         return sorted(found.items(), reverse=True)
 
     @property
     def is_balanced(self) -> bool:
-        """Its cells of length by score were capped."""
+        """Whether its cells of length by score were capped."""
         return "balance" in self.snapshot.manifest
 
     @property
     def balance_charts(self) -> list[Chart]:
-        """Length by score, before and after balancing; none where the set was not balanced."""
+        """The charts of length by score, before and after balancing; none where the set was not balanced."""
         found = self.snapshot.manifest.get("balance")
         return [_cell_chart(self.snapshot.pk, when, found) for when in ("before", "after")] if found else []
 
     @property
     def is_here(self) -> bool:
-        """Made from this page, so that its files can be downloaded."""
+        """Whether it was made from this page, so that its files can be downloaded."""
         return exports_folder(self.snapshot.collection) in Path(self.snapshot.folder).parents
 
 
 def _cell_chart(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
-    """Counts of the cells, high scores at the top."""
+    """Draw the counts of the cells, high scores at the top."""
     edges, spread = [0, *found["length_bins"]], found[when]
     columns = [f"{low}-{high - 1}" for low, high in pairwise(edges)] + [f"{edges[-1]} +"]
     counts: list[list[int]] = spread["cells"]
@@ -122,34 +121,29 @@ def _cell_chart(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
 
 
 def list_exports(collection: Collection) -> list[ListedExport]:
-    """The newest snapshots first."""
+    """Return the snapshots as the page shows them, the newest first."""
     rows = Snapshot.objects.filter(collection=collection).select_related("made_by", "collection").order_by("-pk")
     shown = list(rows[:SHOWN])
     jobs = background.newest(MAKE, [one.pk for one in shown if one.state == Snapshot.State.MAKING])
-    return [_describe_snapshot(one, jobs.get(one.pk)) for one in shown]
-
-
-def _describe_snapshot(snapshot: Snapshot, job: BackgroundJob | None) -> ListedExport:
-    """Without a job, a page or a command makes it."""
-    silent = job.is_over if job else timezone.now() - snapshot.created_at > SILENT
-    rows = job.done if job and job.state == job.RUNNING else None
-    is_lost = silent and snapshot.state == Snapshot.State.MAKING
-    return ListedExport(snapshot, EVERY.get(snapshot.format), rows, is_lost)
+    found = []
+    for one in shown:
+        job = jobs.get(one.pk)
+        # Without a job, a page or a command makes it, of which nothing is heard until the end.
+        silent = job.is_over if job else timezone.now() - one.created_at > SILENT
+        so_far = job.done if job and job.state == job.RUNNING else None
+        is_lost = silent and one.state == Snapshot.State.MAKING
+        found.append(ListedExport(one, EVERY.get(one.format), so_far, is_lost))
+    return found
 
 
 def count_origins(collection: Collection) -> list[tuple[str, int]]:
-    """Where labels come from, and how many."""
+    """Return where the collection's labels come from, and how many."""
     found = Label.objects.filter(pair__collection=collection, aspect=None).values_list("origin")
     return list(found.annotate(n=Count("pk")).order_by("origin"))
 
 
-def for_worker(form: Format | SetFormat, collection: Collection) -> bool:
-    """Whether a worker shall make it: it is large, and a worker lives. Without one the page waits all the same."""
-    return is_large(form, collection) and workers.has_workers()
-
-
-def is_large(form: Format | SetFormat, collection: Collection) -> bool:
-    """Counts no further than it must."""
+def is_large(form: Format, collection: Collection) -> bool:
+    """Whether an export is so large that a worker shall make it. Counts no further than it must."""
     attempts = Attempt.objects.filter(campaign__collection=collection, counts=True)
     labels = Label.objects.filter(pair__collection=collection)
     judgments = Judgment.objects.filter(pair__collection=collection)
@@ -157,12 +151,12 @@ def is_large(form: Format | SetFormat, collection: Collection) -> bool:
         "judgments": (judgments, attempts.filter(role="vote")),
         "debates": (attempts.exclude(role="vote"),),
     }.get(form.name, (labels,))
-    most = LARGE_SET if isinstance(form, SetFormat) else LARGE
+    most = LARGE_SET if form.is_set else LARGE
     return sum(source.order_by()[: most + 1].count() for source in sources) > most
 
 
 def file_of(snapshot: Snapshot, name: str) -> Path | None:
-    """A file of a snapshot that was made from the page; None where there is no such file."""
+    """Return the path of a file of a snapshot that was made from the page; None where there is no such file."""
     names = {entry["name"] for entry in snapshot.manifest.get("files", [])} | {MANIFEST}
     if snapshot.state != Snapshot.State.READY or name not in names:
         return None

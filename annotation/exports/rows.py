@@ -77,7 +77,7 @@ DEBATES = f"""
 
 
 def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | None) -> Iterator[list[Row]]:
-    """Batches of rows as the format's `line` takes them. `origins` limits labels; None: all."""
+    """Yield batches of rows as the format's `line` takes them. `origins` limits labels; None: all."""
     campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
     parameters = {
         "collection": collection.pk,
@@ -91,31 +91,23 @@ def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | N
         again = list(zip(*copied_places(panels), strict=True)) or [(), (), ()]
         parameters |= dict(zip(("again_campaigns", "again_places", "again_numbers"), map(list, again), strict=True))
         for batch in fetch_batches(JUDGMENTS, parameters):
-            yield [_judgment_row(row, voters) for row in batch]
+            yield [
+                (query, document, name if judge is None else voters[judge, number], *rest)
+                for query, document, name, *rest, judge, number in batch
+            ]
     elif format_name == "debates":
         names = judge_names(campaigns)
         for batch in fetch_batches(DEBATES, parameters):
-            yield [_turn_row(row, names) for row in batch]
-    elif format_name == "marks":
-        yield from fetch_batches(MARKS, parameters)
-    elif format_name == "aspects":
-        yield from fetch_batches(ASPECTS, parameters)
+            yield [
+                (*start, names[judge], verdict, reason, json.loads(quotes) if isinstance(quotes, str) else quotes)
+                for *start, judge, verdict, reason, quotes in batch
+            ]
     else:
-        yield from fetch_batches(LABELS, parameters)
-
-
-def _judgment_row(row: Row, names: dict[tuple[int, int], str]) -> Row:
-    query, document, name, *rest, judge, number = row
-    return (query, document, name if judge is None else names[judge, number], *rest)
-
-
-def _turn_row(row: Row, names: dict[int, str]) -> Row:
-    *start, judge, verdict, reason, quotes = row
-    return (*start, names[judge], verdict, reason, json.loads(quotes) if isinstance(quotes, str) else quotes)
+        yield from fetch_batches({"marks": MARKS, "aspects": ASPECTS}.get(format_name, LABELS), parameters)
 
 
 def fetch_batches(sql: str, parameters: dict[str, Any]) -> Iterator[list[Row]]:
-    """A server-side cursor, so that memory does not grow with the rows. Needs an open transaction."""
+    """Yield rows from a server-side cursor, so that memory does not grow with the rows. Needs an open transaction."""
     with connection.cursor() as settings:
         settings.execute("SET LOCAL work_mem = '64MB'")
     with connection.chunked_cursor() as cursor:

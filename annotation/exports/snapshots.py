@@ -1,5 +1,6 @@
 """Making a snapshot: one consistent view of the database, streamed into files with a manifest (MECHANICS M7)."""
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,10 @@ from django.utils.translation import gettext as _
 from annotation import guidelines
 from annotation.audit_log.recording import record
 from annotation.exports import files
-from annotation.exports.formats import EVERY, Format, SetFormat
+from annotation.exports.formats import EVERY, Format
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.assumed import identify_run
-from annotation.exports.sets.building import MadeSet, make_set
+from annotation.exports.sets.building import make_set
 from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.models import Snapshot, User
 from corpus.errors import BadInput
@@ -37,36 +38,35 @@ Progress = Callable[[int], None]
 def create_snapshot(
     *,
     collection: Collection,
-    form: Format | SetFormat,
+    form: Format,
     folder: Path | None = None,
     origins: Sequence[str] | None = None,
     asked: SetOptions | None = None,
     user: User | None = None,
 ) -> Snapshot:
-    """The row of a snapshot that is going to be made; `fill` makes it. Without a folder it lies under VAR.
+    """Create the row of a snapshot; `write_snapshot` makes its files. Without a folder it lies under VAR.
 
     `origins`: whose labels, for formats of labels; None: everybody's. `asked`: the choices of a training set.
     Raises BadInput for origins elsewhere.
     """
     if origins is not None and not form.labels:
         raise BadInput(_("format %(form)s has no labels, so it cannot be limited to origins") % {"form": form.name})
+    options: dict[str, Any] = {"origins": sorted(set(origins)) if origins is not None else None}
+    if form.is_set:
+        options["set"] = (asked or SetOptions(teacher=default_teacher(form.name))).in_manifest()
     snapshot = Snapshot.objects.create(
         collection=collection,
         format=form.name,
-        options={
-            "origins": sorted(set(origins)) if origins is not None else None,
-            **(
-                {"set": (asked or SetOptions(teacher=default_teacher(form.name))).in_manifest()}
-                if isinstance(form, SetFormat)
-                else {}
-            ),
-        },
+        options=options,
         folder=str(folder or exports_folder(collection) / uuid4().hex),
         state=Snapshot.State.MAKING,
         made_by=user,
     )
     if form.name not in WITHOUT_JUDGMENTS:
-        _hold(snapshot)
+        # Of each collection that a training set is drawn from, too, it is known now that it is exported.
+        drawn = snapshot.options.get("set", {}).get("collections") or []
+        held = Collection.objects.filter(Q(pk=snapshot.collection_id) | Q(name__in=drawn))
+        ExportRecord.objects.bulk_create(ExportRecord(collection=one, export=snapshot.pk) for one in held)
     record(user, "export.made", collection, snapshot=snapshot.pk, format=form.name)
     return snapshot
 
@@ -104,46 +104,42 @@ def _record_outcome(snapshot: Snapshot, **values: Any) -> None:
 
 
 def begin_again(snapshot: Snapshot) -> None:
-    """Drop the files that a worker which died has left under VAR; `fill` writes into a folder of its own."""
+    """Drop the files that a worker which died has left under VAR; the next one writes into a folder of its own."""
     left, snapshot.folder = Path(snapshot.folder), str(exports_folder(snapshot.collection) / uuid4().hex)
     snapshot.save(update_fields=["folder"])
     shutil.rmtree(left, ignore_errors=True)
 
 
-def _hold(snapshot: Snapshot) -> None:
-    """Say of each collection that a training set is drawn from, and of the snapshot's own, that it is exported."""
-    drawn = snapshot.options.get("set", {}).get("collections") or []
-    collections = Collection.objects.filter(Q(pk=snapshot.collection_id) | Q(name__in=drawn))
-    ExportRecord.objects.bulk_create(ExportRecord(collection=one, export=snapshot.pk) for one in collections)
-
-
 def _write_files(
-    snapshot: Snapshot, form: Format | SetFormat, written: files.ExportFiles, progress: Progress
+    snapshot: Snapshot, form: Format, written: files.ExportFiles, progress: Progress
 ) -> tuple[datetime, dict[str, Any]]:
-    """Everything that the files hold is read in one transaction."""
+    """Write the files and their manifest. Everything that they hold is read in one transaction."""
     collection, origins = snapshot.collection, snapshot.options["origins"]
     with one_view() as moment:
-        if isinstance(form, SetFormat):
-            asked = replace(SetOptions.of(snapshot.options["set"]), origins=None if origins is None else tuple(origins))
-            made = make_set(collection, form.name, asked, written, progress)
+        manifest = _build_manifest(collection, form, origins)
+        if not form.is_set:
+            rows = rows_of(form.name, collection, origins)
+            manifest["counts"] = files.write_rows(written, form, rows, progress)
         else:
-            asked = None
-            made = MadeSet(files.write_rows(written, form, rows_of(form.name, collection, origins), progress), {})
-        manifest = _build_manifest(collection, form, origins, made)
-        manifest["files"] = written.written
-        if asked:
+            asked = replace(SetOptions.of(snapshot.options["set"]), origins=None if origins is None else tuple(origins))
+            manifest["counts"], details = make_set(collection, form.name, asked, written, progress)
+            manifest |= details
             relevant_from = asked.relevant_from or collection.relevant_from
             run = identify_run(asked.run) if asked.run is not None else None
             tokenizer = identify_run(str(file_of(asked.tokenizer))) if asked.tokenizer is not None else None
             own = {"origins": origins, "relevant_from": relevant_from, "run": run, "tokenizer": tokenizer}
             manifest["options"] |= {**asked.in_manifest(), **own}
-    files.write_manifest(written.folder, manifest)
+        manifest["files"] = written.written
+    # The manifest comes last: a folder that has one is whole.
+    part = written.folder / f".{files.MANIFEST}.part"
+    part.write_text(json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    part.rename(written.folder / files.MANIFEST)
     return moment, manifest
 
 
 @contextmanager
 def one_view() -> Iterator[datetime]:
-    """A REPEATABLE READ transaction and the moment just after its view was taken.
+    """Open a REPEATABLE READ transaction; yields the moment just after its view was taken.
 
     Inside a transaction that is already open the caller's isolation holds: tests do that, no command or page does.
     """
@@ -157,10 +153,8 @@ def one_view() -> Iterator[datetime]:
         yield moment
 
 
-def _build_manifest(
-    collection: Collection, form: Format | SetFormat, origins: Sequence[str] | None, made: MadeSet
-) -> dict[str, Any]:
-    """What was written, from what, and how it can be checked. No time and no host: the row has those."""
+def _build_manifest(collection: Collection, form: Format, origins: Sequence[str] | None) -> dict[str, Any]:
+    """Say from what an export is made. No time and no host: the same rows give the same manifest."""
     current = Pair.objects.filter(
         collection=collection, is_candidate=True, query__is_current=True, document__is_current=True
     )
@@ -177,13 +171,11 @@ def _build_manifest(
             "instruction": collection.instruction,
             "relevance": {one.name: one.text for one in collection.relevance.definitions()},
         },
-        "counts": made.counts,
         "coverage": {"pairs": pairs, "labelled": labels, "share": round(labels / pairs, 6) if pairs else None},
         "versions": {"manifest": 1, "format": form.version, "guidelines": guidelines.current(collection)[0]},
-        **made.details,
     }
 
 
 def exports_folder(collection: Collection) -> Path:
-    """Where snapshots made from the page lie."""
+    """Return the folder of the snapshots that are made from the page."""
     return Path(settings.VAR) / "exports" / collection.name

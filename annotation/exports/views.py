@@ -1,6 +1,7 @@
 """Pages of statistics and exports."""
 
 from itertools import chain
+from typing import Any
 
 from django.contrib import messages
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
@@ -11,14 +12,14 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.data.statistics import statistics_of
 from annotation.exports import listing
-from annotation.exports.formats import EVERY, FORMATS, SETS, SetFormat, format_named
+from annotation.exports.formats import EVERY, FORMATS, SETS
 from annotation.exports.forms import SetForm
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Snapshot
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
-from jobs import background
+from jobs import background, workers
 
 
 @action("admin")
@@ -33,23 +34,23 @@ def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The snapshots that were made, and the form for a new one. HTMX asks for the list alone while one is made."""
-    found = listing.list_exports(scope.collection)
-    if file := download(request, chain.from_iterable(one.balance_charts for one in found)):
+    context = _snapshot_context(scope)
+    if file := download(request, chain.from_iterable(one.balance_charts for one in context["snapshots"])):
         return file
-    context = _snapshot_context(scope, found)
     if request.headers.get("HX-Request"):
         # 286 tells HTMX to stop asking.
         return render(request, "exports/_snapshots.html", context, status=200 if context["making"] else 286)
     return _exports_page(request, scope, context, SetForm(collection=scope.collection))
 
 
-def _snapshot_context(scope: Scope, found: list[listing.ListedExport]) -> dict[str, object]:
+def _snapshot_context(scope: Scope) -> dict[str, Any]:
+    found = listing.list_exports(scope.collection)
     making = any(one.is_in_progress for one in found)
     return {"scope": scope, "section": "exports", "snapshots": found, "making": making}
 
 
 def _exports_page(
-    request: HttpRequest, scope: Scope, context: dict[str, object], asked: SetForm, status: int = 200
+    request: HttpRequest, scope: Scope, context: dict[str, Any], asked: SetForm, status: int = 200
 ) -> HttpResponse:
     context |= {
         "formats": FORMATS.values(),
@@ -68,34 +69,31 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     if (name := request.POST.get("format", "")) not in EVERY:
         messages.error(request, _("Choose a format."))
         return redirect("exports", scope.collection.name)
-    form = format_named(name)
+    form = EVERY[name]
     asked = SetForm(request.POST, request.FILES, collection=scope.collection)
-    if isinstance(form, SetFormat) and not asked.is_valid():
-        return _exports_page(
-            request, scope, _snapshot_context(scope, listing.list_exports(scope.collection)), asked, status=422
-        )
+    if form.is_set and not asked.is_valid():
+        return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
     chosen = request.POST.getlist("origin") if form.labels else []
     every = {origin for origin, _ in listing.count_origins(scope.collection)}
     snapshot = create_snapshot(
         collection=scope.collection,
         form=form,
         origins=chosen if chosen and set(chosen) != every else None,
-        asked=asked.options if isinstance(form, SetFormat) else None,
+        asked=asked.options if form.is_set else None,
         user=scope.user,
     )
-    if listing.for_worker(form, scope.collection):
+    # Where no worker lives, the page waits for a large one all the same.
+    if listing.is_large(form, scope.collection) and workers.has_workers():
         background.enqueue(listing.MAKE, snapshot.pk)
         messages.info(request, _("A worker creates the export. This page shows its progress."))
     elif refused := _make_snapshot(request, snapshot):
         asked.add_error(None, refused)
-        return _exports_page(
-            request, scope, _snapshot_context(scope, listing.list_exports(scope.collection)), asked, status=422
-        )
+        return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
     return redirect("exports", scope.collection.name)
 
 
 def _make_snapshot(request: HttpRequest, snapshot: Snapshot) -> str:
-    """Make it now. Why its options are refused, for the form; a failure of ours stands in the list instead."""
+    """Make a snapshot now. Returns why its options are refused; a failure of ours stands in the list instead."""
     try:
         write_snapshot(snapshot)
     except BadInput as error:
@@ -113,7 +111,7 @@ def _make_snapshot(request: HttpRequest, snapshot: Snapshot) -> str:
 @action("admin")
 @require_GET
 def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) -> HttpResponseBase:
-    """A file of a snapshot, to save."""
+    """Download a file of a snapshot."""
     row = get_object_or_404(Snapshot.objects.select_related("collection"), pk=snapshot, collection=scope.collection)
     path = listing.file_of(row, file)
     if path is None:

@@ -53,7 +53,7 @@ def add_assumed(queries: list[SetQuery], source: SetSource, asked: SetOptions, l
 
 
 def _read_ranks(wanted: set[str], asked: SetOptions) -> dict[str, dict[str, int]]:
-    """For each query of the set its documents at the ranks asked for, with their rank."""
+    """Read for each query of the set its documents at the ranks asked for, with their rank."""
     assert asked.run is not None
     first, last = asked.ranks
     ranked: dict[str, dict[str, int]] = defaultdict(dict)
@@ -66,7 +66,7 @@ def _read_ranks(wanted: set[str], asked: SetOptions) -> dict[str, dict[str, int]
 
 
 def _find_documents(source: SetSource, names: set[str]) -> dict[str, int]:
-    """Current documents by their ids."""
+    """Find the current documents by their ids."""
     with connection.cursor() as cursor:
         cursor.execute(
             """SELECT external_id, id FROM corpus_document
@@ -104,7 +104,7 @@ def _read_known_pairs(source: SetSource, new: dict[int, list[SetRow]]) -> Known:
 
 
 def _may_enter(row: SetRow, known: Known, asked: SetOptions, left: Left) -> bool:
-    """Complete the row from what is known about its pair; whether it is taken as a negative."""
+    """Complete the row from what is known about its pair, and say whether it is taken as a negative."""
     pair = known.get((row.query, row.document))
     score = None
     if pair is not None:
@@ -121,5 +121,5 @@ def _may_enter(row: SetRow, known: Known, asked: SetOptions, left: Left) -> bool
 
 
 def identify_run(path: str) -> dict[str, str]:
-    """What identifies a run in the manifest: not where it lies."""
+    """Return what identifies a run in the manifest: not where it lies."""
     return {"name": Path(path).name, "sha256": sha256(Path(path).read_bytes()).hexdigest()}

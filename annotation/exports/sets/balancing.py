@@ -1,7 +1,6 @@
 """Length by score: cells that dominate are capped until the set is nearly uniform (P 4.5, SPEC S8). Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,54 +17,11 @@ ALL = SCORES * (len(LENGTHS) + 1)  # Cells: 48.
 Grid = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How evenly rows lie in the cells."""
-
-    # Rows: score bins from low to high. Columns: length bins from short to long.
-    cells: list[list[int]]
-    # Of the cells' shares, over the logarithm of the number of cells that hold anything; 1: all alike.
-    entropy: float
-    # The same over the logarithm of all 48 cells (P eq. 5); it cannot reach 1 where a cell is empty.
-    entropy_of_all: float
-    variation: float  # Standard deviation over mean of the cells that hold anything.
-
-    def in_manifest(self) -> dict[str, Any]:
-        """Rounded, so that it reads well."""
-        return {
-            "cells": self.cells,
-            "entropy": round(self.entropy, 6),
-            "entropy_of_all_cells": round(self.entropy_of_all, 6),
-            "coefficient_of_variation": round(self.variation, 6),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Balanced:
-    """What stays, and how even it is."""
-
-    kept: list[int]  # Places in the sequences given, ascending.
-    cap: int
-    before: Spread
-    after: Spread
-
-    def in_manifest(self) -> dict[str, Any]:
-        """Both spreads and the share kept. The caller says what lengths were counted in."""
-        total = sum(map(sum, self.before.cells))
-        return {
-            "before": self.before.in_manifest(),
-            "after": self.after.in_manifest(),
-            "cap": self.cap,
-            "share_kept": round(len(self.kept) / total, 6) if total else None,
-            "score_bins": SCORES,
-            "length_bins": list(LENGTHS),
-        }
-
-
 def balance_pairs(
     scores: Sequence[float], lengths: Sequence[int], places: Sequence[bytes], *, entropy: str = "filled"
-) -> Balanced:
-    """Cap every cell at the largest size with which the entropy is at least 0.99.
+) -> tuple[list[int], dict[str, Any]]:
+    """Cap every cell at the largest size with which the entropy is at least 0.99. Returns the places that stay,
+    ascending, and what the manifest says of it; the caller adds what lengths were counted in.
 
     `scores` in [0, 1], `lengths` in words or tokens, `places`: the seeded order in which a cell keeps its rows.
     `entropy`: `filled` divides by the logarithm of the filled cells, `prism` by ln 48 (P eq. 5). Raises BadInput where
@@ -86,18 +42,26 @@ def balance_pairs(
         if room[cells[place]] > 0:
             room[cells[place]] -= 1
             kept.append(place)
-    return Balanced(sorted(kept), cap, measure_spread(counts), measure_spread(np.minimum(counts, cap)))
+    return sorted(kept), {
+        "before": measure_spread(counts),
+        "after": measure_spread(np.minimum(counts, cap)),
+        "cap": cap,
+        "share_kept": round(len(kept) / len(cells), 6) if len(cells) else None,
+        "score_bins": SCORES,
+        "length_bins": list(LENGTHS),
+    }
 
 
 def cells_of(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.int64]:
     """The cell of each row: score bin times 8 plus length bin. A score of 1 is in the last bin."""
+    # Scores are quotients of small numbers: 5 / 6 times 6 must not fall below 5 by rounding.
     bins = np.minimum((np.asarray(scores, dtype=np.float64) * SCORES + 1e-9).astype(np.int64), SCORES - 1)
     columns = np.searchsorted(LENGTHS, np.asarray(lengths, dtype=np.int64), side="right")
     return bins * (len(LENGTHS) + 1) + columns
 
 
 def largest_cap(counts: Grid, entropy: str = "filled") -> int:
-    """Entropy falls as the cap grows, so halving finds the largest that reaches the aim."""
+    """Find the largest cap that reaches the aim. Entropy falls as the cap grows, so halving finds it."""
     which = ("filled", "prism").index(entropy)
     low, high = 1, int(counts.max(initial=1))
     while low < high:
@@ -106,16 +70,23 @@ def largest_cap(counts: Grid, entropy: str = "filled") -> int:
     return low
 
 
-def measure_spread(counts: Grid) -> Spread:
-    """The measures of one table of counts."""
+def measure_spread(counts: Grid) -> dict[str, Any]:
+    """How evenly rows lie in the cells: score bins from low to high x length bins from short to long."""
     filled = counts[counts > 0]
-    variation = float(filled.std() / filled.mean()) if len(filled) else 0.0
-    grid = counts.reshape(SCORES, len(LENGTHS) + 1)
-    return Spread([[int(n) for n in row] for row in grid], *_cell_entropies(counts), variation)
+    entropy, of_all = _cell_entropies(counts)
+    return {
+        "cells": counts.reshape(SCORES, len(LENGTHS) + 1).tolist(),
+        "entropy": round(entropy, 6),
+        "entropy_of_all_cells": round(of_all, 6),
+        "coefficient_of_variation": round(float(filled.std() / filled.mean()), 6) if len(filled) else 0.0,
+    }
 
 
 def _cell_entropies(counts: Grid) -> tuple[float, float]:
-    """Over the cells that hold anything, and over all."""
+    """The entropy of the shares over its maximum: that of the cells that hold anything, and of all 48 (P eq. 5).
+
+    The latter cannot reach 1 where a cell is empty.
+    """
     filled = counts[counts > 0]
     if len(filled) < 2:
         return 1.0, 0.0

@@ -1,9 +1,11 @@
 """Rows of a set with their texts, a few thousand at a time, so that memory does not grow with the texts."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
+from annotation.exports.files import ExportFiles
 from annotation.exports.sets import source
 from annotation.exports.sets.rows import SetQuery
 from annotation.exports.sets.source import SetText
@@ -34,17 +36,40 @@ class SetWriter(Protocol):
     """A format: told of each split, then of its batches."""
 
     def begin(self, split: str, queries: list[SetQuery]) -> None:
-        """The next batches are of this split."""
+        """Begin a split: the next batches are of it."""
 
     def add(self, batch: Batch) -> int:
-        """Write the rows of whole queries; how many lines they became."""
+        """Write the rows of whole queries, and return how many lines they became."""
 
     def end(self) -> dict[str, object]:
-        """Close the files; what the manifest says beside the counts of all sets."""
+        """Close the files, and return what the manifest says beside the counts of all sets."""
+
+
+class LinesWriter:
+    """A format of one file <split>.jsonl a split; it says which objects a query makes."""
+
+    def __init__(self, files: ExportFiles) -> None:
+        self.files = files
+
+    def begin(self, split: str, queries: list[SetQuery]) -> None:
+        """Open the file of the split."""
+        self.output = self.files.open(f"{split}.jsonl")
+
+    def add(self, batch: Batch) -> int:
+        """Write a line for each object, and return how many there were."""
+        before = self.output.rows
+        for filled in batch:
+            for values in self.lines(filled):
+                self.output.put(json.dumps(values, ensure_ascii=False) + "\n", rows=1)
+        return self.output.rows - before
+
+    def lines(self, filled: Filled) -> Iterator[dict[str, Any]]:
+        """Yield the objects that a query makes."""
+        raise NotImplementedError
 
 
 def build_batches(queries: list[SetQuery], rubrics: dict[str, Rubric], *, evidence: bool) -> Iterator[Batch]:
-    """Whole queries, in their order. `rubrics`: of each source; `evidence`: with votes and targets."""
+    """Yield batches of whole queries, in their order. `rubrics`: of each source; `evidence`: with votes and targets."""
     waiting: list[SetQuery] = []
     rows = 0
     for query in queries:

@@ -23,12 +23,12 @@ class Beir:
         self.qrels: ExportOutput | None = None
 
     def begin(self, split: str, queries: list[SetQuery]) -> None:
-        """The next batches are of this split."""
+        """Begin a split: the next batches are of it."""
         self.qrels = self.files.open(f"qrels/{split}.tsv")
         self.qrels.put(HEADER)
 
     def add(self, batch: Batch) -> int:
-        """Queries with their answers, and a line for each label."""
+        """Write the queries with their answers, and a line for each label."""
         assert self.qrels is not None
         before = self.qrels.rows
         for filled in batch:
@@ -41,7 +41,7 @@ class Beir:
         return self.qrels.rows - before
 
     def end(self) -> dict[str, Any]:
-        """The documents last: they do not depend on the choices."""
+        """Write the documents last: they do not depend on the choices."""
         for source in self.sources:
             for text in read_corpus(source):
                 self.corpus.put(

@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -37,16 +37,13 @@ EVIDENCE = ("prism", "parquet", "trl")
 WITHOUT_TEACHER = ("beir", "trl")  # Formats that have no place for a score.
 
 
-@dataclass(frozen=True, slots=True)
-class MadeSet:
-    """What the manifest says of a set."""
+def make_set(
+    collection: Collection, name: str, asked: SetOptions, files: ExportFiles, progress: Progress
+) -> tuple[Counts, dict[str, Any]]:
+    """Write the files of the format `name`, and return what the manifest says of the set: counts, and details.
 
-    counts: Counts
-    details: dict[str, Any]
-
-
-def make_set(collection: Collection, name: str, asked: SetOptions, files: ExportFiles, progress: Progress) -> MadeSet:
-    """Write the files of the format `name`. Raises BadInput when the options leave nothing, or a score is missing."""
+    Raises BadInput when the options leave nothing, or a score is missing.
+    """
     if name in WITHOUT_TEACHER:
         asked = replace(asked, teacher="labels")
     if name != "prism":
@@ -79,7 +76,7 @@ def make_set(collection: Collection, name: str, asked: SetOptions, files: Export
     if asked.teacher == "scores":
         _write_answers(files, sources)
     files.close()
-    return MadeSet(_count_rows(sides, written, left), details)
+    return _count_rows(sides, written, left), details
 
 
 def _find_sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
@@ -109,31 +106,26 @@ def _of_one(one: SetSource, name: str, asked: SetOptions, left: Left) -> list[Se
     rows = one.rows(asked, left)
     source.check_teacher(rows, asked)
     if asked.preset == "released":
-        rows = _with_a_loss(rows, left)
+        # The released code takes no score that contradicts the label; without a text to learn nothing is left then.
+        bare = [row.pair for row in rows if row.relevant and (row.teacher is None or row.teacher <= 0.5)]
+        reason = gettext_noop("relevant with a low score and without contribution and evidence")
+        rows = _drop_without_text(rows, bare, reason, left)
     if name == "trl":
-        rows = _with_a_completion(rows, left)
+        # Such a pair has no answer that a model could learn to write.
+        relevant = [row.pair for row in rows if row.relevant]
+        reason = gettext_noop("relevant without contribution and evidence")
+        rows = _drop_without_text(rows, relevant, reason, left)
     queries = by_query(rows)
     if asked.run is not None:
         add_assumed(queries, one, asked, left)
     return _with_a_line(filter_queries(queries, asked, left), name, asked, left)
 
 
-def _with_a_loss(rows: list[SetRow], left: Left) -> list[SetRow]:
-    """The released code takes no score that contradicts the label; without a text to learn nothing is left then."""
-    bare = [row.pair for row in rows if row.relevant and (row.teacher is None or row.teacher <= 0.5)]
-    texts = {pair for pairs in source.in_pieces(bare) for pair in texts_of(pairs)}
-    without = set(bare) - texts
-    left[gettext_noop("relevant with a low score and without contribution and evidence")] += len(without)
+def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left: Left) -> list[SetRow]:
+    """The rows without those of the pairs that have neither contribution nor evidence."""
+    without = set(pairs) - {pair for some in source.in_pieces(pairs) for pair in texts_of(some)}
+    left[reason] += len(without)
     return [row for row in rows if row.pair not in without]
-
-
-def _with_a_completion(rows: list[SetRow], left: Left) -> list[SetRow]:
-    """A relevant pair without contribution and evidence has no answer that a model could learn to write."""
-    relevant = [row.pair for row in rows if row.relevant]
-    texts = {pair for pairs in source.in_pieces(relevant) for pair in texts_of(pairs)}
-    kept = [row for row in rows if not row.relevant or row.pair in texts]
-    left[gettext_noop("relevant without contribution and evidence")] += len(rows) - len(kept)
-    return kept
 
 
 def _with_a_line(queries: list[SetQuery], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
@@ -187,21 +179,17 @@ def _group_near_duplicates(queries: list[SetQuery], asked: SetOptions) -> tuple[
     for keys in source.in_pieces([query.key for query in queries]):
         texts.add((key, one.text) for key, one in sorted(source.read_queries(keys).items()))
     wanted = sorted({row.document for query in queries for row in query.rows})
-    documents = near.Shingles(near.DOCUMENT_WORDS, _sampling_factor(wanted))
+    # One of so many shingles is compared, judged by the first texts, so that memory has a bound.
+    first = source.read_documents(wanted[: source.PIECE]).values()
+    shingles = sum(len(tokenize_text(one.whole)) for one in first) * len(wanted) / max(len(first), 1)
+    documents = near.Shingles(near.DOCUMENT_WORDS, max(1, math.ceil(shingles / near.MOST)))
     for keys in source.in_pieces(wanted):
         documents.add((key, one.whole) for key, one in sorted(source.read_documents(keys).items()))
     return texts.groups(asked.near), documents.groups(asked.near), documents.sample
 
 
-def _sampling_factor(keys: list[int]) -> int:
-    """1, or one of how many shingles is compared: judged by the first texts, so that memory has a bound."""
-    some = keys[: source.PIECE]
-    shingles = sum(len(tokenize_text(one.whole)) for one in source.read_documents(some).values())
-    return max(1, math.ceil(shingles * len(keys) / max(len(some), 1) / near.MOST))
-
-
 def _write_answers(files: ExportFiles, sources: list[SetSource]) -> None:
-    """The cached answers of rerank APIs belong to the snapshot (SPEC S8); no file where there are none."""
+    """Write the cached answers of rerank APIs: they belong to the snapshot (SPEC S8); no file where there are none."""
     answers = (answer for one in sources for answer in source.teacher_answers(one))
     first = next(answers, None)
     if first is not None:
@@ -217,15 +205,15 @@ def _balance_train(queries: list[SetQuery], asked: SetOptions, left: Left) -> tu
     lengths: dict[int, int] = {}
     for keys in source.in_pieces(sorted({row.document for row in rows})):
         lengths |= {key: count(text.whole) for key, text in source.read_documents(keys).items()}
-    found = balance_pairs(
+    places, found = balance_pairs(
         [row.teacher or 0.0 for row in rows],
         [lengths[row.document] for row in rows],
         [order_key(asked.seed, row.query_id, row.doc_id) for row in rows],
         entropy=asked.balance_entropy,
     )
-    left[gettext_noop("in a cell of length by score that was full")] += len(rows) - len(found.kept)
-    details = {**found.in_manifest(), "length_unit": unit, "entropy_over": asked.balance_entropy}
-    return by_query([rows[place] for place in found.kept]), details
+    left[gettext_noop("in a cell of length by score that was full")] += len(rows) - len(places)
+    details = found | {"length_unit": unit, "entropy_over": asked.balance_entropy}
+    return by_query([rows[place] for place in places]), details
 
 
 def _create_writer(name: str, files: ExportFiles, asked: SetOptions, sources: list[SetSource]) -> SetWriter:

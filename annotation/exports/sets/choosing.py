@@ -41,19 +41,18 @@ def _keep_scored(rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetR
 
 def _keep_agreed(rows: list[SetRow], least: float, left: Left) -> list[SetRow]:
     """A machine's label needs this share of the votes behind it; people's labels need none."""
-    kept = [row for row in rows if row.assumed or row.origin in SETTLED or _vote_share(row) >= least]
+    kept = []
+    for row in rows:
+        equal = row.yes if row.relevant else row.votes - row.yes
+        # Where nobody voted, no share is large enough.
+        if row.assumed or row.origin in SETTLED or (row.votes and equal / row.votes >= least):
+            kept.append(row)
     left[gettext_noop("too little agreement")] += len(rows) - len(kept)
     return kept
 
 
-def _vote_share(row: SetRow) -> float:
-    """Share of the votes cast that equal the label; below every limit where nobody voted."""
-    equal = row.yes if row.relevant else row.votes - row.yes
-    return equal / row.votes if row.votes else -1.0
-
-
 def _few_negatives(query: SetQuery, rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
-    """All positives, and the first negatives of the seeded order; those of the run's ranks before others."""
+    """Keep all positives, and the first negatives of the seeded order; those of the run's ranks before others."""
     positives = [row for row in rows if row.relevant]
     negatives = _order_rows([row for row in rows if not row.relevant], query, asked.seed)
     most = (asked.negatives or 0) * len(positives)
@@ -62,7 +61,7 @@ def _few_negatives(query: SetQuery, rows: list[SetRow], asked: SetOptions, left:
 
 
 def _limit_documents(query: SetQuery, rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
-    """Exactly so many: positives first but never all of them when there are negatives, then hard negatives."""
+    """Keep so many documents: positives first, but one place for a negative where there is one; then hard negatives."""
     wanted = asked.documents or 0
     if len(rows) < wanted:
         left[gettext_noop("queries with fewer documents")] += len(rows)
@@ -77,7 +76,7 @@ def _limit_documents(query: SetQuery, rows: list[SetRow], asked: SetOptions, lef
 
 
 def _order_rows(rows: list[SetRow], query: SetQuery, seed: int) -> list[SetRow]:
-    """Those of the run first, by rank; the others as the seed says."""
+    """Sort the rows: those of the run first, by rank; the others as the seed says."""
     return sorted(rows, key=lambda row: (row.rank == 0, row.rank, order_key(seed, query.id, row.doc_id)))
 
 

@@ -31,6 +31,7 @@ ENTROPIES = {
     "filled": gettext_noop("evenness over the cells that hold a pair"),
     "prism": gettext_noop("as in Prism: over all 48 cells, so nearly all of them must hold pairs"),
 }
+CHOICES = {"teacher": TEACHERS, "preset": PRESETS, "labels": LABELS, "shape": SHAPES, "balance_entropy": ENTROPIES}
 RANKS = (11, 100)  # Of a run, where nobody says which: below what is most likely relevant.
 
 
@@ -71,60 +72,45 @@ class SetOptions:
     allow_incomplete: bool = False
 
     def __post_init__(self) -> None:
-        _check_options(self)
+        """Raise BadInput that names the option and what it may be."""
+        for name, known in CHOICES.items():
+            if (value := getattr(self, name)) not in known:
+                raise BadInput(f"--{name.replace('_', '-')} must be one of {', '.join(known)}, not {value}")
+        # A split or a similarity of 0 means nothing; an agreement of 0 does.
+        for name, share, above in (
+            ("split", self.split, True),
+            ("agreement", self.agreement, False),
+            ("near-duplicates", self.near, True),
+        ):
+            if share is not None and not (0 < share <= 1 or (share == 0 and not above)):
+                raise BadInput(f"--{name} must be a share {'above' if above else 'from'} 0 and up to 1, not {share:g}")
+        for name in ("negatives", "documents", "quota", "relevant_from"):
+            if (number := getattr(self, name)) is not None and number < 1:
+                raise BadInput(f"--{name.replace('_', '-')} must be 1 or more, not {number}")
+        low, high = self.ranks
+        if not 1 <= low <= high:
+            raise BadInput(f"--ranks must be FIRST-LAST with 1 <= FIRST <= LAST, not {low}-{high}")
 
     def in_manifest(self) -> dict[str, Any]:
-        """Every option by its name, as JSON holds it."""
+        """Return every option by its name, as JSON holds it."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "SetOptions":
-        """From what `in_manifest` gave; unknown names are ignored."""
+        """Build the options from what `in_manifest` gave; unknown names are ignored."""
         known = {field.name for field in fields(cls)} & set(values)
         chosen: dict[str, Any] = {name: tuple(v) if isinstance(v := values[name], list) else v for name in known}
         return cls(**chosen)
 
 
-def _check_options(asked: SetOptions) -> None:
-    """Raises BadInput that names the option and what it may be."""
-    _one_of("teacher", asked.teacher, TEACHERS)
-    _one_of("preset", asked.preset, PRESETS)
-    _one_of("labels", asked.labels, LABELS)
-    _one_of("shape", asked.shape, SHAPES)
-    _one_of("balance-entropy", asked.balance_entropy, ENTROPIES)
-    _check_share("split", asked.split, low_open=True)
-    _check_share("agreement", asked.agreement)
-    _check_share("near-duplicates", asked.near, low_open=True)
-    for name, number in (
-        ("negatives", asked.negatives),
-        ("documents", asked.documents),
-        ("quota", asked.quota),
-        ("relevant-from", asked.relevant_from),
-    ):
-        if number is not None and number < 1:
-            raise BadInput(f"--{name} must be 1 or more, not {number}")
-    low, high = asked.ranks
-    if not 1 <= low <= high:
-        raise BadInput(f"--ranks must be FIRST-LAST with 1 <= FIRST <= LAST, not {low}-{high}")
-
-
-def _one_of(name: str, value: str, known: Mapping[str, str]) -> None:
-    if value not in known:
-        raise BadInput(f"--{name} must be one of {', '.join(known)}, not {value}")
-
-
-def _check_share(name: str, value: float | None, *, low_open: bool = False) -> None:
-    if value is not None and not (0 < value <= 1 if low_open else 0 <= value <= 1):
-        raise BadInput(f"--{name} must be a share {'above' if low_open else 'from'} 0 and up to 1, not {value:g}")
-
-
 def default_teacher(format_name: str) -> str:
-    """Prism must be told when it shall not learn from scores (SPEC S9); the others carry labels."""
+    """Return the teacher of a format where none is named."""
+    # Prism must be told when it shall not learn from scores (SPEC S9); the others carry labels.
     return "scores" if format_name == "prism" else "labels"
 
 
 def ranks_of(text: str) -> tuple[int, int]:
-    """`11-100` as two ranks. Raises BadInput for anything else."""
+    """Read `11-100` as two ranks. Raises BadInput for anything else."""
     first, dash, last = text.partition("-")
     if not (dash and first.isdecimal() and last.isdecimal()):
         raise BadInput(f"--ranks must be FIRST-LAST such as 11-100, not {text}")
@@ -132,5 +118,5 @@ def ranks_of(text: str) -> tuple[int, int]:
 
 
 def names_of(text: str | None) -> tuple[str, ...]:
-    """Names between commas, without blanks."""
+    """Return the names between commas, without blanks."""
     return tuple(name for part in (text or "").split(",") if (name := part.strip()))

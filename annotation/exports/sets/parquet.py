@@ -20,7 +20,7 @@ SAMPLED = 200  # Texts from which the card's languages come.
 
 
 def column_schema() -> "pyarrow.Schema":
-    """Columns, in order, the same for every collection."""
+    """Return the columns, in order; they are the same for every collection."""
     import pyarrow as pa
 
     text = ("query_id", "doc_id", "query", "title", "text", "instruction")
@@ -46,7 +46,7 @@ class Parquet:
         self.writer: Any = None
 
     def begin(self, split: str, queries: list[SetQuery]) -> None:
-        """The next batches are of this split."""
+        """Begin a split: the next batches are of it."""
         self._finish()
         self.split, self.shard, self.room = split, 0, 0
         self.splits[split] = sum(len(query.rows) for query in queries)
@@ -128,7 +128,7 @@ def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
 def dataset_card(
     collection: Collection, asked: SetOptions, splits: dict[str, int], languages: list[str], rows: int
 ) -> str:
-    """README.md: the header that the Hub reads, and what a reader must know."""
+    """Return the text of README.md: the header that the Hub reads, and what a reader must know."""
     low = max((size for size in SIZES if size <= rows), default=0)
     high = next((size for size in SIZES if size > rows), 0)
     size = (
@@ -143,16 +143,9 @@ def dataset_card(
         lines += [f"  - split: {split}", f"    path: data/{split}-*"]
     lines += ["license: unknown", "language:", *(f"- {code}" for code in languages)]
     lines += ["size_categories:", f"- {size}", "task_categories:", "- text-ranking"]
+    lines += ["tags:", "- reranking", "- relevance-judgments", "---", "", f"# {collection.title or collection.name}"]
     lines += [
-        "tags:",
-        "- reranking",
-        "- relevance-judgments",
-        "---",
         "",
-        f"# {collection.title or collection.name}",
-        "",
-    ]
-    lines += [
         "Pairs of a query and a document with a label: "
         + ", ".join(f"{n} in {name}" for name, n in splits.items())
         + ".",

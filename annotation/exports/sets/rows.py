@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import groupby
 
 
 @dataclass(slots=True)
@@ -41,15 +42,11 @@ class SetQuery:
 
 
 def by_query(rows: list[SetRow]) -> list[SetQuery]:
-    """Rows that stand together by query, gathered."""
-    found: list[SetQuery] = []
-    for row in rows:
-        if not found or found[-1].key != row.query:
-            found.append(SetQuery(row.source, row.query_id, row.query))
-        found[-1].rows.append(row)
-    return found
+    """The queries of rows that stand together by query."""
+    gathered = [list(some) for _, some in groupby(rows, key=lambda row: row.query)]
+    return [SetQuery(some[0].source, some[0].query_id, some[0].query, some) for some in gathered]
 
 
 def order_key(seed: int, *names: str) -> bytes:
-    """Where something stands in the seeded order: sha256 of the seed and its names."""
+    """Return where something stands in the seeded order: sha256 of the seed and its names."""
     return sha256("\0".join((str(seed), *names)).encode()).digest()

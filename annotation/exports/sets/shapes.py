@@ -1,13 +1,12 @@
 """The four shapes that sentence-transformers trains on: the order of the columns is their meaning (FORMATS)."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from annotation.exports.files import ExportFiles
-from annotation.exports.sets.batches import Batch, Filled
+from annotation.exports.sets.batches import Filled, LinesWriter
 from annotation.exports.sets.options import SetOptions
-from annotation.exports.sets.rows import SetQuery, SetRow
+from annotation.exports.sets.rows import SetRow
 
 Line = dict[str, Any]
 NEGATIVES = 5  # Of an n-tuple, where nobody says how many.
@@ -62,12 +61,12 @@ SHAPES: dict[str, Callable[[Filled, SetOptions], Iterator[Line]]] = {
 
 
 def value_of(row: SetRow, asked: SetOptions) -> float | int:
-    """0 or 1, or the teacher's score where one was asked for."""
+    """Return the label, 0 or 1, or the teacher's score where one was asked for."""
     return int(row.relevant) if asked.teacher == "labels" or row.teacher is None else row.teacher
 
 
 def rows_used(rows: list[SetRow], asked: SetOptions) -> list[SetRow]:
-    """Those of a query's rows that stand in some line of the shape; none where the query makes no line."""
+    """Return those of a query's rows that stand in some line of the shape; none where the query makes no line."""
     positives, negatives = _split_by_label(rows)
     if asked.shape == "pair":
         return rows
@@ -90,32 +89,22 @@ def _split_by_label(rows: list[SetRow]) -> tuple[list[SetRow], list[SetRow]]:
 
 
 def _in_turn(rows: list[SetRow], place: int, wanted: int) -> list[SetRow]:
-    """`wanted` different rows, beginning where the last positive ended."""
+    """Return `wanted` different rows, beginning where the last positive ended."""
     wanted = min(wanted, len(rows))
     start = place * wanted
     return [rows[(start + step) % len(rows)] for step in range(wanted)]
 
 
-class Shaped:
-    """Writes <split>.jsonl in the shape that was asked for."""
+class Shaped(LinesWriter):
+    """Writes the shape that was asked for."""
 
     def __init__(self, files: ExportFiles, asked: SetOptions) -> None:
-        self.files = files
+        super().__init__(files)
         self.asked = asked
-        self.lines = SHAPES[asked.shape]
 
-    def begin(self, split: str, queries: list[SetQuery]) -> None:
-        """The next batches are of this split."""
-        self.output = self.files.open(f"{split}.jsonl")
-
-    def add(self, batch: Batch) -> int:
-        """The rows that each query makes."""
-        before = self.output.rows
-        for filled in batch:
-            lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines(filled, self.asked)]
-            self.output.put("".join(lines), rows=len(lines))
-        return self.output.rows - before
+    def lines(self, filled: Filled) -> Iterator[Line]:
+        return SHAPES[self.asked.shape](filled, self.asked)
 
     def end(self) -> dict[str, Any]:
-        """The shape."""
+        """Return the shape."""
         return {"shape": self.asked.shape}

@@ -69,7 +69,7 @@ class SetText:
 
     @property
     def whole(self) -> str:
-        """What a model reads: title and text on lines of their own, as BM25 does."""
+        """The text that a model reads: title and text on lines of their own, as BM25 does."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
@@ -83,7 +83,7 @@ class SetSource:
 
     @cached_property
     def judges(self) -> dict[tuple[int, int], str]:
-        """Names of those who voted in some campaign, by judge and sample."""
+        """The names of those who voted in some campaign, by judge and sample."""
         return vote_names(self.campaigns)
 
     def rows(self, asked: SetOptions, left: Left) -> list[SetRow]:
@@ -143,12 +143,12 @@ def check_teacher(rows: Iterable[SetRow], asked: SetOptions) -> None:
 
 
 def read_documents(keys: Sequence[int]) -> dict[int, SetText]:
-    """Documents by their rows' ids."""
+    """Read documents by their rows' ids."""
     return _read_texts(f"SELECT id, {DOCUMENT} FROM corpus_document WHERE id = ANY(%s)", keys)
 
 
 def read_queries(keys: Sequence[int]) -> dict[int, SetText]:
-    """Queries by their rows' ids; `title` is the query's own instruction."""
+    """Read queries by their rows' ids; `title` is the query's own instruction."""
     return _read_texts(
         "SELECT id, external_id, instruction, text, metadata, answers FROM corpus_query WHERE id = ANY(%s)", keys
     )
@@ -201,7 +201,7 @@ def _read_texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:
 
 
 def read_votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
-    """For each pair the verdicts of its newest campaign that voted, by judge and sample."""
+    """Read for each pair the verdicts of its newest campaign that voted, by judge and sample."""
     found: dict[int, dict[int, dict[tuple[int, int], int]]] = defaultdict(lambda: defaultdict(dict))
     with connection.cursor() as cursor:
         cursor.execute(VOTES, [list(pairs)])
@@ -211,6 +211,6 @@ def read_votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
 
 
 def in_pieces(keys: Sequence[int], size: int = PIECE) -> Iterator[Sequence[int]]:
-    """A few at a time."""
+    """Yield the keys, a few at a time."""
     for at in range(0, len(keys), size):
         yield keys[at : at + size]

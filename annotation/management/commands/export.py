@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.exports.formats import EVERY, SetFormat, format_named
+from annotation.exports.formats import EVERY, format_named
 from annotation.exports.sets.options import (
     ENTROPIES,
     LABELS,
@@ -71,7 +71,7 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         form = format_named(options["format"])
         given = {name: options[name] for name in (*CHOICES, *FLAGS) if options[name] not in (None, False)}
-        if not isinstance(form, SetFormat) and given:
+        if not form.is_set and given:
             option = next(iter(given)).replace("_", "-")
             raise BadInput(f"--{option} is for training sets; {form.name} is one file and never split")
         collection = Collection.objects.filter(name=options["name"]).first()
@@ -82,7 +82,7 @@ class Command(QuorumCommand):
             form=form,
             folder=Path(options["out"]).resolve(),
             origins=names_of(options["origins"]) if options["origins"] is not None else None,
-            asked=options_of({"teacher": default_teacher(form.name)} | given) if isinstance(form, SetFormat) else None,
+            asked=options_of({"teacher": default_teacher(form.name)} | given) if form.is_set else None,
         )
         try:
             write_snapshot(snapshot)
