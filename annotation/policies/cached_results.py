@@ -1,7 +1,5 @@
 """The comparison for a page: computed at once for small collections, by a worker for large ones."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -13,7 +11,6 @@ from annotation.models import Computed
 from annotation.policies.report import build_json_document, evaluate_policies
 from corpus.models import Collection
 from jobs import background, workers
-from jobs.models import BackgroundJob
 from judges.models import Campaign
 
 COMPUTE = "annotation.compare_policies"
@@ -22,27 +19,22 @@ QUICK = 500  # Votes with log-probabilities up to which a page replays LARA with
 KEY = "policies"  # Under which `Computed.values` keeps the document beside the other statistics.
 
 
-@dataclass(frozen=True, slots=True)
-class StoredComparison:
-    """`document` as annotation.policies.report makes it; None: not computed yet."""
+def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool = False) -> dict[str, Any]:
+    """The `document` of one campaign and its time, with the worker's job where it is `stored`; None: not computed yet.
 
-    document: dict[str, Any] | None
-    at: datetime | None
-    stored: bool
-    job: BackgroundJob | None = None  # Of a worker that compares anew, or the last that did.
-
-
-def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool = False) -> StoredComparison:
-    """The document of one campaign; `lara`: with LARA, however long it takes."""
+    `lara`: with LARA, however long it takes.
+    """
     if not is_large(collection):
         found = evaluate_policies(collection, campaign, most=None if lara else QUICK)
-        return StoredComparison(build_json_document(found), timezone.now(), stored=False)
+        return {"document": build_json_document(found), "at": timezone.now(), "stored": False}
+    shown: dict[str, Any] = {"document": None, "at": None, "stored": True}
+    shown["job"] = background.last(COMPUTE, campaign.pk)
     row = Computed.objects.filter(collection=collection).first()
     kept = row.values.get(KEY) if row else None
-    job = background.last(COMPUTE, campaign.pk)
-    if not kept or kept["document"]["campaign"] != campaign.pk:
-        return StoredComparison(None, None, stored=True, job=job)
-    return StoredComparison(kept["document"], parse_datetime(kept["at"]), stored=True, job=job)
+    # A collection keeps the document of one campaign: the one that was compared last.
+    if kept and kept["document"]["campaign"] == campaign.pk:
+        shown |= {"document": kept["document"], "at": parse_datetime(kept["at"])}
+    return shown
 
 
 def refresh_comparison(collection: Collection, campaign: Campaign) -> bool:

@@ -36,7 +36,7 @@ ROWS = {
 
 
 def of_cell(campaign: Campaign | None, key: str) -> Q:
-    """Pairs of the campaign in this cell (annotation.policies.crossing); none for a key that means nothing."""
+    """Return a condition for the pairs of a cell (annotation.policies.crossing); none for a key that means nothing."""
     if not key:
         return Q()
     row, _, column = key.partition(".")
@@ -62,7 +62,7 @@ def of_cell(campaign: Campaign | None, key: str) -> Q:
 
 
 def named_condition(condition: str, values: dict[str, object]) -> RawSQL:
-    """An SQL condition with named parameters; Django's RawSQL takes them by place."""
+    """Build an SQL condition with named parameters; Django's RawSQL takes them by place."""
     places: list[object] = []
 
     class Places(dict[str, str]):

@@ -3,18 +3,17 @@
 A cell is named by row and column: `1y.5-0` is "agreed on relevant in round 1, five votes yes, none no".
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, clopper_pearson, stratified_share
-from annotation.policies.people import SimulatedPeople
 from annotation.policies.replay import Reference, reference_label
 from annotation.policies.rules import PolicyPanel
 from annotation.policies.stored import AnswerGroup, Gathered
 from charts.translation import gettext_noop
-from judges.domain import debate, ensemble
-from judges.domain.verdicts import NoVerdict
+from judges.domain import debate
 
 # Rows beside agreements: never agreed; a turn brought no verdict; no debate (as a column: no votes).
 OPEN, LOST, NONE = "open", "lost", "none"
@@ -37,12 +36,12 @@ class CrossingCell:
 
     @property
     def key(self) -> str:
-        """Its name in a URL."""
+        """The cell's name in a URL."""
         return f"{self.row}.{self.column}"
 
     @property
     def error(self) -> Statistic:
-        """Share of wrong labels, if it were not handed to people."""
+        """The share of wrong labels, if it were not handed to people."""
         if self.label is None or not self.known:
             return Statistic(None, None, None, self.known, NOT_MEASURED if self.label is not None else "no label")
         low, high = clopper_pearson(self.right, self.known)
@@ -50,11 +49,14 @@ class CrossingCell:
 
 
 def cross_tabulate(panel: PolicyPanel, found: Gathered, reference: Reference) -> list[CrossingCell]:
-    """Every cell that has a pair. Pairs of a cell carry equal weights, so known pairs are counted as they are."""
+    """Count the pairs of every cell that has one."""
+    # Pairs of a cell carry equal weights, so known pairs are counted as they are.
     cells: dict[tuple[str, str], CrossingCell] = {}
     for group in found.groups:
         row, agreed = debate_of(panel, group)
-        column, tally = votes_of(group)
+        tally = group.count_votes()
+        # Votes that are missing are what is left to the panel's size.
+        column = f"{tally.yes}-{tally.no}" if group.votes else NONE
         chosen = tally.label(panel.majority)
         label = chosen if agreed is None else agreed
         truths = [(at[0], n) for truth, n in group.truths.items() if (at := reference_label(truth, reference)) and n]
@@ -82,20 +84,14 @@ def debate_of(panel: PolicyPanel, group: AnswerGroup) -> tuple[str, int | None]:
     return (OPEN if isinstance(move, debate.Disagreed) else LOST), None
 
 
-def votes_of(group: AnswerGroup) -> tuple[str, ensemble.Count]:
-    """The column of a group: votes yes - votes no; missing ones are what is left to the panel's size."""
-    tally = ensemble.count_votes(None if isinstance(one, NoVerdict) else one.verdict for one in group.votes.values())
-    return (f"{tally.yes}-{tally.no}" if group.votes else NONE), tally
-
-
 def row_order(row: str) -> tuple[int, str]:
-    """Early agreements first, relevant before not."""
+    """Return where a row stands: early agreements first, relevant before not."""
     last = {OPEN: 97, LOST: 98, NONE: 99}
     return (last[row], "") if row in last else (int(row[:-1]), "" if row.endswith("y") else "n")
 
 
 def column_order(column: str) -> tuple[int, int]:
-    """From all yes to all no; fuller panels first."""
+    """Return where a column stands: from all yes to all no, fuller panels first."""
     if column == NONE:
         return 99, 0
     yes, no = map(int, column.split("-"))
@@ -103,44 +99,48 @@ def column_order(column: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Simulation:
-    """What it would come to if people got the pairs of some cells and the others kept their label."""
+class SimulatedPeople:
+    """The people who get what is escalated, and what their part costs. None: unknown."""
 
-    pairs: int
-    escalated: int
-    judgments: int
-    hours: float | None
-    money: float | None
-    # Share of wrong labels among those that are kept, over cells whose error is measured, weighted by their sizes.
-    error: Statistic
-    unmeasured: int  # Kept pairs of cells without a known truth: they stand in no error.
+    overlap: int  # People who judge an escalated pair.
+    seconds: float | None  # Of a judgment: the median time on the page.
+    hourly_rate: float | None  # USD.
 
-    @property
-    def escalation(self) -> float:
-        """Share of pairs that people get."""
-        return self.escalated / self.pairs if self.pairs else 0.0
+    def hours(self, judgments: int) -> float | None:
+        """Return the time on the page; no judgment takes none."""
+        if not judgments:
+            return 0.0
+        return None if self.seconds is None else judgments * self.seconds / 3600
 
-    @property
-    def wrong(self) -> float | None:
-        """Kept labels that are wrong, expected, of the measured ones."""
-        kept = self.pairs - self.escalated - self.unmeasured
-        return None if self.error.value is None else self.error.value * kept
+    def cost(self, judgments: int) -> float | None:
+        """Return the price in USD; no judgment costs nothing, whatever is unknown."""
+        hours = self.hours(judgments)
+        if not judgments or hours is None or self.hourly_rate is None:
+            return None if judgments else 0.0
+        return hours * self.hourly_rate
 
 
-def simulate_escalation(cells: Sequence[CrossingCell], handed: Collection[str], people: SimulatedPeople) -> Simulation:
-    """Hand these cells to people, and those that have no label to keep."""
-    escalated = sum(cell.pairs for cell in cells if cell.label is None or cell.key in handed)
+def simulate_escalation(
+    cells: Sequence[CrossingCell], handed: Container[str], people: SimulatedPeople
+) -> dict[str, Any]:
+    """What it comes to if people get these cells, and those that have no label to keep; the others keep theirs."""
+    pairs = sum(cell.pairs for cell in cells)
     kept = [cell for cell in cells if cell.label is not None and cell.key not in handed]
-    judgments = escalated * people.overlap
-    return Simulation(
-        pairs=sum(cell.pairs for cell in cells),
-        escalated=escalated,
-        judgments=judgments,
-        hours=people.hours(judgments),
-        money=people.cost(judgments),
-        error=expected_error(kept),
-        unmeasured=sum(cell.pairs for cell in kept if not cell.known),
-    )
+    escalated = pairs - sum(cell.pairs for cell in kept)
+    judgments, error = escalated * people.overlap, expected_error(kept)
+    # Kept pairs of cells without a known truth stand in no error.
+    unmeasured = sum(cell.pairs for cell in kept if not cell.known)
+    return {
+        "pairs": pairs,
+        "escalated": escalated,
+        "escalation": escalated / pairs if pairs else 0.0,
+        "judgments": judgments,
+        "hours": people.hours(judgments),
+        "money": people.cost(judgments),
+        "error": error,
+        "wrong": None if error.value is None else error.value * (pairs - escalated - unmeasured),
+        "unmeasured": unmeasured,
+    }
 
 
 def expected_error(kept: Iterable[CrossingCell]) -> Statistic:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import permutations
 from typing import Any
 
 from django.db import transaction
@@ -25,8 +26,6 @@ from judges.domain.protocol import Protocol
 from judges.models import Campaign, JudgeVersion
 from judges.records import DebateAgent, Turn
 
-RELEVANT_FIRST, IRRELEVANT_FIRST = ORDERS
-
 
 @dataclass(frozen=True, slots=True)
 class StudiedDebate:
@@ -41,13 +40,8 @@ class StudiedDebate:
     spent: CallTotals
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
-    """Two campaigns that differ in the order of the stances alone."""
-
-    relevant_first: StudiedDebate
-    irrelevant_first: StudiedDebate
-    table: OrderTable
+# Two campaigns that differ in the order of the stances alone: relevant first, irrelevant first, and their table.
+Orders = tuple[StudiedDebate, StudiedDebate, OrderTable]
 
 
 def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[StudiedDebate], list[Orders]]:
@@ -93,55 +87,40 @@ def studied_of(campaign: Campaign) -> StudiedDebate:
 
 
 def debate_verdicts(one: StoredAnswers, seats: Sequence[DebateAgent], rounds: int) -> Debate:
-    """Every agent's verdict, round by round as far as it was played; None for a turn that brought none."""
+    """Return every agent's verdict, round by round as far as it was played; None for a turn that brought none."""
+    verdicts = {at: turn.verdict for at, turn in one.turns.items() if isinstance(turn, Turn)}
     played = [round for round in range(1, rounds + 1) if any((round, seat) in one.turns for seat in seats)]
-    return [tuple(_turn_verdict(one, round, seat) for seat in seats) for round in played]
-
-
-def _turn_verdict(one: StoredAnswers, round: int, seat: DebateAgent) -> int | None:
-    turn = one.turns.get((round, seat))
-    return turn.verdict if isinstance(turn, Turn) else None
+    return [tuple(verdicts.get((round, seat)) for seat in seats) for round in played]
 
 
 def name_of(campaign: Campaign) -> str:
-    """ "2 agents (a, b), relevant first, temperature 0.6, 2 rounds"."""
+    """Name a way to debate: "2 agents (a, b), relevant first, temperature 0.6, 2 rounds"."""
     protocol, found = Protocol.of(campaign.protocol), JudgeVersion.objects.in_bulk(campaign.debaters)
     agents = [found[pk] for pk in campaign.debaters]
     parts = [f"{len(agents)} agents ({', '.join(str(agent) for agent in agents)})", protocol.stance_order]
-    known = [value for agent in agents if (value := temperature_of(protocol, agent)) is not None]
-    parts += [f"temperature {value:g}" for value in sorted(set(known))]
+    # The campaign's temperature goes before a judge's own; where neither is set the provider decides.
+    own = {agent.parameters.get("temperature") for agent in agents}
+    known = own if protocol.temperature is None else {protocol.temperature}
+    parts += [f"temperature {value:g}" for value in sorted(float(value) for value in known if value is not None)]
     return ", ".join([*parts, f"{campaign.rounds} rounds", *(["played on"] if protocol.play_on else [])])
 
 
-def temperature_of(protocol: Protocol, agent: JudgeVersion) -> float | None:
-    """The campaign's, else the judge's own; None where the provider decides."""
-    own = agent.parameters.get("temperature") if protocol.temperature is None else protocol.temperature
-    return None if own is None else float(own)
-
-
 def compare_orders(studied: Sequence[StudiedDebate]) -> Iterable[Orders]:
-    """Every two campaigns that differ in the order of the stances and in nothing else of the debate."""
-    for first in studied:
-        if _stance_order(first) != RELEVANT_FIRST:
-            continue
-        for second in studied:
-            if _stance_order(second) == IRRELEVANT_FIRST and _other_settings(first) == _other_settings(second):
-                yield Orders(first, second, order_table(first.labels, second.labels))
-
-
-def _stance_order(one: StudiedDebate) -> str:
-    return Protocol.of(one.campaign.protocol).stance_order
-
-
-def _other_settings(one: StudiedDebate) -> tuple[object, ...]:
-    protocol = Protocol.of(one.campaign.protocol)
-    return tuple(one.campaign.debaters), one.campaign.rounds, protocol.temperature, protocol.play_on
+    """Yield every two campaigns that differ in the order of the stances and in nothing else of the debate."""
+    for first, second in permutations(studied, 2):
+        settings = []
+        for one in (first.campaign, second.campaign):
+            protocol = Protocol.of(one.protocol)
+            settings.append((protocol.stance_order, (one.debaters, one.rounds, protocol.temperature, protocol.play_on)))
+        (order, mine), (other_order, others) = settings
+        if [order, other_order] == list(ORDERS) and mine == others:
+            yield first, second, order_table(first.labels, second.labels)
 
 
 def build_json_document(
     collection: Collection, studied: Sequence[StudiedDebate], swapped: Sequence[Orders]
 ) -> dict[str, Any]:
-    """As JSON."""
+    """Return the study as JSON takes it."""
     return {
         "collection": collection.name,
         "campaigns": [_campaign_document(one) for one in studied],
@@ -164,9 +143,7 @@ def _campaign_document(one: StudiedDebate) -> dict[str, Any]:
                 "pairs": row.pairs,
                 "escalated": row.escalated,
                 "escalation": row.escalation,
-                "recall_relevant": asdict(row.measured.relevant),
-                "recall_not_relevant": asdict(row.measured.not_relevant),
-                "balanced_accuracy": asdict(row.measured.balanced),
+                **row.measured.document(),
             }
             for number, row in enumerate(one.by_round, 1)
         ],
@@ -180,10 +157,10 @@ def _campaign_document(one: StudiedDebate) -> dict[str, Any]:
 
 
 def _orders_document(one: Orders) -> dict[str, Any]:
-    table = one.table
+    relevant_first, irrelevant_first, table = one
     return {
-        "relevant_first": one.relevant_first.campaign.pk,
-        "irrelevant_first": one.irrelevant_first.campaign.pk,
+        "relevant_first": relevant_first.campaign.pk,
+        "irrelevant_first": irrelevant_first.campaign.pk,
         "counts": {
             first: {second: table.counts[a][b] for b, second in enumerate(("not_relevant", "relevant"))}
             for a, first in enumerate(("not_relevant", "relevant"))

@@ -48,27 +48,24 @@ def batch_of(pairs: int) -> int:
     return max(1, ceil(pairs / BATCHES))
 
 
-def run_lara(beliefs: Floats, ask: Ask, share: float, batch: int | None = None) -> Calibrated:
-    """LARA over pairs x (P(yes), P(no)). `ask` is called once a batch, for pairs it was not called for before."""
-    return run_shares(beliefs, ask, [share], batch)[0]
-
-
-def run_shares(beliefs: Floats, ask: Ask, shares: Sequence[float], batch: int | None = None) -> list[Calibrated]:
-    """The same for several shares, in their order. A smaller share is the beginning of a larger one.
-
-    Only its last batch may be cut short: those pairs are asked for once more within the larger share's whole batch.
-    """
+def run_shares(beliefs: Floats, ask: Ask, shares: Sequence[float]) -> list[Calibrated]:
+    """LARA over pairs x (P(yes), P(no)) for several shares, in their order. `ask` is called once a batch."""
     pairs = len(beliefs)
-    size = batch or batch_of(pairs)
+    size = batch_of(pairs)
     asked, labels = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     probability = calibrate_beliefs(beliefs, asked, labels)
     found: dict[int, Calibrated] = {}
+    # A smaller share is the beginning of a larger one. Only its last batch may be cut short: those pairs are asked for
+    # once more within the larger share's whole batch.
     for budget in sorted({budget_of(pairs, share) for share in shares}):
         while len(asked) + size <= budget:
             asked, labels, probability = _ask_batch(beliefs, ask, asked, labels, probability, size)
         left = budget - len(asked)
         last = _ask_batch(beliefs, ask, asked, labels, probability, left) if left else (asked, labels, probability)
-        found[budget] = _final_labels(*last)
+        places, given, believed = last
+        label = (believed >= 0.5).astype(np.int64)
+        label[places] = given
+        found[budget] = Calibrated(places, believed, label)
     return [found[budget_of(pairs, share)] for share in shares]
 
 
@@ -79,12 +76,6 @@ def _ask_batch(
     chosen = most_uncertain(probability, asked, size)
     asked, labels = np.concatenate([asked, chosen]), np.concatenate([labels, ask(chosen)])
     return asked, labels, calibrate_beliefs(beliefs, asked, labels)
-
-
-def _final_labels(asked: Places, labels: NDArray[np.int64], probability: Floats) -> Calibrated:
-    final = (probability >= 0.5).astype(np.int64)
-    final[asked] = labels
-    return Calibrated(asked, probability, final)
 
 
 def calibrate_beliefs(beliefs: Floats, asked: Places, labels: NDArray[np.int64]) -> Floats:

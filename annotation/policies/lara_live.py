@@ -6,33 +6,38 @@ have settled what they got, and then hands them the next batch, or labels the re
 are written by the engine's own statement, so items, labels, audits and counters are those of every policy.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import numpy as np
+import psycopg
 from django.db import connection, transaction
 from django.utils import timezone
 from numpy.typing import NDArray
 
 from annotation.policies import lara
-from annotation.policies.lara_debates import play_debates
 from annotation.queue.assignment import in_transaction
 from corpus.collections.task_order import forget_watermarks
 from corpus.errors import BadInput
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection
 from jobs import background
-from jobs.models import BackgroundJob
 from judges.campaigns import counters
+from judges.costs.budget import BudgetExhausted
 from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.engine import leases, rows
+from judges.engine.calls import Caller
 from judges.engine.leases import Claimed
-from judges.engine.pairs import build_decision
+from judges.engine.pairs import build_decision, play_debate
 from judges.engine.plan import Plan, load_plan
+from judges.inline import runner
 from judges.models import Campaign, JudgeVersion
 from judges.records import Turn
+from judges.tasks import database_parameters
 
 POLICY = Campaign.Policy.LARA.value
 GO_ON = "annotation.go_on_with_lara"  # A step in the background, for a campaign.
@@ -166,11 +171,9 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
 
 
 def step(campaign: Campaign) -> LaraStep:
-    """Hand out the next batch, or label the rest, as far as people have come. Safe to run at any time, and twice.
-
-    The batch is debated before people get it; nobody holds a lock meanwhile. A step that comes then debates the same
-    pairs and finds their turns in the cache; who is first hands them out.
-    """
+    """Hand out the next batch, or label the rest, as far as people have come. Safe to run at any time, and twice."""
+    # The batch is debated before people get it, and nobody holds a lock meanwhile. A step that comes then debates the
+    # same pairs and finds their turns in the cache; who is first hands them out.
     if undebated := _to_debate(campaign):
         play_debates(campaign, undebated)
     with transaction.atomic(), connection.cursor() as cursor:
@@ -203,14 +206,10 @@ def wake() -> None:
         found = [campaign for (campaign,) in cursor.fetchall()]
     last = background.newest(GO_ON, found)
     for campaign in found:
-        if not _rests(last.get(campaign)):
+        job = last.get(campaign)
+        failed = job is not None and job.state == job.FAILED and job.ended_at
+        if not (failed and failed > timezone.now() - REST):
             background.enqueue(GO_ON, campaign)
-
-
-def _rests(job: BackgroundJob | None) -> bool:
-    """The last step failed a moment ago."""
-    failed = job is not None and job.state == job.FAILED and job.ended_at
-    return bool(failed and failed > timezone.now() - REST)
 
 
 def _next_batch(now: LaraProgress, probability: NDArray[np.float64], budget: int) -> NDArray[np.int64]:
@@ -275,3 +274,28 @@ def _write_outcomes(
         ended.append(build_decision(plan, pair, RoutingOutcome(state, label, reason, None, doubt)))
     if ended:
         rows.store_rows(connection.connection, ended, counters.random_shard())
+
+
+def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
+    """Let the debaters debate the pairs of these rows, from where their debates stand.
+
+    Where the money is spent a pair has no debate, or its first rounds.
+    """
+    # No worker drains a campaign of LARA: whoever runs the step asks, within the limits and budgets of every campaign.
+    plan = load_plan(campaign.pk)
+    if plan is None:
+        return
+    # The judge whose votes are calibrated is not asked: no price of its is needed.
+    asked = {judge.id: plan.prices[judge.id] for judge in plan.debaters}
+    plan = replace(plan, voters=(), samples=(), prices=asked)
+    with psycopg.connect(**database_parameters(), autocommit=True) as own:  # it reads JSON as the engine does
+        found = [one for number in work for one in leases.running_pairs(own, plan, after=number - 1, n=1)]
+    # The next row that runs is not one of these where its own has ended meanwhile.
+    held = [one for one in found if one.work in work]
+    connection.close()
+    runner.run_inline(plan, held, _play_debate)
+
+
+async def _play_debate(caller: Caller, claimed: Claimed) -> None:
+    with suppress(BudgetExhausted):
+        await play_debate(caller, claimed)

@@ -4,8 +4,6 @@ Which pairs it hands to people hangs on what they said of the ones before, so pe
 asks: it is replayed over the pairs with a reference grade, and not available against people alone.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
@@ -14,7 +12,7 @@ from annotation.policies import lara
 from annotation.policies.measures import Classwise, Confusion
 from annotation.policies.replay import AS_GOLD, Reference, Replayed, median_latency
 from annotation.policies.rules import LARA, PolicyPanel, Rule, needed_slots
-from annotation.policies.stored import Belief, CallTotals, Gathered
+from annotation.policies.stored import CallTotals, Gathered
 from charts.translation import gettext_noop
 
 PRESETS = (0.035, 0.125, 0.25, 0.5)  # Shares of pairs that people get (DREAM 3.2).
@@ -41,16 +39,17 @@ def replay_lara(
 def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Reference, overlap: int) -> list[Replayed]:
     judge = panel.judges[place]
     rules = [Rule(LARA, place=place, share=share, name=f"lara {share:.1%}: {judge}") for share in PRESETS]
-    beliefs = [belief for belief in found.beliefs[place] if belief.gold is not None]
+    beliefs = [belief for belief in found.beliefs[place] if belief[2] is not None]
     wanted = found.measured("gold")
     if reference != "gold" or len(beliefs) < wanted:
         few = _(
             "not available: %(judge)s gave log-probabilities for %(given)s of %(wanted)s pairs with a reference grade"
         ) % {"judge": judge, "given": f"{len(beliefs):,}", "wanted": f"{wanted:,}"}
         return [Replayed(rule, NO_GOLD if reference != "gold" else few) for rule in rules]
-    gold = np.array([belief.gold for belief in beliefs], dtype=np.int64)
+    gold = np.array([truth for _yes, _no, truth, _spent in beliefs], dtype=np.int64)
     needed = {id(group): needed_slots(rules[0], panel, group) for group in found.groups}
-    results = lara.run_shares(belief_matrix(beliefs), lambda places: gold[places], PRESETS)
+    matrix = np.array([belief[:2] for belief in beliefs], dtype=np.float64)
+    results = lara.run_shares(matrix, lambda places: gold[places], PRESETS)
     return [
         Replayed(
             rule,
@@ -59,17 +58,12 @@ def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Ref
             escalated=len(one.asked),
             own=_measure_labels(gold[one.own], one.label[one.own]),
             after={AS_GOLD: _measure_labels(gold, one.label)},
-            spent=sum((belief.spent for belief in beliefs), CallTotals()),
+            spent=sum((spent for *_, spent in beliefs), CallTotals()),
             judgments=len(one.asked) * overlap,
-            latency=median_latency(needed, found.samples),
+            latency=median_latency(needed, found),
         )
         for rule, one in zip(rules, results, strict=True)
     ]
-
-
-def belief_matrix(beliefs: Sequence[Belief]) -> NDArray[np.float64]:
-    """Pairs x (P(yes), P(no)), in the order of the pairs."""
-    return np.array([(belief.yes, belief.no) for belief in beliefs], dtype=np.float64)
 
 
 def _measure_labels(gold: NDArray[np.int64], labels: NDArray[np.int64]) -> Classwise:

@@ -1,7 +1,7 @@
 """The comparison as people see it: two charts, a table, the cross table whose cells open their pairs, a simulator."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,12 +14,11 @@ from annotation.policies.crossing import (
     NONE,
     OPEN,
     CrossingCell,
-    Simulation,
+    SimulatedPeople,
     column_order,
     row_order,
     simulate_escalation,
 )
-from annotation.policies.people import SimulatedPeople
 from annotation.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
 from charts import Chart, Dot, draw_scatter
 
@@ -31,73 +30,44 @@ SETTLED_BY = {
 SHORT = {OPEN: gettext_noop("never agreed"), LOST: gettext_noop("a turn was lost"), NONE: gettext_noop("no debate")}
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyLine:
-    """One policy in the table, with the figures of its document."""
-
-    name: str
-    reason: str
-    own: Mapping[str, Statistic]
-    # Balanced accuracy over all pairs, by whoever settles the rest (`Page.settled_by`).
-    every: Statistic | None
-    found: Mapping[str, Any]
-    best: bool  # No other policy is both righter and easier on people.
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyPage:
-    """Everything of the page."""
-
-    campaign: int
-    population: str
-    measured: bool
-    settled_by: str
-    lines: tuple[PolicyLine, ...]
-    charts: tuple[Chart, ...]
-    query: str  # Query string of this page without the simulator, for what is downloaded.
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[dict[str, Any] | None, ...]], ...]
-    simulation: Simulation
-    asked: bool  # The simulator was asked; else it shows what debate + ensemble does.
-    people: SimulatedPeople
-    collapsed: int  # Agreements of the campaign's longest debate that rest on a collapse.
-
-
-def build_page(document: Mapping[str, Any], parameters: Any) -> PolicyPage:
-    """From the document of annotation.policies.report, and what the URL asks the simulator."""
+def build_page(document: Mapping[str, Any], parameters: Any) -> dict[str, Any]:
+    """The page from the document of annotation.policies.report, and what the URL asks the simulator."""
+    campaign = document["campaign"]
     cells = [load_cell(one) for one in document["debate_by_ensemble"]]
+    # Unless the simulator is asked, it shows what debate + ensemble hands over.
     asked = "simulate" in parameters
     handed = set(parameters.getlist("hand")) if asked else {cell.key for cell in cells if cell.escalated}
     people = _parse_people(SimulatedPeople(**document["people"]), parameters)
     settler = _find_resolver(document)
-    rows = _policy_lines(document["policies"], settler, people)
-    return PolicyPage(
-        campaign=document["campaign"],
-        population=document["population"],
-        measured=document["reference"] != "none",
-        settled_by=_(SETTLED_BY[settler]),
-        lines=rows,
-        charts=tuple(_build_charts(document, rows)),
-        query=urlencode(
-            {"campaign": document["campaign"]}
-            | {n: parameters[n] for n in ("seconds", "rate", "lara") if parameters.get(n)}
-        ),
-        columns=tuple(sorted({cell.column for cell in cells}, key=column_order)),
-        rows=_crossing_grid(cells, handed, document["campaign"]),
-        simulation=simulate_escalation(cells, handed, people),
-        asked=asked,
-        people=people,
-        collapsed=max((one.get("collapsed", 0) for one in document["policies"]), default=0),
-    )
+    lines = _policy_lines(document["policies"], settler, people)
+    columns = sorted({cell.column for cell in cells}, key=column_order)
+    # What is downloaded is of this page without the simulator.
+    kept = {name: parameters[name] for name in ("seconds", "rate", "lara") if parameters.get(name)}
+    return {
+        "campaign": campaign,
+        "population": document["population"],
+        "measured": document["reference"] != "none",
+        "settled_by": _(SETTLED_BY[settler]),
+        "lines": lines,
+        "charts": _build_charts(document, lines),
+        "query": urlencode({"campaign": campaign} | kept),
+        "columns": columns,
+        "rows": _crossing_grid(cells, columns, handed, campaign),
+        "simulation": simulate_escalation(cells, handed, people),
+        "asked": asked,
+        "people": people,
+        # The longest debate has the most agreements, and so the most that rest on an agent that changed sides.
+        "collapsed": max((one.get("collapsed", 0) for one in document["policies"]), default=0),
+    }
 
 
 def load_cell(found: Mapping[str, Any]) -> CrossingCell:
-    """A cell from its JSON."""
+    """Build a cell from its JSON."""
     return CrossingCell(**{field.name: found[field.name] for field in fields(CrossingCell)})
 
 
 def _parse_people(known: SimulatedPeople, parameters: Any) -> SimulatedPeople:
-    """What the URL says a judgment takes and an hour costs, in place of what was measured and set."""
+    """Read what the URL says a judgment takes and an hour costs, in place of what was measured and set."""
     seconds, rate = (_parse_number(parameters.get(name, "")) for name in ("seconds", "rate"))
     return replace(
         known,
@@ -107,7 +77,7 @@ def _parse_people(known: SimulatedPeople, parameters: Any) -> SimulatedPeople:
 
 
 def _parse_number(text: str) -> float | None:
-    """A number from 0 to a million; None for anything else."""
+    """Read a number from 0 to a million; None for anything else."""
     try:
         value = float(text)
     except ValueError:
@@ -116,7 +86,7 @@ def _parse_number(text: str) -> float | None:
 
 
 def _find_resolver(document: Mapping[str, Any]) -> str:
-    """Who settles the rest: people where they answered for some policy, else the reference in their place."""
+    """Find who settles the rest: people where they answered for some policy, else the reference in their place."""
     by_people = [
         one["after"][PEOPLE]["balanced_accuracy"]["value"]
         for one in document["policies"]
@@ -125,27 +95,22 @@ def _find_resolver(document: Mapping[str, Any]) -> str:
     return PEOPLE if any(value is not None for value in by_people) or document["reference"] != "gold" else AS_GOLD
 
 
-def _policy_lines(
-    policies: Sequence[Mapping[str, Any]], settler: str, people: SimulatedPeople
-) -> tuple[PolicyLine, ...]:
+def _policy_lines(policies: Sequence[Mapping[str, Any]], settler: str, people: SimulatedPeople) -> list[dict[str, Any]]:
+    """The lines of the table. `every`: balanced accuracy over all pairs, once the settler has settled the rest."""
     best = pareto_frontier(policies)
     lines = []
     for one in policies:
-        if not one["available"]:
-            lines.append(PolicyLine(one["name"], one["reason"], {}, None, one, False))
-            continue
-        own = {name: Statistic(**value) for name, value in one["own"].items()}
-        after = one["after"].get(settler)
-        every = Statistic(**after["balanced_accuracy"]) if after else None
-        lines.append(PolicyLine(one["name"], "", own, every, _price_people(one, people), one["name"] in best))
-    return tuple(lines)
-
-
-def _price_people(one: Mapping[str, Any], people: SimulatedPeople) -> Mapping[str, Any]:
-    """With people's part at what the URL says that they cost."""
-    money = people.cost(one["judgments"])
-    known = money is not None and one["machine"] is not None
-    return {**one, "people": money, "total": one["machine"] + money if known else None}
+        line: dict[str, Any] = {"name": one["name"], "reason": one["reason"] or "", "best": one["name"] in best}
+        if one["available"]:
+            after = one["after"].get(settler)
+            # People's part is at what the URL says that they cost, not at what the document has.
+            money = people.cost(one["judgments"])
+            total = None if money is None or one["machine"] is None else one["machine"] + money
+            line["own"] = {name: Statistic(**value) for name, value in one["own"].items()}
+            line["every"] = Statistic(**after["balanced_accuracy"]) if after else None
+            line["found"] = {**one, "people": money, "total": total}
+        lines.append(line)
+    return lines
 
 
 def pareto_frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -163,31 +128,17 @@ def pareto_frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
     }
 
 
-def _build_charts(document: Mapping[str, Any], lines: Sequence[PolicyLine]) -> list[Chart]:
+def _build_charts(document: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> list[Chart]:
     source = f"{document['collection']}: {document['population']}"
-    known = [line for line in lines if not line.reason]
-    own = [
-        Dot(
-            100 * line.found["escalation"],
-            100 * line.own["balanced_accuracy"].value,
-            line.name,
-            line.found["policy"],
-            not line.best,
-        )
-        for line in known
-        if line.own["balanced_accuracy"].value is not None
-    ]
-    bill = [
-        Dot(
-            1000 * line.found["total"] / line.found["pairs"],
-            100 * line.every.value,
-            line.name,
-            line.found["policy"],
-            not line.best,
-        )
-        for line in known
-        if line.every and line.every.value is not None and line.found["total"] is not None and line.found["pairs"]
-    ]
+    known = [line for line in lines if not line["reason"]]
+    own, bill = [], []
+    for line in known:
+        found, right, every = line["found"], line["own"]["balanced_accuracy"].value, line["every"]
+        named = (line["name"], found["policy"], not line["best"])
+        if right is not None:
+            own.append(Dot(100 * found["escalation"], 100 * right, *named))
+        if every and every.value is not None and found["total"] is not None and found["pairs"]:
+            bill.append(Dot(1000 * found["total"] / found["pairs"], 100 * every.value, *named))
     return [
         draw_scatter(
             "frontier",
@@ -210,16 +161,16 @@ def _build_charts(document: Mapping[str, Any], lines: Sequence[PolicyLine]) -> l
     ]
 
 
-def _describe_frontier(lines: Sequence[PolicyLine]) -> str:
-    best = sorted((line for line in lines if line.best), key=lambda line: line.found["escalation"])
+def _describe_frontier(lines: Sequence[Mapping[str, Any]]) -> str:
+    best = sorted((line for line in lines if line["best"]), key=lambda line: line["found"]["escalation"])
     if not best:
         return _("Nothing to draw yet: no label is measured.")
     said = [
         _("%(line)s (%(value)s right, %(found)s to people)")
         % {
-            "line": line.name,
-            "value": f"{line.own['balanced_accuracy'].value:.1%}",
-            "found": f"{line.found['escalation']:.1%}",
+            "line": line["name"],
+            "value": f"{line['own']['balanced_accuracy'].value:.1%}",
+            "found": f"{line['found']['escalation']:.1%}",
         }
         for line in best
     ]
@@ -227,26 +178,24 @@ def _describe_frontier(lines: Sequence[PolicyLine]) -> str:
 
 
 def _crossing_grid(
-    cells: Sequence[CrossingCell], handed: set[str], campaign: int
-) -> tuple[tuple[str, tuple[dict[str, Any] | None, ...]], ...]:
-    columns = sorted({cell.column for cell in cells}, key=column_order)
-    boxes = {(cell.row, cell.column): _crossing_box(cell, handed, campaign) for cell in cells}
-    rows = sorted({cell.row for cell in cells}, key=row_order)
-    return tuple((row_label(row), tuple(boxes.get((row, column)) for column in columns)) for row in rows)
-
-
-def _crossing_box(cell: CrossingCell, handed: set[str], campaign: int) -> dict[str, Any]:
-    words = f"{row_label(cell.row)}, {column_label(cell.column)}"
-    return {
-        "cell": cell,
-        "words": words,
-        "handed": cell.label is None or cell.key in handed,
-        "query": urlencode({"campaign": campaign, "cross": cell.key}),
+    cells: Sequence[CrossingCell], columns: Sequence[str], handed: set[str], campaign: int
+) -> list[tuple[str, list[dict[str, Any] | None]]]:
+    """The cross table, row by row; None where no pair has both outcomes."""
+    boxes = {
+        (cell.row, cell.column): {
+            "cell": cell,
+            "words": f"{row_label(cell.row)}, {column_label(cell.column)}",
+            "handed": cell.label is None or cell.key in handed,
+            "query": urlencode({"campaign": campaign, "cross": cell.key}),
+        }
+        for cell in cells
     }
+    rows = sorted({cell.row for cell in cells}, key=row_order)
+    return [(row_label(row), [boxes.get((row, column)) for column in columns]) for row in rows]
 
 
 def row_label(row: str) -> str:
-    """ "agreed in round 1: relevant"."""
+    """Name a row: "agreed in round 1: relevant"."""
     if row in SHORT:
         return _(SHORT[row])
     if row.endswith("y"):
@@ -255,7 +204,7 @@ def row_label(row: str) -> str:
 
 
 def column_label(column: str) -> str:
-    """ "5 votes yes, 0 no"."""
+    """Name a column: "5 votes yes, 0 no"."""
     if column == NONE:
         return _("no votes")
     yes, no = column.split("-")

@@ -119,23 +119,16 @@ def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
             one.spent[slot] = one.spent.get(slot, CallTotals()) + CallTotals(1, cost or 0.0, int(cost is None), ms)
         if (role == "generation" and sample in kept) or (slot in counted and not counts):
             continue  # the vote is the generation that was kept, and says so itself
-        lost = NoVerdict("error" if outcome == "labelled" else outcome)
-        _store_turn(one, slot, _build_turn(verdict, quotes, probabilities) if counts and verdict is not None else lost)
-
-
-def _build_turn(verdict: int, quotes: str | None, probabilities: str | None) -> Turn:
-    found = tuple(Quote("", quote["start"], quote["end"]) for quote in json.loads(quotes or "[]"))
-    return Turn(verdict, "", found, probabilities=json.loads(probabilities or "null"))
-
-
-def _store_turn(one: StoredAnswers, slot: Slot, said: Turn | NoVerdict) -> None:
-    role, round, sample = slot
-    if role == "vote":
-        one.votes[sample] = said
-    elif role == "adjudicate":
-        one.adjudged[round] = said
-    else:
-        one.turns[round, DebateAgent(Side(role), sample)] = said
+        said: Turn | NoVerdict = NoVerdict("error" if outcome == "labelled" else outcome)
+        if counts and verdict is not None:
+            found = tuple(Quote("", quote["start"], quote["end"]) for quote in json.loads(quotes or "[]"))
+            said = Turn(verdict, "", found, probabilities=json.loads(probabilities or "null"))
+        if slot[0] == "vote":
+            one.votes[sample] = said
+        elif role == "adjudicate":
+            one.adjudged[round] = said
+        else:
+            one.turns[round, DebateAgent(Side(role), sample)] = said
 
 
 def truths_of(campaign: Campaign) -> dict[int, ReferenceLabels]:

@@ -6,6 +6,7 @@ their probability (MECHANICS M4), because pairs that people were asked about are
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from statistics import median
 from typing import Literal
 
@@ -13,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
 from annotation.policies.rules import HUMAN, PolicyPanel, Rule, needed_slots, policy_outcome
-from annotation.policies.stored import AnswerGroup, CallTotals, Gathered, ReferenceLabels, Sample, Slot
+from annotation.policies.stored import AnswerGroup, CallTotals, Gathered, ReferenceLabels, Slot
 from judges.domain.routing import VOTES_OF_HUMAN, RoutingOutcome, RoutingState
 from judges.domain.stance_flip_guard import relies_on_stance_flip
 from judges.records import Turn
@@ -22,14 +23,6 @@ Reference = Literal["gold", "people", "none"]
 LABELS_NONE = "it labels no pair itself"
 # Who settles what a policy escalates; `gold`: as if people always found the reference, the most that they can give.
 PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayLatency:
-    """Medians over pairs, milliseconds. `wall`: calls of a round, and votes beside the debate, at the same time."""
-
-    summed: float
-    wall: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +45,7 @@ class Replayed:
     # More, where a judge settles what is escalated; None where that is not stored.
     adjudication: CallTotals | None = None
     judgments: int = 0  # That people would give.
-    latency: ReplayLatency | None = None
+    latency: dict[str, float] | None = None  # As `median_latency` gives it.
 
     @property
     def escalation(self) -> float:
@@ -63,7 +56,7 @@ class Replayed:
 def replay_policy(
     rule: Rule, panel: PolicyPanel, found: Gathered, *, reference: Reference = "gold", overlap: int = 1
 ) -> Replayed:
-    """Every pair under the policy; `overlap`: people who judge an escalated pair. LARA: annotation.policies.lara."""
+    """Replay every pair under a policy other than LARA. `overlap`: people who judge an escalated pair."""
     outcomes = [(group, policy_outcome(rule, panel, group)) for group in found.groups]
     if missing := sum(group.pairs for group, one in outcomes if one is None):
         return Replayed(rule, not_stored(rule, missing, found.pairs), pairs=found.pairs)
@@ -76,18 +69,22 @@ def replay_policy(
         labelled=_count_pairs(known, RoutingState.LABELLED),
         escalated=escalated,
         failed=_count_pairs(known, RoutingState.FAILED),
-        collapsed=sum(group.pairs for group, one in known if rests_on_stance_flip(one, group)),
+        collapsed=sum(
+            group.pairs
+            for group, one in known
+            if one.agreed_in_round is not None and relies_on_stance_flip(group.turns, one.agreed_in_round)
+        ),
         own=measure_own_labels(known, reference),
         after=measure_after_resolution(rule, known, reference),
         spent=_sum_calls(needed, found.groups),
         adjudication=adjudication_calls(rule, known),
         judgments=escalated * (max(VOTES_OF_HUMAN, overlap) if rule.policy == HUMAN else overlap),
-        latency=None if rule.policy == HUMAN else median_latency(needed, found.samples),
+        latency=None if rule.policy == HUMAN else median_latency(needed, found),
     )
 
 
 def not_stored(rule: Rule, missing: int, pairs: int) -> str:
-    """Why a policy cannot be replayed, in words."""
+    """Say why a policy cannot be replayed."""
     if rule.debates and rule.votes:
         words = _("not available: a turn or vote that it needs is not stored for %(missing)s of %(pairs)s pairs")
     elif rule.debates:
@@ -104,11 +101,6 @@ def _count_pairs(known: Known, state: RoutingState) -> int:
     return sum(group.pairs for group, one in known if one.state is state)
 
 
-def rests_on_stance_flip(one: RoutingOutcome, group: AnswerGroup) -> bool:
-    """Whether the debate agreed, and the agreement rests on a change of sides without evidence."""
-    return one.agreed_in_round is not None and relies_on_stance_flip(group.turns, one.agreed_in_round)
-
-
 def reference_label(truth: ReferenceLabels, reference: Reference) -> tuple[int, float] | None:
     """The true class and the pair's weight, by what is measured against; None where it is not known."""
     if reference == "gold" and truth.gold is not None:
@@ -119,7 +111,7 @@ def reference_label(truth: ReferenceLabels, reference: Reference) -> tuple[int, 
 
 
 def measure_own_labels(known: Known, reference: Reference) -> Classwise:
-    """Recalls on the pairs that the policy labels itself."""
+    """Measure recalls on the pairs that the policy labels itself."""
     if reference == "none":
         return Classwise.missing(NOT_MEASURED)
     if not _count_pairs(known, RoutingState.LABELLED):
@@ -138,7 +130,7 @@ def _add_group(table: Confusion, group: AnswerGroup, label: int, reference: Refe
 
 
 def measure_after_resolution(rule: Rule, known: Known, reference: Reference) -> dict[str, Classwise]:
-    """Recalls over all pairs once the escalated ones are settled, by who settles them.
+    """Measure recalls over all pairs once the escalated ones are settled, by who settles them.
 
     Against people, what people settled is right by definition. Failed pairs have no label and stand outside.
     """
@@ -151,6 +143,8 @@ def measure_after_resolution(rule: Rule, known: Known, reference: Reference) -> 
 def _measure_resolved(settler: str, rule: Rule, known: Known, reference: Reference) -> Classwise:
     table, wanted, lacking = Confusion(), 0, 0
     for group, one in known:
+        said = group.adjudged.get(rule.rounds)
+        adjudged = said.verdict if isinstance(said, Turn) else None
         if one.label is not None:
             _add_group(table, group, one.label, reference)
         elif one.state is RoutingState.ESCALATED:
@@ -158,7 +152,7 @@ def _measure_resolved(settler: str, rule: Rule, known: Known, reference: Referen
                 if not (at := reference_label(truth, reference)):
                     continue
                 wanted += pairs
-                answer = _resolver_answer(settler, rule, group, truth)
+                answer = {PEOPLE: truth.people, AS_GOLD: truth.gold, ADJUDICATOR: adjudged}[settler]
                 if answer is None:
                     lacking += pairs
                 else:
@@ -173,17 +167,8 @@ def _measure_resolved(settler: str, rule: Rule, known: Known, reference: Referen
     return table.measured()
 
 
-def _resolver_answer(settler: str, rule: Rule, group: AnswerGroup, truth: ReferenceLabels) -> int | None:
-    if settler == PEOPLE:
-        return truth.people
-    if settler == AS_GOLD:
-        return truth.gold
-    said = group.adjudged.get(rule.rounds)
-    return said.verdict if isinstance(said, Turn) else None
-
-
 def adjudication_calls(rule: Rule, known: Known) -> CallTotals | None:
-    """What an adjudicating judge's calls on the escalated pairs took; None where one is not stored."""
+    """Sum what an adjudicating judge's calls on the escalated pairs took; None where one is not stored."""
     total = CallTotals()
     for group, one in known:
         if one.state is RoutingState.ESCALATED:
@@ -202,23 +187,23 @@ def _sum_calls(needed: Needed, groups: Iterable[AnswerGroup]) -> CallTotals:
     total = CallTotals()
     for group in groups:
         rounds, votes = needed[id(group)]
-        for slot in [*(slot for turns in rounds for slot in turns), *votes]:
-            total += group.spent.get(slot, CallTotals())
+        total = sum((group.spent.get(slot, CallTotals()) for slot in chain(*rounds, votes)), total)
     return total
 
 
-def median_latency(needed: Needed, samples: Iterable[Sample]) -> ReplayLatency | None:
-    """Medians over a spread of pairs; None where there is none."""
-    both = [_pair_latency(*needed[id(sample.group)], sample.spent) for sample in samples]
-    return ReplayLatency(median(summed for summed, _ in both), median(wall for _, wall in both)) if both else None
+def median_latency(needed: Needed, found: Gathered) -> dict[str, float] | None:
+    """Return medians over a spread of pairs, in milliseconds: calls one after the other (`summed`), and side by side
+    where they need not wait for each other (`wall`). None where there is no pair.
+    """
+    both = [_pair_latency(*needed[id(group)], spent) for group, spent in found.samples]
+    return {"summed": median(one for one, _ in both), "wall": median(one for _, one in both)} if both else None
 
 
 def _pair_latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Slot, CallTotals]) -> tuple[float, float]:
-    """Milliseconds of a pair's calls: summed, and with calls that need not wait for each other at the same time."""
-
     def of(slot: Slot) -> int:
         return spent[slot].milliseconds if slot in spent else 0
 
+    # Turns of a round are asked at the same time, and so are all votes, beside the debate.
     debate = sum(max(map(of, turns)) for turns in rounds)
-    summed = sum(of(slot) for turns in rounds for slot in turns) + sum(map(of, votes))
+    summed = sum(map(of, chain(*rounds, votes)))
     return float(summed), float(max(debate, max(map(of, votes), default=0)))

@@ -1,6 +1,5 @@
 """All policies side by side over one campaign's stored answers: what the command prints and the page shows."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,10 +7,8 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.policies import reading
-from annotation.policies.crossing import CrossingCell, cross_tabulate
+from annotation.policies.crossing import CrossingCell, SimulatedPeople, cross_tabulate
 from annotation.policies.lara_replay import replay_lara
-from annotation.policies.measures import Classwise
-from annotation.policies.people import SimulatedPeople
 from annotation.policies.replay import Reference, Replayed, replay_policy
 from annotation.policies.rules import HUMAN, LARA, PolicyPanel, every_rule
 from annotation.policies.stored import Gathered
@@ -39,7 +36,7 @@ class PolicyReport:
 
     @property
     def population(self) -> str:
-        """Which pairs the figures are of."""
+        """The words for the pairs that the figures are of."""
         of = _("%(pairs)s pairs of campaign %(campaign)s (%(policy)s)") % {
             "pairs": f"{self.found.pairs:,}",
             "campaign": self.campaign,
@@ -110,7 +107,7 @@ def answered_campaigns(collection: Collection) -> QuerySet[Campaign]:
 
 
 def build_json_document(report: PolicyReport) -> dict[str, Any]:
-    """As JSON."""
+    """Return the comparison as JSON takes it."""
     return {
         "collection": report.collection,
         "campaign": report.campaign,
@@ -127,7 +124,7 @@ def build_json_document(report: PolicyReport) -> dict[str, Any]:
 
 
 def policy_document(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
-    """One policy as JSON; nothing but its name and the reason where it is not available."""
+    """Return one policy as JSON takes it; nothing but its name and the reason where it is not available."""
     rule = one.rule
     named = {
         "name": rule.name,
@@ -149,8 +146,8 @@ def policy_document(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
         "failed": one.failed,
         "escalation": one.escalation,
         "collapsed": one.collapsed,
-        "own": _classwise_document(one.own),
-        "after": {settler: _classwise_document(found) for settler, found in one.after.items()},
+        "own": one.own.document(),
+        "after": {settler: found.document() for settler, found in one.after.items()},
         "calls": one.spent.calls,
         "calls_without_price": one.spent.unpriced,
         "machine": machine,
@@ -159,13 +156,5 @@ def policy_document(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
         "hours": people.hours(one.judgments),
         "people": judged,
         "total": total,
-        "latency_ms": None if one.latency is None else asdict(one.latency),
-    }
-
-
-def _classwise_document(found: Classwise) -> Mapping[str, Any]:
-    return {
-        "recall_relevant": asdict(found.relevant),
-        "recall_not_relevant": asdict(found.not_relevant),
-        "balanced_accuracy": asdict(found.balanced),
+        "latency_ms": one.latency,
     }

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.policies.stored import AnswerGroup, Slot
-from judges.domain import debate, ensemble, routing
+from judges.domain import debate, routing
 from judges.domain.routing import RoutingOutcome
 from judges.domain.stance_flip_guard import relies_on_stance_flip
 from judges.domain.verdicts import NoVerdict
@@ -46,12 +46,12 @@ class Rule:
 
     @property
     def debates(self) -> bool:
-        """Its outcome needs a debate."""
+        """Whether its outcome needs a debate."""
         return self.policy in (routing.RoutingPolicy.DEBATE, routing.RoutingPolicy.DEBATE_ENSEMBLE)
 
     @property
     def votes(self) -> bool:
-        """Its outcome needs the whole panel's votes."""
+        """Whether its outcome needs the whole panel's votes."""
         return self.policy in (routing.RoutingPolicy.ENSEMBLE, routing.RoutingPolicy.DEBATE_ENSEMBLE)
 
 
@@ -82,7 +82,7 @@ def _format_rounds(number: int) -> str:
 
 
 def policy_outcome(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> RoutingOutcome | None:
-    """What the policy makes of the group's answers; None where they are not all stored.
+    """Decide what the policy makes of the group's answers; None where they are not all stored.
 
     LARA's outcome hangs on all pairs together: annotation.policies.lara.
     """
@@ -99,7 +99,7 @@ def policy_outcome(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> Routin
 def played_turns(
     rule: Rule, panel: PolicyPanel, group: AnswerGroup
 ) -> dict[tuple[int, DebateAgent], Turn | NoVerdict] | None:
-    """The turns that a debate of so many rounds would have had; {} where it has none, None where one is not stored."""
+    """Return the turns that a debate of so many rounds would have had; None where one of them is not stored."""
     if not rule.debates:
         return {}
     move = debate.next_move(group.turns, rule.rounds, panel.agents)
@@ -119,17 +119,14 @@ def cast_votes(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[int, 
     if not rule.votes:
         return {}
     left = len(panel.judges) - len(group.votes)
-    if left:
-        tally = ensemble.count_votes(
-            None if isinstance(one, NoVerdict) else one.verdict for one in group.votes.values()
-        )
-        if not (group.votes and panel.early_stop and tally.is_decided(rule.majority, left)):
-            return None
+    stopped = group.votes and panel.early_stop
+    if left and not (stopped and group.count_votes().is_decided(rule.majority, left)):
+        return None
     return dict(group.votes)
 
 
 def needed_slots(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> tuple[list[list[Slot]], list[Slot]]:
-    """What the policy would have asked: a debate's rounds, each with turns asked at once, and votes asked at once."""
+    """Return what the policy would have asked: a debate's rounds, of turns asked at once, and votes asked at once."""
     turns = played_turns(rule, panel, group) or {}
     rounds = [
         [(seat.side.value, round, seat.couple) for at, seat in turns if at == round]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from judges.domain import ensemble
 from judges.domain.debate import Turns
 from judges.domain.stance_flip_guard import without_evidence
 from judges.domain.verdicts import NoVerdict
@@ -32,7 +33,7 @@ class CallTotals:
     milliseconds: int = 0
 
     def __add__(self, other: "CallTotals") -> "CallTotals":
-        """Both together."""
+        """Add both together."""
         return CallTotals(
             self.calls + other.calls,
             self.usd + other.usd,
@@ -71,7 +72,7 @@ class StoredAnswers:
     truth: ReferenceLabels = ReferenceLabels()
 
     def key(self) -> tuple[Mark, ...]:
-        """Equal for pairs that every policy decides alike."""
+        """Return a key that is equal for pairs that every policy decides alike."""
         changed = without_evidence(self.turns)
         marks = [
             (seat.side.value, round, seat.couple, _outcome_or_verdict(one), (round, seat) in changed)
@@ -99,24 +100,9 @@ class AnswerGroup:
     truths: Counter[ReferenceLabels] = field(default_factory=Counter)
     spent: dict[Slot, CallTotals] = field(default_factory=dict)
 
-
-@dataclass(slots=True)
-class Sample:
-    """A pair from which medians are taken: its group, and what its own calls took."""
-
-    group: AnswerGroup
-    spent: Mapping[Slot, CallTotals]
-
-
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """A judge's vote on a pair with its token probabilities."""
-
-    pair: int
-    yes: float
-    no: float
-    gold: int | None
-    spent: CallTotals
+    def count_votes(self) -> ensemble.Count:
+        """Count the votes for yes and for no; those without a verdict count for neither."""
+        return ensemble.count_votes(None if isinstance(one, NoVerdict) else one.verdict for one in self.votes.values())
 
 
 @dataclass(slots=True)
@@ -124,13 +110,14 @@ class Gathered:
     """All pairs of a campaign that judges brought to an end."""
 
     groups: list[AnswerGroup] = field(default_factory=list)
-    samples: list[Sample] = field(default_factory=list)
-    # By place on the panel: the votes with log-probabilities, in the order of the pairs.
-    beliefs: dict[int, list[Belief]] = field(default_factory=dict)
+    # Pairs from which medians are taken: the group of each, and what its own calls took.
+    samples: list[tuple[AnswerGroup, Mapping[Slot, CallTotals]]] = field(default_factory=list)
+    # By place on the panel, in the order of the pairs: P(yes), P(no), the reference grade, and what the vote took.
+    beliefs: dict[int, list[tuple[float, float, int | None, CallTotals]]] = field(default_factory=dict)
 
     @property
     def pairs(self) -> int:
-        """How many."""
+        """The number of pairs."""
         return sum(group.pairs for group in self.groups)
 
     def measured(self, reference: str) -> int:
@@ -144,7 +131,7 @@ class Gathered:
 
 
 def group_answers(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Gathered:
-    """Pairs into groups, in one pass. `expected`: about how many will come, to spread the samples of latency."""
+    """Gather pairs into groups, in one pass. `expected`: about how many will come, to spread the samples of latency."""
     found = Gathered()
     groups: dict[tuple[Mark, ...], AnswerGroup] = {}
     step = max(1, expected // LATENCIES)
@@ -159,17 +146,12 @@ def group_answers(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Gathe
         for slot, spent in one.spent.items():
             group.spent[slot] = group.spent.get(slot, CallTotals()) + spent
         if number % step == 0:
-            found.samples.append(Sample(group, one.spent))
-        _add_beliefs(found, one)
+            found.samples.append((group, one.spent))
+        for place, vote in one.votes.items():
+            given = vote.probabilities if isinstance(vote, Turn) else None
+            if given and given.keys() & {"yes", "no"}:
+                spent = one.spent.get(("vote", 0, place), CallTotals())
+                # Votes that were stored while the answer not given could be missing have its bound: the rest.
+                yes, no = given.get("yes", 1 - given.get("no", 1.0)), given.get("no", 1 - given.get("yes", 1.0))
+                found.beliefs.setdefault(place, []).append((yes, no, one.truth.gold, spent))
     return found
-
-
-def _add_beliefs(found: Gathered, one: StoredAnswers) -> None:
-    for place, vote in one.votes.items():
-        given = vote.probabilities if isinstance(vote, Turn) else None
-        if given and given.keys() & {"yes", "no"}:
-            spent = one.spent.get(("vote", 0, place), CallTotals())
-            # Votes that were stored while the answer not given could be missing have its bound: the rest.
-            yes, no = given.get("yes", 1 - given.get("no", 1.0)), given.get("no", 1 - given.get("yes", 1.0))
-            belief = Belief(one.pair, yes, no, one.truth.gold, spent)
-            found.beliefs.setdefault(place, []).append(belief)

@@ -24,15 +24,18 @@ LISTED = 20  # Newest campaigns to choose from; older ones are reached by their 
 def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Every policy on one campaign's stored answers, and what handing other cells to people would come to."""
     campaign = _get_campaign(scope, request.GET.get("campaign", ""))
-    found = (
-        cached_results.cached_comparison(scope.collection, campaign, lara="lara" in request.GET) if campaign else None
-    )
-    shown = page.build_page(found.document, request.GET) if found and found.document else None
-    if shown and (file := download(request, shown.charts)):
-        return file
-    context = {"scope": scope, "section": "agreement", "campaign": campaign, "page": shown, "found": found}
-    context |= {"left_out": shown is not None and any(line.reason == LEFT_OUT for line in shown.lines)}
-    context |= {"campaigns": list(answered_campaigns(scope.collection)[:LISTED])}
+    context: dict[str, object] = {"scope": scope, "section": "agreement", "campaign": campaign, "page": None}
+    context["found"] = None
+    context["campaigns"] = list(answered_campaigns(scope.collection)[:LISTED])
+    if campaign:
+        found = cached_results.cached_comparison(scope.collection, campaign, lara="lara" in request.GET)
+        context["found"] = found
+        if found["document"]:
+            shown = page.build_page(found["document"], request.GET)
+            if file := download(request, shown["charts"]):
+                return file
+            left_out = any(line["reason"] == LEFT_OUT for line in shown["lines"])
+            context |= {"page": shown, "left_out": left_out}
     return render(request, "policies/policies.html", context)
 
 

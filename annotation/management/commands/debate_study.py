@@ -95,12 +95,13 @@ class Command(QuorumCommand):
 
     def show_orders(self, two: Orders) -> None:
         """For people: the table of labels, relevant first against not relevant first."""
-        (no_no, no_yes), (yes_no, yes_yes) = two.table.counts
+        first, second, table = two
+        (no_no, no_yes), (yes_no, yes_yes) = table.counts
         self.say(
-            f"order of the stances, campaign {two.relevant_first.campaign.pk} against "
-            f"{two.irrelevant_first.campaign.pk}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
+            f"order of the stances, campaign {first.campaign.pk} against "
+            f"{second.campaign.pk}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
             f"relevant only with relevant first {yes_no:,}, only with irrelevant first {no_yes:,}; "
-            f"same {_format_share(two.table.same)} of {two.table.pairs:,}"
+            f"same {_format_share(table.same)} of {table.pairs:,}"
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from sklearn.linear_model import LogisticRegression
 
-from annotation.policies.lara import batch_of, budget_of, calibrate_beliefs, most_uncertain, run_lara, run_shares
+from annotation.policies.lara import batch_of, budget_of, calibrate_beliefs, most_uncertain, run_shares
 from judges.models import Campaign
 from tests.annotation.policies.policies_scene import end
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment
@@ -43,7 +43,7 @@ def plain_script(beliefs: np.ndarray, truth: np.ndarray, share: float) -> tuple[
 @pytest.mark.parametrize("share", [0.035, 0.125, 0.25, 0.5])
 def test_a_plain_scikit_learn_script_hands_over_the_same_pairs_and_ends_with_the_same_labels(share: float) -> None:
     beliefs, truth = sure_of_itself(400)
-    result = run_lara(beliefs, lambda places: truth[places], share)
+    result = run_shares(beliefs, lambda places: truth[places], [share])[0]
     asked, labels = plain_script(beliefs, truth, share)
     assert result.asked.tolist() == asked
     assert result.label.tolist() == labels.tolist()
@@ -65,14 +65,14 @@ def test_no_label_of_a_pair_that_people_did_not_get_reaches_the_fit(monkeypatch:
         return truth[places]
 
     monkeypatch.setattr(LogisticRegression, "fit", watched)
-    result = run_lara(beliefs, people, 0.125)
+    result = run_shares(beliefs, people, [0.125])[0]
     assert fitted, "the test must see a fit"
     for features, labels in fitted:
         assert np.array_equal(features, beliefs[handed[: len(labels)]])
         assert np.array_equal(labels, truth[handed[: len(labels)]])
     monkeypatch.undo()
     poisoned = np.where(np.isin(np.arange(300), handed), truth, 1 - truth)
-    again = run_lara(beliefs, lambda places: poisoned[places], 0.125)
+    again = run_shares(beliefs, lambda places: poisoned[places], [0.125])[0]
     assert np.array_equal(again.probability, result.probability), "labels of the other pairs change nothing"
 
 
@@ -80,7 +80,7 @@ def test_a_share_is_spent_to_the_pair_and_the_rest_takes_the_calibrated_label() 
     assert [budget_of(200, share) for share in (0.035, 0.125, 0.25, 0.5, 1.0)] == [7, 25, 50, 100, 200]
     assert [batch_of(n) for n in (3, 100, 101, 1000)] == [1, 1, 2, 10]
     beliefs, truth = sure_of_itself(200)
-    result = run_lara(beliefs, lambda places: truth[places], 0.25)
+    result = run_shares(beliefs, lambda places: truth[places], [0.25])[0]
     assert len(result.asked) == 50 == len(set(result.asked.tolist()))
     assert result.own.sum() == 150
     assert np.array_equal(result.label[result.asked], truth[result.asked])
@@ -92,7 +92,7 @@ def test_one_pass_over_all_presets_gives_what_each_gives_alone() -> None:
     beliefs, truth = sure_of_itself(230)
     shares = [0.5, 0.035, 0.25, 0.125, 0.0]
     for share, one in zip(shares, run_shares(beliefs, lambda places: truth[places], shares), strict=True):
-        alone = run_lara(beliefs, lambda places: truth[places], share)
+        alone = run_shares(beliefs, lambda places: truth[places], [share])[0]
         assert one.asked.tolist() == alone.asked.tolist() and one.label.tolist() == alone.label.tolist(), share
         assert np.array_equal(one.probability, alone.probability)
 
@@ -100,7 +100,7 @@ def test_one_pass_over_all_presets_gives_what_each_gives_alone() -> None:
 def test_calibration_corrects_a_judge_that_says_yes_too_often() -> None:
     beliefs, truth = sure_of_itself(2_000)
     raw = (beliefs[:, 0] > beliefs[:, 1]).astype(int)
-    result = run_lara(beliefs, lambda places: truth[places], 0.125)
+    result = run_shares(beliefs, lambda places: truth[places], [0.125])[0]
     own = result.own
     assert (result.label[own] == truth[own]).mean() > (raw[own] == truth[own]).mean() + 0.05
 

@@ -82,7 +82,7 @@ def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_a
         lara_live.wake()
         go_on_with_lara()
 
-    wanted = lara.run_lara(beliefs, lambda places: gold[places], 0.25)
+    wanted = lara.run_shares(beliefs, lambda places: gold[places], [0.25])[0]
     handed = Item.objects.filter(reason=Item.Reason.UNCERTAIN).order_by("pk").values_list("pair", flat=True)
     assert [pairs.index(pair) for pair in handed] == wanted.asked.tolist()
     labels = dict(Label.objects.filter(pair__in=pairs).values_list("pair", "grade"))

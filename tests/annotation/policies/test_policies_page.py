@@ -11,8 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.label_quality import statistics
 from annotation.models import Computed, Role
 from annotation.policies import cached_results, crossing, page, reading
-from annotation.policies.crossing import CrossingCell, expected_error, simulate_escalation
-from annotation.policies.people import SimulatedPeople
+from annotation.policies.crossing import CrossingCell, SimulatedPeople, expected_error, simulate_escalation
 from annotation.tasks import compare_policies
 from jobs import background
 from jobs.models import BackgroundJob
@@ -57,7 +56,7 @@ BY_HAND = {
 
 
 def cells_of(campaign: Campaign) -> dict[str, CrossingCell]:
-    found = cached_results.cached_comparison(campaign.collection, campaign).document
+    found = cached_results.cached_comparison(campaign.collection, campaign)["document"]
     return {one["key"]: page.load_cell(one) for one in found["debate_by_ensemble"]}
 
 
@@ -115,10 +114,10 @@ def test_an_expected_error_weights_cells_by_their_sizes_and_leaves_out_what_nobo
     assert error.low < error.value < error.high and error.n == 110
     dark = CrossingCell("2y", "3-2", 50, 1, False, 0, 0)
     found = simulate_escalation([*CELLS, dark, CrossingCell("open", "2-2", 7, None, True, 3, 0)], {"1y.3-2"}, PRICED)
-    assert (found.pairs, found.escalated, found.judgments, found.unmeasured) == (1057, 107, 214, 50)
-    assert found.error.value == 0.0 and found.error.high > 0.0
-    assert found.hours == pytest.approx(214 * 30 / 3600) and found.money is None
-    assert simulate_escalation([dark], set(), PRICED).error.value is None
+    assert [found[key] for key in ("pairs", "escalated", "judgments", "unmeasured")] == [1057, 107, 214, 50]
+    assert found["error"].value == 0.0 and found["error"].high > 0.0
+    assert found["hours"] == pytest.approx(214 * 30 / 3600) and found["money"] is None
+    assert simulate_escalation([dark], set(), PRICED)["error"].value is None
 
 
 def test_the_frontier_is_what_no_other_policy_beats() -> None:
