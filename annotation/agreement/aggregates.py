@@ -55,7 +55,8 @@ class Second:
 
 
 def fit_dawid_skene(report: AgreementReport) -> Second:
-    """Fit it to the report's grades. Equal columns of grades are one item with a weight, so a million pairs are few."""
+    """Fit Dawid-Skene to the report's grades."""
+    # Equal columns of grades are one item with a weight, so a million pairs are few.
     grades, pairs = report.found.grades, report.found.pairs
     there = (grades != MISSING).any(axis=0)
     if not there.all():
@@ -82,7 +83,7 @@ def fit_dawid_skene(report: AgreementReport) -> Second:
 
 
 def _why_not_fitted(grades: NDArray[np.integer]) -> str:
-    """Why there is no second aggregate; empty where there is."""
+    """Say why there is no second aggregate; empty where there is one."""
     if int((grades != MISSING).any(axis=1).sum()) < 3:
         return TOO_FEW
     if not ((grades != MISSING).sum(axis=0) >= 2).any():
@@ -91,7 +92,7 @@ def _why_not_fitted(grades: NDArray[np.integer]) -> str:
 
 
 def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) -> list[list[Any]]:
-    """The pairs on which the aggregates differ, the surest first: pair, majority, Dawid-Skene's label, its
+    """Return the pairs on which the aggregates differ, the surest first: pair, majority, Dawid-Skene's label, its
     probability, and (place of an assessor, grade) for each grade given.
     """
     at = np.flatnonzero(found.differs)
@@ -106,7 +107,7 @@ def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) ->
 
 
 def dawid_skene_document(found: Second) -> dict[str, Any]:
-    """The value of `dawid_skene` in the JSON of the command `agreement`."""
+    """Return the value of `dawid_skene` in the JSON of the command `agreement`."""
     solution = found.solution
     if solution is None:
         return {"reason": found.reason, "items": found.items, "log_likelihood": None, "collapsed": None}

@@ -60,7 +60,7 @@ class MeasuringFailed(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """`report` None: too much to measure while a page waits, and nothing is stored yet; or measuring failed."""
+    """The figures of one choice. `report` None: a worker has yet to measure them, or measuring failed."""
 
     report: AgreementReport | None
     second: dict[str, Any] | None  # Dawid-Skene's aggregate, as `_restore_figures` makes it.
@@ -72,7 +72,7 @@ class Figures:
 
 
 def get_figures(collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors]) -> Figures:
-    """Everything that the page shows for what was asked; one row where it is stored. `known`: everybody here."""
+    """Return everything that the page shows for what was asked; one row where it is stored. `known`: everybody here."""
     if not is_large(collection, asked.chosen):
         try:
             with measuring(collection):
@@ -145,14 +145,14 @@ def measuring(collection: Collection) -> Iterator[None]:
 
 
 def describe_error(error: Exception) -> str:
-    """What broke a measurement, as one line: memory in plain words, anything else as Python has it."""
+    """Say in one line what broke a measurement: memory in plain words, anything else as Python has it."""
     if isinstance(error, MemoryError):
         return _("the memory was not enough")
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
 def key_of(asked: AgreementFilters) -> str:
-    """The same for the same choice, whatever the order of its names."""
+    """Return a key that is the same for the same choice, whatever the order of its names."""
     return sha256(json.dumps(_build_options(asked)).encode()).hexdigest()
 
 
@@ -162,17 +162,12 @@ def _build_options(asked: AgreementFilters) -> dict[str, Any]:
 
 
 def _assessor_key(one: KnownAssessors) -> list[Any]:
-    """Who it is, without a name: kind, id, and the number of a sample beyond the first."""
+    """Return who an assessor is, without a name: kind, id, and the number of a sample beyond the first."""
     return [one.kind, one.id, *([one.sample] if one.sample else [])]
 
 
-def _removed_assessor(kind: str, pk: int, sample: int = 0) -> KnownAssessors:
-    """Somebody who is nobody here any more keeps a number."""
-    return KnownAssessors(kind, pk, f"{kind} {pk}" if not sample else sample_name(f"{kind} {pk}", sample), sample)
-
-
 def _load_filters(row: StoredAgreement) -> AgreementFilters:
-    """What a stored row is about, with the assessors of now."""
+    """Read what a stored row is about, with the assessors of now."""
     known = known_assessors(row.collection)
     chosen, options = row.options["chosen"], row.options
     named = choose_assessors(known) if chosen is None else [one for one in known if _assessor_key(one) in chosen]
@@ -180,7 +175,7 @@ def _load_filters(row: StoredAgreement) -> AgreementFilters:
 
 
 def compute_figures(collection: Collection, asked: AgreementFilters) -> dict[str, Any]:
-    """All figures as JSON takes them."""
+    """Measure all figures, and return them as JSON takes them."""
     report = agreement_report(
         collection, asked.chosen, binarize=asked.binarize, bootstrap=RESAMPLES, population=asked.population
     )
@@ -216,9 +211,13 @@ def _dump_aggregate(report: AgreementReport, found: Second) -> dict[str, Any]:
 def _restore_figures(
     collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors], found: dict[str, Any]
 ) -> tuple[AgreementReport, dict[str, Any], list[dict[str, Any]]]:
-    """The report, the second aggregate and the clusters of what `compute_figures` gave, with the names of now."""
+    """Return report, second aggregate and clusters of what `compute_figures` gave, with the names of now."""
     here = {tuple(_assessor_key(one)): one for one in known}
-    people = tuple(here.get(tuple(who)) or _removed_assessor(*who) for who in found["assessors"])
+    people = []
+    for kind, pk, *sample in found["assessors"]:
+        # Who is nobody here any more keeps a number.
+        name = sample_name(f"{kind} {pk}", *sample) if sample else f"{kind} {pk}"
+        people.append(here.get((kind, pk, *sample)) or KnownAssessors(kind, pk, name, *sample))
     kept = found["measures"]
     overall: dict[str, Any] = {name: Statistic(**kept[name]) for name in STATISTICS}
     couples = {name: Couples.load(kept[name]) for name in ("pairwise", "majority")}
@@ -231,7 +230,7 @@ def _restore_figures(
             OneAssessor(one.name, one.kind, n, yes) for one, (n, yes) in zip(people, found["graded"], strict=True)
         ),
         measures=measures,
-        found=GradeMatrix(people, np.empty(0, dtype=np.int64), np.empty((len(people), 0), dtype=np.int16)),
+        found=GradeMatrix(tuple(people), np.empty(0, dtype=np.int64), np.empty((len(people), 0), dtype=np.int16)),
         copies=tuple(find_copies(people)),
     )
     # No `strict` here: where there is no solution, nobody has a share.

@@ -5,7 +5,6 @@ items that two both graded where few did (956 people with 60 pairs each have 456
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from annotation.agreement.resampling import CELLS, MISSING, Floats, Grades
 
 Places = NDArray[np.intp]
+Met = tuple[Places, Places, Places]  # Every meeting of two assessors on an item: their rows, and its column.
 
 
 class Cohen(NamedTuple):
@@ -54,7 +54,7 @@ def cohen_kappas(weights: Floats, rows: Grades, pairs: Sequence[tuple[int, int]]
 
 
 def _sums_of_overlap(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Places) -> Sums:
-    """Only items that both graded enter, so each pair of assessors has margins of its own."""
+    """Sum the items that both graded, so each pair of assessors has margins of its own."""
     width, size = hot.shape[1], len(left)
     there = (rows != MISSING).astype(weights.dtype)
     both = there[left] * there[right]
@@ -69,7 +69,7 @@ def _sums_of_overlap(weights: Floats, rows: Grades, hot: Floats, left: Places, r
 
 
 def _sums_of_whole(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Places) -> Sums:
-    """Assessors who graded everything: one margin each serves all their pairs, a quarter of the work."""
+    """Sum for assessors who graded everything: one margin each serves all their pairs, a quarter of the work."""
     width, size = hot.shape[1], len(left)
     observed = weights @ np.concatenate(_grade_distances(rows, left, right, width, weights.dtype)).T
     margins = [weights @ hot[:, grade].T for grade in range(1, width)]
@@ -85,13 +85,13 @@ def _sums_of_whole(weights: Floats, rows: Grades, hot: Floats, left: Places, rig
 def _grade_distances(
     rows: Grades, left: Places, right: Places, width: int, dtype: np.dtype[np.floating]
 ) -> list[Floats]:
-    """How far grades are apart, by each weighting; with two grades all weightings are one."""
+    """Return how far grades are apart, by each weighting; with two grades all weightings are one."""
     apart = np.abs(rows[left] - rows[right]).astype(dtype)  # int16: grades are at most 100
     return [np.minimum(apart, 1), apart, apart**2] if width > 2 else [apart]
 
 
 def _compute_kappas(sums: Sums) -> Cohen:
-    """Kappa = 1 - observed / expected disagreement, in each weighting."""
+    """Compute kappa = 1 - observed / expected disagreement, in each weighting."""
     expected = _expected_disagreement(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         kappas = [np.where(e > 0, 1 - o / e, np.nan) for o, e in zip(sums.observed, expected, strict=True)]
@@ -101,7 +101,7 @@ def _compute_kappas(sums: Sums) -> Cohen:
 
 
 def _expected_disagreement(sums: Sums) -> list[Floats]:
-    """Disagreement by chance under each weighting."""
+    """Return the disagreement by chance under each weighting."""
     a = [sums.n - sum(sums.mine), *sums.mine]
     b = [sums.n - sum(sums.theirs), *sums.theirs]
     totals = [np.zeros_like(sums.n) for _ in sums.observed]
@@ -113,29 +113,17 @@ def _expected_disagreement(sums: Sums) -> list[Floats]:
         return [np.where(sums.n > 0, total / sums.n, 0) for total in totals]
 
 
-@dataclass(frozen=True, slots=True)
-class Met:
-    """Every meeting of two assessors on an item, as flat arrays. `left` and `right`: rows; `item`: the column."""
-
-    left: Places
-    right: Places
-    item: Places
-
-    def couples(self, rows: int) -> NDArray[np.int64]:
-        """Those who met at least once, in order: (left, right)."""
-        found = np.unique(self.left.astype(np.int64) * rows + self.right)
-        return np.stack([found // rows, found % rows], axis=1)
-
-
 def find_overlaps(grades: Grades) -> Met:
-    """Where two assessors graded the same item; `left` is always the smaller row."""
+    """Find where two assessors graded the same item; the first is always the smaller row."""
     item, row = (found.astype(np.int32) for found in np.nonzero((grades != MISSING).T))
     parts = [(row[:0], row[:0], item[:0])]
+    # Grades stand item by item, so those of one item that are `step` places apart are a meeting.
     most = int(np.bincount(item, minlength=1).max(initial=0))
     for step in range(1, most):
         same = item[step:] == item[:-step]
         parts.append((row[:-step][same], row[step:][same], item[:-step][same]))
-    return Met(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    left, right, where = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return left, right, where
 
 
 class Sparse:
@@ -146,16 +134,16 @@ class Sparse:
         from scipy.sparse import csr_array
 
         self.width = max(int(rows.max(initial=0)) + 1, 2)
+        left, right, item = met
         keys = pairs[:, 0] * len(rows) + pairs[:, 1]
-        mine = met.left.astype(np.int64) * len(rows) + met.right
-        place = np.searchsorted(keys, mine)
-        cell = rows[met.left, met.item].astype(np.int64) * self.width + rows[met.right, met.item]
+        place = np.searchsorted(keys, left.astype(np.int64) * len(rows) + right)
+        cell = rows[left, item].astype(np.int64) * self.width + rows[right, item]
         shape = (len(pairs) * self.width**2, rows.shape[1])
         ones = np.ones(len(place), dtype=np.float32)
-        self.cells = csr_array((ones, (place * self.width**2 + cell, met.item)), shape=shape)
+        self.cells = csr_array((ones, (place * self.width**2 + cell, item)), shape=shape)
 
     def cohen(self, weights: Floats, some: slice) -> Cohen:
-        """As `cohen` gives for the pairs of the slice."""
+        """Return what `cohen_kappas` gives for the pairs of the slice."""
         width = self.width
         sums = self.cells[some.start * width**2 : some.stop * width**2].astype(weights.dtype) @ weights.T
         table = np.asarray(sums).reshape(-1, width, width, len(weights)).transpose(1, 2, 3, 0)

@@ -27,7 +27,7 @@ TOO_SMALL = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The one that the 1979 paper's start leads to; another start's where that one has collapsed."""
+    """The solution that the 1979 paper's start leads to; another start's where that one has collapsed."""
 
     classes: tuple[int, ...]  # Grades, in the order of every axis below.
     priors: Floats  # Share of each class among the items.
@@ -44,12 +44,11 @@ class Solution:
     @property
     def labels(self) -> NDArray[np.int64]:
         """The most probable grade of each item."""
-        found: NDArray[np.int64] = np.array(self.classes, dtype=np.int64)[self.posterior.argmax(axis=1)]
-        return found
+        return np.array(self.classes, dtype=np.int64)[self.posterior.argmax(axis=1)]
 
 
 def sparse_counts(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Counts]:
-    """Grades (assessors x items, MISSING where there is none) as classes and sparse counts."""
+    """Return grades (assessors x items, MISSING where there is none) as classes and sparse counts."""
     from scipy.sparse import csr_array
 
     classes = tuple(int(one) for one in np.unique(grades[grades != MISSING]))
@@ -59,22 +58,11 @@ def sparse_counts(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Counts]
     return classes, csr_array((np.ones(len(item)), (item, column)), shape=shape)
 
 
-def counts_of(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Floats]:
-    """The same, dense: items x assessors x classes."""
-    classes, counts = sparse_counts(grades)
-    dense: Floats = counts.toarray().reshape(grades.shape[1], len(grades), len(classes))
-    return classes, dense
-
-
 def dawid_skene(
     counts: Counts, classes: tuple[int, ...], *, weights: Floats | None = None, starts: int = STARTS, seed: int = 0
 ) -> Solution | None:
     """Fit `counts` (as `sparse_counts` gives them, or dense: items x assessors x classes). `weights`: how many equal
     items a row stands for. None where there are no grades, or fewer than two classes.
-
-    The first start is the 1979 paper's: each item's share of its grades. The others disturb it, seeded. Its solution
-    is kept although another start may climb higher (on the paper's own table one reaches -191.57 where theirs ends at
-    -192.89): the likelihood rewards solutions that merge or swap grades. `highest` says so.
     """
     if len(classes) < 2 or not counts.sum():
         return None
@@ -86,35 +74,21 @@ def dawid_skene(
     weights = np.ones(items) if weights is None else weights
     shares = _normalise_shares(votes_of(counts, len(classes)), 1)
     random = np.random.default_rng(seed)
+    # The first start is the 1979 paper's: each item's share of its grades. The others disturb it. Its solution is kept
+    # although another start may climb higher (on the paper's own table one reaches -191.57 where theirs ends at
+    # -192.89): the likelihood rewards solutions that merge or swap grades. `highest` says so.
     runs = [_run_em(counts, weights, shares)]
     for _start in range(max(0, starts - 1)):
         disturbed = 0.5 * shares + 0.5 * random.dirichlet(np.ones(len(classes)), size=items)
         runs.append(_run_em(counts, weights, disturbed))
-    solutions = [_build_solution(run, counts, weights, classes, runs) for run in runs]
+    highest = max(likelihood for _, _, _, likelihood, _, _ in runs)
+    reasons = [why_collapsed(counts, weights, classes, *shares) for *shares, _, _, _ in runs]
+    solutions = [Solution(classes, *run, len(runs), highest, why) for run, why in zip(runs, reasons, strict=True)]
     return next((one for one in solutions if not one.collapsed), solutions[0])
 
 
-Run = tuple[Floats, Floats, Floats, float, int, bool]
-
-
-def _build_solution(run: Run, counts: Counts, weights: Floats, classes: tuple[int, ...], runs: list[Run]) -> Solution:
-    priors, confusion, posterior, likelihood, iterations, converged = run
-    return Solution(
-        classes=classes,
-        priors=priors,
-        confusion=confusion,
-        posterior=posterior,
-        log_likelihood=likelihood,
-        iterations=iterations,
-        converged=converged,
-        starts=len(runs),
-        highest=max(other[3] for other in runs),
-        collapsed=why_collapsed(counts, weights, classes, priors, confusion, posterior),
-    )
-
-
-def _run_em(counts: Counts, weights: Floats, posterior: Floats) -> Run:
-    """EM from a first guess of the posterior; M step, then E step, until the likelihood stands still."""
+def _run_em(counts: Counts, weights: Floats, posterior: Floats) -> tuple[Floats, Floats, Floats, float, int, bool]:
+    """Run EM from a first guess of the posterior: M step, then E step, until the likelihood stands still."""
     size = posterior.shape[1]
     assessors = counts.shape[1] // size
     by_column = counts.T.tocsr()
@@ -124,6 +98,7 @@ def _run_em(counts: Counts, weights: Floats, posterior: Floats) -> Run:
         weighted = posterior * weights[:, None]
         priors = weighted.sum(axis=0) / weights.sum()
         confusion = _normalise_shares((by_column @ weighted).T.reshape(size, assessors, size), 2)
+        # The logarithms have a floor, so that nought times its logarithm is nought.
         joint = counts @ _floored_log(confusion).reshape(size, assessors * size).T + _floored_log(priors)
         most = joint.max(axis=1, keepdims=True)
         likely = np.exp(joint - most)
@@ -135,12 +110,11 @@ def _run_em(counts: Counts, weights: Floats, posterior: Floats) -> Run:
 
 
 def _floored_log(values: Floats) -> Floats:
-    """Logarithm with a floor, so that nought times its logarithm is nought."""
     return np.log(np.maximum(values, 1e-300))
 
 
 def _normalise_shares(values: Floats, axis: int) -> Floats:
-    """Shares along an axis; equal ones where there is nothing."""
+    """Return shares along an axis; equal ones where there is nothing."""
     total = values.sum(axis=axis, keepdims=True)
     return np.where(total > 0, values / np.where(total > 0, total, 1), 1 / values.shape[axis])
 
@@ -148,8 +122,9 @@ def _normalise_shares(values: Floats, axis: int) -> Floats:
 def why_collapsed(
     counts: Counts, weights: Floats, classes: tuple[int, ...], priors: Floats, confusion: Floats, posterior: Floats
 ) -> str:
-    """Why a solution must not stand beside the majority: it ignores a class that people and judges use, swaps classes,
-    or explains the assessors worse than the majority does. Empty where it may.
+    """Say why a solution must not stand beside the majority; empty where it may.
+
+    It ignores a class that is used, swaps classes, or explains the assessors worse than the majority does.
     """
     votes = votes_of(counts, len(classes))
     graded = (votes * weights[:, None]).sum(axis=0)
@@ -180,13 +155,12 @@ def why_collapsed(
 
 
 def votes_of(counts: Counts, classes: int) -> Floats:
-    """How many gave an item each grade: items x classes."""
-    found: Floats = counts @ np.tile(np.eye(classes), (counts.shape[1] // classes, 1))
-    return found
+    """Count how many gave an item each grade: items x classes."""
+    return np.asarray(counts @ np.tile(np.eye(classes), (counts.shape[1] // classes, 1)))
 
 
 def _agreeing_share(votes: Floats, weights: Floats, labels: NDArray[np.intp], where: NDArray[np.bool_]) -> float:
-    """Share of the grades on some items that equal the items' labels."""
+    """Return the share of the grades on some items that equal the items' labels."""
     equal = votes[np.arange(len(votes)), labels]
     mass = weights * where
     return float((equal * mass).sum() / max((votes.sum(axis=1) * mass).sum(), 1e-300))

@@ -71,12 +71,12 @@ class GradeMatrix:
     grades: NDArray[np.int16]
 
     def counts(self) -> list[int]:
-        """How many pairs each assessor graded."""
+        """Count the pairs that each assessor graded."""
         return [int(n) for n in (self.grades != MISSING).sum(axis=1)]
 
 
 def known_assessors(collection: Collection) -> list[KnownAssessors]:
-    """Everybody of whom a grade stands that could be compared, or who voted in a campaign, by kind and name."""
+    """Find everybody of whom a grade stands that could be compared, or who voted in a campaign, by kind and name."""
     standing = CurrentJudgment.objects.filter(assessor=OuterRef("pk"), aspect=None)
     standing = standing.exclude(item__reason__in=APART)
     rows = (
@@ -89,17 +89,15 @@ def known_assessors(collection: Collection) -> list[KnownAssessors]:
     found = [*(KnownAssessors(kind, pk, name) for kind, pk, name in rows), *voting_judges(campaigns)]
     uses = Counter(name for _, _, name in {(one.kind, one.id, one.one or one.name) for one in found})
     order = {kind: place for place, kind in enumerate(Kind.values)}
-    named = [_qualify_name(one) if uses[one.one or one.name] > 1 else one for one in found]
-    return sorted(named, key=lambda one: (order[one.kind], one.one or one.name, one.sample))
-
-
-def _qualify_name(one: KnownAssessors) -> KnownAssessors:
-    """With the kind before its name."""
-    return replace(one, name=f"{one.kind}:{one.name}", one=one.one and f"{one.kind}:{one.one}")
+    for place, one in enumerate(found):
+        # A name that a person and a judge share gets its kind before it.
+        if uses[one.one or one.name] > 1:
+            found[place] = replace(one, name=f"{one.kind}:{one.name}", one=one.one and f"{one.kind}:{one.one}")
+    return sorted(found, key=lambda one: (order[one.kind], one.one or one.name, one.sample))
 
 
 def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
-    """Those who vote in some campaigns: each judge, or as many assessors as it gives samples on one panel."""
+    """Find those who vote in some campaigns: each judge, or as many assessors as it gives samples on one panel."""
     times: Counter[int] = Counter()
     for voters in Campaign.objects.filter(pk__in=campaigns).values_list("voters", flat=True):
         times |= Counter(voters)
@@ -151,7 +149,7 @@ def judge_names(campaigns: Iterable[int], *, voters_only: bool = False) -> dict[
 
 
 def _versioned_names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]:
-    """By id; of each name the newest version comes first."""
+    """Return names by id; of each name the newest version comes first."""
     newest: set[str] = set()
     found = {}
     for pk, name, version in versions:
@@ -163,7 +161,7 @@ def _versioned_names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]
 def choose_assessors(
     known: Sequence[KnownAssessors], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
 ) -> list[KnownAssessors]:
-    """Those that are named, plus all people or judges if asked; nobody named: every judge, person and import.
+    """Choose those that are named, plus all people or judges if asked; nobody named: every judge, person and import.
 
     `reference` and `policy` name all of that kind, a judge that gives several samples all of those. Raises BadInput for
     a name that nobody here has.
@@ -194,7 +192,7 @@ def load_grade_matrix(
     population: Population = "all",
     votes: Votes = "first",
 ) -> GradeMatrix:
-    """What the assessors said about the pairs of the collection; by default every judge, person and import.
+    """Read what the assessors said about the pairs of the collection; by default every judge, person and import.
 
     A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`; of a judge's votes that of the newest
     campaign counts. Of a person's answers on a pair `votes` says which.
@@ -218,7 +216,7 @@ def load_grade_matrix(
 
 
 def options_of(cell: str) -> tuple[str, int | None, Population]:
-    """What a cell compares: `disagree`, `agree`, `both`, or two grades as `0x1`; then a bound, then a population.
+    """Read what a cell compares: `disagree`, `agree`, `both`, or two grades as `0x1`; then a bound, then a population.
 
     `disagree:2` compares grades as 2 and more or not; `disagree:escalated` and `disagree:audited` look at such pairs
     only; both kinds may be given.
@@ -230,7 +228,7 @@ def options_of(cell: str) -> tuple[str, int | None, Population]:
 
 
 def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
-    """Ids of the pairs that both graded and where their grades are as the cell says (`options_of`).
+    """Find the ids of the pairs that both graded and where their grades are as the cell says (`options_of`).
 
     Twice the same name: the pairs that one graded. Raises BadInput for an unknown name.
     """
@@ -301,7 +299,7 @@ def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDA
 
 
 def _drawn_vote_mask(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[int]) -> NDArray[np.bool_]:
-    """Which votes are not among those that an early stop left to chance and to the other votes (MECHANICS M4)."""
+    """Tell which votes are not among those that an early stop left to chance and to the other votes (MECHANICS M4)."""
     kept = np.ones(len(found), dtype=np.bool_)
     for place in np.flatnonzero(np.isin(found["campaign"], early)):
         campaign = campaigns[int(found["campaign"][place])]
@@ -323,7 +321,7 @@ ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 
 
 def fetch_columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDArray[np.void]:
-    """Rows of a query whose columns are all bigint and not null, as a structured array.
+    """Fetch the rows of a query whose columns are all bigint and not null, as a structured array.
 
     Each column comes as one array in PostgreSQL's binary form, so a million votes need no Python object each.
     """

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.agreement.measures import NO_DOUBLE, ONE_GRADE, Statistic
+from annotation.agreement.measures import NO_DOUBLE, Statistic, build_statistic
 from annotation.agreement.resampling import MISSING, Floats, draw_resamples, group_patterns, percentile_interval
 
 
 @dataclass(frozen=True, slots=True)
 class AssessorGroup:
-    """`pairs`: those with two grades and more; both figures rest on them alone."""
+    """The agreement of a group. `pairs`: those with two grades and more; both figures rest on them alone."""
 
     pairs: int
     kappa: Statistic
@@ -44,24 +44,17 @@ def group_agreement(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: in
         low, high = percentile_interval(np.concatenate(drawn, axis=1).T)
     return AssessorGroup(
         pairs,
-        _build_statistic(value[0], low[0], high[0], pairs),
-        _build_statistic(value[1], low[1], high[1], pairs),
+        build_statistic(value[0], low[0], high[0], pairs, NO_DOUBLE),
+        build_statistic(value[1], low[1], high[1], pairs, NO_DOUBLE),
         float((counts * yes).sum() / (counts * graded).sum()),
     )
 
 
 def _alpha_and_percent(weights: Floats, features: Floats) -> Floats:
-    """Alpha and the share of equal couples, for each row of weights."""
+    """Compute alpha and the share of equal couples, for each row of weights."""
     sums = weights.astype(np.float64) @ features.T
     total = sums[:, 2] + sums[:, 3]
     chance = sums[:, 2] * sums[:, 3]
     with np.errstate(divide="ignore", invalid="ignore"):
         alpha = np.where(chance > 0, 1 - (total - 1) * sums[:, 1] / chance, np.nan)
     return np.stack([alpha, sums[:, 0] / weights.sum(axis=1)])
-
-
-def _build_statistic(value: np.floating, low: np.floating, high: np.floating, n: int) -> Statistic:
-    if not np.isfinite(value):
-        return Statistic(None, None, None, n, ONE_GRADE)
-    bounded = bool(np.isfinite(low) and np.isfinite(high))
-    return Statistic(float(value), float(low) if bounded else None, float(high) if bounded else None, n, None)

@@ -12,7 +12,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.agreement.cohen import Met, Sparse, cohen_kappas, find_overlaps
+from annotation.agreement.cohen import Sparse, cohen_kappas, find_overlaps
 from annotation.agreement.resampling import (
     CELLS,
     MISSING,
@@ -85,7 +85,7 @@ class Couples(Sequence[Pairwise]):
             return Couples(self.places[at], self.n[at], self.values[at])
         (a, b), n = self.places[at].tolist(), int(self.n[at])
         return Pairwise(
-            a, b, n, *(_build_statistic(v, low, high, n, NO_ITEM) for v, low, high in self.values[at].tolist())
+            a, b, n, *(build_statistic(v, low, high, n, NO_ITEM) for v, low, high in self.values[at].tolist())
         )
 
     def __iter__(self) -> Iterator[Pairwise]:
@@ -101,13 +101,14 @@ class Couples(Sequence[Pairwise]):
         return f"Couples({list(self[:3])}{' ...' if len(self) > 3 else ''})"
 
     def dump(self) -> dict[str, str]:
-        """As JSON takes it: the columns' bytes, because a million numbers as text take a page seconds to read."""
+        """Return the couples as JSON takes them."""
+        # The columns' bytes, because a million numbers as text take a page seconds to read.
         kept = {"places": self.places.astype("<i4"), "n": self.n.astype("<i4"), "values": self.values.astype("<f4")}
         return {name: b64encode(column.tobytes()).decode() for name, column in kept.items()}
 
     @classmethod
     def load(cls, found: dict[str, str]) -> "Couples":
-        """The inverse of `dump`."""
+        """Build the couples from what `dump` gave."""
         places, n, values = (
             np.frombuffer(b64decode(found[name]), kind)
             for name, kind in (("places", "<i4"), ("n", "<i4"), ("values", "<f4"))
@@ -143,7 +144,7 @@ def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: i
     alphas = _estimate_intervals(_krippendorff_alphas(given), draws)
     double = int(found.counts[given.sum(axis=0) >= 2].sum())
     none = ONE_ASSESSOR if assessors < 2 else NO_DOUBLE
-    nominal, ordinal, by_distance = (_build_statistic(value, low, high, double, none) for value, low, high in alphas)
+    nominal, ordinal, by_distance = (build_statistic(value, low, high, double, none) for value, low, high in alphas)
     pairwise, majority = _two_by_two(found, draws)
     return AgreementMeasures(
         items=found.items,
@@ -165,12 +166,12 @@ def fleiss_kappa(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int =
 
 
 def count_grades(found: Patterns) -> NDArray[np.int64]:
-    """How many gave each grade: grades x patterns."""
+    """Count how many gave each grade: grades x patterns."""
     return np.stack([(found.grades == grade).sum(axis=0) for grade in range(found.width)])
 
 
 def majority_of_others(found: Patterns) -> Grades:
-    """For each item and assessor who graded it, what most of the others gave; MISSING for a tie, or nobody else."""
+    """Find for each grade what most of the others gave that item; MISSING for a tie, or nobody else."""
     given = count_grades(found)
     result = np.full_like(found.grades, MISSING)
     for place, mine in enumerate(found.grades):
@@ -189,24 +190,22 @@ def _two_by_two(found: Patterns, draws: Draws) -> tuple[Couples, Couples]:
     rows = np.vstack([found.grades, majority_of_others(found)])
     met = find_overlaps(found.grades)
     every = np.stack(np.triu_indices(assessors, 1), axis=1)
-    between = every if assessors <= MANY else met.couples(assessors)
-    few = len(met.item) * SPARSE < len(between) * rows.shape[1]
+    left, right, item = met
+    couples = np.unique(left.astype(np.int64) * assessors + right)
+    between = every if assessors <= MANY else np.stack(np.divmod(couples, assessors), axis=1)
+    few = len(item) * SPARSE < len(between) * rows.shape[1]
     pairwise = _measure_couples(rows, between, draws, Sparse(rows, between, met) if few else None)
     against = np.stack([np.arange(assessors), np.arange(assessors) + assessors], axis=1)
-    own = _measure_couples(rows, against, draws, Sparse(rows, against, _with_majority(rows)) if few else None)
+    # An assessor meets the majority of the others on every item that both have a grade for.
+    mine, item = np.nonzero((rows[:assessors] != MISSING) & (rows[assessors:] != MISSING))
+    majority = Sparse(rows, against, (mine, mine + assessors, item)) if few else None
+    own = _measure_couples(rows, against, draws, majority)
     own.places[:, 1] = own.places[:, 0]
     return pairwise, own
 
 
-def _with_majority(rows: Grades) -> Met:
-    """Where an assessor graded an item whose others have a majority."""
-    half = len(rows) // 2
-    mine, item = np.nonzero((rows[:half] != MISSING) & (rows[half:] != MISSING))
-    return Met(mine, mine + half, item)
-
-
 def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, sparse: Sparse | None = None) -> Couples:
-    """Values in double precision and the bounds of their intervals, some couples at a time."""
+    """Compute values in double precision and the bounds of their intervals, some couples at a time."""
     values = np.full((len(pairs), len(FAMILY), 3), np.nan)
     n = np.zeros(len(pairs), dtype=np.int64)
     block = max(1, CELLS // (32 * max(draws.number, 1)) // (1 if sparse is None else sparse.width**2 // 4))
@@ -229,7 +228,7 @@ def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, spars
 
 
 def _estimate_intervals(part: Measure, draws: Draws) -> list[tuple[Floats, Floats, Floats]]:
-    """Value, low and high of each thing that `part` measures; NaN where undefined."""
+    """Estimate value, low and high of each thing that `part` measures; NaN where undefined."""
     value = np.atleast_1d(part(draws.counts[None].astype(np.float64))[0])
     low = high = np.full_like(value, np.nan)
     if draws.number and draws.counts.size:
@@ -239,8 +238,9 @@ def _estimate_intervals(part: Measure, draws: Draws) -> list[tuple[Floats, Float
 
 
 def fleiss_items(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[int, int]:
-    """Which items Fleiss' kappa takes: (grades on each, how many). Of all numbers of grades from two on the one that
-    most items have, whoever gave them; where two are equally frequent the larger.
+    """Choose which items Fleiss' kappa takes: (grades on each, how many).
+
+    Of all numbers of grades from two on the one that most items have; of two that are equally frequent the larger.
     """
     votes = given.sum(axis=0)
     items = np.bincount(votes, weights=counts, minlength=2)
@@ -253,7 +253,7 @@ def _fleiss_statistic(given: NDArray[np.int64], draws: Draws, assessors: int) ->
     """The kappa, and how many grades each of its items has."""
     votes, items = fleiss_items(given, draws.counts)
     ((value, low, high),) = _estimate_intervals(_fleiss_of(given, votes), draws)
-    return _build_statistic(value, low, high, items, ONE_ASSESSOR if assessors < 2 else NO_DOUBLE), votes
+    return build_statistic(value, low, high, items, ONE_ASSESSOR if assessors < 2 else NO_DOUBLE), votes
 
 
 def _fleiss_of(given: NDArray[np.int64], votes: int) -> Measure:
@@ -299,13 +299,13 @@ def _krippendorff_alphas(given: NDArray[np.int64]) -> Measure:
 
 
 def _safe_ratio(above: Floats, below: Floats) -> Floats:
-    """NaN where the denominator is zero, or only its rounding is left."""
+    """Divide; NaN where the denominator is zero, or only its rounding is left."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 1e-12, above / below, np.nan)
 
 
-def _build_statistic(value: Number, low: Number, high: Number, n: int, none: str) -> Statistic:
-    """Numbers to a Statistic; NaN becomes null. `none`: the reason when there is no item at all."""
+def build_statistic(value: Number, low: Number, high: Number, n: int, none: str) -> Statistic:
+    """Build a Statistic of numbers; NaN becomes null. `none`: the reason when there is no item at all."""
     if not np.isfinite(value):
         return Statistic(None, None, None, n, ONE_GRADE if n else none)
     bounded = np.isfinite(low) and np.isfinite(high)

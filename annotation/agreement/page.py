@@ -51,11 +51,11 @@ class AgreementFilters:
     everybody: bool = False  # Nobody was named: every judge, person and import.
 
     def names(self) -> set[str]:
-        """Names that are ticked."""
+        """Return the names that are ticked."""
         return {one.name for one in self.chosen}
 
     def query(self) -> str:
-        """The same as a query string."""
+        """Return the filters as a query string."""
         grades = [("grades", "relevant" if self.binarize else "given")]
         return urlencode(
             [("a", one.name) for one in (() if self.everybody else self.chosen)]
@@ -65,7 +65,7 @@ class AgreementFilters:
 
 
 def read_filters(parameters: QueryDict, collection: Collection, known: Sequence[KnownAssessors]) -> AgreementFilters:
-    """From a query string; what it does not know falls back to every judge, person and import, all pairs, kappa.
+    """Read the filters from a query string; unknown ones fall back to every judge, person and import, all pairs, kappa.
 
     Where a judge's yes stands beside grades of a longer scale, they are compared as relevant or not unless asked.
     """
@@ -86,7 +86,7 @@ def read_filters(parameters: QueryDict, collection: Collection, known: Sequence[
 
 
 def build_matrix(report: AgreementReport, asked: AgreementFilters) -> list[dict[str, Any]]:
-    """The pairwise values as a square table, in the order of the assessors; an empty cell on its diagonal."""
+    """Lay out the pairwise values as a square table, in the order of the assessors; an empty cell on its diagonal."""
     found = {(pair.a, pair.b): pair for pair in report.measures.pairwise}
     cells: dict[int, list[dict[str, Any]]] = {row: [] for row in range(len(report.assessors))}
     for row, at in product(cells, repeat=2):
@@ -122,12 +122,12 @@ def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise
 
 
 def heat_class(value: float | None) -> str:
-    """The class of a value's colour."""
+    """Return the class of a value's colour."""
     return "heat-none" if value is None else f"heat-{sum(value >= step for step in STEPS)}"
 
 
 def draw_heat_map(report: AgreementReport, asked: AgreementFilters) -> Chart:
-    """The heat map as a file."""
+    """Draw the heat map as a file."""
     found = {(pair.a, pair.b): getattr(pair, asked.measure).value for pair in report.measures.pairwise}
     places = range(len(report.assessors))
     return heat_chart(
@@ -141,7 +141,7 @@ def draw_heat_map(report: AgreementReport, asked: AgreementFilters) -> Chart:
 
 
 def format_statistic(statistic: Statistic) -> str:
-    """A statistic in words: 0.42 (95% interval 0.31 to 0.53), or why it is undefined."""
+    """Say a statistic in words: 0.42 (95% interval 0.31 to 0.53), or why it is undefined."""
     if statistic.value is None:
         return f"undefined, {statistic.reason}"
     interval = (
@@ -154,7 +154,7 @@ def format_statistic(statistic: Statistic) -> str:
 
 
 def summarise_agreement(report: AgreementReport, asked: AgreementFilters) -> list[str]:
-    """The page in a few sentences, for those who do not read tables."""
+    """Sum the page up in a few sentences, for those who do not read tables."""
     measures, population = report.measures, _(POPULATIONS[report.population])
     if not measures.items:
         return [_("Nobody of these has graded a pair yet (%(population)s).") % {"population": population}]
@@ -213,7 +213,7 @@ CSV_HEADER = ("a", "b", "n", *_FIGURES, "undefined", "copies")
 
 
 def csv_rows(report: AgreementReport) -> Iterator[tuple[object, ...]]:
-    """Couples of assessors with all measures; undefined values are empty, with their reason behind them."""
+    """Yield the couples of assessors with all measures; undefined values are empty, with their reason behind them."""
     for pair in report.measures.pairwise:
         family: list[Statistic] = [getattr(pair, name) for name in MEASURES]
         figures = [value for one in family for value in (one.value, one.low, one.high)]

@@ -5,22 +5,22 @@ stratum may be stopped whenever it looks decided: the beta-binomial mixture with
 running maximum Ville's inequality bounds (Robbins, Annals of Mathematical Statistics 41, 1970).
 """
 
-from collections.abc import Sequence
-from math import lgamma, log, sqrt
+from collections.abc import Callable, Sequence
+from math import log, sqrt
 from typing import NamedTuple
 
 LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-    """Low and high of an interval, both in 0..1."""
+    """The low and the high end of an interval, both in 0..1."""
 
     low: float
     high: float
 
 
 class Stratum(NamedTuple):
-    """`right` of `n` sampled out of `size`; fractions where the sample is weighted."""
+    """A part of a population: `right` of `n` sampled out of `size`; fractions where the sample is weighted."""
 
     size: float
     n: float
@@ -28,7 +28,7 @@ class Stratum(NamedTuple):
 
 
 def clopper_pearson(right: float, n: float, level: float = LEVEL) -> Interval:
-    """Clopper-Pearson; the whole of 0..1 for n = 0. Fractions (an effective sample size) are taken as they are."""
+    """Return the Clopper-Pearson interval, also of fractions (an effective sample size); 0..1 for n = 0."""
     from scipy.special import betaincinv
 
     if n <= 0:
@@ -40,29 +40,23 @@ def clopper_pearson(right: float, n: float, level: float = LEVEL) -> Interval:
 
 
 def confidence_sequence(right: int, n: int, level: float = LEVEL) -> Interval:
-    """All shares whose mixture martingale never reached 1 / (1 - level): valid at every n at once."""
+    """Return all shares whose mixture martingale never reached 1 / (1 - level): valid at every n at once."""
+    from scipy.special import betaln, xlog1py, xlogy
+
     if n <= 0:
         return Interval(0.0, 1.0)
     wrong = n - right
-    bound = lgamma(right + 1) + lgamma(wrong + 1) - lgamma(n + 2) + log(1 - level)
+    bound = betaln(right + 1, wrong + 1) + log(1 - level)
 
     def inside(share: float) -> bool:
-        return _log_power(share, right) + _log_power(1 - share, wrong) >= bound
+        return bool(xlogy(right, share) + xlog1py(wrong, -share) >= bound)
 
     middle = right / n
     return Interval(_bisect_edge(inside, middle, 0.0), _bisect_edge(inside, middle, 1.0))
 
 
-def _log_power(base: float, times: int) -> float:
-    """Logarithm of base ** times, with 0 ** 0 = 1."""
-    if times == 0:
-        return 0.0
-    return times * log(base) if base > 0 else float("-inf")
-
-
-def _bisect_edge(inside: object, start: float, end: float) -> float:
-    """Where a walk from `start`, which is inside, towards `end` leaves; bisection."""
-    assert callable(inside)
+def _bisect_edge(inside: Callable[[float], bool], start: float, end: float) -> float:
+    """Find where a walk from `start`, which is inside, towards `end` leaves."""
     if inside(end):
         return end
     for _ in range(60):
@@ -72,7 +66,7 @@ def _bisect_edge(inside: object, start: float, end: float) -> float:
 
 
 def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Interval:
-    """Bounds of the share over all strata that hold at all sample sizes at once: the level is split between strata.
+    """Return bounds of the share over all strata that hold at all sample sizes at once: strata split the level.
 
     Strata without a sample are left out, as `overall` does; the whole of 0..1 where none has one.
     """
@@ -87,7 +81,7 @@ def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Interv
 
 
 def stratified_share(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Interval] | None:
-    """The share over all strata weighted by their sizes, and its interval; None where no stratum has a sample.
+    """Return the share over all strata weighted by their sizes, and its interval; None where no stratum has a sample.
 
     Strata without a sample are left out of both. The interval joins the strata's exact ones by the method of Donner
     and Zou (Statistics in Medicine 29, 2010; "variance recovered from limits"), so that it does not collapse to a

@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessors, Population, find_copies, load_grade_matrix
-from annotation.agreement.measures import FAMILY, AgreementMeasures, Pairwise, Statistic, compute_measures
+from annotation.agreement.measures import FAMILY, AgreementMeasures, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
@@ -55,7 +55,7 @@ class AgreementReport:
         return sum(one.relevant for one in self.assessors) / n if n else None
 
     def name(self, place: int) -> str:
-        """The assessor's name, by place."""
+        """Return the assessor's name, by place."""
         return self.assessors[place].name
 
 
@@ -95,7 +95,7 @@ def agreement_report(
 
 
 def of_itself(report: AgreementReport) -> list[str]:
-    """A sentence for each group of copies: whose agreement with itself stands among the figures."""
+    """Write a sentence for each group of copies, whose agreement with itself stands among the figures."""
     return [
         _(
             "%(names)s are one model with the same parameters: agreement between them is that of the model with "
@@ -107,7 +107,7 @@ def of_itself(report: AgreementReport) -> list[str]:
 
 
 def mixed_prompts(collection: Collection) -> str:
-    """A sentence where some queries have answers and some have none: judges are asked differently (SPEC S1)."""
+    """Write a sentence where some queries have answers and some have none: judges are asked differently (SPEC S1)."""
     count = Query.objects.filter(collection=collection, is_current=True).aggregate(
         every=Count("pk"), plain=Count("pk", filter=Q(answers=[]))
     )
@@ -120,14 +120,23 @@ def mixed_prompts(collection: Collection) -> str:
 
 
 def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON document of the command `agreement` (CONTRACT); `dawid_skene`: see annotation.agreement.aggregates."""
+    """Build the JSON of the command `agreement` (CONTRACT); `dawid_skene`: see annotation.agreement.aggregates."""
     measures = report.measures
     return {
         "collection": report.collection,
         "binarize": report.binarize,
         "assessors": [{"name": one.name, "kind": one.kind, "n": one.n} for one in report.assessors],
         "items": measures.items,
-        "pairwise": [_pairwise_document(report, pair) for pair in measures.pairwise],
+        "pairwise": [
+            {
+                "a": report.name(pair.a),
+                "b": report.name(pair.b),
+                "n": pair.n,
+                **{name: _statistic_document(getattr(pair, name)) for name in FAMILY},
+                **({"copies": True} if report.is_copy(pair.a, pair.b) else {}),
+            }
+            for pair in measures.pairwise
+        ],
         "pairwise_left_out": measures.apart,
         "fleiss": asdict(measures.fleiss),
         "fleiss_votes": measures.fleiss_votes,
@@ -148,12 +157,6 @@ def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | N
     }
 
 
-def _pairwise_document(report: AgreementReport, pair: Pairwise) -> dict[str, Any]:
-    family = {name: _statistic_document(getattr(pair, name)) for name in FAMILY}
-    copy = {"copies": True} if report.is_copy(pair.a, pair.b) else {}
-    return {"a": report.name(pair.a), "b": report.name(pair.b), "n": pair.n, **family, **copy}
-
-
 def _statistic_document(one: Statistic) -> dict[str, Any]:
-    """As `asdict`, which takes ten times as long: there may be 100,000 of them."""
+    # `asdict` gives the same and takes ten times as long: there may be 100,000 of them.
     return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "reason": one.reason}

@@ -28,7 +28,7 @@ class Patterns:
 
     @property
     def width(self) -> int:
-        """Grades are 0 .. width - 1; at least one."""
+        """The number of grades, at least one: they are 0 .. width - 1."""
         return int(self.grades.max(initial=0)) + 1
 
 
@@ -42,14 +42,14 @@ def group_patterns(grades: NDArray[np.integer]) -> Patterns:
 
 
 def pattern_places(grades: NDArray[np.integer]) -> NDArray[np.intp]:
-    """For each column of grades its pattern's place in `patterns`; every column must have a grade."""
+    """Return for each column of grades the place of its pattern; every column must have a grade."""
     _, place = np.unique(_column_codes(np.asarray(grades, dtype=np.int16)), return_inverse=True)
     result: NDArray[np.intp] = place.ravel()
     return result
 
 
 def _column_codes(matrix: Grades) -> NDArray[np.generic]:
-    """One value for each column, equal where columns are."""
+    """Return one value for each column, equal where columns are."""
     assessors, base = matrix.shape[0], int(matrix.max(initial=0)) + 2
     if base**assessors < 2**62:
         codes = np.zeros(matrix.shape[1], dtype=np.int64)
@@ -79,7 +79,7 @@ class Draws:
 
 
 def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDArray[np.float32]]:
-    """Weights of the patterns in `number` samples of items with replacement, in chunks of resamples x patterns.
+    """Yield weights of the patterns in `number` samples of items with replacement, in chunks of resamples x patterns.
 
     The same seed gives the same resamples.
     """
@@ -101,25 +101,18 @@ def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterato
 
 
 def percentile_interval(samples: Floats) -> tuple[Floats, Floats]:
-    """95% percentile interval down axis 0, over the resamples where the value is defined.
-
-    NaN where it is undefined in more than one resample of ten: an interval over the rest would flatter.
-    """
+    """Return the 95% percentile interval down axis 0, over the resamples where the value is defined."""
+    # Undefined values are sorted to the end. numpy's nanquantile gives the same, and takes twelve times as long.
     ordered = np.sort(samples, axis=0)
     defined = np.isfinite(ordered).sum(axis=0)
-    enough = defined * 10 >= len(samples) * 9
-    return _interpolate_quantile(ordered, defined, enough, 0.025), _interpolate_quantile(
-        ordered, defined, enough, 0.975
-    )
-
-
-def _interpolate_quantile(
-    ordered: Floats, defined: NDArray[np.intp], enough: NDArray[np.bool_], share: float
-) -> Floats:
-    """Linear interpolation between order statistics; undefined values were sorted to the end."""
-    place = np.maximum(defined - 1, 0) * share
-    below = np.floor(place).astype(np.intp)
-    above = np.minimum(below + 1, np.maximum(defined - 1, 0))
-    low = np.take_along_axis(ordered, below[None], axis=0)[0]
-    high = np.take_along_axis(ordered, above[None], axis=0)[0]
-    return np.where(enough, low + (high - low) * (place - below), np.nan)
+    last = np.maximum(defined - 1, 0)
+    bounds = []
+    for share in (0.025, 0.975):
+        place = last * share
+        below = np.floor(place).astype(np.intp)
+        above = np.minimum(below + 1, last)
+        low = np.take_along_axis(ordered, below[None], axis=0)[0]
+        high = np.take_along_axis(ordered, above[None], axis=0)[0]
+        # Where it is undefined in more than one resample of ten, an interval over the rest would flatter.
+        bounds.append(np.where(defined * 10 >= len(samples) * 9, low + (high - low) * (place - below), np.nan))
+    return bounds[0], bounds[1]

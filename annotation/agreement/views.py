@@ -100,7 +100,7 @@ def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_GET
 def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The same values as a table to download."""
+    """Download the couples of assessors with all measures as a table."""
     known = known_assessors(scope.collection)
     asked = page.read_filters(request.GET, scope.collection, known)
     found = cached_results.get_figures(scope.collection, asked, known)
@@ -118,7 +118,7 @@ Page = Callable[[HttpRequest, Scope], HttpResponse]
 
 
 def says_why(page: Page) -> Page:
-    """Measuring that fails is said on the agreement page."""
+    """Let a page send its reader to the agreement page, which says why, where measuring fails."""
 
     @wraps(page)
     def shown(request: HttpRequest, scope: Scope) -> HttpResponse:

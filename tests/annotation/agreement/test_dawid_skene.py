@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.agreement.aggregates import TOO_FEW
-from annotation.agreement.dawid_skene import counts_of, dawid_skene
+from annotation.agreement.dawid_skene import dawid_skene, sparse_counts
 from annotation.models import Role
 from tests.evidence import make_campaign, make_judge, make_votes
 from tests.factories import make_collection, make_member, make_pair
@@ -38,6 +38,12 @@ def simulated(items, share, right, seed=0):
     random = np.random.default_rng(seed)
     truth = (random.random(items) < share).astype(int)
     return truth, np.array([np.where(random.random(items) < p, truth, 1 - truth) for p in right])
+
+
+def counts_of(grades):
+    """Classes, and how often each assessor gave each item each of them, dense: items x assessors x classes."""
+    classes, counts = sparse_counts(grades)
+    return classes, counts.toarray().reshape(grades.shape[1], len(grades), len(classes))
 
 
 def test_the_published_result_of_1979():
