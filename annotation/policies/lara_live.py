@@ -289,9 +289,9 @@ def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
     asked = {judge.id: plan.prices[judge.id] for judge in plan.debaters}
     plan = replace(plan, voters=(), samples=(), prices=asked)
     with psycopg.connect(**database_parameters(), autocommit=True) as own:  # it reads JSON as the engine does
-        found = [one for number in work for one in leases.running_pairs(own, plan, after=number - 1, n=1)]
-    # The next row that runs is not one of these where its own has ended meanwhile.
-    held = [one for one in found if one.work in work]
+        # Where a row has ended meanwhile, the next one that runs is found in its place, and is not meant.
+        next_running = [(number, leases.running_pairs(own, plan, after=number - 1, n=1)) for number in work]
+    held = [one for number, found in next_running for one in found if one.work == number]
     connection.close()
     runner.run_inline(plan, held, _play_debate)
 

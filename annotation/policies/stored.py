@@ -94,8 +94,6 @@ class AnswerGroup:
     turns: Turns
     votes: Mapping[int, Turn | NoVerdict]
     adjudged: Mapping[int, Turn | NoVerdict]
-    # Turns that changed sides without new evidence (judges.domain.stance_flip_guard).
-    changed: frozenset[tuple[int, DebateAgent]]
     pairs: int = 0
     truths: Counter[ReferenceLabels] = field(default_factory=Counter)
     spent: dict[Slot, CallTotals] = field(default_factory=dict)
@@ -139,7 +137,7 @@ def group_answers(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Gathe
         key = one.key()
         group = groups.get(key)
         if group is None:
-            group = groups[key] = AnswerGroup(one.turns, one.votes, one.adjudged, without_evidence(one.turns))
+            group = groups[key] = AnswerGroup(one.turns, one.votes, one.adjudged)
             found.groups.append(group)
         group.pairs += 1
         group.truths[one.truth] += 1

@@ -55,7 +55,7 @@ def campaign_of(known: World, draw: random.Random | None, *, naive: bool = False
         )
         votes = {place: YES if place < yes else NO for place in range(5)}
         truths = Counter({told: drawn, ReferenceLabels(): pairs - drawn})
-        groups.append(AnswerGroup({}, votes, {}, frozenset(), pairs, truths))
+        groups.append(AnswerGroup({}, votes, {}, pairs, truths))
     return Gathered(groups)
 
 
