@@ -131,26 +131,21 @@ def why_collapsed(
     shares = graded / graded.sum()
     for grade, prior, share in zip(classes, priors, shares, strict=True):
         if prior < min(TOO_SMALL, share / 3):
-            return _(
-                "grade %(grade)s is %(share)s of the grades given, and %(prior)s of the items in this solution"
-            ) % {"grade": grade, "share": f"{share:.1%}", "prior": f"{prior:.1%}"}
+            words = _("grade %(grade)s is %(share)s of the grades given, and %(prior)s of the items in this solution")
+            return words % {"grade": grade, "share": f"{share:.1%}", "prior": f"{prior:.1%}"}
     volume = (counts.T @ weights).reshape(-1, len(classes)).sum(axis=1)
     typical = np.einsum("atg,a->tg", confusion, volume) / volume.sum()
     for place, grade in enumerate(classes):
         if (given := int(typical[place].argmax())) != place:
-            return _("of items that it calls grade %(grade)s the assessors together most often said %(given)s") % {
-                "grade": grade,
-                "given": classes[given],
-            }
+            words = _("of items that it calls grade %(grade)s the assessors together most often said %(given)s")
+            return words % {"grade": grade, "given": classes[given]}
     majority = votes.argmax(axis=1)
     alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
     mine = _agreeing_share(votes, weights, posterior.argmax(axis=1), alone)
     theirs = _agreeing_share(votes, weights, majority, alone)
     if mine < theirs - 0.1:
-        return _("%(mine)s of the grades agree with it, and %(theirs)s agree with the majority") % {
-            "mine": f"{mine:.0%}",
-            "theirs": f"{theirs:.0%}",
-        }
+        words = _("%(mine)s of the grades agree with it, and %(theirs)s agree with the majority")
+        return words % {"mine": f"{mine:.0%}", "theirs": f"{theirs:.0%}"}
     return ""
 
 

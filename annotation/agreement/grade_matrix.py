@@ -106,12 +106,9 @@ def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
     found = []
     for one in versions:
         name, again = names[one.pk], times[one.pk] > 1
-        found += [
-            KnownAssessors(
-                Kind.JUDGE, one.pk, sample_name(name, n) if again else name, n, name if again else "", kind_of(one)
-            )
-            for n in range(times[one.pk])
-        ]
+        for n in range(times[one.pk]):
+            shown = sample_name(name, n) if again else name
+            found.append(KnownAssessors(Kind.JUDGE, one.pk, shown, n, name if again else "", kind_of(one)))
     return found
 
 

@@ -10,8 +10,6 @@ from annotation.exports.formats import Format, Row
 from corpus.errors import BadInput
 
 MANIFEST = "manifest.json"
-
-
 Counts = dict[str, Any]  # rows, queries, and rows by what the format counts.
 
 

@@ -127,8 +127,6 @@ FORMATS = {
         ),
     )
 }
-
-
 SETS = {
     one.name: one
     for one in (

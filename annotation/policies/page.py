@@ -131,7 +131,8 @@ def pareto_frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
 def _build_charts(document: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> list[Chart]:
     source = f"{document['collection']}: {document['population']}"
     known = [line for line in lines if not line["reason"]]
-    own, bill = [], []
+    own: list[Dot] = []
+    bill: list[Dot] = []
     for line in known:
         found, right, every = line["found"], line["own"]["balanced_accuracy"].value, line["every"]
         named = (line["name"], found["policy"], not line["best"])
