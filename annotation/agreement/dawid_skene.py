@@ -44,7 +44,8 @@ class Solution:
     @property
     def labels(self) -> NDArray[np.int64]:
         """The most probable grade of each item."""
-        return np.array(self.classes, dtype=np.int64)[self.posterior.argmax(axis=1)]
+        labels: NDArray[np.int64] = np.array(self.classes, dtype=np.int64)[self.posterior.argmax(axis=1)]
+        return labels
 
 
 def sparse_counts(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Counts]:
