@@ -86,6 +86,24 @@ def test_judges_without_a_batch_endpoint_are_asked_at_once(worker: object, model
     assert own.cost == pytest.approx(2 * batched.cost, rel=0.2)
 
 
+def test_a_judge_asked_at_once_whose_key_is_dead_pauses_the_batch_campaign_too(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection_of(2)
+    make_panel(model_server, provider="openai")
+    make_judge(model_server, "own", "yes-own", provider="openai-compatible")
+    model_server.script({"yes-own": {"fault": "401"}})
+    found = judge("--batch", "--policy", "ensemble", "--judges", "v1,v2,own")
+    assert (found.code, found.json["state"], found.json["failed"]) == (3, "paused", 0), found.err
+    assert "own" in found.json["paused_because"] and "401" in found.json["paused_because"]
+    model_server.script({"yes-own": {"verdict": "yes"}})
+    campaign = Campaign.objects.get()
+    lifecycle.resume(campaign=campaign)
+    until(lambda: state_of(campaign) == "finished")
+    assert set(asked(model_server).values()) <= {1, 2}, "only the refused calls are asked again"
+    assert Work.objects.filter(state="labelled").count() == 2
+
+
 def test_a_panel_that_no_batch_endpoint_serves_is_refused(model_server: LocalModels, instance: dict[str, str]) -> None:
     collection_of(1)
     make_panel(model_server)
