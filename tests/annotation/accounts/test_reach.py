@@ -159,6 +159,7 @@ VISIBLE_FOCUS = """
 """
 
 
+@pytest.mark.slow
 def test_news_leave_the_focus_where_it_was(world, new_page, instance):
     page = new_page(user=world.people["owner"])
     page.goto("/c/books/")

@@ -165,6 +165,7 @@ def test_a_campaign_is_started_after_its_estimate(books: dict[str, User], new_pa
     assert "started: 18 pairs" in page.locator(".notice").first.inner_text()
 
 
+@pytest.mark.slow
 def test_a_table_that_somebody_opened_stays_open_when_news_come(
     books: dict[str, User], new_page: Callable[..., Any]
 ) -> None:

@@ -195,6 +195,7 @@ def test_progress_is_written_and_forgives_earlier_claims(wings):
     assert hold.is_revoked() and Run.objects.get().done == 2
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_noticed(settings):
     settings.LEASE_SECONDS = 2.0

@@ -204,6 +204,7 @@ def test_a_lost_batch_without_a_name_is_adopted_while_it_is_under_way(
     assert Work.objects.filter(state="labelled").count() == 7
 
 
+@pytest.mark.slow
 def test_somebody_elses_batch_that_fits_is_given_back_and_never_cancelled(
     worker: object, model_server: LocalModels
 ) -> None:

@@ -58,6 +58,7 @@ def test_judge_twice_at_once_is_one_campaign_and_no_call_doubled(
     assert len(sent) == 12 * 7 and set(sent.values()) == {1}
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_what_goes_on(worker: object, model_server: LocalModels, instance: dict[str, str]) -> None:
     collection_of(12)
     make_panel(model_server)

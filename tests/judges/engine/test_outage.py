@@ -12,7 +12,6 @@ from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, state_of, sums_up, worker
 from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
-from tests.speed import slowness
 from tests.stages import first_quick
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -48,6 +47,7 @@ def ends_whole(campaign: Campaign, models: LocalModels) -> None:
     assert Attempt.objects.filter(counts=True).count() == PAIRS * CALLS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", first_quick(OUTAGE))
 def test_an_outage_in_the_middle_fails_no_pair(worker: object, model_server: LocalModels, fault: str) -> None:
     """Five seconds, the circuit opens twice. On 45580ec pairs failed once four tries were over."""
@@ -117,7 +117,7 @@ def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(
     refused = min(one["answered"] for one in requests if one["status"] == int(fault))
     after = [one for one in requests if one["arrived"] > refused]
     assert sum(one["model"] == "v3" for one in after) <= 20
-    assert len(after) <= 40 * slowness(), "the others stop as well: what was on its way arrives"
+    assert len(after) <= 100, "the others stop as well, of 2,100: what was on its way arrives"
     because = done.json["paused_because"]
     for word in ("v3", "anthropic", model_server.anthropic, KEY_ENV, fault):
         assert word in because and word in done.err
