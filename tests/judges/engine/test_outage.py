@@ -48,7 +48,7 @@ def ends_whole(campaign: Campaign, models: LocalModels) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", first_quick(OUTAGE))
+@pytest.mark.parametrize("fault", OUTAGE)
 def test_an_outage_in_the_middle_fails_no_pair(worker: object, model_server: LocalModels, fault: str) -> None:
     """Five seconds, the circuit opens twice. On 45580ec pairs failed once four tries were over."""
     model_server.script(YES)
