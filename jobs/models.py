@@ -25,11 +25,11 @@ class LeasedJob(models.Model):
     so that a worker whose lease ran out changes nothing any more. jobs.leases has all that is done with such rows.
     """
 
+    # The stored states; a subclass with other words for them names them here.
     WAITING: ClassVar[str] = JobState.WAITING
     RUNNING: ClassVar[str] = JobState.RUNNING
     READY: ClassVar[str] = JobState.READY
     FAILED: ClassVar[str] = JobState.FAILED
-    # The stored states; a subclass with other words for them names them here.
     CANCELLED: ClassVar[str] = JobState.CANCELLED
 
     state = models.CharField(max_length=9, choices=JobState, default=JobState.WAITING)

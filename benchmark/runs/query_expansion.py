@@ -22,6 +22,7 @@ Calls = Callable[[Query, str], tuple[RetrievalRequest, ...]]
 
 def check_expansion(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str, Any]:
     """The judge, what searches, the collection's instruction as it is now, and the limits. Raises BadInput."""
+    llm_budget.judge_of(role, recipe)  # said first where both are wrong
     over = searching.check_searcher(collection, recipe.get("over"))
     judges = _judges_of(role, recipe, over)
     known = {"judge": judges[0].name, "over": over, "instruction": collection.instruction}

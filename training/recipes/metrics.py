@@ -57,6 +57,8 @@ def measure_dev_split(
     reasons: dict[str, str] = {}
     for name, compute in computed.items():
         try:
+            if not np.isfinite(raw).all():  # a training that diverged: its other checkpoints are still compared
+                raise Undefined("the model's scores are not all finite numbers")
             result[name] = compute()
         except Undefined as why:
             reasons[name] = str(why)

@@ -83,9 +83,14 @@ def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run
 
 def choose_versions(collection: Collection, before: int | None, after: int | None) -> tuple[Qrels, Qrels]:
     """Return the two versions to compare; the same twice where nothing is filled yet."""
-    named = [None if number is None else qrels.version_numbered(collection, number) for number in (before, after)]
-    first = named[0] or qrels.original_version(collection, shell_user())
-    return first, named[1] or qrels.latest_version(collection, Qrels.Kind.FILLED) or first
+    # The original is made, or renewed, before `after` is looked up: its number may be the one that is meant.
+    if before is None:
+        first = qrels.original_version(collection, shell_user())
+    else:
+        first = qrels.version_numbered(collection, before)
+    if after is not None:
+        return first, qrels.version_numbered(collection, after)
+    return first, qrels.latest_version(collection, Qrels.Kind.FILLED) or first
 
 
 def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:

@@ -121,3 +121,12 @@ def test_half_of_the_queries_with_a_relevant_document_have_no_say_in_the_choice(
 def test_checkpoints_are_compared_on_the_queries_that_choose():
     good, bad = ({"label_pearson": value, "auc": value, "accuracy": value} for value in (0.9, 0.1))
     assert choose_checkpoint([good | {"choosing": bad}, bad | {"choosing": good}])[0] == 1
+
+
+@pytest.mark.parametrize("lost", [math.nan, math.inf])
+def test_a_model_that_diverged_has_no_measure_and_is_not_chosen(lost):
+    healthy = rows([1.0, -1.0, 0.5], [1, 0, 1])
+    diverged = rows([1.0, lost, 0.5], [1, 0, 1])
+    assert diverged["auc"] is diverged["accuracy"] is diverged["label_pearson"] is None
+    assert diverged["reasons"]["auc"] == "the model's scores are not all finite numbers"
+    assert choose_checkpoint([diverged, healthy, diverged])[0] == 1
