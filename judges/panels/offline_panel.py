@@ -33,7 +33,6 @@ def ensure_writers() -> None:
 
 
 def _ensure_judge(name: str, model: str) -> None:
-    #
     if not JudgeVersion.objects.filter(name=name, is_current=True).exists():
         version = JudgeVersion.objects.filter(name=name).count() + 1
         JudgeVersion.objects.create(name=name, provider=OFFLINE, model=model, version=version)

@@ -1,7 +1,7 @@
 """Reading of bodies that may hold anything: parts of an answer, and the error that a refusal means."""
 
 import json
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -97,9 +97,10 @@ def has_finite_values(shares: dict[Any, Any]) -> bool:
 
 def finite_number(value: object) -> float | None:
     """Return a number that the database's JSON can hold; None for anything else, true and false included."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    # Compared, not converted: a whole number beyond every float would raise OverflowError.
+    return float(value) if abs(value) <= sys.float_info.max else None
 
 
 def get_count(value: object, *path: str | int) -> int:
