@@ -51,9 +51,9 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
             super().pre_authenticate(request, **credentials)
         except ValidationError as error:
             name = str(credentials.get("username", "")).lower()
-            user = User.objects.filter(username__iexact=name).first()
             # Once for each lockout, however often the page is asked for meanwhile.
             if cache.add(f"locked-out:{name}", 1, LOCKED_SECONDS):
+                user = User.objects.filter(username__iexact=name).first()
                 record(None, "session.locked", concerns=user, address=sessions.client_network(request))
             page = render(request, "account/locked.html", {"minutes": LOCKED_SECONDS // 60}, status=429)
             page.headers["Retry-After"] = str(LOCKED_SECONDS)

@@ -100,7 +100,8 @@ def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
 
 def _judge_flips(judge: int, name: str, rows: Sequence[list[Any]]) -> CanaryFlips:
     """Sum the rows of one judge: round, time, kind, and the five counts of that kind."""
-    kinds = {row[2]: dict(zip(("pairs", "flips", "lost"), row[3:6], strict=True)) for row in rows}
+    by_kind = sorted(rows, key=lambda row: str(row[2]))
+    kinds = {row[2]: dict(zip(("pairs", "flips", "lost"), row[3:6], strict=True)) for row in by_kind}
     pairs, flips, lost, honest, asked = (sum(counts) for counts in zip(*(row[3:] for row in rows), strict=True))
     at = max(row[1] for row in rows)
     return CanaryFlips(judge, name, rows[0][0], at, pairs, flips, lost, honest, asked, kinds)

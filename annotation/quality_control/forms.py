@@ -83,7 +83,7 @@ class ConsentForm(forms.Form):
 
 
 class NoteForm(forms.Form):
-    """The reason of an exclusion, in a sentence, and from when on it holds."""
+    """A reason, in a sentence, and from which moment on judgments are excluded."""
 
     note = forms.CharField(max_length=1000, required=False)
     since = forms.DateTimeField(required=False)
