@@ -102,7 +102,7 @@ def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterato
 
 def percentile_interval(samples: Floats) -> tuple[Floats, Floats]:
     """Return the 95% percentile interval down axis 0, over the resamples where the value is defined."""
-    # Undefined values are sorted to the end. numpy's nanquantile gives the same, and takes twelve times as long.
+    # Undefined values are sorted to the end. numpy's nanquantile gives the same, and takes several times as long.
     ordered = np.sort(samples, axis=0)
     defined = np.isfinite(ordered).sum(axis=0)
     last = np.maximum(defined - 1, 0)

@@ -54,7 +54,7 @@ def balance_pairs(
 
 def cells_of(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.int64]:
     """The cell of each row: score bin times 8 plus length bin. A score of 1 is in the last bin."""
-    # Scores are quotients of small numbers: 5 / 6 times 6 must not fall below 5 by rounding.
+    # Scores are quotients of small numbers: what lies on an edge must not fall below it by rounding.
     bins = np.minimum((np.asarray(scores, dtype=np.float64) * SCORES + 1e-9).astype(np.int64), SCORES - 1)
     columns = np.searchsorted(LENGTHS, np.asarray(lengths, dtype=np.int64), side="right")
     return bins * (len(LENGTHS) + 1) + columns

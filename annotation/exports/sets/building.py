@@ -182,6 +182,7 @@ def _group_near_duplicates(queries: list[SetQuery], asked: SetOptions) -> tuple[
     # One of so many shingles is compared, judged by the first texts, so that memory has a bound.
     first = source.read_documents(wanted[: source.PIECE]).values()
     shingles = sum(len(tokenize_text(one.whole)) for one in first) * len(wanted) / max(len(first), 1)
+    del first
     documents = near.Shingles(near.DOCUMENT_WORDS, max(1, math.ceil(shingles / near.MOST)))
     for keys in source.in_pieces(wanted):
         documents.add((key, one.whole) for key, one in sorted(source.read_documents(keys).items()))

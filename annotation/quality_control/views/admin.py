@@ -120,7 +120,7 @@ def _render_quality_settings(
     request: HttpRequest, scope: Scope, *, status: int = 200, **given: forms.BaseForm | str
 ) -> HttpResponse:
     """Render the page with the forms or the problem that are given in place of its own."""
-    if "form" in given:
+    if "form" in given and status != 200:
         scope.collection.refresh_from_db()  # A refused form of settings has written its values into the row in memory.
     held = ConsentText.current(scope.collection)
     ordinary, gold = attention_checks.read_features(scope.collection)
