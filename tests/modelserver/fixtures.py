@@ -60,7 +60,9 @@ class LocalModels:
         """The calls of this test that ended, in that order: seq, arrived, answered, model, side, round, user ..."""
         with self.log.open("rb") as log:
             log.seek(self.offset)
-            return [json.loads(line) for line in log if line.endswith(b"\n")]
+            # Read at once: between two reads the server may write the rest of a line, which then begins in the middle.
+            whole, _, _ = log.read().rpartition(b"\n")
+        return [json.loads(line) for line in whole.splitlines()]
 
     def stats(self) -> dict[str, Any]:
         """Counters since the server began: number of calls, connections, open, in_flight, batch_posts."""
