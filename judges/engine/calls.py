@@ -352,6 +352,7 @@ def update_limits(account: AccountLimits, result: Reply | ProviderError, sent: f
         account.failed(str(result))
         return
     account.responded()
+    account.accepted = account.accepted or isinstance(result, Reply)
     if isinstance(result, Refused):
         account.deny(str(result), sent)
 

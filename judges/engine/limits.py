@@ -22,6 +22,7 @@ from redis.exceptions import RedisError
 
 SCRIPT = (Path(__file__).parent / "limits.lua").read_text()
 GRANTS = 64
+FIRST = 4  # Calls that a process has out to an account that has answered none yet: its key may be dead.
 LEASE_S = 15.0
 GATHER_S = 0.004
 CLOSE_S = 1.0
@@ -106,6 +107,7 @@ class AccountLimits:
         self.back: list[tuple[int, int]] = []
         self.last_error = ""
         self.denied_until = 0.0
+        self.accepted = False  # It has answered this process, and has not refused its key since.
         self.in_a_row = 0  # Errors since the account last answered this process.
         self.opened = 0  # How often its circuit opened since it last answered anybody; 0: it is closed.
         self.open_until = 0.0
@@ -167,7 +169,7 @@ class AccountLimits:
         """Turn away whoever waits for an account that does not accept our key. `sent`: when it was asked."""
         if sent < self.taken:
             return  # somebody may have mended it since
-        self.denied_until, self.last_error = time.monotonic() + DENIED_S, error
+        self.denied_until, self.last_error, self.accepted = time.monotonic() + DENIED_S, error, False
         while self.waiters:
             waiter = self.waiters.popleft()
             if not waiter.done():
@@ -218,7 +220,8 @@ class AccountLimits:
         """Tell Redis what ended, ask for what waits; seconds until asking again makes sense."""
         while self.waiters and self.waiters[0].done():
             self.waiters.popleft()
-        asked = [waiter for waiter in self.waiters if not waiter.done()][:GRANTS]
+        room = GRANTS if self.accepted else max(0, FIRST - self.held)
+        asked = [waiter for waiter in self.waiters if not waiter.done()][:room]
         ended, errors, succeeded = self.ended, self.errors, self.succeeded
         pause, back = self.pause_ms, self.back
         self.ended = self.errors = self.pause_ms = 0
@@ -243,7 +246,7 @@ class AccountLimits:
         self._grant(asked, granted, bucket, tries=opened > 0)
         self._turn_away(asked[granted:], opened)
         if len(asked) == granted:
-            return 0.0 if self.waiters else LEASE_S
+            return 0.0 if self.waiters and (self.accepted or self.held < FIRST) else LEASE_S
         return float(wait) / 1000
 
     def _grant(self, asked: list[Waiter], granted: int, bucket: int, *, tries: bool) -> None:

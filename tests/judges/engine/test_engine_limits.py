@@ -27,7 +27,6 @@ from tests.engine_parts import (
 )
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
-from tests.speed import slowness
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 
@@ -134,13 +133,12 @@ def test_what_ended_last_is_told_before_the_connection_is_released(instance: obj
 
 
 def test_a_key_that_is_not_accepted_pauses_the_campaign_at_once(worker: object, model_server: LocalModels) -> None:
-    """Whatever the number of pairs, at most twenty calls follow the first refusal."""
+    """Whatever the number of pairs: each of two processes has four calls out until the account answered one; some are just let go."""
     collection_of(250)
     panel_of_two_accounts(model_server)
     model_server.script({"v1": {"fault": "401"}, "*": {"verdict": "yes"}})
     done = judge("--policy", "single")
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
-    refused = min(request["answered"] for request in model_server.requests())
-    assert sum(request["arrived"] > refused for request in model_server.requests()) <= 20 * slowness()
+    assert 1 <= len(model_server.requests()) <= 20
     for word in ("v1", "401", "QUORUM_TEST_KEY"):
         assert word in done.json["paused_because"]

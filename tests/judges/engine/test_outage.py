@@ -116,7 +116,7 @@ def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(
     requests = model_server.requests()
     refused = min(one["answered"] for one in requests if one["status"] == int(fault))
     after = [one for one in requests if one["arrived"] > refused]
-    assert sum(one["model"] == "v3" for one in after) <= 20
+    assert sum(one["model"] == "v3" for one in after) <= 60, "of 300: what was on its way arrives"
     assert len(after) <= 100, "the others stop as well, of 2,100: what was on its way arrives"
     because = done.json["paused_because"]
     for word in ("v3", "anthropic", model_server.anthropic, KEY_ENV, fault):
