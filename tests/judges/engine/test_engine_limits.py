@@ -133,7 +133,7 @@ def test_what_ended_last_is_told_before_the_connection_is_released(instance: obj
 
 
 def test_a_key_that_is_not_accepted_pauses_the_campaign_at_once(worker: object, model_server: LocalModels) -> None:
-    """Whatever the number of pairs: each of two processes has four calls out until the account answered one; some are just let go."""
+    """Each of two processes has four calls out until the account has answered one; a few are just let go meanwhile."""
     collection_of(250)
     panel_of_two_accounts(model_server)
     model_server.script({"v1": {"fault": "401"}, "*": {"verdict": "yes"}})
