@@ -33,7 +33,7 @@ class AuditLogFilters:
 
     @classmethod
     def read(cls, given: QueryDict) -> "AuditLogFilters":
-        """From the address; what makes no sense is left out, so that an old link still opens."""
+        """Read the filters of an address; what makes no sense is left out, so that an old link still opens."""
         act = given.get("act", "")
         return cls(
             act=act if act in ACTS else "",
@@ -43,13 +43,13 @@ class AuditLogFilters:
         )
 
     def query(self) -> str:
-        """The same for an address, without the page."""
+        """The filters as the query of an address, without the page."""
         given = {"act": self.act, "person": self.person, "since": self.since, "until": self.until}
         return urlencode({name: value for name, value in given.items() if value})
 
 
 def load_page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> dict[str, Any]:
-    """Entries older than the one numbered `before`; None: the newest. `collection` None: the whole site."""
+    """A page of entries older than the one numbered `before` (None: the newest); `collection` None: the whole site."""
     found = filter_records(collection, filters)
     # One row more than the page has tells whether there are older ones.
     rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
@@ -58,7 +58,7 @@ def load_page(collection: Collection | None, filters: AuditLogFilters, *, before
 
 
 def filter_records(collection: Collection | None, filters: AuditLogFilters) -> QuerySet[AuditEntry]:
-    """Newest first, with people."""
+    """The entries that the filters leave, newest first, with people."""
     found = AuditEntry.objects.select_related("person", "concerns").order_by("-pk")
     if collection is not None:
         found = found.filter(collection=collection)
@@ -82,7 +82,7 @@ def csv_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
 
 
 def json_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
-    """One JSON object a line."""
+    """Lines of a file of JSON objects, one each."""
     for row in found.iterator(CHUNK):
         yield json.dumps(record_of(row), ensure_ascii=False) + "\n"
 

@@ -15,35 +15,8 @@ FORMATS = {
 }
 
 
-@action("admin")
-@require_GET
-def collection_log(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """What was done in this collection."""
-    return _render_log(request, scope)
-
-
-@action("own-site")
-@require_GET
-def site_log(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """What was done anywhere, sign-ins and accounts too."""
-    return _render_log(request, scope)
-
-
-@action("admin")
-@require_POST
-def export_collection_log(request: HttpRequest, scope: Scope) -> HttpResponseBase:
-    """The filtered entries as a file. A POST, because it is an act that the log tells of."""
-    return _export_log(request, scope)
-
-
-@action("own-site")
-@require_POST
-def export_site_log(request: HttpRequest, scope: SiteScope) -> HttpResponseBase:
-    """The same for the whole site."""
-    return _export_log(request, scope)
-
-
 def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
+    """What was done in this collection; on the page of the site anywhere, sign-ins and accounts too."""
     filters = selectors.AuditLogFilters.read(request.GET)
     before = request.GET.get("before", "")
     key = int(before) if before.isdecimal() and len(before) <= 18 else None
@@ -59,9 +32,16 @@ def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
 
 
 def _export_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponseBase:
+    """The filtered entries as a file. A POST, because it is an act that the log tells of."""
     filters = selectors.AuditLogFilters.read(request.POST)
     lines, kind, name = FORMATS.get(request.POST.get("format", ""), FORMATS["csv"])
     record(scope, "audit.exported", format=name.rpartition(".")[2], filters=filters.query())
     found = selectors.filter_records(scope.collection, filters)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(lines(found), content_type=kind, headers=headers)
+
+
+collection_log = action("admin")(require_GET(_render_log))
+site_log = action("own-site")(require_GET(_render_log))
+export_collection_log = action("admin")(require_POST(_export_log))
+export_site_log = action("own-site")(require_POST(_export_log))
