@@ -25,7 +25,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from django.shortcuts import resolve_url
+from django.shortcuts import get_object_or_404, resolve_url
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 
@@ -96,6 +96,11 @@ class Scope:
         if self.membership is None:
             raise PermissionDenied(_("You are not a member of this collection."))
         return self.membership
+
+    def find_member(self, member: int) -> Membership:
+        """The membership of this collection with this number, or 404."""
+        found = Membership.objects.select_related("user", "collection")
+        return get_object_or_404(found, pk=member, collection=self.collection)
 
 
 def action(name: Action) -> Callable[[View], View]:

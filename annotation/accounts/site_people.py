@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import chain, count
 
 import pgtrigger
@@ -11,6 +12,7 @@ from django.apps import apps
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.accounts import second_factor, sessions
 from annotation.audit_log.recording import record
@@ -33,64 +35,56 @@ def list_users(search: str, after: str) -> QuerySet[User]:
 
 
 @transaction.atomic
-def close_account(person: User, *, by: User) -> str:
+def close_account(person: User, *, by: User) -> None:
     """Close an account: nobody gets in, open pairs go back to the queue."""
-    _not_oneself(person, by)
+    _refuse_oneself(person, by)
     _set_active(person, False)
     record(by, "account.stopped", concerns=person)
-    return _("%(name)s can no longer sign in. What they judged stays.") % {"name": person.username}
 
 
 @transaction.atomic
-def reopen_account(person: User, *, by: User) -> str:
+def reopen_account(person: User, *, by: User) -> None:
     """Open a closed account again, with the password it had."""
     if not person.has_usable_password() and re.fullmatch(rf"{_base_pseudonym(person)}(-[0-9]+)?", person.username):
         raise BadInput(_("a pseudonymised person stays closed: invite them anew"))
     _set_active(person, True)
     record(by, "account.started", concerns=person)
-    return _("%(name)s can sign in again.") % {"name": person.username}
 
 
 @transaction.atomic
-def end_sessions(person: User, *, by: User) -> str:
+def end_sessions(person: User, *, by: User) -> None:
     """Sign somebody out everywhere."""
-    count = sessions.end_others(person, None)
-    record(by, "session.ended", concerns=person, count=count)
-    return _("%(name)s is signed out everywhere.") % {"name": person.username}
+    record(by, "session.ended", concerns=person, count=sessions.end_others(person, None))
 
 
 @transaction.atomic
-def remove_factor(person: User, *, by: User) -> str:
-    """For somebody who lost phone and recovery codes: make sure that it is them."""
-    _not_oneself(person, by)
+def remove_factor(person: User, *, by: User) -> None:
+    """Remove the second factor of somebody who lost phone and recovery codes: make sure that it is them."""
+    _refuse_oneself(person, by)
     if not second_factor.remove(person):
         raise BadInput(_("%(name)s has no second factor") % {"name": person.username})
     record(by, "second-factor.removed", concerns=person)
-    return _("%(name)s signs in with the password alone now.") % {"name": person.username}
 
 
 @transaction.atomic
-def make_owner(person: User, *, by: User) -> str:
-    """Another owner: sees and changes everything."""
-    _set_owner(person, True, by)
-    return _("%(name)s owns this site too.") % {"name": person.username}
+def set_owner(person: User, *, by: User, owner: bool) -> None:
+    """Make somebody an owner, who sees and changes everything, or no owner any more; memberships stay."""
+    if not owner:
+        _refuse_oneself(person, by)
+    if person.is_owner == owner:
+        raise BadInput(_("nothing to change: this is so already"))
+    person.is_owner = owner
+    person.save(update_fields=["is_owner"])
+    record(by, "account.owner", concerns=person, owner=owner)
 
 
 @transaction.atomic
-def unmake_owner(person: User, *, by: User) -> str:
-    """No owner any more; memberships stay."""
-    _not_oneself(person, by)
-    _set_owner(person, False, by)
-    return _("%(name)s is no owner any more.") % {"name": person.username}
-
-
-@transaction.atomic
-def pseudonymise(person: User, *, by: User) -> str:
+def pseudonymise(person: User, *, by: User) -> None:
     """Forget who somebody was (MECHANICS M8): name, mail, password, devices. Their judgments stay under the new name.
 
     Files that were exported before keep the old name: they lie outside the database.
     """
-    _not_oneself(person, by)
+    _refuse_oneself(person, by)
     if person.is_owner:
         raise BadInput(_("take the owner's role away first"))
     old, new = person.username, _free_pseudonym(person)
@@ -113,18 +107,17 @@ def pseudonymise(person: User, *, by: User) -> str:
     person.set_unusable_password()
     person.save(update_fields=["username", "email", "password"])
     record(by, "account.pseudonymised", concerns=person)
-    return _("%(old)s is %(new)s from now on. What they judged stays.") % {"old": old, "new": new}
 
 
-# What owners may do to an account, by the word in the address; each returns a sentence for the page.
-ACTS: dict[str, Callable[..., str]] = {
-    "stop": close_account,
-    "start": reopen_account,
-    "end-sessions": end_sessions,
-    "remove-second-factor": remove_factor,
-    "make-owner": make_owner,
-    "unmake-owner": unmake_owner,
-    "pseudonymise": pseudonymise,
+# What owners may do to an account, by the word in the address, and the sentence with which the page says it.
+ACTS: dict[str, tuple[Callable[..., None], str]] = {
+    "stop": (close_account, gettext_noop("%(name)s can no longer sign in. What they judged stays.")),
+    "start": (reopen_account, gettext_noop("%(name)s can sign in again.")),
+    "end-sessions": (end_sessions, gettext_noop("%(name)s is signed out everywhere.")),
+    "remove-second-factor": (remove_factor, gettext_noop("%(name)s signs in with the password alone now.")),
+    "make-owner": (partial(set_owner, owner=True), gettext_noop("%(name)s owns this site too.")),
+    "unmake-owner": (partial(set_owner, owner=False), gettext_noop("%(name)s is no owner any more.")),
+    "pseudonymise": (pseudonymise, gettext_noop("%(old)s is %(new)s from now on. What they judged stays.")),
 }
 
 
@@ -147,7 +140,7 @@ def _free_pseudonym(person: User) -> str:
     )
 
 
-def _not_oneself(person: User, by: User) -> None:
+def _refuse_oneself(person: User, by: User) -> None:
     if person.pk == by.pk:
         raise BadInput(_("you would lock yourself out: ask another owner"))
 
@@ -159,11 +152,3 @@ def _set_active(person: User, active: bool) -> None:
         sessions.end_others(person, None)
         for membership in Membership.objects.filter(user=person, is_active=True):
             end_lease(membership)
-
-
-def _set_owner(person: User, owner: bool, by: User) -> None:
-    if person.is_owner == owner:
-        raise BadInput(_("nothing to change: this is so already"))
-    person.is_owner = owner
-    person.save(update_fields=["is_owner"])
-    record(by, "account.owner", concerns=person, owner=owner)

@@ -49,7 +49,7 @@ def revoke(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
 @require_POST
 def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Another role for a member."""
-    membership = _get_membership(scope, member)
+    membership = scope.find_member(member)
     form = RoleForm(request.POST)
     if not form.is_valid():
         return _render_members(
@@ -70,7 +70,7 @@ def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
 @require_POST
 def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """End or renew a membership (`active` = 0 or 1)."""
-    membership = _get_membership(scope, member)
+    membership = scope.find_member(member)
     renew = request.POST.get("active") == "1"
     if not renew and (problem := _locks_out(scope, membership, None)):
         return _render_members(request, scope, InvitationForm(), problem=problem, status=422)
@@ -90,12 +90,6 @@ def join(request: HttpRequest, scope: Scope) -> HttpResponse:
         return _render_members(request, scope, InvitationForm(), problem=str(error), status=409)
     messages.success(request, _("You are a member now and can judge."))
     return redirect("members", scope.collection.name)
-
-
-def _get_membership(scope: Scope, member: int) -> Membership:
-    return get_object_or_404(
-        Membership.objects.select_related("user", "collection"), pk=member, collection=scope.collection
-    )
 
 
 def _locks_out(scope: Scope, membership: Membership, new: Role | None) -> str:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.accounts import invitations, site_people
-from annotation.models import Membership, User
+from annotation.models import User
 from annotation.permissions import Scope, SiteScope, action
 from corpus.errors import BadInput
 
@@ -36,8 +36,11 @@ def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str)
     if act not in site_people.ACTS:
         raise Http404("No such act.")
     person = get_object_or_404(User, pk=user)
+    work, sentence = site_people.ACTS[act]
+    name = person.username
     try:
-        messages.success(request, site_people.ACTS[act](person, by=scope.user))
+        work(person, by=scope.user)
+        messages.success(request, _(sentence) % {"name": name, "old": name, "new": person.username})
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(reason)s.") % {"reason": error})
     return redirect("site_people")
@@ -54,8 +57,7 @@ def password_link(request: HttpRequest, scope: SiteScope, user: int) -> HttpResp
 @require_POST
 def member_password_link(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """An admin makes a link for a member who belongs to nothing that this admin does not rule over."""
-    found = Membership.objects.select_related("user")
-    return _render_password_link(request, scope, get_object_or_404(found, pk=member, collection=scope.collection).user)
+    return _render_password_link(request, scope, scope.find_member(member).user)
 
 
 def _render_password_link(request: HttpRequest, scope: Scope | SiteScope, person: User) -> HttpResponse:
