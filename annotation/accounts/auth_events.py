@@ -10,7 +10,7 @@ from allauth.mfa import signals as mfa
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount import signals as socialaccounts
 from django.contrib.auth import signals as auth
-from django.dispatch import receiver
+from django.dispatch import Signal, receiver
 from django.http import HttpRequest
 
 from annotation.accounts import sessions
@@ -19,6 +19,14 @@ from annotation.models import User
 
 TOTP = Authenticator.Type.TOTP
 
+# Signals of which nothing is recorded but who did it. New recovery codes: the earlier ones no longer work.
+PLAIN_ACTS = {
+    auth.user_logged_out: "session.out",
+    accounts.password_changed: "password.changed",
+    accounts.password_reset: "password.reset",
+    mfa.authenticator_reset: "recovery-codes.made",
+}
+
 
 @receiver(auth.user_logged_in)
 def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
@@ -26,32 +34,20 @@ def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> N
     record(user, "session.in", address=sessions.client_network(request))
 
 
-@receiver(auth.user_logged_out)
-def signed_out(sender: Any, request: HttpRequest, user: User | None, **kwargs: Any) -> None:
-    """Record that somebody signed out."""
+@receiver(list(PLAIN_ACTS))
+def record_plain_act(sender: Any, user: User | None, signal: Signal, **kwargs: Any) -> None:
+    """Record an act of which the log keeps only who did it."""
     if user is not None:
-        record(user, "session.out")
+        record(user, PLAIN_ACTS[signal])
 
 
 @receiver(auth.user_login_failed)
 def record_failed_sign_in(
     sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
 ) -> None:
-    """With the account that was aimed at; what was typed is not kept, because it may be a password."""
+    """Record the account that was aimed at. What was typed is not kept, because it may be a password."""
     named = User.objects.filter(username__iexact=str(credentials.get("username", ""))).first()
     record(None, "session.failed", concerns=named, address=sessions.client_network(request) if request else "")
-
-
-@receiver(accounts.password_changed)
-def changed_password(sender: Any, user: User, **kwargs: Any) -> None:
-    """Record that a user changed their password."""
-    record(user, "password.changed")
-
-
-@receiver(accounts.password_reset)
-def reset_password(sender: Any, user: User, **kwargs: Any) -> None:
-    """Record that a user set a new password by a link."""
-    record(user, "password.reset")
 
 
 @receiver(mfa.authenticator_added)
@@ -60,33 +56,27 @@ def added_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs
     record(user, "second-factor.on" if authenticator.type == TOTP else "recovery-codes.made")
 
 
-@receiver(mfa.authenticator_reset)
-def renewed_codes(sender: Any, user: User, **kwargs: Any) -> None:
-    """New recovery codes; the earlier ones no longer work."""
-    record(user, "recovery-codes.made")
-
-
 @receiver(mfa.authenticator_removed)
 def removed_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs: Any) -> None:
-    """Recovery codes go with the app and need no line of their own."""
+    """Record that a second factor was turned off. Recovery codes go with the app and need no line of their own."""
     if authenticator.type == TOTP:
         record(user, "second-factor.off")
 
 
 @receiver(mfa.authenticator_used)
 def used_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs: Any) -> None:
-    """A recovery code is a sign that the phone is gone; ordinary codes are part of signing in."""
+    """Record that a recovery code was used: a sign that the phone is gone. Ordinary codes are part of signing in."""
     if authenticator.type == Authenticator.Type.RECOVERY_CODES:
         record(user, "recovery-code.used")
 
 
 @receiver(mfa.authentication_failed)
 def failed_factor(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """The password was right and the code was not."""
+    """Record that a password was right and the code after it was not."""
     record(None, "session.failed", concerns=user, step="second factor", address=sessions.client_network(request))
 
 
 @receiver(socialaccounts.social_account_added)
 def record_provider_connection(sender: Any, sociallogin: Any, **kwargs: Any) -> None:
-    """To an account that was there before."""
+    """Record that an account that was there before was connected to the sign-in provider."""
     record(sociallogin.user, "provider.connected")

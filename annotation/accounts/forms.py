@@ -7,7 +7,7 @@ from django import forms
 from django.contrib.auth.forms import BaseUserCreationForm
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Invitation, Membership, Role, User
+from annotation.models import Invitation, Role, User
 
 
 class MailForm(forms.Form):
@@ -23,7 +23,7 @@ class MailForm(forms.Form):
         self.user = user
 
     def clean_password(self) -> str:
-        """The same count of tries as at the sign-in page."""
+        """Check the password, with the same count of tries as at the sign-in page."""
         password: str = self.cleaned_data["password"]
         if not get_adapter().reauthenticate(self.user, password):
             raise forms.ValidationError(_("This is not your password."))
@@ -38,7 +38,7 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         fields = ("username",)
 
     def clean_username(self) -> str:
-        """Free in any case: Alice and alice would sign in as one another."""
+        """Refuse a name that is taken in any case: Alice and alice would sign in as one another."""
         username = str(self.cleaned_data["username"])
         if User.objects.filter(username__iexact=username).exists():
             raise forms.ValidationError(_("This user name is taken. Choose another, or sign in if it is yours."))
@@ -46,7 +46,7 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
 
 
 class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
-    """For whom a link is, and what they shall be."""
+    """For whom an invitation is, and with which role they join."""
 
     role = forms.TypedChoiceField(
         label=_("Role"), choices=Role.choices, coerce=lambda value: Role(int(value)), initial=Role.ANNOTATOR
@@ -64,8 +64,3 @@ class RoleForm(forms.Form):
     """Another role for a member."""
 
     role = forms.TypedChoiceField(label=_("Role"), choices=Role.choices, coerce=lambda value: Role(int(value)))
-
-    @classmethod
-    def of(cls, membership: Membership) -> "RoleForm":
-        """Filled with the present role."""
-        return cls(initial={"role": membership.role})

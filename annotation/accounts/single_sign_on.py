@@ -126,11 +126,6 @@ def name_of_provider() -> str:
     return str(apps[0]["name"]) if apps else ""
 
 
-def provider_of(request: HttpRequest) -> Any:
-    """allauth's provider of this instance. Raises SocialApp.DoesNotExist when none is configured."""
-    return SingleSignOnAdapter(request).get_provider(request, "openid_connect")
-
-
 def invitation_of(request: HttpRequest) -> Invitation | None:
     """The open invitation by which this browser came, if any."""
     token = request.session.get(INVITED)

@@ -36,7 +36,7 @@ def start_invited_login(request: HttpRequest, scope: PublicScope, token: str) ->
         return redirect("invitation", token)
     request.session[single_sign_on.INVITED] = token
     try:
-        provider = single_sign_on.provider_of(request)
+        provider = single_sign_on.SingleSignOnAdapter(request).get_provider(request, "openid_connect")
         response: HttpResponse = provider.redirect(request, process="login", next_url=f"/invitations/{token}/")
     except (RequestException, KeyError, ValueError):
         return _render_provider_error(request, scope)
