@@ -32,7 +32,7 @@ TOLD_SECONDS = 0.5
 
 
 def open_drafts(query: Query) -> QuerySet[PassageDraft]:
-    """Those that wait for a worker or for a person, newest first."""
+    """The passages that wait for a worker or for a person, newest first."""
     return PassageDraft.objects.filter(query=query, state__in=[*PENDING, State.READY, State.FAILED]).order_by("-pk")
 
 
@@ -62,12 +62,12 @@ def retry_fetch(draft: PassageDraft) -> None:
 
 
 def dismiss(draft: PassageDraft) -> None:
-    """Put it away; the row stays."""
+    """Put a passage away; its row stays."""
     PassageDraft.objects.filter(pk=draft.pk).exclude(state=State.USED).update(state=State.DISMISSED)
 
 
 def is_silent(draft: PassageDraft) -> bool:
-    """No worker took it, or the one that did is gone."""
+    """Whether no worker took the passage, or the one that did is gone."""
     return draft.state in PENDING and (draft.started_at or draft.asked_at) < timezone.now() - SILENT
 
 
@@ -97,7 +97,7 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
 
 
 def _progress_callback(held: QuerySet[PassageDraft]) -> Callable[[int], None]:
-    """Write down how much has come, twice a second at most."""
+    """A function that stores how many bytes have come, twice a second at most."""
     told = monotonic()
 
     def tell(received: int) -> None:

@@ -1,7 +1,7 @@
 """What the workshop's forms send, read into records. BadInput says what is missing; the page keeps what was typed."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 from django.http import QueryDict
@@ -18,7 +18,7 @@ MOST_PARTS = 4  # Aspects into which one is split at a time.
 
 
 def read_row_number(post: QueryDict, name: str) -> int:
-    """A row's number from the form."""
+    """Read the number of a row. Raises BadInput."""
     try:
         return _whole(post, name)
     except Invalid as wrong:
@@ -26,7 +26,7 @@ def read_row_number(post: QueryDict, name: str) -> int:
 
 
 def read_text(post: QueryDict, name: str) -> str:
-    """A field without NUL; "" when it is missing."""
+    """Read a field without NUL; "" when it is missing."""
     return post.get(name, "").replace("\0", "")
 
 
@@ -36,7 +36,7 @@ def typed_values(post: QueryDict) -> defaultdict[str, str]:
 
 
 def read_importance(post: QueryDict, name: str) -> int:
-    """1 to 5."""
+    """Read an importance from 1 to 5. Raises BadInput."""
     value = post.get(name, "")
     if not (value.isascii() and value.isdigit() and len(value) == 1 and int(value) in ANCHORS):
         raise BadInput(_("Choose an importance from 1 (peripheral) to 5 (dominant)."))
@@ -49,32 +49,32 @@ def read_wording(post: QueryDict, suffix: str = "", *, weighed: bool = True) -> 
     return Wording(read_text(post, f"text{suffix}"), read_text(post, f"rationale{suffix}"), given)
 
 
-def read_parts(post: QueryDict) -> list[Wording]:
-    """The aspects into which one is split; parts without a text are left out."""
-    numbers = [n for n in range(1, MOST_PARTS + 1) if read_text(post, f"text_{n}").strip()]
-    return [read_wording(post, f"_{n}") for n in numbers]
+def read_importances(post: QueryDict) -> dict[str, int]:
+    """Read the importances of all aspects on the form, by the aspect's id."""
+    return {name.removeprefix("w-"): read_importance(post, name) for name in post if name.startswith("w-")}
 
 
-def read_importances(post: QueryDict, prefix: str = "w-") -> dict[str, int]:
-    """Aspect's id to importance, of all fields with the prefix."""
-    return {name.removeprefix(prefix): read_importance(post, name) for name in post if name.startswith(prefix)}
+def cut_passages(post: QueryDict, title: str, whole_text: str, metadata: dict[str, Any]) -> list[NewPassage]:
+    """The portions of a text as new passages, each under the aspect that the form has for its segments.
 
-
-def read_segment_aspects(post: QueryDict) -> list[str]:
-    """For each segment of a text its aspect: "^" means as the one above, "" to trim it."""
-    found: list[str] = []
+    Of each segment the form has its aspect: "^" means as the one above, "" to trim it.
+    """
+    given: list[str] = []
     for value in post.getlist("s"):
-        found.append((found[-1] if found else "") if value == "^" else value)
-    return found
-
-
-def cut_passages(whole_text: str, title: str, given: Sequence[str], metadata: dict[str, Any]) -> list[NewPassage]:
-    """The portions of a text as new passages, each under its aspect."""
+        given.append((given[-1] if given else "") if value == "^" else value)
     try:
-        found = group_portions(whole_text, given)
+        # The form names segments by their number, and those of another text are other sentences.
+        if post.get("text_sha256", "") != hash_text(whole_text):
+            raise ValueError
+        portions = group_portions(whole_text, given)
     except ValueError:
         raise BadInput(_("The text is another by now: open it again.")) from None
     return [
         NewPassage(title, whole_text[place.start : place.end], [aspect], {**metadata, "chunks": chunks})
-        for aspect, place, chunks in found
+        for aspect, place, chunks in portions
     ]
+
+
+def hash_text(text: str) -> str:
+    """The hash by which a form says which text its segments are of."""
+    return sha256(text.encode()).hexdigest()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.agreement.cohen import cohen_kappas
-from annotation.agreement.measures import NO_ITEM, ONE_GRADE, Statistic
+from annotation.agreement.measures import NO_ITEM, Statistic, build_statistic
 from annotation.agreement.resampling import Floats, Grades, percentile_interval
 
 RESAMPLES = 2_000
@@ -40,7 +40,7 @@ def importance_agreement(readings: Readings, *, resamples: int = RESAMPLES, seed
     values = _kappa_values(np.ones((1, len(pairs))), grades)[:, 0] if pairs else np.full(3, np.nan)
     drawable = resamples > 0 and len(readings) > 1
     low, high = _bootstrap_bounds(readings, grades, resamples, seed) if drawable else (values * np.nan, values * np.nan)
-    linear, quadratic, percent = (_build_statistic(values[k], low[k], high[k], len(pairs)) for k in range(3))
+    linear, quadratic, percent = (build_statistic(values[k], low[k], high[k], len(pairs), NO_ITEM) for k in range(3))
     table = [[pairs.count((first, second)) for second in LEVELS] for first in LEVELS]
     return Agreement(len(readings), len(pairs), linear, quadratic, percent, table)
 
@@ -58,10 +58,3 @@ def _bootstrap_bounds(readings: Readings, grades: Grades, resamples: int, seed: 
     drawn = random.multinomial(len(readings), np.full(len(readings), 1 / len(readings)), size=resamples)
     low, high = percentile_interval(_kappa_values(drawn[:, owner].astype(np.float64), grades).T)
     return low, high
-
-
-def _build_statistic(value: float, low: float, high: float, n: int) -> Statistic:
-    if not np.isfinite(value):
-        return Statistic(None, None, None, n, ONE_GRADE if n else NO_ITEM)
-    bounded = bool(np.isfinite(low) and np.isfinite(high))
-    return Statistic(float(value), float(low) if bounded else None, float(high) if bounded else None, n, None)

@@ -31,7 +31,7 @@ class WeighingTask:
 
 
 def newest_sample(collection: Collection) -> BlindSample | None:
-    """The one that is worked on."""
+    """The sample that is worked on."""
     return BlindSample.objects.filter(collection=collection).order_by("-pk").first()
 
 

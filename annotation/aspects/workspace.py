@@ -50,7 +50,7 @@ def load_workspace(query: Query) -> dict[str, Any]:
     if newest:
         entries = load_aspects(newest.aspects)
     else:
-        rows = Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk")
+        rows = list_aspects(query)
         entries = tuple(AspectSnapshot(row.external_id, row.text, row.rationale, row.importance) for row in rows)
     cards = _load_cards(query)
     others = Query.objects.filter(collection_id=query.collection_id, is_current=True)
@@ -72,6 +72,11 @@ def load_workspace(query: Query) -> dict[str, Any]:
         # The set of an earlier text of the query, where this one has none.
         "earlier": None if entries else earlier_revision(query),
     }
+
+
+def list_aspects(query: Query) -> list[Aspect]:
+    """The current aspects of a query in their order."""
+    return list(Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk"))
 
 
 def incoming_of(query: Query) -> list[dict[str, Any]]:

@@ -1,10 +1,8 @@
 """The workshop of aspects: the list of queries, the desk of one query, and every act on it."""
 
-from collections.abc import Callable
-
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
@@ -20,10 +18,6 @@ from corpus.aspects.entries import ANCHORS
 from corpus.aspects.exchange import export_lines
 from corpus.errors import BadInput
 from corpus.models import Document, Query
-
-# Does an act on a query and returns the id of the element that has the focus next. The number is that of the revision
-# that the person saw: an act on an older one is refused.
-Handler = Callable[[HttpRequest, Scope, Query, int | None], str]
 
 
 @action("adjudicate")
@@ -96,7 +90,7 @@ def render_workspace(
         "section": "aspects",
         "desk": load_workspace(query),
         "query": query,
-        "anchors": [(value, ANCHORS[value]) for value in sorted(ANCHORS)],
+        "anchors": sorted(ANCHORS.items()),
         "reasons": discard_reasons(),
         "parts": range(1, forms.MOST_PARTS + 1),
         "focus": focus,
@@ -123,22 +117,24 @@ def discard_reasons() -> list[str]:
 @require_POST
 def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpResponse:
     """One act on a query's aspects or documents; the desk comes back with it done."""
-    handler = HANDLERS.get(act)
-    if handler is None:
-        raise Http404("No such act.")
     found = query_of(scope, query)
     try:
         may_work(scope)
         with transaction.atomic():
             base = forms.read_row_number(request.POST, "base") if "base" in request.POST else None
-            focus = handler(request, scope, found, base)
+            focus = _revise_aspects(request, scope, found, act, base) or _put_documents(request, scope, found, act)
             record(scope, "aspects.revised", query=found.external_id, did=act)
     except BadInput as wrong:
         return render_workspace(request, scope, found, problem=str(wrong), failed=act)
     if request.headers.get("HX-Request"):
         return render_workspace(request, scope, found, focus=focus)
-    address = reverse("aspects_workshop", args=[scope.collection.name, query])
-    return redirect(f"{address}?focus={focus}#{focus}")
+    return show_workshop(scope, found, focus)
+
+
+def show_workshop(scope: Scope, query: Query, focus: str) -> HttpResponseRedirect:
+    """The way to the desk of a query, with the focus on one of its elements."""
+    address = reverse("aspects_workshop", args=[scope.collection.name, query.pk])
+    return HttpResponseRedirect(f"{address}?focus={focus}#{focus}")
 
 
 def may_work(scope: Scope) -> None:
@@ -147,122 +143,83 @@ def may_work(scope: Scope) -> None:
         raise BadInput(why)
 
 
-def _add_aspect(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.add_aspect(query, scope.member.assessor, forms.read_wording(request.POST), base=base)
-    return "add-text"
+def _revise_aspects(request: HttpRequest, scope: Scope, query: Query, act: str, base: int | None) -> str | None:
+    """Do an act on the set of aspects; the id of the element that has the focus next, None for an act of documents.
 
-
-def _clarify_aspect(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    name = forms.read_text(request.POST, "aspect")
-    wording = forms.read_wording(request.POST, weighed=False)
-    revising.clarify_aspect(query, scope.member.assessor, name, wording, base=base)
-    return f"aspect-{name}"
-
-
-def _weigh_aspects(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.weigh_aspects(query, scope.member.assessor, forms.read_importances(request.POST), base=base)
-    return "weights"
-
-
-def _merge_aspects(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    names = request.POST.getlist("aspects")
-    revising.merge_aspects(query, scope.member.assessor, names, forms.read_wording(request.POST), base=base)
+    `base` is the number of the revision that the person saw: an act on an older one is refused.
+    """
+    post, author = request.POST, scope.member.assessor
+    name = forms.read_text(post, "aspect")
+    match act:
+        case "add":
+            revising.add_aspect(query, author, forms.read_wording(post), base=base)
+            return "add-text"
+        case "clarify":
+            revising.clarify_aspect(query, author, name, forms.read_wording(post, weighed=False), base=base)
+            return f"aspect-{name}"
+        case "weigh":
+            revising.weigh_aspects(query, author, forms.read_importances(post), base=base)
+            return "weights"
+        case "merge":
+            revising.merge_aspects(query, author, post.getlist("aspects"), forms.read_wording(post), base=base)
+        case "split":
+            # Parts without a text are left out.
+            parts = [f"_{n}" for n in range(1, forms.MOST_PARTS + 1) if forms.read_text(post, f"text_{n}").strip()]
+            wordings = [forms.read_wording(post, part) for part in parts]
+            revising.split_aspect(query, author, name, wordings, base=base)
+        case "remove":
+            revising.remove_aspect(query, author, name, base=base)
+        case "take-over":
+            revising.copy_earlier_aspects(query, author, base=base)
+        case "undo":
+            revising.undo_revision(query, author, forms.read_row_number(post, "number"))
+            return "undo"
+        case _:
+            return None
     return "aspects-h"
 
 
-def _split_aspect(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    name = forms.read_text(request.POST, "aspect")
-    revising.split_aspect(query, scope.member.assessor, name, forms.read_parts(request.POST), base=base)
-    return "aspects-h"
-
-
-def _remove_aspect(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.remove_aspect(query, scope.member.assessor, forms.read_text(request.POST, "aspect"), base=base)
-    return "aspects-h"
-
-
-def _adopt_earlier_set(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.copy_earlier_aspects(query, scope.member.assessor, base=base)
-    return "aspects-h"
-
-
-def _undo_revision(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    revising.undo_revision(query, scope.member.assessor, forms.read_row_number(request.POST, "number"))
-    return "undo"
-
-
-def _keep_document(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    documents.keep(query, scope.member.assessor, _get_document(request, scope), request.POST.getlist("aspects"))
-    return "next-card"
-
-
-def _discard_document(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    reason = forms.read_text(request.POST, "reason")
-    documents.discard(query, scope.member.assessor, _get_document(request, scope), reason)
-    return "next-card"
-
-
-def _reopen_document(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    document = _get_document(request, scope)
-    documents.reopen(query, scope.member.assessor, document)
-    return f"card-{document.pk}"
-
-
-def _join_passages(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    chosen = [int(value) for value in request.POST.getlist("documents") if value.isdecimal() and len(value) < 18]
-    found = list(Document.objects.filter(pk__in=chosen, collection=scope.collection, is_current=True))
-    name = forms.read_text(request.POST, "aspect")
-    documents.join(query, scope.member.assessor, found, name)
-    return f"aspect-{name}"
-
-
-def _paste_passage(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    post = request.POST
-    address = forms.read_text(post, "source").strip()[:2000]
-    source = {"kind": "paste", **({"url": address} if address else {})}
-    new = NewPassage(
-        forms.read_text(post, "title"), forms.read_text(post, "passage"), post.getlist("aspects"), {"source": source}
-    )
-    documents.add_passages(query, scope.member.assessor, [new])
-    return "passages-h"
-
-
-def _add_document(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    """A document of the collection by its id, put under aspects at once."""
-    name = forms.read_text(request.POST, "document").strip()
-    found = Document.objects.filter(collection=scope.collection, external_id=name, is_current=True).first()
-    if found is None:
-        raise BadInput(_("No document has the id “%(id)s”.") % {"id": name})
-    documents.keep(query, scope.member.assessor, found, request.POST.getlist("aspects"))
-    return "passages-h"
-
-
-def _request_page(request: HttpRequest, scope: Scope, query: Query, base: int | None) -> str:
-    drafts.request_page(scope.member, query, forms.read_text(request.POST, "url"))
-    return "incoming-h"
+def _put_documents(request: HttpRequest, scope: Scope, query: Query, act: str) -> str:
+    """Do an act on the query's documents; the id of the element that has the focus next."""
+    post, author = request.POST, scope.member.assessor
+    aspects = post.getlist("aspects")
+    match act:
+        case "keep":
+            documents.keep(query, author, _get_document(request, scope), aspects)
+            return "next-card"
+        case "discard":
+            documents.discard(query, author, _get_document(request, scope), forms.read_text(post, "reason"))
+            return "next-card"
+        case "reopen":
+            document = _get_document(request, scope)
+            documents.reopen(query, author, document)
+            return f"card-{document.pk}"
+        case "join":
+            chosen = [int(value) for value in post.getlist("documents") if value.isdecimal() and len(value) < 18]
+            found = list(Document.objects.filter(pk__in=chosen, collection=scope.collection, is_current=True))
+            name = forms.read_text(post, "aspect")
+            documents.join(query, author, found, name)
+            return f"aspect-{name}"
+        case "paste":
+            address = forms.read_text(post, "source").strip()[:2000]
+            source = {"kind": "paste", **({"url": address} if address else {})}
+            title, text = forms.read_text(post, "title"), forms.read_text(post, "passage")
+            documents.add_passages(query, author, [NewPassage(title, text, aspects, {"source": source})])
+            return "passages-h"
+        case "bring":
+            name = forms.read_text(post, "document").strip()
+            known = Document.objects.filter(collection=scope.collection, external_id=name, is_current=True).first()
+            if known is None:
+                raise BadInput(_("No document has the id “%(id)s”.") % {"id": name})
+            documents.keep(query, author, known, aspects)
+            return "passages-h"
+        case "fetch":
+            drafts.request_page(scope.member, query, forms.read_text(post, "url"))
+            return "incoming-h"
+    raise Http404("No such act.")
 
 
 def _get_document(request: HttpRequest, scope: Scope) -> Document:
     return get_object_or_404(
         Document, pk=forms.read_row_number(request.POST, "document"), collection=scope.collection, is_current=True
     )
-
-
-# Acts of the desk by their address.
-HANDLERS: dict[str, Handler] = {
-    "add": _add_aspect,
-    "clarify": _clarify_aspect,
-    "weigh": _weigh_aspects,
-    "merge": _merge_aspects,
-    "split": _split_aspect,
-    "remove": _remove_aspect,
-    "take-over": _adopt_earlier_set,
-    "undo": _undo_revision,
-    "keep": _keep_document,
-    "discard": _discard_document,
-    "reopen": _reopen_document,
-    "join": _join_passages,
-    "paste": _paste_passage,
-    "bring": _add_document,
-    "fetch": _request_page,
-}

@@ -1,6 +1,5 @@
 """Passages on their way in: refining what was fetched or uploaded, and putting a text under aspects piece by piece."""
 
-from hashlib import sha256
 from typing import Any
 
 from django.db import transaction
@@ -11,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.aspects import drafts, forms
-from annotation.aspects.views.aspects import may_work, query_of, render_workspace
+from annotation.aspects.views.aspects import may_work, query_of, render_workspace, show_workshop
+from annotation.aspects.workspace import list_aspects
 from annotation.audit_log.recording import record
 from annotation.models.aspects import PassageDraft
 from annotation.permissions import Scope, action
@@ -20,7 +20,6 @@ from corpus.aspects.documents import NewPassage
 from corpus.aspects.passages import segment_text
 from corpus.errors import BadInput
 from corpus.models import Document, Query
-from corpus.models.aspects import Aspect
 
 
 @action("adjudicate")
@@ -60,10 +59,7 @@ def _save_refined(request: HttpRequest, scope: Scope, query: Query, row: Passage
     if row.state not in {PassageDraft.State.READY, PassageDraft.State.USED}:
         raise BadInput(_("There is no text yet."))
     if "s" in post:
-        _require_same_text(post.get("text_sha256", ""), row.text)
-        new = forms.cut_passages(
-            row.text, row.title, forms.read_segment_aspects(post), {"source": drafts.source_metadata(row)}
-        )
+        new = forms.cut_passages(post, row.title, row.text, {"source": drafts.source_metadata(row)})
         return _store_passages(scope, query, row, new)
     title, text = forms.read_text(post, "title"), forms.read_text(post, "passage").replace("\r\n", "\n")
     PassageDraft.objects.filter(pk=row.pk).update(title=title, text=text)
@@ -78,16 +74,14 @@ def _store_passages(scope: Scope, query: Query, row: PassageDraft, new: list[New
     documents.add_passages(query, scope.member.assessor, new)
     PassageDraft.objects.filter(pk=row.pk).update(state=PassageDraft.State.USED)
     record(scope, "aspects.revised", query=query.external_id, did="passage", passages=len(new))
-    return redirect(
-        reverse("aspects_workshop", args=[scope.collection.name, query.pk]) + "?focus=passages-h#passages-h"
-    )
+    return show_workshop(scope, query, "passages-h")
 
 
 def _draft_page(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft, problem: str) -> HttpResponse:
     post = request.POST
     context: dict[str, Any] = {
         "scope": scope, "section": "aspects", "query": query, "draft": row, "document": None, "problem": problem,
-        "aspects": _list_aspects(query), "chosen": post.getlist("aspects"),
+        "aspects": list_aspects(query), "chosen": post.getlist("aspects"),
         "title": post.get("title", row.title), "text": post.get("passage", row.text),
     }  # fmt: skip
     if "spread" in request.GET or "s" in post:
@@ -109,15 +103,14 @@ def cut(request: HttpRequest, scope: Scope, query: int, document: int) -> HttpRe
         except BadInput as wrong:
             problem = str(wrong)
     context = {"scope": scope, "section": "aspects", "query": found, "document": row, "problem": problem}
-    context |= {"aspects": _list_aspects(found), "title": row.title, **_spread_context(row.text, request.POST)}
+    context |= {"aspects": list_aspects(found), "title": row.title, **_spread_context(row.text, request.POST)}
     return render(request, "aspects/spread.html", context, status=422 if problem else 200)
 
 
 @transaction.atomic
 def _cut_document(request: HttpRequest, scope: Scope, query: Query, row: Document) -> HttpResponse:
     may_work(scope)
-    _require_same_text(request.POST.get("text_sha256", ""), row.text)
-    new = forms.cut_passages(row.text, row.title, forms.read_segment_aspects(request.POST), documents.cut_record(row))
+    new = forms.cut_passages(request.POST, row.title, row.text, documents.cut_record(row))
     documents.cut(query, scope.member.assessor, row, new)
     record(scope, "aspects.revised", query=query.external_id, did="cut", passages=len(new))
     return redirect(reverse("aspects_workshop", args=[scope.collection.name, query.pk]) + "?focus=next-card")
@@ -148,12 +141,7 @@ def dismiss(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpR
 def _show_incoming(request: HttpRequest, scope: Scope, query: Query) -> HttpResponse:
     if request.headers.get("HX-Request"):
         return render_workspace(request, scope, query, focus="incoming-h")
-    address = reverse("aspects_workshop", args=[scope.collection.name, query.pk])
-    return redirect(f"{address}?focus=incoming-h#incoming-h")
-
-
-def _list_aspects(query: Query) -> list[Aspect]:
-    return list(Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk"))
+    return show_workshop(scope, query, "incoming-h")
 
 
 def _spread_context(text: str, post: Any) -> dict[str, Any]:
@@ -168,10 +156,4 @@ def _spread_context(text: str, post: Any) -> dict[str, Any]:
         }
         for place, one in enumerate(cut, 1)
     ]
-    return {"rows": rows, "text_sha256": sha256(text.encode()).hexdigest()}
-
-
-def _require_same_text(said: str, text: str) -> None:
-    # The form names segments by their number, and those of another text are other sentences.
-    if said != sha256(text.encode()).hexdigest():
-        raise BadInput(_("The text is another by now: open it again."))
+    return {"rows": rows, "text_sha256": forms.hash_text(text)}

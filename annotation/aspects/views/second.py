@@ -58,7 +58,7 @@ def weigh_anew(request: HttpRequest, scope: Scope) -> HttpResponse:
         "task": second.next_task(newest, scope.member),
         "done": newest.readings.count(),
         "all": len(newest.revisions),
-        "anchors": [(value, ANCHORS[value]) for value in sorted(ANCHORS)],
+        "anchors": sorted(ANCHORS.items()),
         "problem": problem,
         "typed": forms.typed_values(request.POST),
     }
