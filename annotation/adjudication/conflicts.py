@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, Window
@@ -20,13 +20,13 @@ from annotation.queue.assignment import (
     Unknown,
     arm_of,
     check_time,
-    fetch_records,
+    fetch_dicts,
     in_transaction,
     resolved_counter,
     run_statement,
 )
 from annotation.queue.statements import COUNTED
-from annotation.queue.undo import revert_resolution
+from annotation.queue.undo import revert_resolution, withdraw_judgment
 from corpus.labels import ADJUDICATOR, write_labels
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from judges.campaigns.counters import ADD
@@ -142,14 +142,14 @@ def _resolve_conflict(
     db: Connection[Any], membership: Membership, item_id: int, given: dict[str, Any], shown_ms: int | None
 ) -> None:
     who = {"membership": membership.pk, "assessor": membership.assessor_id, "collection": membership.collection_id}
-    found = fetch_records(db, _Conflict, _CONFLICT, item=item_id, **who)
+    found = fetch_dicts(db, _CONFLICT, item=item_id, **who)
     if not found:
         raise Unknown
     (own,) = found
-    if not own.waits:
+    if not own["waits"]:
         # The same decision sent again changes nothing. Asked anew: who waited for the lock saw what was.
         before = _newest_adjudication(membership, item_id)
-        if own.state == Item.State.SETTLED and before is not None and before.grade == given["grade"]:
+        if own["state"] == Item.State.SETTLED and before is not None and before.grade == given["grade"]:
             return
         raise DecisionRefused(
             _("Another adjudicator settled this pair while you worked on it, or it is no conflict any more.")
@@ -160,27 +160,16 @@ def _resolve_conflict(
         _SETTLE,
         **given,
         item=item_id,
-        pair=own.pair_id,
+        pair=own["pair_id"],
         assessor=membership.assessor_id,
-        supersedes=own.before,
-        arm=arm_of(own.reason),
+        supersedes=own["before"],
+        arm=arm_of(own["reason"]),
         guideline=membership.collection.guideline_version,
-        campaign=own.campaign,
-        tally=resolved_counter(own.reason),
+        campaign=own["campaign"],
+        tally=resolved_counter(own["reason"]),
         shard=membership.pk % SHARDS,
     )
     record(membership.user, "conflict.settled", membership.collection, item=item_id, grade=given["grade"])
-
-
-class _Conflict(NamedTuple):
-    """The columns of _CONFLICT."""
-
-    pair_id: int
-    campaign: int | None
-    reason: str
-    state: str
-    before: int | None
-    waits: bool
 
 
 # The item and its pair locked, in this order; `before` is this adjudicator's newest row on it: a withdrawal, or none.
@@ -227,14 +216,7 @@ def undo_adjudication(membership: Membership, item_id: int) -> None:
     reason = why_not_undo(now=timezone.now(), ended_at=decision.created_at, exported=exported)
     if reason:
         raise DecisionRefused(reason)
-    Judgment.objects.create(
-        pair_id=item.pair_id,
-        assessor_id=membership.assessor_id,
-        item=item,
-        step=Judgment.Step.ADJUDICATION,
-        grade=None,
-        supersedes=decision,
-    )
+    withdraw_judgment(decision)
     record(membership.user, "conflict.undone", membership.collection, item=item.pk)
     Item.objects.filter(pk=item.pk).update(state=Item.State.CONFLICT, settled_at=None)
     revert_resolution(item, shard=membership.pk % SHARDS)

@@ -61,7 +61,7 @@ def _withdraw_first_judgment(own: Assignment, first: Judgment, membership: Membe
     reason = why_not_undo(now=timezone.now(), ended_at=first.created_at, exported=exported)
     if reason:
         raise DecisionRefused(reason)
-    withdrawal = _withdraw_judgment(first, membership)
+    withdrawal = withdraw_judgment(first)
     Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
 
 
@@ -98,7 +98,7 @@ def give_back(lease: Assignment, item: Item) -> None:
 
 def _reopen_assignment(own: Assignment, item: Item, membership: Membership) -> None:
     judged = own.state == Assignment.State.DONE and own.judgment is not None and own.judgment.grade is not None
-    withdrawal = _withdraw_judgment(own.judgment, membership) if judged and own.judgment else own.judgment_id
+    withdrawal = withdraw_judgment(own.judgment) if judged and own.judgment else own.judgment_id
     edited = item.reason == EVIDENCE and own.state == Assignment.State.DONE and not own.flagged
     if edited:
         targets.withdraw(item, membership.assessor.name)
@@ -123,10 +123,11 @@ def _reopen_assignment(own: Assignment, item: Item, membership: Membership) -> N
         revert_resolution(item, shard=membership.pk % SHARDS)
 
 
-def _withdraw_judgment(given: Judgment, membership: Membership) -> int:
+def withdraw_judgment(given: Judgment) -> int:
+    """Append the row that takes a judgment back, and return its number."""
     return Judgment.objects.create(
         pair_id=given.pair_id,
-        assessor_id=membership.assessor_id,
+        assessor_id=given.assessor_id,
         item_id=given.item_id,
         step=given.step,
         grade=None,
