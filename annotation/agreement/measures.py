@@ -252,11 +252,11 @@ def fleiss_items(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[i
 def _fleiss_statistic(given: NDArray[np.int64], draws: Draws, assessors: int) -> tuple[Statistic, int]:
     """The kappa, and how many grades each of its items has."""
     votes, items = fleiss_items(given, draws.counts)
-    ((value, low, high),) = _estimate_intervals(_fleiss_of(given, votes), draws)
+    ((value, low, high),) = _estimate_intervals(fleiss_measure(given, votes), draws)
     return build_statistic(value, low, high, items, ONE_ASSESSOR if assessors < 2 else NO_DOUBLE), votes
 
 
-def _fleiss_of(given: NDArray[np.int64], votes: int) -> Measure:
+def fleiss_measure(given: NDArray[np.int64], votes: int) -> Measure:
     """Fleiss' kappa over the items that `votes` assessors graded, any of them (Psychological Bulletin 76, 1971)."""
     if votes < 2:
         return lambda weights: np.full(len(weights), np.nan)

@@ -5,8 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.experiments.studies import MOST
-from annotation.models import Membership
+from annotation.experiments.studies import MOST, list_candidates
 from corpus.models import Collection
 
 
@@ -36,6 +35,5 @@ class StudyForm(forms.Form):
 
     def __init__(self, data: Any = None, *, collection: Collection) -> None:
         super().__init__(data)
-        members = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, paused_at=None)
-        names = members.order_by("user__username").values_list("pk", "user__username")
+        names = list_candidates(collection).order_by("user__username").values_list("pk", "user__username")
         self.fields["people"].choices = [(str(pk), name) for pk, name in names]  # type: ignore[attr-defined]

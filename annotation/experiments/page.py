@@ -45,55 +45,37 @@ def build_page(found: DebateEffect, studies: Iterable[StudyFound], source: str) 
 
 
 def _draw_charts(sides: Sequence[tuple[str, ArmVotes]], flips: Sequence[tuple[str, Flips]], source: str) -> list[Chart]:
-    changed = [
-        bar
-        for name, some in flips
-        for bar in (
-            _build_bar(f"{name}: {_('right to wrong')}", some.right_to_wrong),
-            _build_bar(f"{name}: {_('wrong to right')}", some.wrong_to_right),
-        )
-    ]
+    right = [(name, side.accuracy) for name, side in sides]
+    agreed = [(name, side.agreement) for name, side in sides]
+    seconds = [(name, side.seconds) for name, side in sides]
+    changed = []
+    for name, some in flips:
+        changed.append((f"{name}: {_('right to wrong')}", some.right_to_wrong))
+        changed.append((f"{name}: {_('wrong to right')}", some.wrong_to_right))
+    alpha = _("Krippendorff's alpha (nominal), relevant or not")
     return [
-        draw_bars(
-            "accuracy",
-            _("Right votes by what was read"),
-            [_build_bar(name, side.accuracy) for name, side in sides],
-            x=_("share"),
-            high=1.0,
-            source=source,
-        ),
-        draw_bars(
-            "agreement",
-            _("Agreement by what was read"),
-            [_build_bar(name, side.agreement) for name, side in sides],
-            x=_("Krippendorff's alpha (nominal), relevant or not"),
-            high=1.0,
-            source=source,
-        ),
-        draw_bars("flips", _("Minds that the debate changed"), changed, x=_("share"), high=1.0, source=source),
-        draw_bars(
-            "seconds",
-            _("Seconds for a vote"),
-            [_build_bar(name, side.seconds) for name, side in sides],
-            x=_("median seconds"),
-            source=source,
-        ),
+        _draw_statistics("accuracy", _("Right votes by what was read"), right, source, x=_("share")),
+        _draw_statistics("agreement", _("Agreement by what was read"), agreed, source, x=alpha),
+        _draw_statistics("flips", _("Minds that the debate changed"), changed, source, x=_("share")),
+        _draw_statistics("seconds", _("Seconds for a vote"), seconds, source, x=_("median seconds"), high=None),
     ]
 
 
 def _build_study(found: StudyFound, source: str) -> tuple[StudyFound, list[tuple[str, PairedRow, bool]], Chart]:
     """A study, its rows (name, figures, whether they are a difference) and its picture."""
     hidden, shown = (_("Without the debate"), found.table.hidden), (_("With the debate"), found.table.shown)
-    chart = draw_bars(
+    chart = _draw_statistics(
         f"study-{found.study.pk}",
         _("Balanced accuracy in study %(study)s") % {"study": found.study.pk},
-        [_build_bar(name, row.balanced_accuracy) for name, row in (hidden, shown)],
+        [(name, row.balanced_accuracy) for name, row in (hidden, shown)],
+        source,
         x=_("balanced accuracy of the majority"),
-        high=1.0,
-        source=source,
     )
     return found, [(*hidden, False), (*shown, False), (_("Difference"), found.table.difference, True)], chart
 
 
-def _build_bar(name: str, one: Statistic) -> Bar:
-    return Bar(name, one.value, one.low, one.high, one.n, words=_("undefined"))
+def _draw_statistics(
+    key: str, title: str, rows: Sequence[tuple[str, Statistic]], source: str, *, x: str, high: float | None = 1.0
+) -> Chart:
+    bars = [Bar(name, one.value, one.low, one.high, one.n, words=_("undefined")) for name, one in rows]
+    return draw_bars(key, title, bars, x=x, high=high, source=source)

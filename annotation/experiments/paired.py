@@ -11,8 +11,7 @@ from statistics import median
 
 import numpy as np
 
-from annotation.agreement.measures import ONE_GRADE, Statistic
-from annotation.agreement.resampling import Floats
+from annotation.agreement.measures import ONE_GRADE, Statistic, fleiss_measure
 from annotation.experiments.votes import (
     NO_BOTH,
     NO_CLASS,
@@ -156,19 +155,10 @@ def _estimate_measure(measure: Measure, pairs: int, reason: str, bootstrap: int)
 
 
 def fleiss_kappa(cells: Sequence[ArmCell]) -> Measure:
-    """Fleiss' kappa of pairs that equally many people judged (Psychological Bulletin 76, 1971)."""
-    votes = np.array([len(cell.votes) for cell in cells], dtype=float)
-    yes = np.array([sum(cell.votes) for cell in cells], dtype=float)
-    no = votes - yes
-    equal = safe_ratio(yes * (yes - 1) + no * (no - 1), votes * (votes - 1))
-
-    def values(weights: Floats) -> Floats:
-        share_yes = safe_ratio(weights @ yes, weights @ votes)
-        chance = share_yes**2 + (1 - share_yes) ** 2
-        observed = safe_ratio(weights @ equal, weights.sum(axis=1))
-        return safe_ratio(observed - chance, 1 - chance)
-
-    return values
+    """Fleiss' kappa of pairs that equally many people judged."""
+    votes = len(cells[0].votes) if cells else 0
+    yes = np.array([sum(cell.votes) for cell in cells], dtype=np.int64)
+    return fleiss_measure(np.stack([votes - yes, yes]), votes)
 
 
 def class_recall(pairs: Sequence[JudgedPair], name: str, truth: bool) -> Measure:

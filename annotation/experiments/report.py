@@ -68,13 +68,13 @@ def list_studies(collection: Collection, most: int = 5) -> list[StudyFound]:
 def _load_study(study: Study) -> StudyFound:
     kept = ReservedFor.objects.filter(item__study_item__study=study).values_list("membership", "item__arm").distinct()
     arm_of = dict(kept)
-    names = Membership.objects.filter(pk__in=arm_of).order_by("user__username").values_list("pk", "user__username")
-    found = list(names)
+    people = Membership.objects.filter(pk__in=arm_of).order_by("user__username")
+    names = list(people.values_list("pk", "user__username"))
     return StudyFound(
         study=study,
         pairs=study.items.count() // 2,
-        shown=tuple(name for pk, name in found if arm_of[pk] == "shown"),
-        hidden=tuple(name for pk, name in found if arm_of[pk] == "hidden"),
+        shown=tuple(name for pk, name in names if arm_of[pk] == "shown"),
+        hidden=tuple(name for pk, name in names if arm_of[pk] == "hidden"),
         table=paired_table(studied_pairs(study), study.overlap),
     )
 

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.audit_log.recording import SomeScope, record
 from annotation.models import Membership, Study
@@ -76,6 +78,17 @@ UPDATE corpus_item SET state = 'withdrawn'
 WHERE state = 'open' AND id IN (SELECT item_id FROM annotation_studyitem WHERE study_id = %(study)s)
 """
 
+# By whether only pairs with a reference grade are wanted.
+TOO_FEW = {
+    True: gettext_noop(
+        "%(found)d escalated pairs with a reference grade have a debate and are new to all of these people, not "
+        "%(pairs)d: ask for fewer, or name other people"
+    ),
+    False: gettext_noop(
+        "%(found)d escalated pairs have a debate and are new to all of these people, not %(pairs)d: ask for fewer, "
+        "or name other people"
+    ),
+}
 
 Values = dict[str, int | bool | float | list[int] | list[str]]
 
@@ -84,6 +97,11 @@ def groups_of(people: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
     """Two halves of the memberships by lot: with the debate, without it. An odd one more reads it."""
     order = sorted(set(people), key=lambda one: sha256(f"{seed}:{one}".encode()).digest())
     return sorted(order[0::2]), sorted(order[1::2])
+
+
+def list_candidates(collection: Collection) -> QuerySet[Membership]:
+    """Active members who may take part in a study."""
+    return Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, paused_at=None)
 
 
 @transaction.atomic
@@ -98,8 +116,7 @@ def make_study(
     seed: int = 0,
 ) -> Study:
     """Draw the pairs and the groups and lend them out. `gold`: only pairs with a reference grade. Raises BadInput."""
-    active = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, paused_at=None)
-    members = active.filter(pk__in=people)
+    members = list_candidates(collection).filter(pk__in=people)
     shown, hidden = groups_of(list(members.values_list("pk", flat=True)), seed)
     _check_sizes(pairs, overlap, len(hidden))
     drawn: Values = {"collection": collection.pk, "others": list(MEASURING), "people": [*shown, *hidden]}
@@ -107,7 +124,7 @@ def make_study(
         cursor.execute(CANDIDATES, {**drawn, "pairs": pairs, "gold": gold, "seed": seed})
         chosen = [pair for (pair,) in cursor.fetchall()]
     if len(chosen) < pairs:
-        raise BadInput(_too_few(len(chosen), pairs, gold))
+        raise BadInput(_(TOO_FEW[gold]) % {"found": len(chosen), "pairs": pairs})
     study = Study.objects.create(collection=collection, seed=seed, overlap=overlap, made_by=by.user if by else None)
     values: Values = {"collection": collection.pk, "study": study.pk, "pairs": chosen, "shown": shown, "hidden": hidden}
     with connection.cursor() as cursor:
@@ -116,20 +133,6 @@ def make_study(
     forget_watermarks(collection)
     record(by, "study.made", collection, study=study.pk, pairs=pairs, overlap=overlap, people=len(shown) + len(hidden))
     return study
-
-
-def _too_few(found: int, pairs: int, gold: bool) -> str:
-    if gold:
-        said = _(
-            "%(found)d escalated pairs with a reference grade have a debate and are new to all of these people, not "
-            "%(pairs)d: ask for fewer, or name other people"
-        )
-    else:
-        said = _(
-            "%(found)d escalated pairs have a debate and are new to all of these people, not %(pairs)d: ask for fewer, "
-            "or name other people"
-        )
-    return said % {"found": found, "pairs": pairs}
 
 
 def _check_sizes(pairs: int, overlap: int, people: int) -> None:

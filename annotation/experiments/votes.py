@@ -123,39 +123,40 @@ def share_statistic(hits: Sequence[bool], reason: str) -> Statistic:
 
 def vote_matrix(votes: Sequence[Vote]) -> NDArray[np.int16]:
     """People x items of 0 and 1, MISSING where one did not vote on the other."""
-    people, items = _index_ids(vote.person for vote in votes), _index_ids(vote.item for vote in votes)
+    people, rows = np.unique([vote.person for vote in votes], return_inverse=True)
+    items, columns = np.unique([vote.item for vote in votes], return_inverse=True)
     found = np.full((len(people), len(items)), MISSING, dtype=np.int16)
-    for vote in votes:
-        found[people[vote.person], items[vote.item]] = vote.relevant
+    found[rows, columns] = [vote.relevant for vote in votes]
     return found
 
 
-def _index_ids(ids: Iterable[int]) -> dict[int, int]:
-    return {one: place for place, one in enumerate(sorted(set(ids)))}
+def _item_places(votes: Sequence[Vote]) -> NDArray[np.intp]:
+    """The place of each vote's item among the items in the order of their ids."""
+    return np.unique([vote.item for vote in votes], return_inverse=True)[1]
 
 
 # Weights of the items (resamples x items) to one value for each row; NaN where it is undefined.
 Measure = Callable[[Floats], Floats]
-# Builds one from votes and the place of each of their items.
-VoteMeasure = Callable[[Sequence[Vote], dict[int, int]], Measure]
+# Builds one from votes and the place of each vote's item.
+VoteMeasure = Callable[[Sequence[Vote], NDArray[np.intp]], Measure]
 
 
 def over_items(make: VoteMeasure, votes: Sequence[Vote], reason: str, *, bootstrap: int) -> Statistic:
     """A measure of votes with its bootstrap interval: items are drawn, with all their votes."""
-    items = _index_ids(vote.item for vote in votes)
-    if not items:
+    if not votes:
         return Statistic(None, None, None, 0, reason)
-    return bootstrap_statistic(make(votes, items), len(items), reason, bootstrap=bootstrap)
+    owners = _item_places(votes)
+    return bootstrap_statistic(make(votes, owners), int(owners.max()) + 1, reason, bootstrap=bootstrap)
 
 
-def bootstrap_statistic(measure: Measure, items: int, reason: str, *, bootstrap: int, seed: int = 0) -> Statistic:
+def bootstrap_statistic(measure: Measure, items: int, reason: str, *, bootstrap: int) -> Statistic:
     """The value over all items once each, and the 95% interval of the resamples; one item alone has none."""
     # Weights of 1: every item once.
     value = float(measure(np.ones((1, items)))[0])
     if not np.isfinite(value):
         return Statistic(None, None, None, items, reason)
     low, high = (
-        bootstrap_bounds(resample_measure(measure, items, bootstrap, seed)) if items > 1 and bootstrap else (None, None)
+        bootstrap_bounds(resample_measure(measure, items, bootstrap)) if items > 1 and bootstrap else (None, None)
     )
     return Statistic(value, low, high, items, None)
 
@@ -192,22 +193,18 @@ def bootstrap_difference(
     return Statistic(value, low, high, n, None)
 
 
-def accuracy(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
-    """The share of right votes."""
-    right, known = np.zeros(len(items)), np.zeros(len(items))
-    for vote in votes:
-        known[items[vote.item]] += vote.truth is not None
-        right[items[vote.item]] += vote.truth is not None and vote.relevant is vote.truth
+def accuracy(votes: Sequence[Vote], owners: NDArray[np.intp]) -> Measure:
+    """The share of right votes, all with a reference."""
+    right, known = np.bincount(owners, [vote.relevant is vote.truth for vote in votes]), np.bincount(owners)
     return lambda weights: safe_ratio(weights @ right, weights @ known)
 
 
-def balanced_accuracy(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
-    """The mean of the recalls of both classes."""
-    right, known = np.zeros((2, len(items))), np.zeros((2, len(items)))
-    for vote in votes:
-        if vote.truth is not None:
-            known[int(vote.truth), items[vote.item]] += 1
-            right[int(vote.truth), items[vote.item]] += vote.relevant is vote.truth
+def balanced_accuracy(votes: Sequence[Vote], owners: NDArray[np.intp]) -> Measure:
+    """The mean of the recalls of both classes; all votes have a reference."""
+    truth = np.array([vote.truth for vote in votes], dtype=bool)
+    said = np.array([vote.relevant for vote in votes], dtype=bool)
+    known = [np.bincount(owners, truth == side) for side in (False, True)]
+    right = [np.bincount(owners, (truth == side) & (said == side)) for side in (False, True)]
     return lambda weights: np.mean([safe_ratio(weights @ right[k], weights @ known[k]) for k in (0, 1)], axis=0)
 
 
@@ -222,10 +219,9 @@ def list_timed(votes: Iterable[Vote]) -> list[Vote]:
     return [vote for vote in votes if vote.seconds is not None]
 
 
-def median_seconds(votes: Sequence[Vote], items: dict[int, int]) -> Measure:
+def median_seconds(votes: Sequence[Vote], owners: NDArray[np.intp]) -> Measure:
     """The median of the seconds, where an item that was drawn twice counts its votes twice."""
     # Medians, because a few long pauses would rule a mean.
-    owners = np.array([items[vote.item] for vote in votes], dtype=np.intp)
     return repeated_median(np.array([vote.seconds for vote in votes], dtype=float), owners)
 
 
@@ -256,8 +252,8 @@ def _compare_arms(
     sides = []
     for key in keys:
         mine = votes_at(next(moment for moment in MOMENTS if moment.key == key), votes)
-        items = _index_ids(vote.item for vote in mine)
-        sides.append((make(mine, items), len(items)))
+        owners = _item_places(mine)
+        sides.append((make(mine, owners), int(owners.max(initial=-1)) + 1))
     (a, a_items), (b, b_items) = sides
     reason = NO_BOTH if a_items and b_items else missing
     return bootstrap_difference(a, a_items, b, b_items, reason, bootstrap=bootstrap)

@@ -121,7 +121,7 @@ def test_seconds_saved_are_the_difference_of_the_medians():
 
 def test_items_are_drawn_with_all_their_votes():
     hidden = TIMED[:3]
-    values = median_seconds(hidden, {1: 0, 2: 1})(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]))
+    values = median_seconds(hidden, np.array([0, 0, 1]))(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]))
     assert list(values) == [15, 20, 30]
 
 
