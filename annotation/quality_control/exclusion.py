@@ -78,44 +78,23 @@ def exclude_judgments(
     if not found and not texts:
         raise BadInput(_("nothing to set aside: no judgment of this person stands"))
     locked = _lock_items([*found, *texts])
-    gone = [
-        Judgment(
-            pair_id=one.pair_id,
-            assessor_id=one.assessor_id,
-            item_id=one.item_id,
-            aspect_id=one.aspect_id,
-            step=one.step,
-            arm=one.arm,
-            guideline=one.guideline,
-            supersedes=one,
-        )
-        for one in found
-    ]
-    rows = Judgment.objects.bulk_create(gone)
+    rows = Judgment.objects.bulk_create([_build_withdrawal(one) for one in found])
     withdrawn = _withdraw_texts(membership, texts)
     left = _update_assignments(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
     left += _move_texts(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
     Item.objects.filter(pk__in=left).update(taken=F("taken") - 1, done=F("done") - 1)
-    update_item_states(locked, shard=membership.pk % SHARDS)
-    resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
-    forget_watermarks(membership.collection)
     why = JudgmentExclusion.Why.PERSON if batch is None else JudgmentExclusion.Why.BATCH
+    act = JudgmentExclusion(membership=membership, why=why, note=note, batch=batch, since=since, made_by=by)
+    _store_act(act, rows, withdrawn, locked)
+    # Only now: a submit, too, locks the campaign's counters before the watermarks.
+    forget_watermarks(membership.collection)
     counts = {"n": len(rows), "texts": len(withdrawn)}
     record(by, "judgments.aside", membership.collection, concerns=membership.user, **counts, why=why.value)
-    return JudgmentExclusion.objects.create(
-        membership=membership,
-        why=why,
-        note=note,
-        batch=batch,
-        since=since,
-        made_by=by,
-        judgments=[row.pk for row in rows],
-        texts=[one.pk for one in withdrawn],
-    )
+    return act
 
 
 @transaction.atomic
-def reinstate_judgments(*, act: JudgmentExclusion, by: User | None, note: str = "") -> JudgmentExclusion:
+def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentExclusion:
     """Reinstate what an act set aside, as it was. Raises BadInput when that was done already.
 
     Where somebody else judged the item meanwhile, both judgments count: where they differ, an adjudicator decides. Of
@@ -134,23 +113,31 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None, note: str = 
     Item.objects.filter(pk__in=back).update(
         taken=F("taken") + 1, done=F("done") + 1, overlap=Greatest(F("overlap"), F("taken") + 1)
     )
-    update_item_states(locked, shard=membership.pk % SHARDS)
-    resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
     if act.why == JudgmentExclusion.Why.BATCH:  # there is nothing to tell any more
         Membership.objects.filter(pk=membership.pk).update(returned=Greatest(F("returned") - 1, 0))
     counts = {"n": len(rows), "texts": len(texts)}
     record(by, "judgments.back", membership.collection, concerns=membership.user, **counts)
-    return JudgmentExclusion.objects.create(
-        membership=membership,
-        why=act.why,
-        note=note,
-        batch=act.batch,
-        since=act.since,
-        made_by=by,
-        reverses=act,
-        judgments=[row.pk for row in rows],
-        texts=[one.pk for one in texts],
+    kept = JudgmentExclusion(
+        membership=membership, why=act.why, batch=act.batch, since=act.since, made_by=by, reverses=act
     )
+    _store_act(kept, rows, texts, locked)
+    return kept
+
+
+def _store_act(
+    act: JudgmentExclusion, rows: Sequence[Judgment], texts: Sequence[Target], locked: Sequence[Item]
+) -> None:
+    """Let items, labels and counters follow the rows that an act appended, and store the act with them."""
+    update_item_states(locked, shard=act.membership_id % SHARDS)
+    resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
+    act.judgments, act.texts = [row.pk for row in rows], [text.pk for text in texts]
+    act.save(force_insert=True)
+
+
+def _build_withdrawal(given: Judgment) -> Judgment:
+    """Build the row that takes a judgment away, as its author's undo would."""
+    kept = ("pair_id", "assessor_id", "item_id", "aspect_id", "step", "arm", "guideline")
+    return Judgment(**{name: getattr(given, name) for name in kept}, supersedes=given)
 
 
 def _hold_aspects(membership: Membership) -> None:
