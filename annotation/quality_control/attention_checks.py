@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotation.audit_log.recording import record
@@ -29,7 +29,7 @@ from annotation.quality_control.matching import (
     shape_of,
     stance_of,
 )
-from annotation.queue.assignment import fetch_dicts
+from annotation.queue.assignment import read_rows
 from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
 from corpus.labels import REFERENCE
@@ -75,9 +75,9 @@ WHERE NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason 
 
 def read_features(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:
     """What people read here, and the gold that could be shown like it; two statements."""
-    ordinary = _read_rows(_ORDINARY, collection, others=["evidence", *MEASURING])
+    ordinary = read_rows(_ORDINARY, collection=collection.pk, others=["evidence", *MEASURING])
     return [_pair_features(row, collection) for row in ordinary], [
-        _pair_features(row, collection) for row in _read_rows(_GOLD, collection)
+        _pair_features(row, collection) for row in read_rows(_GOLD, collection=collection.pk)
     ]
 
 
@@ -206,11 +206,6 @@ def withdraw_checks(*, collection: Collection, by: User | None) -> int:
     Collection.objects.filter(pk=collection.pk).update(has_checks=False)
     record(by, "checks.withdrawn", collection, n=count)
     return count
-
-
-def _read_rows(statement: str, collection: Collection, **values: object) -> list[dict[str, Any]]:
-    connection.ensure_connection()
-    return fetch_dicts(connection.connection, statement, collection=collection.pk, **values)
 
 
 def _pair_features(row: dict[str, Any], collection: Collection) -> PairFeatures:

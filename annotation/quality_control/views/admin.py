@@ -1,6 +1,7 @@
 """Admin pages of care: checks, test, consent; one person, paused or set aside."""
 
 from collections.abc import Callable
+from functools import wraps
 
 from django import forms
 from django.contrib import messages
@@ -20,6 +21,19 @@ from annotation.quality_control.forms import ChecksForm, ConsentForm, NoteForm, 
 from corpus.errors import BadInput
 
 
+def _explain_refusal(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Show the settings with the reason, where the view raises BadInput."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, scope: Scope, **kwargs: int) -> HttpResponse:
+        try:
+            return view(request, scope, **kwargs)
+        except BadInput as error:
+            return _render_quality_settings(request, scope, problem=str(error), status=422)
+
+    return answered
+
+
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def quality_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
@@ -29,26 +43,23 @@ def quality_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
         with transaction.atomic():
             form.save()
             record(scope, "settings.changed", keys=sorted(form.changed_data))
-        messages.success(request, _("Settings saved."))
-        return redirect("quality_control", scope.collection.name)
+        return _confirm(request, scope, _("Settings saved."))
     return _render_quality_settings(request, scope, form=form, status=422 if form.is_bound else 200)
 
 
 @action("admin")
 @require_POST
+@_explain_refusal
 def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Dress gold pairs as ordinary items."""
     form = ChecksForm(request.POST, prefix="checks")
     if not form.is_valid():
         return _render_quality_settings(request, scope, sizes=form, status=422)
     given = form.cleaned_data
-
-    def make() -> str:
-        size, seed, kind = given["size"], given["seed"], given["form"]
-        n = attention_checks.make_checks(collection=scope.collection, count=size, seed=seed, by=scope.user, form=kind)
-        return ngettext("%(n)s check was made.", "%(n)s checks were made.", n) % {"n": n}
-
-    return _run_action(request, scope, make)
+    n = attention_checks.make_checks(
+        collection=scope.collection, count=given["size"], seed=given["seed"], by=scope.user, form=given["form"]
+    )
+    return _confirm(request, scope, ngettext("%(n)s check was made.", "%(n)s checks were made.", n) % {"n": n})
 
 
 @action("admin")
@@ -56,63 +67,54 @@ def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
 def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Withdraw all checks."""
     n = attention_checks.withdraw_checks(collection=scope.collection, by=scope.user)
-    messages.success(request, ngettext("%(n)s check was withdrawn.", "%(n)s checks were withdrawn.", n) % {"n": n})
-    return redirect("quality_control", scope.collection.name)
+    text = ngettext("%(n)s check was withdrawn.", "%(n)s checks were withdrawn.", n)
+    return _confirm(request, scope, text % {"n": n})
 
 
 @action("admin")
 @require_POST
+@_explain_refusal
 def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Let the configured models argue about gold that has only the offline pair's words."""
     with transaction.atomic():
         asked = gold_reasons.write_later(scope.collection, by=scope.user)
     if not asked:
-        problem = _("No model is configured that could argue, or a worker is at it already.")
-        return _render_quality_settings(request, scope, problem=problem, status=422)
-    messages.success(request, _("The models are asked. Reload to see how far they are."))
-    return redirect("quality_control", scope.collection.name)
+        raise BadInput(_("No model is configured that could argue, or a worker is at it already."))
+    return _confirm(request, scope, _("The models are asked. Reload to see how far they are."))
 
 
 @action("admin")
 @require_POST
+@_explain_refusal
 def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Make a new qualification test."""
     form = SizeForm(request.POST, prefix="test")
     if not form.is_valid():
         return _render_quality_settings(request, scope, test=form, status=422)
     given = form.cleaned_data
-
-    def make() -> str:
-        qualification.make_test(collection=scope.collection, size=given["size"], seed=given["seed"], by=scope.user)
-        return _("The test is ready. Annotators who have not passed one take it before they get pairs.")
-
-    return _run_action(request, scope, make)
+    qualification.make_test(collection=scope.collection, size=given["size"], seed=given["seed"], by=scope.user)
+    text = _("The test is ready. Annotators who have not passed one take it before they get pairs.")
+    return _confirm(request, scope, text)
 
 
 @action("admin")
 @require_POST
+@_explain_refusal
 def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Write a new version of what annotators agree to; with `stop`, nobody is asked any more."""
     if "stop" in request.POST:
         consent.disable_consent(collection=scope.collection, by=scope.user)
-        messages.success(request, _("Nobody is asked any more. Who agreed stays recorded."))
-        return redirect("quality_control", scope.collection.name)
+        return _confirm(request, scope, _("Nobody is asked any more. Who agreed stays recorded."))
     form = ConsentForm(request.POST)
     if not form.is_valid():
         return _render_quality_settings(request, scope, text=form, status=422)
-
-    def write() -> str:
-        number = consent.write(collection=scope.collection, text=form.cleaned_data["text"], by=scope.user)
-        return _("Version %(number)s holds: everybody is asked before their next pair.") % {"number": number}
-
-    return _run_action(request, scope, write)
+    number = consent.write(collection=scope.collection, text=form.cleaned_data["text"], by=scope.user)
+    text = _("Version %(number)s holds: everybody is asked before their next pair.")
+    return _confirm(request, scope, text % {"number": number})
 
 
-def _run_action(request: HttpRequest, scope: Scope, work: Callable[[], str]) -> HttpResponse:
-    try:
-        messages.success(request, work())
-    except BadInput as error:
-        return _render_quality_settings(request, scope, problem=str(error), status=422)
+def _confirm(request: HttpRequest, scope: Scope, text: str) -> HttpResponse:
+    messages.success(request, text)
     return redirect("quality_control", scope.collection.name)
 
 
@@ -152,14 +154,14 @@ def _render_quality_settings(
 @require_GET
 def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Show one person's batches, and what can be done about their judgments."""
-    return _render_person(request, scope, _get_membership(scope, member))
+    return _render_person(request, scope, scope.find_member(member))
 
 
 @action("admin")
 @require_POST
 def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Pause somebody, or with `on` let them go on."""
-    row, form = _get_membership(scope, member), NoteForm(request.POST)
+    row, form = scope.find_member(member), NoteForm(request.POST)
     if "on" in request.POST:
         exclusion.go_on(membership=row, by=scope.user)
         messages.success(request, _("%(name)s gets pairs again.") % {"name": row.user.username})
@@ -176,7 +178,7 @@ def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpRespons
 @require_POST
 def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Set a person's judgments aside, all or from a moment on."""
-    row, form = _get_membership(scope, member), NoteForm(request.POST)
+    row, form = scope.find_member(member), NoteForm(request.POST)
     if not form.is_valid():
         return _render_person(
             request, scope, row, problem=_("Give the moment as a date and a time, or leave it empty.")
@@ -201,7 +203,7 @@ def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpRes
     try:
         back = exclusion.reinstate_judgments(act=found, by=scope.user)
     except BadInput as error:
-        return _render_person(request, scope, _get_membership(scope, found.membership_id), problem=str(error))
+        return _render_person(request, scope, scope.find_member(found.membership_id), problem=str(error))
     n = len(back.judgments)
     messages.success(request, ngettext("%(n)s judgment stands again.", "%(n)s judgments stand again.", n) % {"n": n})
     return redirect("person", scope.collection.name, found.membership_id)
@@ -209,37 +211,26 @@ def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpRes
 
 @action("admin")
 @require_POST
+@_explain_refusal
 def person_qualification(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Let somebody who failed take another test; with `pass`, none."""
-    row = _get_membership(scope, member)
-    try:
-        if "pass" in request.POST:
-            qualification.let_pass(membership=row, by=scope.user)
-        else:
-            qualification.allow_retake(membership=row, by=scope.user)
-    except BadInput as error:
-        return _render_quality_settings(request, scope, problem=str(error), status=422)
-    messages.success(request, _("Done: %(name)s.") % {"name": row.user.username})
-    return redirect("quality_control", scope.collection.name)
+    row = scope.find_member(member)
+    admit = qualification.let_pass if "pass" in request.POST else qualification.allow_retake
+    admit(membership=row, by=scope.user)
+    return _confirm(request, scope, _("Done: %(name)s.") % {"name": row.user.username})
 
 
 @action("admin")
 @require_POST
 def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Make somebody an expert (`on` = 1), or no expert any more."""
-    row, on = _get_membership(scope, member), request.POST.get("on") == "1"
+    row, on = scope.find_member(member), request.POST.get("on") == "1"
     with transaction.atomic():
         Membership.objects.filter(pk=row.pk).update(is_expert=on)
         record(scope, "member.expert", concerns=row.user, expert=on)
     words = _("%(name)s makes gold now.") if on else _("%(name)s makes no gold any more.")
     messages.success(request, words % {"name": row.user.username})
     return redirect("gold", scope.collection.name)
-
-
-def _get_membership(scope: Scope, member: int) -> Membership:
-    return get_object_or_404(
-        Membership.objects.select_related("user", "collection"), pk=member, collection=scope.collection
-    )
 
 
 def _render_person(request: HttpRequest, scope: Scope, row: Membership, *, problem: str = "") -> HttpResponse:
