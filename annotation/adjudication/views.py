@@ -1,14 +1,13 @@
 """Adjudication: the conflict, what annotators said without their names, and the next one in the same answer."""
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation import guidelines
 from annotation.adjudication import conflicts
 from annotation.judging import forms, page
+from annotation.judging.views.judging import render_pair_page
 from annotation.permissions import Scope, action
 from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
 
@@ -83,8 +82,6 @@ def _render_conflict(
 ) -> HttpResponse:
     item, waiting = conflicts.choose_conflict(conflicts.find_conflicts(scope.member), after=after, show=show)
     context: dict[str, object] = {
-        "scope": scope,
-        "collection": scope.collection,
         "section": "adjudicate",
         "waiting": waiting,
         "last": settled or conflicts.last_decision(scope.member),
@@ -92,7 +89,6 @@ def _render_conflict(
         "problem": problem,
         "typed": forms.parse_text(request.POST, "comment") if status == 422 else "",
         "kept": forms.parse_text(request.POST, "comment") if status == 409 else "",
-        "grades": page.grade_choices(scope.collection),
     }
     if item:
         said = conflicts.list_opinions(item)
@@ -100,7 +96,4 @@ def _render_conflict(
         context["work"] = page.conflict_work(scope.collection, item.pk)
         context["shown"] = forms.stamp_shown(forms.CONFLICT, scope.member, item.pk)
     fragment = "judging/_conflict.html" if item else "judging/_no_conflict.html"
-    if request.headers.get("HX-Request"):
-        return render(request, fragment, context, status=status)
-    context |= {"fragment": fragment, "guidelines": guidelines.current(scope.collection)}
-    return render(request, "judging/page.html", context, status=status)
+    return render_pair_page(request, scope, fragment, context, status=status)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.judging.drafts import RATINGS
-from annotation.judging.forms import Invalid, parse_milliseconds
-from annotation.judging.forms import parse_item as item_of
+from annotation.judging.forms import Invalid, parse_item, parse_milliseconds
 from annotation.models import Membership
 from corpus.evidence import measures as evidence
 from corpus.evidence.targets import locked_pair, next_version
@@ -15,6 +15,10 @@ from corpus.models import Target
 from judges.evidence.quality import find_problems, target_measures
 
 LONGEST = 20_000  # Characters of a contribution or of evidence.
+TOO_LONG = {
+    "contribution": gettext_noop("The contribution has %(count)s characters; at most %(most)s fit. Nothing was saved."),
+    "evidence": gettext_noop("The evidence has %(count)s characters; at most %(most)s fit. Nothing was saved."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Edited:
 
 
 def parse_edit(data: QueryDict, membership: Membership) -> Edited:
-    """The form, parsed strictly. Raises Invalid."""
+    """Parse the form strictly. Raises Invalid."""
     contribution, text = _parse_field(data, "contribution"), _parse_field(data, "evidence")
     try:
         evidence.check_target(contribution, text)
@@ -37,7 +41,7 @@ def parse_edit(data: QueryDict, membership: Membership) -> Edited:
         words = str(error)
         raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": words[0].upper() + words[1:]}) from None
     return Edited(
-        item=item_of(data, membership),
+        item=parse_item(data, membership),
         token=data.get("token", ""),
         target=evidence.EvidenceTarget(contribution, text),
         milliseconds=parse_milliseconds(data),
@@ -56,12 +60,7 @@ def _parse_rating(data: QueryDict) -> int | None:
 def _parse_field(data: QueryDict, name: str) -> str:
     value = data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()
     if len(value) > LONGEST:
-        long = (
-            _("The contribution has %(count)s characters; at most %(most)s fit. Nothing was saved.")
-            if name == "contribution"
-            else _("The evidence has %(count)s characters; at most %(most)s fit. Nothing was saved.")
-        )
-        raise Invalid(long % {"count": f"{len(value):,}", "most": f"{LONGEST:,}"})
+        raise Invalid(_(TOO_LONG[name]) % {"count": f"{len(value):,}", "most": f"{LONGEST:,}"})
     return value
 
 

@@ -66,12 +66,17 @@ def parse_text(data: QueryDict, name: str) -> str:
     return data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()[:LONGEST]
 
 
-def skip_reason(data: QueryDict) -> str:
-    """Parse why a pair is skipped: one of the known reasons."""
-    value = data.get("reason", "")
-    if value not in Assignment.SkipReason.values:
+def parse_skip(data: QueryDict, membership: Membership) -> tuple[int, str, str]:
+    """Parse the item, the token of its lease, and one of the known reasons why it is skipped."""
+    item, reason = parse_item(data, membership), data.get("reason", "")
+    if reason not in Assignment.SkipReason.values:
         raise Invalid(_("Choose why you skip this pair. Nothing was changed."))
-    return value
+    return item, data.get("token", ""), reason
+
+
+def parse_flag(data: QueryDict, membership: Membership) -> tuple[int, str, str]:
+    """Parse the item, the token of its lease, and the note to the adjudicators."""
+    return parse_item(data, membership), data.get("token", ""), parse_text(data, "note")
 
 
 def parse_milliseconds(data: QueryDict, name: str = "milliseconds") -> int | None:

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, final_round, highlight_spans, text_of
 from annotation.judging.drafts import Draft, draft_of
 from annotation.models import Membership
-from annotation.queue.assignment import EVIDENCE, fetch_dicts
+from annotation.queue.assignment import EVIDENCE, read_rows
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.models import Collection
 
@@ -193,24 +192,24 @@ FROM corpus_item i {_FROM} WHERE i.id = %(item)s
 
 def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
     """The pair that this member holds, if any, and what stands around it; reading never claims."""
-    found = _read_rows(_OPEN, membership=membership.pk)
+    found = read_rows(_OPEN, membership=membership.pk)
     if found:
         waiting = _queue_length(membership.collection_id)
         return _build_task_view(found[0], membership.collection), _build_desktop(found[0], waiting)
-    (waits,) = _read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
-    return None, _build_desktop(_read_rows(_RESTING, membership=membership.pk)[0], waits["waiting"])
+    (waits,) = read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
+    return None, _build_desktop(read_rows(_RESTING, membership=membership.pk)[0], waits["waiting"])
 
 
 def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[TaskView]:
     """The pairs that this member holds, all of one query, in an order of their own; or the one with this item."""
     statement = _HELD if item is None else _ONE
-    found = _read_rows(statement, membership=membership.pk, item=item)
+    found = read_rows(statement, membership=membership.pk, item=item)
     return [_build_task_view(row, membership.collection) for row in found]
 
 
 def read_desktop(membership: Membership) -> Desktop:
     """Read what stands around a lease group."""
-    return _build_desktop(_read_rows(_RESTING, membership=membership.pk)[0], _queue_length(membership.collection_id))
+    return _build_desktop(read_rows(_RESTING, membership=membership.pk)[0], _queue_length(membership.collection_id))
 
 
 def _build_desktop(row: dict[str, Any], waiting: int) -> Desktop:
@@ -227,20 +226,20 @@ def _queue_length(collection: int) -> int:
     """The length of the queue beside an open pair: counted once in five seconds for each process."""
     until, waiting = _counted.get(collection, (0.0, 0))
     if time.monotonic() > until:
-        waiting = _read_rows(_WAITING, collection=collection)[0]["waiting"]
+        waiting = read_rows(_WAITING, collection=collection)[0]["waiting"]
         _counted[collection] = (time.monotonic() + WAITING_FOR_SECONDS, waiting)
     return waiting
 
 
 def own_work(membership: Membership, item: int) -> TaskView | None:
     """A pair that this member was lent, with their grade where they gave one."""
-    found = _read_rows(_MINE, membership=membership.pk, item=item)
+    found = read_rows(_MINE, membership=membership.pk, item=item)
     return _build_task_view(found[0], membership.collection) if found else None
 
 
 def conflict_work(collection: Collection, item: int) -> TaskView:
     """A pair for an adjudicator, under its own id, with all rounds of its debate."""
-    return _build_task_view(_read_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
+    return _build_task_view(read_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
 
 
 def grade_choices(collection: Collection) -> list[dict[str, Any]]:
@@ -266,19 +265,15 @@ def _grade_label(value: int, highest: int) -> str:
     return {0: _("Not relevant"), highest: _("Fully relevant")}.get(value, "")
 
 
-def _read_rows(statement: str, **values: Any) -> list[dict[str, Any]]:
-    connection.ensure_connection()
-    return fetch_dicts(connection.connection, statement, **values)
-
-
 def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = "") -> TaskView:
     turns = row["debate"] or []
     debate = debate_of(final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns)
+    step, held = _judgment_step(row), {(turn["round"], turn.get("couple", 0)) for turn in turns}
     return TaskView(
         item=row["public_id"],
         token=row["token"],
         seconds=row["seconds"],
-        why=_explain_reason(row, len({(turn["round"], turn.get("couple", 0)) for turn in turns}), collection.grades),
+        why=_explain_reason(row, step, len(held), collection.grades),
         query=text_of(row["query"]),
         answers=tuple(text_of(answer) for answer in row["answers"]),
         need=text_of(row["instruction"] or collection.instruction),
@@ -289,7 +284,7 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
         comment=row.get("comment") or "",
         grade=row.get("grade"),
         blind=not row["reads"],
-        step=_judgment_step(row),
+        step=step,
         draft=draft_of(row["item"]) if row["reason"] == EVIDENCE else None,
         typed={**dict.fromkeys(TYPED, ""), **(row.get("draft") or {})},
         only_alone=row["reason"] in (EVIDENCE, "qualification"),
@@ -303,9 +298,8 @@ def _judgment_step(row: dict[str, Any]) -> str:
     return "first" if row["first"] is None else "final"
 
 
-def _explain_reason(row: dict[str, Any], rounds: int, highest: int) -> str:
+def _explain_reason(row: dict[str, Any], step: str, rounds: int, highest: int) -> str:
     """Explain why a pair came, in words that tell nothing of a debate that is not shown."""
-    step = _judgment_step(row)
     if step == "first":
         return _("To be judged from the texts first. Then you read a debate about it and judge once more.")
     if step == "final":

@@ -56,9 +56,9 @@ def claim_query(db: Connection[Any], desk: AnnotatorContext) -> int | None:
 
     Only the first pair of a group can be a check, so the places that a group passes over are made up for.
     """
-    held = assignment.has_open_lease(db, desk)
+    held = assignment.lock_open_lease(db, desk)
     lease = claim(db, desk, catches_up=True)
-    if not held and lease is not None:
+    if held is None and lease is not None:
         assignment.claim_lease_group(db, desk, lease)
     return lease
 

@@ -173,7 +173,7 @@ def _store_blind_judgment(
 ) -> None:
     """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
     late = own.state == "returned"
-    if late and _lock_open_lease(db, desk) is not None:
+    if late and lock_open_lease(db, desk) is not None:
         raise DecisionRefused(_("Your time on this pair ran out, and you hold another one by now."))
     run_statement(
         db,
@@ -247,7 +247,7 @@ def flag(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: 
 
 def renew_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
     """The member's open lease with its time begun anew: its id; None where there is none, or its item was closed."""
-    mine = _lock_open_lease(db, desk)
+    mine = lock_open_lease(db, desk)
     if mine is None:
         return None
     lease, item, item_state = mine
@@ -256,11 +256,6 @@ def renew_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | No
         return lease
     _end_assignment(db, lease, item, ended="returned", state=item_state)
     return None
-
-
-def has_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> bool:
-    """Whether the member has an open lease, which is locked."""
-    return _lock_open_lease(db, desk) is not None
 
 
 def claim_next_task(
@@ -330,15 +325,15 @@ def save_draft(
 
 
 def _read_assignment(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int) -> OwnAssignment:
-    found = fetch_records(db, OwnAssignment, sql.OWN, membership=desk.membership, item=item)
+    found = fetch_tuples(db, sql.OWN, {"membership": desk.membership, "item": item})
     if not found:
         raise Unknown
     if refused := why_closed(desk.closed):
         raise DecisionRefused(refused)
-    return found[0]
+    return OwnAssignment(*found[0])
 
 
-def _lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tuple[int, int, str] | None:
+def lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tuple[int, int, str] | None:
     """The member's first open lease, locked: its id, its item and the item's state."""
     found = fetch_tuples(db, sql.OPEN, {"membership": desk.membership})
     return found[0] if found else None
@@ -412,14 +407,15 @@ def run_statement(db: psycopg.Connection[Any], statement: str, **values: Any) ->
     fetch_tuples(db, statement, values)
 
 
-def fetch_records(db: psycopg.Connection[Any], kind: Callable[..., T], statement: str, **values: Any) -> list[T]:
-    """Return the rows of a statement, each as `kind`, whose fields are its columns in their order."""
-    return [kind(*row) for row in fetch_tuples(db, statement, values)]
-
-
 def fetch_dicts(db: psycopg.Connection[Any], statement: str, **values: Any) -> list[dict[str, Any]]:
     """Return the rows of a statement by the names of its columns."""
     return [dict(zip(_names[statement], row, strict=True)) for row in fetch_tuples(db, statement, values)]
+
+
+def read_rows(statement: str, **values: Any) -> list[dict[str, Any]]:
+    """Return the rows of a statement on Django's connection, by the names of its columns."""
+    connection.ensure_connection()
+    return fetch_dicts(connection.connection, statement, **values)
 
 
 def fetch_tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:

@@ -19,8 +19,8 @@ from annotation.queue.annotators import AnnotatorContext
 def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Save contribution and evidence of a pair, and claim the next."""
 
-    def work(db: Connection[Any]) -> int | None:
-        desk, form = AnnotatorContext.of(scope.member), evidence.parse_edit(request.POST, scope.member)
+    def work(db: Connection[Any], desk: AnnotatorContext) -> int | None:
+        form = evidence.parse_edit(request.POST, scope.member)
         return submitting.finish(db, desk, form.item, form.token, partial(evidence.append_target, scope.member, form))
 
     return decide(request, scope, work)

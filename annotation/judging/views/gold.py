@@ -5,9 +5,9 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from annotation import guidelines
 from annotation.judging import forms, page
 from annotation.judging.debates import debate_of, text_of
+from annotation.judging.views.judging import render_pair_page
 from annotation.models.quality_control import GoldAnswer, GoldPair
 from annotation.permissions import Scope, action
 from annotation.quality_control import gold
@@ -65,8 +65,6 @@ def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str
     found = gold.next_for_expert(scope.member) if who == Who.EXPERT else gold.next_for_senior(scope.member)
     practised = gold.others_on_practice(scope.member) if who == Who.EXPERT else None
     context: dict[str, object] = {
-        "scope": scope,
-        "collection": scope.collection,
         "section": "gold",
         "gold": found,
         "who": who,
@@ -76,13 +74,8 @@ def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str
         "problem": problem,
         "typed": forms.parse_text(request.POST, "comment") if status == 422 else "",
         "submit_url": reverse(_url_name(who), args=[scope.collection.name]),
-        "grades": page.grade_choices(scope.collection),
     }
-    fragment = "judging/_gold.html"
-    if request.headers.get("HX-Request"):
-        return render(request, fragment, context, status=status)
-    context |= {"fragment": fragment, "guidelines": guidelines.current(scope.collection)}
-    return render(request, "judging/page.html", context, status=status)
+    return render_pair_page(request, scope, "judging/_gold.html", context, status=status)
 
 
 def _gold_task(scope: Scope, row: GoldPair) -> page.TaskView:

@@ -1,7 +1,7 @@
 """Where annotators spend their days: the open pair, the decision on it, and the next one in the same answer."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -16,8 +16,7 @@ from annotation import guidelines
 from annotation.judging import page as judging
 from annotation.judging import submitting
 from annotation.judging.drafts import RATINGS
-from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_text, skip_reason
-from annotation.judging.forms import parse_item as item_of
+from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_flag, parse_item, parse_skip, parse_text
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
 from annotation.quality_control import onboarding
@@ -28,6 +27,7 @@ from annotation.queue.annotators import AnnotatorContext
 GRID_S = 0.025
 
 Desk = Callable[[HttpRequest, Scope], HttpResponse]
+Decision = Callable[[Connection[Any], AnnotatorContext], object]  # What a form decides, in the transaction.
 
 
 def pad_response_time(view: Desk) -> Desk:
@@ -66,8 +66,9 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 @pad_response_time
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
-    desk = AnnotatorContext.of(scope.member)
-    return decide(request, scope, lambda db: submitting.submit(db, desk, parse_answer(request.POST, scope.member)))
+    return decide(
+        request, scope, lambda db, desk: submitting.submit(db, desk, parse_answer(request.POST, scope.member))
+    )
 
 
 @action("judge")
@@ -75,13 +76,7 @@ def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @pad_response_time
 def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give the pair back with a reason, and claim the next."""
-    desk = AnnotatorContext.of(scope.member)
-
-    def work(db: Connection[Any]) -> int | None:
-        item = item_of(request.POST, scope.member)
-        return submitting.skip(db, desk, item, request.POST.get("token", ""), skip_reason(request.POST))
-
-    return decide(request, scope, work)
+    return decide(request, scope, lambda db, desk: submitting.skip(db, desk, *parse_skip(request.POST, scope.member)))
 
 
 @action("judge")
@@ -89,13 +84,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 @pad_response_time
 def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand the pair to the adjudicators with a note, and claim the next."""
-    desk = AnnotatorContext.of(scope.member)
-
-    def work(db: Connection[Any]) -> int | None:
-        note = parse_text(request.POST, "note")
-        return submitting.flag(db, desk, item_of(request.POST, scope.member), request.POST.get("token", ""), note)
-
-    return decide(request, scope, work)
+    return decide(request, scope, lambda db, desk: submitting.flag(db, desk, *parse_flag(request.POST, scope.member)))
 
 
 @action("judge")
@@ -104,7 +93,7 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Keep what is typed or marked on a pair: {"kept": whether the lease, running or lost, is known}."""
     desk, data = AnnotatorContext.of(scope.member), request.POST
     try:
-        item = item_of(data, scope.member)
+        item = parse_item(data, scope.member)
     except Invalid as wrong:
         return HttpResponse(str(wrong), status=422, content_type="text/plain; charset=utf-8")
     kept = assignment.in_transaction(
@@ -118,7 +107,7 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take the decision on an item back: its lease is open again."""
     try:
-        undo.undo_decision(scope.member, item_of(request.POST, scope.member))
+        undo.undo_decision(scope.member, parse_item(request.POST, scope.member))
     except assignment.Unknown:
         raise Http404(_("There is nothing of yours to take back.")) from None
     except (assignment.DecisionRefused, Invalid) as refused:
@@ -126,17 +115,28 @@ def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     return respond_with_next(request, scope, taken_back=True)
 
 
-def decide(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], int | None]) -> HttpResponse:
+def decide(request: HttpRequest, scope: Scope, work: Decision) -> HttpResponse:
     """Run a decision and answer with the next pair; 422 for a bad form, 409 with the text kept for a lost lease."""
+    status, problem = run_decision(scope, work)
+    if status == 409:
+        return _render_refusal(request, scope, problem)
+    if status == 422:
+        return render_task(request, scope, status=status, problem=problem)
+    return respond_with_next(request, scope)
+
+
+def run_decision(scope: Scope, work: Decision) -> tuple[int, str]:
+    """Run a decision in its transaction: 200, or the status of a refusal and why. Raises Http404."""
+    desk = AnnotatorContext.of(scope.member)
     try:
-        assignment.in_transaction(work)
+        assignment.in_transaction(lambda db: work(db, desk))
     except (Invalid, assignment.TooSoon) as wrong:
-        return render_task(request, scope, status=422, problem=str(wrong))
+        return 422, str(wrong)
     except assignment.Unknown:
         raise Http404(_("You were never lent this pair.")) from None
     except assignment.DecisionRefused as lost:
-        return _render_refusal(request, scope, str(lost))
-    return respond_with_next(request, scope)
+        return 409, str(lost)
+    return 200, ""
 
 
 def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
@@ -179,20 +179,25 @@ def render_task(
 def _render_fragment(
     request: HttpRequest, scope: Scope, fragment: str, context: dict[str, object], *, status: int
 ) -> HttpResponse:
-    """The fragment alone for HTMX, else inside the whole page."""
-    collection = scope.collection
     names = ("next", "submit", "evidence", "skip", "flag", "undo", "history", "draft", "query")
-    context |= {
-        "scope": scope,
-        "collection": collection,
-        "section": "judge",
-        "fragment": fragment,
-        "grades": judging.grade_choices(collection),
-        "skip_reasons": Assignment.SkipReason.choices,
-        **{f"{which}_url": reverse(f"judge_{which}", args=[collection.name]) for which in names},
-    }
+    context |= {"section": "judge", **form_context(scope, names)}
+    return render_pair_page(request, scope, fragment, context, status=status)
+
+
+def form_context(scope: Scope, names: Sequence[str]) -> dict[str, object]:
+    """The addresses to which a pair's forms are sent, and the reasons for a skip."""
+    urls = {f"{which}_url": reverse(f"judge_{which}", args=[scope.collection.name]) for which in names}
+    return {"skip_reasons": Assignment.SkipReason.choices, **urls}
+
+
+def render_pair_page(
+    request: HttpRequest, scope: Scope, fragment: str, context: dict[str, object], *, status: int
+) -> HttpResponse:
+    """The fragment of a desk alone for HTMX, else inside the whole page."""
+    collection = scope.collection
+    context |= {"scope": scope, "collection": collection, "fragment": fragment}
+    context["grades"] = judging.grade_choices(collection)
     if request.headers.get("HX-Request"):
         return render(request, fragment, context, status=status)
-    return render(
-        request, "judging/page.html", {**context, "guidelines": guidelines.current(collection)}, status=status
-    )
+    context["guidelines"] = guidelines.current(collection)
+    return render(request, "judging/page.html", context, status=status)

@@ -1,8 +1,6 @@
 """All waiting pairs of a query on one page: the query pinned, one key for each document."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -10,14 +8,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
-from psycopg import Connection
 
 from annotation import guidelines
 from annotation.judging import page, submitting
-from annotation.judging.forms import Invalid, parse_answer, parse_text, skip_reason
-from annotation.judging.forms import parse_item as item_of
-from annotation.judging.views.judging import pad_response_time
-from annotation.models import Assignment
+from annotation.judging.forms import Invalid, parse_answer, parse_flag, parse_item, parse_skip
+from annotation.judging.views.judging import Decision, form_context, pad_response_time, run_decision
 from annotation.permissions import Scope, action
 from annotation.queue import assignment, undo
 from annotation.queue.annotators import AnnotatorContext
@@ -30,10 +25,13 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
     works = page.read_open_tasks(scope.member)
     if works and works[0].only_alone:
         return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]))
-    collection = scope.collection
-    desktop = page.read_desktop(scope.member)
-    context = {**_base_context(scope), "works": works, "work": works[0] if works else None, "desktop": desktop}
-    context |= {"guidelines": guidelines.current(collection), "section": "judge"}
+    context = _base_context(scope) | {
+        "works": works,
+        "work": works[0] if works else None,
+        "desktop": page.read_desktop(scope.member),
+        "guidelines": guidelines.current(scope.collection),
+        "section": "judge",
+    }
     return render(request, "judging/query.html", context)
 
 
@@ -51,9 +49,8 @@ def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one pair: its card again, judged, or in the reveal arm with its debate."""
-    desk = AnnotatorContext.of(scope.member)
-    return _run_decision(
-        request, scope, lambda db: assignment.submit_judgment(db, desk, parse_answer(request.POST, scope.member))
+    return _decide(
+        request, scope, lambda db, desk: assignment.submit_judgment(db, desk, parse_answer(request.POST, scope.member))
     )
 
 
@@ -61,38 +58,21 @@ def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give one pair back with a reason."""
-    desk, token = AnnotatorContext.of(scope.member), request.POST.get("token", "")
-
-    def work(db: Connection[Any]) -> None:
-        assignment.skip(db, desk, item_of(request.POST, scope.member), token, skip_reason(request.POST))
-
-    return _run_decision(request, scope, work)
+    return _decide(request, scope, lambda db, desk: assignment.skip(db, desk, *parse_skip(request.POST, scope.member)))
 
 
 @action("judge")
 @require_POST
 def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand one pair to the adjudicators with a note."""
-    desk, token = AnnotatorContext.of(scope.member), request.POST.get("token", "")
-
-    def work(db: Connection[Any]) -> None:
-        assignment.flag(db, desk, item_of(request.POST, scope.member), token, parse_text(request.POST, "note"))
-
-    return _run_decision(request, scope, work)
+    return _decide(request, scope, lambda db, desk: assignment.flag(db, desk, *parse_flag(request.POST, scope.member)))
 
 
-def _run_decision(request: HttpRequest, scope: Scope, work: Callable[[Connection[Any]], object]) -> HttpResponse:
-    """The card after a decision; 422 for a bad form, 409 for a lost lease."""
+def _decide(request: HttpRequest, scope: Scope, work: Decision) -> HttpResponse:
+    """Run a decision and answer with the pair's card; 422 for a bad form, 409 for a lost lease."""
     item = _parse_item(request, scope)
-    try:
-        assignment.in_transaction(work)
-    except (Invalid, assignment.TooSoon) as wrong:
-        return _render_card(request, scope, item, problem=str(wrong), status=422)
-    except assignment.Unknown:
-        raise Http404(_("You were never lent this pair.")) from None
-    except assignment.DecisionRefused as lost:
-        return _render_card(request, scope, item, problem=str(lost), status=409)
-    return _render_card(request, scope, item)
+    status, problem = run_decision(scope, work)
+    return _render_card(request, scope, item, problem=problem, status=status)
 
 
 @action("judge")
@@ -111,7 +91,7 @@ def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _parse_item(request: HttpRequest, scope: Scope) -> int:
     try:
-        return item_of(request.POST, scope.member)
+        return parse_item(request.POST, scope.member)
     except Invalid as wrong:
         raise BadRequest(str(wrong)) from None
 
@@ -126,13 +106,11 @@ def _render_card(
     work = works[0] if works else page.own_work(scope.member, item)
     if work and status == 422:
         work = replace(work, typed={name: request.POST.get(name, "") for name in page.TYPED})
-    context = {**_base_context(scope), "work": work, "open": bool(works), "problem": problem}
+    context = _base_context(scope) | {"work": work, "open": bool(works), "problem": problem}
     return render(request, "judging/_card.html", context, status=status)
 
 
 def _base_context(scope: Scope) -> dict[str, object]:
-    collection = scope.collection
     names = ("query_next", "query_submit", "query_skip", "query_flag", "query_undo", "draft", "history")
-    addresses = {f"{which}_url": reverse(f"judge_{which}", args=[collection.name]) for which in names}
-    buttons = {"grades": page.grade_choices(collection), "skip_reasons": Assignment.SkipReason.choices}
-    return {"scope": scope, "collection": collection, **buttons, **addresses}
+    context = {"scope": scope, "collection": scope.collection, "grades": page.grade_choices(scope.collection)}
+    return context | form_context(scope, names)
