@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import kombu.exceptions
@@ -11,6 +10,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import get_template
+from django.utils.deprecation import MiddlewareMixin
 from django.views import defaults
 from redis.exceptions import RedisError
 
@@ -21,34 +21,27 @@ COME_BACK_S = 5
 ENDED = {"57P01", "57P02", "57P03", "53300"}
 
 
-class AwayMiddleware:
+class AwayMiddleware(MiddlewareMixin):
     """Answers for a view that found PostgreSQL away."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
-
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """The page; None for every other error."""
         return unavailable_page() if is_away(error) else None
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """The handler of errors, also of those outside views, as when a session is stored."""
+    """Answer an error, also one outside views, as when a session is stored."""
     error = sys.exc_info()[1]
     return unavailable_page() if error is not None and is_away(error) else defaults.server_error(request)
 
 
 def unavailable_page() -> HttpResponse:
-    """The page, without anything of the database; the connection is made anew for the next request."""
+    """Return the page of status 503, and let the next request make the database connection anew."""
     connection.close()
     return HttpResponse(get_template("503.html").render(), status=503, headers={"Retry-After": str(COME_BACK_S)})
 
 
 def is_away(error: BaseException) -> bool:
-    """The error is one of the way to PostgreSQL or Redis, or of its end; none of a statement."""
+    """Whether an error says that PostgreSQL or Redis cannot be reached, and not that a statement is wrong."""
     cause = error.__cause__ if isinstance(error, DatabaseError | InterfaceError) and error.__cause__ else error
     if isinstance(cause, InterfaceError | psycopg.InterfaceError | RedisError | kombu.exceptions.OperationalError):
         return True
@@ -59,10 +52,9 @@ def is_away(error: BaseException) -> bool:
 
 
 class InOneLine(logging.Filter):
-    """Says that a service is away without the way of each request that found out."""
+    """Keeps every record, and shortens those that say that a service is away to one line without traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Shorten the record of such an error; every record is kept."""
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if error is not None and is_away(error):
             record.msg = f"{record.getMessage()}: {' '.join(str(error).split())}"
@@ -71,5 +63,5 @@ class InOneLine(logging.Filter):
 
 
 def services_context(request: HttpRequest) -> dict[str, Any]:
-    """For pages: whether Redis is away, asked when a page wants to know."""
+    """Return what pages may ask: whether Redis is away."""
     return {"redis_is_away": notifications.is_away}

@@ -35,11 +35,7 @@ NO_HASH = "0" * 64
 Say = Callable[[str], None]
 
 
-def ignore_progress(line: str) -> None:
-    """Tell nobody how far a backup is."""
-
-
-def write_backup(path: Path, var: Path, say: Say = ignore_progress) -> dict[str, Any]:
+def write_backup(path: Path, var: Path, say: Say = lambda line: None) -> dict[str, Any]:
     """Write the instance to a new file, whole or not at all; return the manifest. Raises BadInput where it cannot."""
     if path.exists():
         raise BadInput(f"{path} exists: name a new file")
@@ -58,7 +54,7 @@ def write_backup(path: Path, var: Path, say: Say = ignore_progress) -> dict[str,
 
 
 def instance_id() -> str:
-    """What tells this instance from others whose VAR has the same path, as in Docker: made of its secret key."""
+    """Return what tells this instance from others whose VAR has the same path, as in Docker."""
     return hashlib.sha256(settings.SECRET_KEY.encode()).hexdigest()[:16]
 
 
@@ -88,7 +84,6 @@ def _instance_of(path: Path) -> str | None:
 
 
 def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str, Any]:
-    """The manifest stands first and is known last: its place is kept, for a hash is as long as any other."""
     version = server_version()
     if line := unsupported_reason(version):
         raise BadInput(line)
@@ -105,15 +100,15 @@ def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str
         "rows": rows,
         "files": dict.fromkeys(files, NO_HASH),
     }
-    room = len(_manifest_bytes(manifest))
+    # The manifest stands first and is known last: its place is kept, for a hash is as long as any other.
     first = tarfile.TarInfo(MANIFEST)
-    first.size = room
+    first.size = len(_manifest_bytes(manifest))
     with tarfile.open(fileobj=file, mode="w") as tar:
-        tar.addfile(first, io.BytesIO(b" " * room))
+        tar.addfile(first, io.BytesIO(b" " * first.size))
         hashes = {name: _add_file(tar, name, path) for name, path in files.items()}
     manifest["files"] = {name: found for name, found in hashes.items() if found}
     file.seek(len(first.tobuf()))
-    file.write(_manifest_bytes(manifest).ljust(room))
+    file.write(_manifest_bytes(manifest).ljust(first.size))
     return manifest
 
 
@@ -122,7 +117,7 @@ def _manifest_bytes(manifest: dict[str, Any]) -> bytes:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str:
-    """Pack a file as long as it is now, for others may append to it; its sha256, or "" when it is gone meanwhile."""
+    """Pack a file as long as it is now, for others may append to it; return its sha256, or "" when it is gone."""
     try:
         source = path.open("rb")
     except FileNotFoundError:
@@ -131,7 +126,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str:
         found = os.fstat(source.fileno())
         entry = tarfile.TarInfo(name)
         entry.size, entry.mode, entry.mtime = found.st_size, found.st_mode & 0o777, int(found.st_mtime)
-        hashing = _Hashing(source)
+        hashing = HashingReader(source)
         try:
             tar.addfile(entry, hashing)
         except OSError as error:
@@ -141,7 +136,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str:
         return hashing.digest.hexdigest()
 
 
-class _Hashing:
+class HashingReader:
     """A file that hashes what is read of it."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -154,7 +149,7 @@ class _Hashing:
 
 
 def _kept_files(var: Path) -> Iterator[Path]:
-    """Regular files that are kept; what is being written (a name that begins with a dot) is left out."""
+    """Yield the regular files that a backup keeps, without those being written (names that begin with a dot)."""
     for name in KEPT:
         top = var / name
         for path in [top] if top.is_file() else sorted(top.rglob("*")):
@@ -171,7 +166,7 @@ def server_version() -> int:
 
 
 def _dump_database(path: Path) -> dict[str, int]:
-    """pg_dump in the snapshot of a transaction that counts the rows of all tables."""
+    """Write pg_dump's output to `path`; return the rows of every table, counted in the same snapshot."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
@@ -183,7 +178,7 @@ def _dump_database(path: Path) -> dict[str, int]:
 
 
 def _count_rows(cursor: Any) -> dict[str, int]:
-    """Return the number of rows of every table of ours."""
+    """Return the number of rows of every table in the schema `public`."""
     cursor.execute(
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1"
@@ -198,7 +193,7 @@ def _count_rows(cursor: Any) -> dict[str, int]:
 def run_postgres_program(
     program: str, *args: str, stdout: Any = subprocess.DEVNULL, stdin: Any = subprocess.DEVNULL
 ) -> None:
-    """A program of PostgreSQL on our database. Raises QuorumError with the last thing that it said."""
+    """Run a program of PostgreSQL on our database. Raises QuorumError with the last line of its error output."""
     values = connection.get_connection_params()
     known = {"dbname": "PGDATABASE", "user": "PGUSER", "password": "PGPASSWORD", "host": "PGHOST", "port": "PGPORT"}
     settings = {name: str(values[key]) for key, name in known.items() if values.get(key)}

@@ -5,31 +5,26 @@ Anybody may ask, so what a driver says (hosts, users, names of databases) goes t
 """
 
 import logging
-from collections.abc import Callable
-from functools import cache
 
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
-from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 from redis.exceptions import RedisError
 
 from config.startup import are_pending
 from jobs import notifications
 
 log = logging.getLogger(__name__)
+_is_migrated = False
 
 
-class HealthMiddleware:
+class HealthMiddleware(MiddlewareMixin):
     """Answers the two addresses; every other request goes on."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-        self.answers: dict[str, Callable[[], JsonResponse]] = {"/healthz": healthz, "/readyz": readyz}
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        answer = self.answers.get(request.path_info)
+    def process_request(self, request: HttpRequest) -> JsonResponse | None:
+        answer = {"/healthz": healthz, "/readyz": readyz}.get(request.path_info)
         if answer is None or request.method not in ("GET", "HEAD"):
-            return self.get_response(request)
+            return None
         response = answer()
         response.headers["Cache-Control"] = "no-store"
         return response
@@ -49,17 +44,17 @@ def readyz() -> JsonResponse:
 
 
 def _unready_reasons() -> list[str]:
+    global _is_migrated
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        _is_migrated()
-    except NotMigratedError:
-        return ["The database has pending migrations: run `manage.py migrate`."]
+        # Once all migrations are applied, this process does not look them up again.
+        _is_migrated = _is_migrated or not are_pending()
     except Exception as error:
         connection.close()
         log.warning("PostgreSQL does not answer: %s", _one_line(error))
         return ["PostgreSQL does not answer"]
-    return []
+    return [] if _is_migrated else ["The database has pending migrations: run `manage.py migrate`."]
 
 
 def _degraded_reasons() -> list[str]:
@@ -69,18 +64,6 @@ def _degraded_reasons() -> list[str]:
         log.warning("Redis does not answer: %s", _one_line(error))
         return ["Redis does not answer: workers and judges' calls wait"]
     return []
-
-
-class NotMigratedError(Exception):
-    """The database lacks migrations of this version."""
-
-
-@cache
-def _is_migrated() -> None:
-    """Raise unless all migrations are applied; once they are, they are not looked up again by this process."""
-    # An exception is not cached, so this is asked again until all are applied.
-    if are_pending():
-        raise NotMigratedError
 
 
 def _one_line(error: Exception) -> str:

@@ -3,15 +3,12 @@
 Django spools uploads to the disk before any view asks who sent them; this asks first.
 """
 
-from collections.abc import Callable
-
 import psycopg
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.core.exceptions import BadRequest
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
@@ -19,10 +16,9 @@ STRANGER = 1_000_000  # Bytes that somebody may send who is not signed in: forms
 
 
 class BodyLimitMiddleware(MiddlewareMixin):
-    """413 for a body that is larger than its sender may send. Small ones cost a comparison."""
+    """Answers 413, before the body is read, where its header announces more than its sender may send."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        """Before the body is read: its length stands in a header, and a body without one is taken for empty."""
         length = request.META.get("CONTENT_LENGTH") or "0"
         size = int(length) if length.isdecimal() else 0
         if size <= STRANGER or (size <= settings.MAX_UPLOAD_BYTES and SESSION_KEY in request.session):
@@ -35,20 +31,16 @@ NUL = "\x00"
 REFUSED = "NUL (0x00)"
 
 
-class NoNulMiddleware:
+class NoNulMiddleware(MiddlewareMixin):
     """400 for a NUL character in an address, its query or a cookie: PostgreSQL holds none, so it names nothing.
 
     Forms say which of their fields holds one, or leave it out; what comes through all the same is a 400 too.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def process_request(self, request: HttpRequest) -> None:
         asked = request.META.get("QUERY_STRING", "")
         if "%00" in asked or any(NUL in text for text in (request.path_info, asked, *request.COOKIES.values())):
             raise BadRequest("a NUL character")
-        return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> None:
         """Refuse a value of a body that reached the database."""

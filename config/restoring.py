@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import hashlib
 import json
 import lzma
 import os
@@ -18,7 +17,7 @@ from typing import Any
 from django.db import DatabaseError, connection
 
 from config import startup
-from config.backup import DUMP, KEPT, MANIFEST, VERSION, Say, ignore_progress, run_postgres_program, server_version
+from config.backup import DUMP, KEPT, MANIFEST, VERSION, HashingReader, Say, run_postgres_program, server_version
 from corpus.errors import BadInput, QuorumError
 
 CHUNK = 1 << 20
@@ -42,12 +41,11 @@ TOO_NEW = b"SET transaction_timeout = 0;\n"
 
 
 def restore_backup(
-    path: Path, var: Path, say: Say = ignore_progress, before: Callable[[], None] = lambda: None
+    path: Path, var: Path, say: Say = lambda line: None, before: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Put the instance back to what the file holds; returns its manifest.
+    """Check the whole file, call `before`, then replace the instance at once; return the manifest.
 
-    The whole file is checked, then `before` is called, then everything changes at once. Raises BadInput for a file that
-    is no backup, is damaged, or was made by a newer version.
+    Raises BadInput for a file that is no backup, is damaged, or was made by a newer version.
     """
     with tempfile.TemporaryDirectory(dir=var, prefix=".restore-") as name:
         folder = Path(name)
@@ -118,7 +116,7 @@ def _read_manifest(tar: tarfile.TarFile, path: Path) -> dict[str, Any]:
 
 
 def _wrong_in(manifest: dict[str, Any]) -> str:
-    """The first key whose value is not what a backup writes; "" when all are."""
+    """Return the first key whose value is not what a backup writes, or "" where there is none."""
     var, applied, rows, files = (manifest.get(key) for key in ("var", "migrations", "rows", "files"))
     if not isinstance(var, str) or not Path(var).is_absolute() or "\0" in var:
         return '"var"'
@@ -139,14 +137,14 @@ def _wrong_in(manifest: dict[str, Any]) -> str:
 
 
 def _is_kept(name: str) -> bool:
-    """A file of VAR that a backup keeps, by a path that leads nowhere else."""
+    """Whether the name is a path into what a backup keeps of VAR, and leads nowhere else."""
     parts = PurePosixPath(name).parts
     clean = str(PurePosixPath(name)) == name and ".." not in parts and "\0" not in name
     return clean and len(parts) > 1 and parts[0] == "var" and parts[1] in KEPT
 
 
 def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], path: Path) -> None:
-    """Every file of the manifest, and no other, with the content that it had."""
+    """Unpack every file of the manifest, and no other. Raises BadInput where one is missing or was changed."""
     wanted = dict(manifest["files"])
     for entry in tar:
         if entry.name == MANIFEST:
@@ -156,21 +154,19 @@ def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], 
             raise BadInput(f"{path} holds {entry.name!r}, which its manifest does not know: nothing was changed")
         target = folder / entry.name
         target.parent.mkdir(parents=True, exist_ok=True)
-        digest = hashlib.sha256()
+        hashing = HashingReader(source)
         with target.open("xb") as file:
-            while data := source.read(CHUNK):
-                digest.update(data)
-                file.write(data)
+            shutil.copyfileobj(hashing, file, CHUNK)
         target.chmod(entry.mode & 0o755 | 0o600)
         os.utime(target, (entry.mtime, entry.mtime))
-        if digest.hexdigest() != wanted.pop(entry.name):
+        if hashing.digest.hexdigest() != wanted.pop(entry.name):
             raise BadInput(f"{path} is damaged at {entry.name!r}: nothing was changed")
     if wanted:
         raise BadInput(f"{path} is cut off: {min(wanted)!r} is missing, nothing was changed")
 
 
 def _write_script(folder: Path, manifest: dict[str, Any], old: Path, new: Path) -> Path:
-    """Everything in one transaction: whoever looks sees the old instance, or the new one."""
+    """Write the SQL that replaces the database, to be run in one transaction; return the path of its file."""
     plain, script = folder / "plain.sql", folder / "database.sql"
     with plain.open("wb") as file:
         run_postgres_program("pg_restore", "--no-owner", "--no-privileges", "-f", "-", str(folder / DUMP), stdout=file)
@@ -192,7 +188,7 @@ def _write_script(folder: Path, manifest: dict[str, Any], old: Path, new: Path) 
 
 
 def _row_count_checks(rows: dict[str, int]) -> str:
-    """Ends the transaction with an error when a table does not hold what it held."""
+    """Return statements that end the transaction with an error where a table has lost or gained rows."""
     return "".join(
         f'DO $$ BEGIN IF (SELECT count(*) FROM "{table}") <> {count} '
         f"THEN RAISE EXCEPTION 'table {table} is not whole'; END IF; END $$;\n"
@@ -201,7 +197,7 @@ def _row_count_checks(rows: dict[str, int]) -> str:
 
 
 def _move_paths_sql(old: Path, new: Path) -> str:
-    """Return the statements by which paths inside VAR follow it to where it is now."""
+    """Return the statements that replace the old path of VAR by the new one in columns that hold paths."""
     if old == new:
         return ""
     before, after = _quote_literal(f"{old}/"), _quote_literal(f"{new}/")
@@ -225,12 +221,12 @@ def _quote_literal(text: str) -> str:
 
 
 def _in_json(path: Path, *, ascii: bool = False) -> str:
-    """The beginning of a JSON string that is a path inside this folder."""
+    """Return how a JSON string begins that is a path inside this folder."""
     return json.dumps(f"{path}/", ensure_ascii=ascii).removesuffix('"')
 
 
 def _move_paths_in_files(source: Path, old: Path, new: Path) -> None:
-    """The same in the files of jobs and models, of which the next worker reads what it was asked."""
+    """Replace the old path of VAR in the files of jobs and models, which the next worker reads."""
     if old == new:
         return
     moves = {_in_json(old, ascii=ascii): _in_json(new, ascii=ascii) for ascii in (True, False)}

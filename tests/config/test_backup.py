@@ -253,7 +253,7 @@ def test_what_is_appended_while_a_backup_is_made_does_not_spoil_it(tmp_path: Pat
 def test_a_file_that_becomes_shorter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = tmp_path / "short"
     short.write_bytes(b"text")
-    monkeypatch.setattr(backups._Hashing, "read", lambda self, size=-1: b"")
+    monkeypatch.setattr(backups.HashingReader, "read", lambda self, size=-1: b"")
     with tarfile.open(fileobj=io.BytesIO(), mode="w") as tar, pytest.raises(QuorumError, match="became shorter"):
         backups._add_file(tar, "var/jobs/short", short)
 

@@ -41,7 +41,7 @@ def test_without_postgresql_it_lives_and_is_not_ready(
 
 
 def test_a_database_that_lacks_migrations_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    health._is_migrated.cache_clear()
+    monkeypatch.setattr(health, "_is_migrated", False)
     monkeypatch.setattr(health, "are_pending", lambda: True)
     answer = Client().get("/readyz")
     assert answer.status_code == 503 and "run `manage.py migrate`" in answer.json()["reasons"][0]
