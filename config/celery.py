@@ -26,7 +26,7 @@ app.autodiscover_tasks()
 
 
 def prepare_worker(**_: Any) -> None:
-    """A worker is a user of the instance's services like any command, and ends with whoever spawned it."""
+    """Bring up the services for a worker, as for any command, and end it with whoever spawned it."""
     from config import env
     from config.startup import apply_or_refuse
     from embedded import ensure_services
@@ -40,7 +40,7 @@ def prepare_worker(**_: Any) -> None:
 
 
 def watch_keeper() -> None:
-    """A killed keeper takes both services with it: a worker without a `serve` above it starts another."""
+    """Start another keeper where it was killed, which ends both services, and no `serve` does so."""
     from config import env
     from embedded import are_embedded, start_keeper
 
@@ -51,7 +51,7 @@ def watch_keeper() -> None:
 
 
 def prepare_child(**_: Any) -> None:
-    """Prefork children watch by themselves: the kernel tells them nothing of their grandparent's end."""
+    """Watch the grandparent from a prefork child: the kernel does not tell it of that end."""
     watch_parent()
 
 

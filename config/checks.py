@@ -9,14 +9,14 @@ COMMANDS = 10  # Connections left for commands, the superuser's reserve and peop
 
 
 def count_connections(judge_workers: int) -> int:
-    """PostgreSQL connections that a fully used instance with so many judge workers opens (MECHANICS M6)."""
+    """Return how many PostgreSQL connections a busy instance with so many judge workers opens (MECHANICS M6)."""
     web = settings.WEB_PROCESSES * settings.WEB_THREADS
     return int(web + judge_workers * settings.CONNECTIONS_PER_JUDGE_WORKER + COMMANDS)
 
 
 @register()
 def enough_connections(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """All connections together fit into PostgreSQL's max_connections."""
+    """Return an error where all connections together exceed PostgreSQL's max_connections."""
     wanted = count_connections(settings.JUDGE_WORKERS)
     if wanted <= settings.MAX_CONNECTIONS:
         return []

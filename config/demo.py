@@ -16,10 +16,10 @@ from judges.campaigns import configurations, forecasts
 ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
 
 
-def load_collection(folder: Path, out: TextIO) -> tuple[Collection, bundled.Built]:
-    """Cut the passages of this Python and import them; the same again changes nothing. `out`: where it is told."""
+def load_collection(folder: Path, out: TextIO) -> tuple[Collection, dict[str, int]]:
+    """Cut the passages of this Python and import them, with the import's report on `out`; again changes nothing."""
     built = bundled.build(folder)
-    files: dict[str, Any] = {"corpus": built.corpus, "queries": built.queries, "pairs": built.pairs}
+    files: dict[str, Any] = {name: folder / f"{name}.jsonl" for name in ("corpus", "queries", "pairs")}
     call_command("import_collection", bundled.NAME, **files, bm25=bundled.BM25, grades=1, stdout=out)
     collection = Collection.objects.get(name=bundled.NAME)
     if not collection.title:  # once: whoever edits it in the browser keeps what they wrote
@@ -29,7 +29,7 @@ def load_collection(folder: Path, out: TextIO) -> tuple[Collection, bundled.Buil
 
 
 def ensure_accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
-    """[{role, username, password}], made once with random passwords and kept in `path`, which only we can read."""
+    """Return [{role, username, password}], made once with random passwords and kept in `path` for us alone."""
     if path.exists():
         known: list[dict[str, str]] = json.loads(path.read_text())
         if User.objects.filter(username__in=[one["username"] for one in known]).count() == len(known):
@@ -44,6 +44,6 @@ def ensure_accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
 
 
 def estimate_line(collection: Collection, panel: str) -> str | None:
-    """One line on what judging with this panel would still cost; None when nothing is left, or nothing is paid for."""
+    """Return a line on what judging with this panel would still cost; None when nothing is left or paid for."""
     expected = forecasts.forecast_judging(collection, configurations.build_configuration(panel=panel))
     return None if expected is None or expected.free else expected.line()

@@ -10,12 +10,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def text(name: str, default: str = "") -> str:
-    """The variable's value; unset and empty are the same."""
+    """Return the variable's value, or the default where it is unset or empty."""
     return os.environ.get(name) or default
 
 
 def secret(name: str) -> str:
-    """A secret from the environment or from a secret file; one that cannot be read stops the program."""
+    """Return a secret from the environment or from a secret file; one that cannot be read stops the program."""
     try:
         return secrets.read_secret(name)
     except BadInput as error:
@@ -23,7 +23,7 @@ def secret(name: str) -> str:
 
 
 def flag(name: str, default: bool = False) -> bool:
-    """Return True for 1, true, yes and on, in any case."""
+    """Whether the variable is 1, true, yes or on, in any case."""
     value = text(name)
     return value.lower() in {"1", "true", "yes", "on"} if value else default
 
@@ -38,7 +38,6 @@ def number(name: str, default: float) -> float:
 
 
 def comma_separated(name: str, default: str = "") -> list[str]:
-    """Return a list of words that commas separate."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 

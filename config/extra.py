@@ -26,19 +26,18 @@ LINE = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*", re.MULTILINE)
 
 
 def wanted_packages() -> set[str]:
-    """Names of the packages of the extra that this machine needs, torch among them."""
+    """Return the names of the extra's packages that this machine needs, torch among them."""
     lines = [Requirement(line.strip()) for name in FILES for line in LINE.findall((env.ROOT / name).read_text())]
     return {canonicalize_name(one.name) for one in lines if one.marker is None or one.marker.evaluate()}
 
 
 def installed_packages() -> set[str]:
-    """Return the names of the packages that are installed here."""
     importlib.invalidate_caches()
     return {canonicalize_name(one.name) for one in importlib.metadata.distributions() if one.name}
 
 
 class Extra:
-    """Starts the installation, and is looked at from the loop that watches the site."""
+    """The installation of the training extra, which the loop that watches the site looks at."""
 
     def __init__(self, var: Path, ready: Callable[[], None]) -> None:
         self.var, self.ready = var, ready
@@ -47,11 +46,9 @@ class Extra:
         self.begun = self.told = 0.0
 
     def leave_out(self) -> None:
-        """Say that nobody wants the extra, and how to get it later."""
         self.tell("left-out", "left out (TRAINING=0): `make install-training` sets it up, then start again")
 
     def start(self) -> None:
-        """Begin to install; packages that are here already make it quick."""
         self.begun = time.monotonic()
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.log.open("w") as log:
@@ -62,7 +59,7 @@ class Extra:
         self.tell("installing", "installing packages")
 
     def look(self) -> None:
-        """Once: tell how far it is; when it has ended well, call `ready`."""
+        """Tell once how far the installation is; where it has ended well, call `ready`."""
         if self.process is None:
             return
         code = self.process.poll()
@@ -83,7 +80,7 @@ class Extra:
             stop_children([self.process])
 
     def last_line(self) -> str:
-        """The last thing that the installer said."""
+        """Return the last line of the installer's output."""
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         return lines[-1].strip()[:300] if lines else "the installer ended without a word"
 

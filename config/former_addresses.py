@@ -30,7 +30,7 @@ def current_address(path: str) -> str:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """Send on who came by a former address, a form with what it sent; else the page that says 404."""
+    """Redirect a former address, a form with what it sent; answer 404 for any other."""
     address = current_address(request.path)
     if address == request.path:
         return page_not_found(request, exception)

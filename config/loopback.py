@@ -14,7 +14,7 @@ _enforced = False
 
 
 class LeavesTheMachine(ConnectionError):
-    """A connection to another machine was tried where only loopback is allowed."""
+    """A connection to another machine, where only loopback is allowed."""
 
 
 def enforce() -> None:
@@ -40,7 +40,7 @@ def _audit_hook(event: str, args: tuple[Any, ...]) -> None:
 
 
 def is_local(host: str | bytes | None) -> bool:
-    """True for loopback addresses and names; None and "" mean this machine to the socket functions."""
+    """Whether a host is this machine, which None and "" mean to the socket functions."""
     name = host.decode() if isinstance(host, bytes) else host
     if not name or name == "localhost" or name == socket.gethostname():
         return True

@@ -25,7 +25,7 @@ KEYWORDS: dict[str, Any] = {
 
 
 def in_template(file: Any, keywords: Any, comment_tags: Any, options: Any) -> Any:
-    """Babel's way to read a template: {% translate %}, {% blocktranslate %} and _("...")."""
+    """Extract {% translate %}, {% blocktranslate %} and _("...") from a template, as a method of Babel."""
     from babel.messages.extract import extract_python
 
     lines = templatize(file.read().decode()).split("\n")
@@ -34,7 +34,7 @@ def in_template(file: Any, keywords: Any, comment_tags: Any, options: Any) -> An
 
 
 def collect_messages(root: Path) -> "Catalog":
-    """Every marked string of the project with the files in which it stands, in the order of the files."""
+    """Return every marked string of the project with the files in which it stands, in the order of the files."""
     from babel.messages import Catalog
     from babel.messages.extract import extract
 
@@ -57,7 +57,7 @@ def catalogue_path(root: Path, locale: str) -> Path:
 
 
 def merge_catalogue(path: Path, messages: "Catalog") -> "polib.POFile":
-    """The catalogue at `path` with exactly these messages: translations are kept, what is not used any more goes."""
+    """Return the catalogue at `path` with exactly these messages: translations are kept, unused messages go."""
     import polib
 
     old = polib.pofile(str(path), wrapwidth=0) if path.exists() else polib.POFile(wrapwidth=0)
@@ -72,7 +72,7 @@ def merge_catalogue(path: Path, messages: "Catalog") -> "polib.POFile":
 
 
 def update_catalogue(path: Path, messages: "Catalog | None") -> tuple[int, int]:
-    """Merge (None: leave the strings alone), save and compile; how many strings, how many without a translation."""
+    """Merge the messages, if any, save and compile; return the numbers of strings and of untranslated ones."""
     import polib
 
     made = polib.pofile(str(path), wrapwidth=0) if messages is None else merge_catalogue(path, messages)

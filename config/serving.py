@@ -44,7 +44,7 @@ _asked: int | None = None
 
 
 class ServingInterrupted(BaseException):
-    """Somebody asked this command to end. `code` is the exit code. Nothing in between may catch it."""
+    """A request to end this command with the exit code `code`, which nothing in between may catch."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -52,7 +52,7 @@ class ServingInterrupted(BaseException):
 
 
 def stop_on_signals() -> None:
-    """SIGINT and SIGTERM raise `ServingStopped` in the main thread; with QUORUM_WITH_PARENT our parent's end counts."""
+    """Let SIGINT and SIGTERM, and with QUORUM_WITH_PARENT our parent's end, raise `ServingInterrupted`."""
 
     def raise_interrupted(number: int, frame: FrameType | None) -> None:
         global _asked
@@ -122,12 +122,12 @@ def web_command(host: str, port: int, processes: int = 0) -> list[str]:
 
 
 def web_environment() -> dict[str, str]:
-    """Return the variables that the site's processes run with beside those of this process."""
+    """Return the variables that only the site's processes have."""
     return {"QUORUM_DB_POOL": str(settings.WEB_THREADS), "QUORUM_DB_PATIENCE_S": str(DATABASE_PATIENCE_S)}
 
 
 class Children:
-    """The processes of one served instance. `log_folder`: where their output goes; None: to our standard error."""
+    """The processes of one served instance. Their output goes to `log_folder`, or to our standard error."""
 
     def __init__(self, log_folder: Path | None = None) -> None:
         self.log_folder = log_folder
@@ -146,12 +146,12 @@ class Children:
             self._start("judge workers", worker_command(count, "serve"))
 
     def gpu_workers(self, count: int) -> None:
-        """Start one Celery worker of the queue `gpu` with `count` processes, one job each; none for 0."""
+        """Start a Celery worker of the queue `gpu` with `count` processes, one job each; none for 0."""
         if count:
             self._start("gpu workers", worker_pool.worker_command(count))
 
     def web(self, listener: socket.socket) -> None:
-        """Serve the site at the address of this socket, which is closed: the address is kept until all ends."""
+        """Serve the site at the address of this socket, which is closed; its address is kept until all ends."""
         self._start("web", web_command(*self._hand_over_listener(listener)), settings=web_environment(), stdout=STDERR)
 
     def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
@@ -187,11 +187,10 @@ class Children:
 
     @property
     def pids(self) -> list[int]:
-        """The ids of this process and its children."""
         return [os.getpid(), *(child.pid for child in self.running.values())]
 
     def wait_until(self, ready: Callable[[], bool], what: str) -> None:
-        """Wait until something is ready, while the children live."""
+        """Wait until `ready`, while the children are looked after. Raises QuorumError after READY_PATIENCE."""
         end = time.monotonic() + READY_PATIENCE
         while not ready():
             self.look()
@@ -205,7 +204,7 @@ class Children:
         return child is None or any(worker.pid == child.pid for worker in live_workers())
 
     def look(self) -> None:
-        """Once: restart what ended, and the keeper when somebody killed it. Raises when it ends again and again."""
+        """Restart the children that ended, and a killed keeper. Raises where they end again and again."""
         if _asked is not None:
             raise ServingInterrupted(_asked)
         if not settings.VAR.exists():
@@ -225,14 +224,13 @@ class Children:
         return f": see {self.log_folder}" if self.log_folder else ""
 
     def watch(self, also: Callable[[], None] = lambda: None) -> None:
-        """For ever: keep them running, and do what `also` does. Ends by an exception (`ServingStopped`)."""
+        """Keep the children running, and call `also`, until an exception ends it (`ServingInterrupted`)."""
         while True:
             self.look()
             also()
             time.sleep(LOOK_S)
 
     def stop(self) -> None:
-        """End all children."""
         stop_children(self.running.values(), patience=15)
         for kept in self.kept:
             kept.close()
@@ -243,7 +241,7 @@ _direct = build_opener(ProxyHandler({}))
 
 
 def site_answers(address: str) -> bool:
-    """Whether the site says that it is well."""
+    """Whether the site says at /readyz that it can serve pages."""
     try:
         with _direct.open(f"{address}/readyz", timeout=5) as response:
             return bool(response.status == 200)

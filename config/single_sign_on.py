@@ -10,7 +10,7 @@ PROVIDER = "sso"
 
 
 def openid_providers(url: str) -> dict[str, Any]:
-    """allauth's SOCIALACCOUNT_PROVIDERS: one provider, or none without an address."""
+    """Return allauth's SOCIALACCOUNT_PROVIDERS: one provider, or none without an address."""
     if not url:
         return {}
     client = env.text("QUORUM_OIDC_CLIENT_ID")

@@ -38,7 +38,7 @@ def ensure_for_command(argv: list[str]) -> None:
 
 
 def apply_or_refuse() -> None:
-    """Embedded: apply what is pending, once for all who come at the same time. By URL: exit 2 when it is pending."""
+    """Apply pending migrations to an embedded database, once for all who come together; exit 2 with one by URL."""
     stamp = stamp_file(env.var())
     if addresses.are_embedded() and not os.environ.get("DATABASE_URL"):
         if not (stamp.exists() and stamp.read_text() == migrations_fingerprint()):
@@ -49,17 +49,17 @@ def apply_or_refuse() -> None:
 
 
 def remove_stamp(var: Path) -> None:
-    """Before a command that changes the tables by itself: look again next time."""
+    """Make the next command look for pending migrations, because this one changes the tables by itself."""
     stamp_file(var).unlink(missing_ok=True)
 
 
 def stamp_file(var: Path) -> Path:
-    """Beside the data that it speaks of, so that it goes when they go."""
+    """Return where the fingerprint of applied migrations lies: beside the data, so that it goes with them."""
     return var / "postgres" / "migrated"
 
 
 def migrations_fingerprint() -> str:
-    """sha256 of our migrations and of the versions of the packages that bring others."""
+    """Return the sha256 of our migrations and of the versions of the packages that bring others."""
     digest = hashlib.sha256()
     for app in APPS:
         for path in sorted((env.ROOT / app / "migrations").glob("*.py")):
@@ -70,7 +70,7 @@ def migrations_fingerprint() -> str:
 
 
 def are_pending() -> bool:
-    """The database lacks migrations of this version."""
+    """Whether the database lacks migrations of this version."""
     import django
 
     django.setup()

@@ -1,5 +1,6 @@
 """Collected, compressed, fingerprinted static files in VAR, made again when their sources change."""
 
+import fcntl
 import hashlib
 from pathlib import Path
 
@@ -11,13 +12,13 @@ from embedded import locks
 
 
 def collect() -> bool:
-    """Bring VAR/static up to date. Returns whether anything had to be done."""
+    """Bring VAR/static up to date; return whether anything had to be done."""
     settings.VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
     stamp: Path = settings.VAR / "static.stamp"
     # Two commands that start at once would each clear what the other one collects.
     lock = locks.open_lock(settings.VAR / "static.lock")
     with open(lock) as _held:  # noqa: PTH123 - closes the descriptor, and with it the lock
-        locks.exclusive(lock)
+        fcntl.flock(lock, fcntl.LOCK_EX)
         wanted = sources_fingerprint()
         if stamp.exists() and stamp.read_text() == wanted and Path(settings.STATIC_ROOT).exists():
             return False

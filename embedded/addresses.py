@@ -25,7 +25,7 @@ def are_embedded() -> bool:
 
 
 def run_folder(var: Path) -> Path:
-    """Where the sockets lie: VAR/run, or a private folder in /tmp when that path is too long for a socket."""
+    """Return the folder of the sockets: VAR/run, or a private one in /tmp when that path is too long for them."""
     folder = var / "run"
     if len(os.fsencode(folder / POSTGRES_SOCKET)) <= LONGEST_SOCKET:
         return folder
@@ -34,13 +34,13 @@ def run_folder(var: Path) -> Path:
 
 
 def database_url(var: Path) -> str:
-    """The database as one URL: DATABASE_URL, or our own over its socket."""
+    """Return the database's URL: DATABASE_URL, or our own over its socket."""
     folder = quote(str(run_folder(var)), safe="")
     return os.environ.get("DATABASE_URL") or f"postgres://postgres@/{DATABASE_NAME}?host={folder}"
 
 
 def database_settings(var: Path) -> dict[str, Any]:
-    """Django's settings of the database. `postgres://user:password@host:port/name`, or `...@/name?host=/folder`."""
+    """Return Django's settings of the database, from its URL."""
     url = urlsplit(database_url(var))
     if url.scheme not in {"postgres", "postgresql"}:
         refuse("DATABASE_URL must look like postgres://user:password@host:5432/name.")
@@ -57,12 +57,12 @@ def database_settings(var: Path) -> dict[str, Any]:
 
 
 def redis_url(var: Path) -> str:
-    """The address of Redis for redis-py and Django's cache."""
+    """Return the address of Redis for redis-py."""
     return os.environ.get("REDIS_URL") or f"unix://{quote(str(run_folder(var) / REDIS_SOCKET))}?db=0"
 
 
 def celery_url(var: Path) -> str:
-    """The address of Redis for Celery, which spells sockets in its own way."""
+    """Return the address of Redis for Celery, which spells sockets in its own way."""
     url = urlsplit(redis_url(var))
     if url.scheme != "unix":
         return redis_url(var)
@@ -71,7 +71,7 @@ def celery_url(var: Path) -> str:
 
 
 def secret_key(var: Path) -> str:
-    """The instance's key, made once and kept in VAR; of two processes that make it at once, one wins for both."""
+    """Return the instance's key, made once and kept in VAR; of two processes that make it at once, one wins."""
     make_folder(var)
     path = var / "secret_key"
     if not path.exists():
@@ -86,7 +86,7 @@ def secret_key(var: Path) -> str:
 
 
 def make_folder(var: Path) -> None:
-    """VAR, where it is missing, once it is sure that it is or will be ours. Only we may enter: it holds secrets."""
+    """Make VAR, which only we may enter, for it holds secrets, unless it belongs to somebody else."""
     check_owner(var)
     try:
         var.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def make_folder(var: Path) -> None:
 
 
 def keep_private(var: Path) -> None:
-    """Nobody else may enter a VAR of ours. One that is not ours, or that is there for all (/tmp), stays as it is."""
+    """Close a VAR of ours to everybody else; one that is not ours, or there for all (/tmp), stays as it is."""
     with contextlib.suppress(OSError):
         found = var.stat()
         is_open = bool(found.st_mode & 0o077) and not found.st_mode & stat.S_ISVTX

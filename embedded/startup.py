@@ -1,6 +1,7 @@
 """What a process does before it uses the services: take part, start the keeper, check the server (MECHANICS M1)."""
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import sys
@@ -21,7 +22,7 @@ _users_lock: int | None = None
 
 
 def ensure_services(var: Path) -> None:
-    """Hold the instance's services for the life of this process; return when both answer. By URL: nothing to do."""
+    """Hold the instance's own services for the life of this process; return when both answer."""
     global _users_lock
     if not addresses.are_embedded():
         return
@@ -29,7 +30,7 @@ def ensure_services(var: Path) -> None:
     if _users_lock is None:
         # Kept open on purpose until the process ends: the kernel frees it however that happens.
         _users_lock = locks.open_lock(var / "users.lock")
-        locks.shared(_users_lock)
+        fcntl.flock(_users_lock, fcntl.LOCK_SH)
         os.utime(var / "users.lock")
     wait_for_services(var)
 
@@ -38,22 +39,17 @@ def wait_for_services(var: Path) -> None:
     """Start a keeper where none lives, and wait until both services answer."""
     began, end = time.time(), time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        refuse_after_failure(var / "keeper.error", began)
+        with contextlib.suppress(FileNotFoundError):  # why a keeper gave up since we began to wait
+            if (failure := var / "keeper.error").stat().st_mtime >= began:
+                refuse(failure.read_text(), 1)
         if not start_keeper(var) and services_answer(var):
             return
         time.sleep(0.05)
     refuse(f"PostgreSQL and Redis of {var} did not start in {PATIENCE:.0f} s. See {var / 'logs'}.", 1)
 
 
-def refuse_after_failure(path: Path, began: float) -> None:
-    """Pass on why a keeper gave up since we began to wait."""
-    with contextlib.suppress(FileNotFoundError):
-        if path.stat().st_mtime >= began:
-            refuse(path.read_text(), 1)
-
-
 def services_answer(var: Path) -> bool:
-    """True when the keeper has announced the services and both take requests."""
+    """Whether the keeper has announced the services and both take requests."""
     folder = addresses.run_folder(var)
     return (
         (var / "services.json").exists()
@@ -101,7 +97,7 @@ def check_server(var: Path) -> None:
 
 
 def unsupported_reason(version: int) -> str:
-    """Why a server of this version (180004 is 18.4) is refused; "" when it is not."""
+    """Return why a server of this version (180004 is 18.4) is refused; "" when it is not."""
     major = version // 10_000
     if OLDEST <= major <= NEWEST:
         return ""

@@ -24,22 +24,15 @@ class Command(QuorumCommand):
         add_keep(parser, "beside the new backup remove older ones of this instance, until N are left")
 
     def run(self, **options: Any) -> object:
-        """Write, say how much it is, and remove what is too old."""
         path: Path = options["file"]
         keep = check_keep(options["keep"])
         manifest = write_backup(path, settings.VAR, self.stderr.write)
         rows, files, size = sum(manifest["rows"].values()), len(manifest["files"]) - 1, path.stat().st_size
         self.say(f"{path}: {rows:,} rows and {files:,} files, {size / 1e6:,.1f} MB")
-        removed = prune_backups(path.parent, keep) if keep else []
+        removed = [str(one) for one in prune_backups(path.parent, keep)] if keep else []
         for one in removed:
             self.say(f"removed the older {one}")
-        return {
-            "backup": str(path),
-            "rows": rows,
-            "files": files,
-            "bytes": size,
-            "removed": [str(one) for one in removed],
-        }
+        return {"backup": str(path), "rows": rows, "files": files, "bytes": size, "removed": removed}
 
 
 def add_keep(parser: CommandParser, what: str) -> None:
@@ -48,7 +41,7 @@ def add_keep(parser: CommandParser, what: str) -> None:
 
 
 def check_keep(keep: int | None) -> int | None:
-    """The number of backups that stay. Raises BadInput below 1."""
+    """Return the number of backups that stay. Raises BadInput below 1."""
     if keep is not None and keep < 1:
         raise BadInput(f"--keep must be 1 or more, not {keep}")
     return keep

@@ -33,7 +33,6 @@ class Command(QuorumCommand):
         parser.add_argument("--no-training", action="store_true", help="do not install the training dependencies")
 
     def run(self, **options: Any) -> object:
-        """Import, judge and serve, until somebody asks us to end."""
         children = serving.Children(settings.VAR / "logs")
         extra = Extra(settings.VAR, ready=lambda: children.gpu_workers(1))
         serving.stop_on_signals()
@@ -52,11 +51,11 @@ class Command(QuorumCommand):
 
     @property
     def out(self) -> TextIO:
-        """Where the commands that this one calls tell people what they did."""
+        """The stream on which the commands that this one calls tell people what they did."""
         return sys.stderr if self.as_json else sys.stdout
 
     def listener(self, port: int | None) -> Any:
-        """The socket of the site: the port that was asked for, or the first free one."""
+        """Return the socket of the site: at the port that was asked for, or the first free one."""
         for candidate in [port] if port is not None else PORTS:
             try:
                 return serving.listen("127.0.0.1", candidate)
@@ -70,7 +69,8 @@ class Command(QuorumCommand):
         children.judge_workers(options["judge_workers"])
         folder = settings.VAR / "demo"
         collection, built = demo.load_collection(folder, self.out)
-        self.say(f"Gold labels: {built.gold}, and {built.gold_dropped} of passages that this Python words differently.")
+        dropped = f"{built['dropped']} of passages that this Python words differently"
+        self.say(f"Gold labels: {built['pairs']}, and {dropped}.")
         panel = self.panel(options["judges"], collection)
         children.wait_until(children.workers_are_ready, "the judge workers")
         self.judge(collection, panel)
@@ -87,7 +87,7 @@ class Command(QuorumCommand):
         self.print_document({"url": address, "pids": children.pids, "accounts": accounts})
 
     def panel(self, judges_file: Path | None, collection: Collection) -> str:
-        """The offline panel, or that of the judges file once somebody has agreed to what it may cost."""
+        """Return the offline panel, or that of the judges file once somebody has agreed to what it may cost."""
         if judges_file is None:
             return "offline"
         panel = str(store_judges_file(read(judges_file))["panel"]["name"])
@@ -103,7 +103,7 @@ class Command(QuorumCommand):
         return panel
 
     def judge(self, collection: Collection, panel: str) -> None:
-        """By the ordinary command, which shows progress and sums up; failed pairs do not keep the site down."""
+        """Judge by the ordinary command, which shows progress; failed pairs do not keep the site down."""
         try:
             call_command("judge", collection.name, panel=panel, wait=True, yes=True, stdout=self.out)
         except SystemExit as ended:

@@ -17,7 +17,6 @@ class Command(QuorumCommand):
         parser.add_argument("--compile", action="store_true", help="only compile the existing catalogues")
 
     def run(self, **options: Any) -> object:
-        """Each language: merge, save, compile, and say how many strings have no translation yet."""
         found = None if options["compile"] else messages.collect_messages(env.ROOT)
         document = {}
         for locale in messages.translated_locales():

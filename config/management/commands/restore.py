@@ -27,7 +27,6 @@ class Command(QuorumCommand):
         add_keep(parser, "afterwards remove older copies of what was there before, until N are left")
 
     def run(self, **options: Any) -> object:
-        """Check the file, keep what is there, then replace it."""
         number = check_keep(options["keep"])
         path = settings.VAR / "backups" / f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.tar"
         keep = (lambda: None) if options["no_safety_copy"] else partial(self.keep, path)
@@ -41,7 +40,7 @@ class Command(QuorumCommand):
         return {**document, "removed": [str(one) for one in removed]}
 
     def keep(self, path: Path) -> None:
-        """What is there now, in VAR/backups; an instance without collections and people has nothing."""
+        """Back up the present state; an instance without collections and people has none."""
         if not Collection.objects.exists() and not User.objects.exists():
             return
         path.parent.mkdir(mode=0o700, exist_ok=True)

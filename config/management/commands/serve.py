@@ -18,15 +18,13 @@ class Command(QuorumCommand):
     requires_system_checks = "__all__"
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=int, default=8000, help="port to listen on; 0 takes a free one")
-        parser.add_argument("--bind", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--judge-workers", type=int, default=1, help="number of judge worker processes (0: none)")
-        parser.add_argument(
-            "--gpu-workers", type=int, default=0, help="number of training workers, one per GPU (0: none)"
-        )
+        add = parser.add_argument
+        add("--port", type=int, default=8000, help="port to listen on; 0 takes a free one")
+        add("--bind", default="127.0.0.1", help="address to listen on")
+        add("--judge-workers", type=int, default=1, help="number of judge worker processes (0: none)")
+        add("--gpu-workers", type=int, default=0, help="number of training workers, one per GPU (0: none)")
 
     def run(self, **options: Any) -> object:
-        """Start, say so, watch until somebody asks us to end."""
         for name in ("judge_workers", "gpu_workers"):
             if options[name] < 0:
                 raise BadInput(f"--{name.replace('_', '-')} must be 0 or more")
@@ -47,7 +45,6 @@ class Command(QuorumCommand):
                 children.watch()
         except serving.ServingInterrupted as stopped:
             self.stderr.write("Stopping; work that is not done goes on with the next start.")
-            children.stop()
             raise SystemExit(stopped.code) from None
         finally:
             children.stop()

@@ -27,19 +27,18 @@ class Command(QuorumCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="folder of the model")
-        parser.add_argument("--port", type=int, default=8100, help="port to listen on; 0 takes a free one")
+        add = parser.add_argument
+        add("--model", type=Path, required=True, metavar="DIR", help="folder of the model")
+        add("--port", type=int, default=8100, help="port to listen on; 0 takes a free one")
         bind = "address to listen on; other than 127.0.0.1 requires QUORUM_RERANK_TOKEN"
-        parser.add_argument("--bind", default="127.0.0.1", help=bind)
+        add("--bind", default="127.0.0.1", help=bind)
         limit = "maximum number of requests in progress or waiting; more are answered 503"
-        parser.add_argument("--limit", type=int, default=32, help=limit)
-        device = "where the model runs (default: cpu)"
-        parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help=device)
+        add("--limit", type=int, default=32, help=limit)
+        add("--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (default: cpu)")
         pooling = "pooling of embedding models (default: as the model folder says)"
-        parser.add_argument("--pooling", choices=POOLINGS, default="", help=pooling)
+        add("--pooling", choices=POOLINGS, default="", help=pooling)
 
     def run(self, **options: Any) -> object:
-        """Check the model, serve it, watch it."""
         folder = self.model(options["model"])
         if options["limit"] < 1:
             raise BadInput("--limit must be 1 or more")
@@ -54,7 +53,7 @@ class Command(QuorumCommand):
             with serving.listen(options["bind"], options["port"]) as listener:
                 settings = {"QUORUM_MODEL": str(folder), "QUORUM_MODEL_DEVICE": options["device"]}
                 settings |= {"QUORUM_RERANK_LIMIT": str(options["limit"]), "QUORUM_RERANK_TOKEN": token}
-                settings["QUORUM_MODEL_POOLING"] = options["pooling"]
+                settings |= {"QUORUM_MODEL_POOLING": options["pooling"]}
                 address = serving.address_of(listener)
                 children.model(listener, settings)
                 children.wait_until(lambda: serving.site_answers(address), "the model")
@@ -70,7 +69,7 @@ class Command(QuorumCommand):
         return None
 
     def model(self, folder: Path) -> Path:
-        """The folder, checked before anything is started. Raises BadInput."""
+        """Return the folder, checked before anything is started. Raises BadInput."""
         if importlib.util.find_spec("torch") is None:
             raise BadInput("serving a model needs the training extra: `make install-training` sets it up")
         if not (folder / "config.json").exists():

@@ -37,7 +37,7 @@ class Command(QuorumCommand):
         return document
 
     def status(self) -> dict[str, Any]:
-        """Return what the keeper has announced, if one lives."""
+        """Return the state of the services, with what a living keeper has announced."""
         if not are_embedded():
             return {"state": "external"}
         lock = settings.VAR / "keeper.lock"
@@ -52,7 +52,7 @@ class Command(QuorumCommand):
         return {"state": "running", **announced, "users": users}
 
     def stable_status(self) -> dict[str, Any]:
-        """The status once the keeper no longer comes up or goes down: then it can be asked to end, or has ended."""
+        """Return the status once the keeper no longer comes up or goes down: it runs or has ended."""
         end = time.monotonic() + PATIENCE
         while (document := self.status())["state"] == "starting":
             if time.monotonic() > end:
