@@ -6,9 +6,8 @@ runs. Gold is keyed by the passage's content hash: where another Python words a 
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from corpus.bundled.passages import cut_passages
 from corpus.rubric import SUFFICIENCY
@@ -20,21 +19,11 @@ RUBRIC = SUFFICIENCY.name
 BM25 = 8  # Candidates for each question.
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """The files of the collection, and what is in them."""
+def build(folder: Path, topics: dict[str, str] | None = None) -> dict[str, int]:
+    """Write corpus.jsonl, queries.jsonl and pairs.jsonl (gold) to `folder`, and return how much each holds.
 
-    corpus: Path
-    queries: Path
-    pairs: Path
-    documents: int
-    questions: int
-    gold: int
-    gold_dropped: int  # Gold labels of passages that this Python words differently.
-
-
-def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
-    """Write corpus.jsonl, queries.jsonl and pairs.jsonl (gold) to `folder`. Same Python, same bytes."""
+    `dropped` counts the gold labels of passages that this Python words differently.
+    """
     if topics is None:
         from pydoc_data import topics as reference
 
@@ -50,17 +39,8 @@ def build(folder: Path, topics: dict[str, str] | None = None) -> Built:
     questions = [json.loads(line) for line in (HERE / "queries.jsonl").read_text().splitlines()]
     documents = [{"_id": passage.id, "title": passage.title, "text": passage.text} for passage in cut]
     folder.mkdir(parents=True, exist_ok=True)
-    return Built(
-        corpus=_write_jsonl(folder / "corpus.jsonl", documents),
-        queries=_write_jsonl(folder / "queries.jsonl", questions),
-        pairs=_write_jsonl(folder / "pairs.jsonl", pairs),
-        documents=len(cut),
-        questions=len(questions),
-        gold=len(pairs),
-        gold_dropped=len(gold) - len(pairs),
-    )
-
-
-def _write_jsonl(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    return path
+    written: dict[str, list[Any]] = {"corpus": documents, "queries": questions, "pairs": pairs}
+    for name, rows in written.items():
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+    return {name: len(rows) for name, rows in written.items()} | {"dropped": len(gold) - len(pairs)}

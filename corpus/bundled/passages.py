@@ -32,7 +32,7 @@ class BundledPassage:
 
 
 def cut_passages(topics: dict[str, str]) -> list[BundledPassage]:
-    """Every distinct passage, by topic. Texts that several topics repeat are kept once."""
+    """Return every distinct passage, by topic. Texts that several topics repeat are kept once."""
     seen: dict[str, BundledPassage] = {}
     for topic in sorted(topics):
         for title, text in cut_topic(topics[topic]):
@@ -43,12 +43,12 @@ def cut_passages(topics: dict[str, str]) -> list[BundledPassage]:
 
 
 def content_hash(text: str) -> str:
-    """sha256 of the words alone, so that white space does not count."""
+    """Return the sha256 of the words alone, so that white space does not count."""
     return sha256(" ".join(text.split()).encode()).hexdigest()
 
 
 def cut_topic(topic: str) -> Iterator[tuple[str, str]]:
-    """(title, text) of a topic's passages: whole paragraphs, never across a heading."""
+    """Yield (title, text) of a topic's passages: whole paragraphs, never across a heading."""
     title = ""
     for heading, paragraphs in split_sections(topic):
         title = title or heading
@@ -58,7 +58,7 @@ def cut_topic(topic: str) -> Iterator[tuple[str, str]]:
 
 
 def split_sections(topic: str) -> Iterator[tuple[str, list[str]]]:
-    """(heading, paragraphs) in their order; footnotes are left out."""
+    """Yield (heading, paragraphs) in their order, without footnotes."""
     heading, paragraphs = "", list[str]()
     for block in re.split(r"\n[ \t]*\n", topic.strip("\n")):
         lines = block.strip("\n").split("\n")
@@ -73,7 +73,7 @@ def split_sections(topic: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def reflow_lines(lines: list[str]) -> str:
-    """Prose as one line, so that it fits every screen; code and grammar as they are."""
+    """Return prose as one line, so that it fits every screen; code and grammar as they are."""
     text = "\n".join(lines)
     indents = {len(line) - len(line.lstrip()) for line in lines}
     if _CODE.search(text) or len(indents) > 2:
@@ -82,7 +82,7 @@ def reflow_lines(lines: list[str]) -> str:
 
 
 def pack_paragraphs(paragraphs: Iterable[str]) -> list[str]:
-    """Whole paragraphs joined until a passage has about WORDS words."""
+    """Join whole paragraphs until a passage has about WORDS words."""
     packed: list[list[str]] = []
     size = 0
     for paragraph in paragraphs:

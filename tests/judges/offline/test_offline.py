@@ -181,9 +181,9 @@ class Bundled:
     """The bundled collection: its index, candidate pairs and gold."""
 
     def __init__(self, folder) -> None:
-        built = build(folder)
-        lines = {path: path.read_text().splitlines() for path in (built.corpus, built.queries, built.pairs)}
-        corpus, queries, gold = ([json.loads(line) for line in lines[path]] for path in lines)
+        build(folder)
+        files = [(folder / f"{name}.jsonl").read_text().splitlines() for name in ("corpus", "queries", "pairs")]
+        corpus, queries, gold = ([json.loads(line) for line in lines] for lines in files)
         self.documents = {row["_id"]: row for row in corpus}
         self.queries = {row["_id"]: row for row in queries}
         order = sorted(self.documents, reverse=True)
