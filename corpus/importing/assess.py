@@ -33,10 +33,12 @@ SHOWN = 20  # Bad rows that the error names.
 
 
 class _BadRows:
-    """Bad rows: how many of each kind, where each kind begins, and the first ones as (line, problem)."""
+    """Bad rows: how many of each kind, where each kind begins, and the first ones as (line, problem).
+
+    The kinds are malformed, out-of-range, unknown, duplicate, conflicting.
+    """
 
     def __init__(self) -> None:
-        # The kinds: malformed, out-of-range, unknown, duplicate, conflicting.
         self.counts: Counter[str] = Counter()
         self.begins: dict[str, int] = {}
         self.first: list[tuple[int, str]] = []
@@ -107,22 +109,17 @@ def _stage_grades(
 ) -> tuple[_BadRows, int]:
     """Stage the rows that can be read in `import_found`; return the bad ones, and the number of grades below 0."""
     bad = _BadRows()
-    unjudged = 0
 
     def lines() -> Iterator[str]:
-        nonlocal unjudged
         for row in read_grades(source, collection.grades):
             if row.problem:
                 bad.add(row.kind, 1, [(row.line, row.problem)])
                 continue
-            unjudged += row.grade < 0
-            grade = "\\N" if row.grade < 0 else row.grade
             names = map(escape_copy_text, (row.query, row.document, row.assessor or assessor))
-            yield f"{row.line}\t{grade}\t" + "\t".join(names) + "\n"
+            yield f"{row.line}\t{row.grade}\t" + "\t".join(names) + "\n"
 
-    candidates.stage_lines(lines(), "line, grade, query, document, assessor", "judgments", progress)
-    execute_sql(candidates.FOUND.format(c=int(collection.pk)))
-    return bad, unjudged
+    columns = "line, grade, query, document, assessor"
+    return bad, candidates.stage_lines(collection, lines(), columns, "judgments", progress)
 
 
 def _ensure_assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
@@ -162,7 +159,7 @@ WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor ORDER BY f.li
 
 def _find_bad(bad: _BadRows) -> None:
     """Fill `import_grade` with the good rows; tell `bad` about the others."""
-    judgments.create_staging()
+    create_temporary_table("import_grade", judgments.GRADE)
     create_temporary_table("import_checked", "line int, kind text, problem text")
     execute_sql(
         """INSERT INTO import_checked SELECT line, 'unknown', CASE WHEN query_id IS NULL

@@ -14,10 +14,12 @@ from corpus.importing.staging import (
     escape_copy_text,
     execute_sql,
     fetch_one,
+    first_repeated,
 )
 from corpus.models import Assessor, Collection, Query
 
-LINE = "line int, query text, document text, teacher_score float8, grade smallint, assessor text"
+LINE = "line int, query text, document text, teacher_score float8, grade int, assessor text"
+CANDIDATE = "query_id bigint, document_id bigint, teacher_score float8"
 FOUND = """
 DROP TABLE IF EXISTS import_found;
 CREATE TEMP TABLE import_found ON COMMIT DROP AS
@@ -27,33 +29,22 @@ LEFT JOIN corpus_document d ON d.collection_id = {c} AND d.is_current AND d.exte
 """
 _NAMED = """(SELECT query_id, document_id, max(teacher_score) AS teacher_score FROM import_candidate
             GROUP BY query_id, document_id)"""
-_HERE = "p.query_id = s.query_id AND p.document_id = s.document_id"
-
-
-def create_staging() -> None:
-    """Make empty tables for what the files name."""
-    create_temporary_table("import_candidate", "query_id bigint, document_id bigint, teacher_score float8")
-    judgments.create_staging()
+_HERE = judgments.PAIR
 
 
 def stage_candidates(
     collection: Collection, source: FileSource, rows: Iterable[CandidateRecord], progress: ImportProgress
 ) -> int:
     """Stage lines of --pairs; return the number of golds below 0, which mean not judged and are left out."""
-    unjudged = 0
 
-    def lines() -> Iterable[str]:
-        nonlocal unjudged
-        for row in rows:
-            gold = row.gold
-            if gold is not None and gold < 0:
-                unjudged, gold = unjudged + 1, None
-            score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
-            grade = "\\N" if gold is None else gold
-            yield f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{score}\t{grade}\n"
+    def copy_line(row: CandidateRecord) -> str:
+        score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
+        grade = "\\N" if row.gold is None else max(row.gold, -1)
+        return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{score}\t{grade}\n"
 
-    stage_lines(lines(), "line, query, document, teacher_score, grade", "pairs", progress)
-    resolve_ids(collection, source)
+    columns = "line, query, document, teacher_score, grade"
+    unjudged = stage_lines(collection, map(copy_line, rows), columns, "pairs", progress)
+    _refuse_unknown(source)
     clash = fetch_one(
         """SELECT max(line), min(line) FROM import_found GROUP BY query_id, document_id
            HAVING count(*) > 1 AND (min(teacher_score) <> max(teacher_score) OR min(grade) <> max(grade))
@@ -76,8 +67,8 @@ def stage_run(
 ) -> None:
     """Stage what a run ranks best for each query, as (line, query, document)."""
     lines = (f"{line}\t{escape_copy_text(query)}\t{escape_copy_text(document)}\n" for line, query, document in rows)
-    stage_lines(lines, "line, query, document", "run lines", progress)
-    resolve_ids(collection, source)
+    stage_lines(collection, lines, "line, query, document", "run lines", progress)
+    _refuse_unknown(source)
     execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
 
 
@@ -90,27 +81,15 @@ def stage_qrels(
     are_candidates: bool,
 ) -> int:
     """Stage qrels' rows as reference grades; return the number of grades below 0, which mean not judged."""
-    unjudged = 0
 
-    def lines() -> Iterable[str]:
-        nonlocal unjudged
-        for row in rows:
-            if row.problem:
-                raise source.bad(row.line, row.problem)
-            unjudged += row.grade < 0
-            # The grade is left out, not the pair, which may be a candidate all the same: nobody has judged it yet.
-            grade = "\\N" if row.grade < 0 else row.grade
-            yield f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{grade}\n"
+    def copy_line(row: GradeRow) -> str:
+        if row.problem:
+            raise source.bad(row.line, row.problem)
+        return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{row.grade}\n"
 
-    stage_lines(lines(), "line, query, document, grade", "judgments", progress)
-    resolve_ids(collection, source)
-    twice = fetch_one(
-        """SELECT line, first FROM (
-             SELECT line, min(line) OVER same AS first, row_number() OVER same AS place
-             FROM import_found WINDOW same AS (PARTITION BY query_id, document_id ORDER BY line)) numbered
-           WHERE place > 1 ORDER BY line LIMIT 1"""
-    )
-    if twice:
+    unjudged = stage_lines(collection, map(copy_line, rows), "line, query, document, grade", "judgments", progress)
+    _refuse_unknown(source)
+    if twice := first_repeated("import_found", "query_id, document_id"):
         raise source.bad(twice[0], f"the pair stands already in line {twice[1]}")
     execute_sql(
         """INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s FROM import_found
@@ -132,17 +111,19 @@ def stage_bm25(collection: Collection, k: int, progress: ImportProgress) -> None
     copy_lines("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
 
 
-def stage_lines(lines: Iterable[str], columns: str, what: str, progress: ImportProgress) -> int:
-    """COPY lines into an empty `import_line`."""
+def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what: str, progress: ImportProgress) -> int:
+    """COPY lines into `import_found`, with the keys of their ids; return the number of grades below 0."""
     create_temporary_table("import_line", LINE)
-    rows = copy_lines(f"import_line ({columns})", lines, what, progress)
+    copy_lines(f"import_line ({columns})", lines, what, progress)
+    # The grade is left out, not the pair, which may be a candidate all the same: nobody has judged it yet.
+    unjudged = execute_sql("UPDATE import_line SET grade = NULL WHERE grade < 0")
     execute_sql("ANALYZE import_line")
-    return rows
-
-
-def resolve_ids(collection: Collection, source: FileSource) -> None:
-    """Resolve the files' ids to keys of rows, in `import_found`. Raises BadInput for the first unknown id."""
     execute_sql(FOUND.format(c=int(collection.pk)))
+    return unjudged
+
+
+def _refuse_unknown(source: FileSource) -> None:
+    """Raise BadInput for the first line of `import_found` with an unknown id."""
     unknown = fetch_one(
         """SELECT line, query_id IS NULL, query, document FROM import_found
            WHERE query_id IS NULL OR document_id IS NULL ORDER BY line LIMIT 1"""

@@ -33,7 +33,7 @@ def refuse_no_file(path: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """A short file of text, as settings are. Raises BadInput that says what it is instead."""
+    """Return a short file of text, as settings are. Raises BadInput that says what it is instead."""
     refuse_no_file(path)
     try:
         data = path.read_bytes()
@@ -58,11 +58,11 @@ class FileSource:
         return str(self.path)
 
     def bad(self, line: int, problem: str) -> BadInput:
-        """The error for a line, to be raised."""
+        """Return the error for a line."""
         return BadInput(f"{self.path}, line {line}: {problem}")
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
-        """(number, bytes) of each line without its end; blank ones are skipped unless asked for.
+        """Yield (number, bytes) of each line without its end; blank ones are skipped unless asked for.
 
         Raises BadInput for NUL and for a gzip file that is cut off or damaged.
         """
@@ -86,30 +86,26 @@ class FileSource:
             raise BadInput(f"{self.path}: {error.strerror or error}") from None
 
     def texts(self, *, blank: bool = False) -> Iterator[tuple[int, str]]:
-        """As `lines`, decoded. Raises BadInput for bytes that are not UTF-8."""
+        """Yield what `lines` does, decoded. Raises BadInput for bytes that are not UTF-8."""
         for number, line in self.lines(blank=blank):
             yield number, self.decode(number, line)
 
     def decode(self, number: int, line: bytes) -> str:
-        """The line as text, or BadInput."""
         try:
             return line.decode()
         except UnicodeDecodeError as error:
             raise self.bad(number, f"byte {error.start + 1} is not UTF-8; convert the file") from None
 
     def first(self) -> tuple[int, bytes]:
-        """The first line that is not blank; (0, b"") for an empty file."""
-        for number, line in self.lines():
-            if line.strip():
-                return number, line.strip()
-        return 0, b""
+        """Return the first line that is not blank; (0, b"") for an empty file."""
+        return next(((number, line.strip()) for number, line in self.lines() if line.strip()), (0, b""))
 
     def foreign(self) -> str:
-        """Whose JSON this is, for an error in its first line; "" for what looks like ours."""
+        """Return whose JSON this is, for an error in its first line; "" for what looks like ours."""
         return str(recognition.json_of(self._head()) or "")
 
     def identifier(self, number: int, value: object, field: str) -> str:
-        """An id: not empty, at most 255 characters, no white space (TREC files could not hold it)."""
+        """Return an id: not empty, at most 255 characters, no white space (TREC files could not hold it)."""
         if type(value) is str and 0 < len(value) <= MAX_ID and not _WHITE.search(value):
             return value
         if isinstance(value, int) and not isinstance(value, bool):
@@ -125,7 +121,7 @@ class FileSource:
         return value
 
     def _head(self) -> bytes:
-        """The first bytes, unpacked; none of a gzip file that breaks off in them, which reading its lines will tell."""
+        """Return the first bytes, unpacked; none of a gzip file that breaks off in them, as its lines will tell."""
         with suppress(EOFError, gzip.BadGzipFile, zlib.error), self._open() as stream:
             return stream.read(recognition.HEAD)
         return b""
@@ -143,10 +139,7 @@ class FileSource:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that ends with BadInput where it goes on too long: a bomb, whose few bytes unpack to millions.
-
-    It looks at whole buffers, so that reading lines stays as fast as without it.
-    """
+    """A stream that ends with BadInput where it is too long, as a bomb is, whose few bytes unpack to millions."""
 
     def __init__(self, of: FileSource, stream: io.BufferedReader | gzip.GzipFile, most: int | None) -> None:
         self.of, self.stream, self.most = of, stream, most
@@ -156,7 +149,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer, /) -> int:
-        """As RawIOBase; raises BadInput beyond a bound."""
+        # Whole buffers are looked at, so that reading lines stays as fast as without a bound.
         view = memoryview(buffer)
         data = self.stream.read1(len(view))
         view[: len(data)] = data

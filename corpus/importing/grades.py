@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Iterator
 from heapq import heappush, heapreplace
+from itertools import islice
 from typing import NamedTuple
 
 from corpus.importing.files import FileSource
@@ -50,50 +51,39 @@ def refuse_json(source: FileSource, number: int, text: str) -> None:
 
 
 def _read_qrels(source: FileSource, top: int, width: int) -> Iterator[GradeRow]:
-    header = width == 3
-    for number, text in source.texts():
-        if header:
-            header = False
-            continue
+    for number, text in islice(source.texts(), int(width == 3), None):  # 3 columns: after a header
         columns = text.split()
         if len(columns) != width:
             yield GradeRow(number, "", "", 0, "", f"{len(columns)} columns instead of {width}", "malformed")
             continue
-        query, document, grade = columns[0], columns[-2], columns[-1]
-        yield _grade_row(source, number, query, document, grade, top)
+        yield _grade_row(number, columns[0], columns[-2], columns[-1], top)
 
 
 def _read_csv(source: FileSource, top: int) -> Iterator[GradeRow]:
     """Yield the rows of a CSV with the header query_id,doc_id,grade and perhaps assessor; one record a line."""
-    header: list[str] | None = None
+    header: list[str] = []
     for number, text in source.texts():
-        columns = next(csv.reader([text], strict=False))
-        if header is None:
-            header = [column.strip() for column in columns]
+        columns = [column.strip() for column in next(csv.reader([text]))]
+        if not header:
+            header = columns
             if header not in (["query_id", "doc_id", "grade"], ["query_id", "doc_id", "grade", "assessor"]):
-                raise source.bad(
-                    number, "the header of a CSV is query_id,doc_id,grade or query_id,doc_id,grade,assessor"
-                )
-            continue
-        if len(columns) != len(header):
+                problem = "the header of a CSV is query_id,doc_id,grade or query_id,doc_id,grade,assessor"
+                raise source.bad(number, problem)
+        elif len(columns) != len(header):
             yield GradeRow(number, "", "", 0, "", f"{len(columns)} columns instead of {len(header)}", "malformed")
-            continue
-        fields = [column.strip() for column in columns]
-        yield _grade_row(source, number, fields[0], fields[1], fields[2], top, fields[3] if len(fields) == 4 else "")
+        else:
+            query, document, grade = columns[:3]
+            yield _grade_row(number, query, document, grade, top, *columns[3:])
 
 
-def _grade_row(
-    source: FileSource, number: int, query: str, document: str, grade: str, top: int, assessor: str = ""
-) -> GradeRow:
+def _grade_row(number: int, query: str, document: str, grade: str, top: int, assessor: str = "") -> GradeRow:
     if not _INTEGER.match(grade):
-        return GradeRow(
-            number, query, document, 0, assessor, f"the grade is not an integer: {grade[:40]!r}", "malformed"
-        )
-    value = int(grade)
-    if value > top:
-        problem = f"grade {value} is above the highest grade {top}"
-        return GradeRow(number, query, document, 0, assessor, problem, "out-of-range")
-    return GradeRow(number, query, document, value, assessor)
+        problem, kind = f"the grade is not an integer: {grade[:40]!r}", "malformed"
+    elif int(grade) > top:
+        problem, kind = f"grade {int(grade)} is above the highest grade {top}", "out-of-range"
+    else:
+        return GradeRow(number, query, document, int(grade), assessor)
+    return GradeRow(number, query, document, 0, assessor, problem, kind)
 
 
 def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]:

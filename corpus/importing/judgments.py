@@ -1,6 +1,6 @@
 """Staged grades become judgments: append-only, once each, a changed one supersedes."""
 
-from corpus.importing.staging import create_temporary_table, execute_sql, fetch_one
+from corpus.importing.staging import execute_sql, fetch_one
 from corpus.models import Assessor, Collection
 
 # What the staged assessors say now: imported and not superseded. Read once: as a condition of a join it would be asked
@@ -8,38 +8,31 @@ from corpus.models import Assessor, Collection
 _STANDING = """standing AS MATERIALIZED (
     SELECT j.id, j.pair_id, j.assessor_id, j.grade FROM judgment_head j
     WHERE j.assessor_id IN (SELECT assessor_id FROM import_grade) AND j.aspect_id IS NULL AND j.step = 'import')"""
-_PAIR = "p.query_id = s.query_id AND p.document_id = s.document_id"
-
-
-def create_staging() -> None:
-    """Make an empty `import_grade`."""
-    create_temporary_table(
-        "import_grade", "line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint"
-    )
+PAIR = "p.query_id = s.query_id AND p.document_id = s.document_id"
+GRADE = "line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint"
 
 
 def ensure_assessor(collection: Collection, kind: Assessor.Kind, name: str) -> Assessor:
-    """The assessor of that kind and name, made when missing."""
-    found, _ = Assessor.objects.get_or_create(collection=collection, kind=kind, name=name)
-    return found
+    """Return the assessor of that kind and name, made when missing."""
+    return Assessor.objects.get_or_create(collection=collection, kind=kind, name=name)[0]
 
 
 def add_pairs(collection: Collection) -> None:
-    """A grade of a pair that is no candidate needs the pair all the same: to measure by, not to be judged."""
+    """Make pairs of graded ids that have none: no candidates, to be measured by and not to be judged."""
     execute_sql("ANALYZE import_grade")
     execute_sql(
         f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, is_candidate, uncertainty)
             SELECT DISTINCT %(c)s::bigint, query_id, document_id, false, 0 FROM import_grade s
-            WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {_PAIR})""",
+            WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {PAIR})""",
         {"c": collection.pk},
     )
 
 
 def first_change(assessor_id: int) -> tuple[int, int, int] | None:
-    """The first line that grades otherwise than the assessor did before: (line, grade there, grade before)."""
+    """Return (line, grade, grade before) of the first line that contradicts what the assessor said before."""
     return fetch_one(
         f"""WITH {_STANDING} SELECT s.line, s.grade, j.grade FROM import_grade s
-            JOIN corpus_pair p ON {_PAIR} JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
+            JOIN corpus_pair p ON {PAIR} JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
             WHERE s.assessor_id = %(a)s AND j.grade IS DISTINCT FROM s.grade ORDER BY s.line LIMIT 1""",
         {"a": assessor_id},
     )
@@ -55,7 +48,7 @@ def store_judgments() -> tuple[int, int]:
               INSERT INTO corpus_judgment
                 (pair_id, assessor_id, step, grade, supersedes_id, arm, guideline, comment)
               SELECT p.id, s.assessor_id, 'import', s.grade, j.id, '', 0, ''
-              FROM import_grade s JOIN corpus_pair p ON {_PAIR}
+              FROM import_grade s JOIN corpus_pair p ON {PAIR}
               LEFT JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
               WHERE j.id IS NULL OR j.grade IS DISTINCT FROM s.grade
               ORDER BY s.line

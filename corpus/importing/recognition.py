@@ -100,7 +100,7 @@ def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:
 
 
 def _is_utf8(head: bytes) -> bool:
-    """Whether it decodes; the last character may be cut."""
+    """Whether the bytes are UTF-8, whose last character may be cut."""
     try:
         head.decode()
     except UnicodeDecodeError as error:
@@ -109,7 +109,7 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _is_wide(head: bytes) -> bool:
-    """UTF-16 without a mark: every second byte of Latin text is NUL, and none of the others."""
+    """Whether this is UTF-16 without a mark: every second byte of Latin text is NUL, and none of the others."""
     sample = head[:400]
     even, odd = sample[::2], sample[1::2]
     few, many = sorted((even.count(0), odd.count(0)))

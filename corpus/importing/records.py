@@ -41,7 +41,7 @@ class CandidateRecord(NamedTuple):
 
 
 def read_documents(source: FileSource) -> Iterator[TextRecord]:
-    """Documents of a BEIR corpus (JSON lines) or of TREC XML, whichever the file is."""
+    """Yield the documents of a BEIR corpus (JSON lines) or of TREC XML, whichever the file is."""
     if _is_xml(source):
         for line, fields in read_elements(source, "doc"):
             yield _trec_document(source, line, fields)
@@ -54,7 +54,7 @@ def read_documents(source: FileSource) -> Iterator[TextRecord]:
 
 
 def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
-    """Queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
+    """Yield the queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
     rows = _trec_queries(source) if _is_xml(source) else _json_queries(source, by_position)
     for place, query in enumerate(rows, 1):
         if not query.text.strip():
@@ -64,7 +64,7 @@ def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecor
 
 
 def read_pairs(source: FileSource, top: int) -> Iterator[CandidateRecord]:
-    """Lines of --pairs; `top` is the highest grade that `gold` may have. A gold below 0 is left to the caller."""
+    """Yield the lines of --pairs; `top` is the highest grade that `gold` may have, and one below 0 means none."""
     for number, row in json_lines(source):
         query = source.identifier(number, _required_field(source, number, row, "query_id"), "query_id")
         document = source.identifier(number, _required_field(source, number, row, "doc_id"), "doc_id")
@@ -106,7 +106,7 @@ def json_object(source: FileSource, number: int, line: bytes, *, is_first: bool 
 
 
 def _is_xml(source: FileSource) -> bool:
-    """By the first character. Raises BadInput for a file that is neither, and for one without a line."""
+    """Whether a file is XML, and not JSON, by its first character. Raises BadInput where it is neither."""
     number, line = source.first()
     if not number:
         raise BadInput(f"{source}: the file is empty")
@@ -144,7 +144,7 @@ def _trec_document(source: FileSource, line: int, fields: dict[str, str]) -> Tex
 
 
 def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
-    """Topics: <num> and <title>; description and narrative are kept as metadata."""
+    """Yield the topics by <num> and <title>; description and narrative are kept as metadata."""
     for line, found in read_elements(source, "top"):
         # TREC topics repeat the field's name in its text: `Number: 301`, `Description: ...`.
         fields = {key: _PREFIX.sub("", value).strip() for key, value in found.items()}
@@ -155,24 +155,18 @@ def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
 
 
 def _required_field(source: FileSource, number: int, row: dict[str, Any], field: str) -> Any:
-    if field not in row:
-        raise _missing_field_error(source, number, field)
-    return row[field]
-
-
-def _missing_field_error(source: FileSource, number: int, field: str) -> BadInput:
-    """The error for a field that is not there; where the first object is another tool's, it says whose."""
+    if field in row:
+        return row[field]
+    # Where the first object is another tool's, the error says whose.
     known = source.foreign() if source.first()[0] == number else ""
-    return source.bad(number, f'the field "{field}" is missing' + (f"; {known}" if known else ""))
+    raise source.bad(number, f'the field "{field}" is missing' + (f"; {known}" if known else ""))
 
 
 def _text_field(source: FileSource, number: int, row: dict[str, Any], field: str, default: str | None = None) -> str:
-    """A string field; null counts as absent. Without a default it must be there."""
+    """Return a string field; null counts as absent. Without a default it must be there."""
     value = row.get(field)
     if value is None:
-        if default is None:
-            raise _missing_field_error(source, number, field)
-        return default
+        value = _required_field(source, number, {}, field) if default is None else default
     if not isinstance(value, str):
         raise source.bad(number, f'"{field}" is not a string')
     return value
@@ -191,7 +185,7 @@ def _metadata_json(source: FileSource, number: int, row: dict[str, Any]) -> str:
 
 
 def content_hash(*parts: str) -> str:
-    """sha256 in hex of everything a reader sees. NUL is in no part, so different parts never join to the same."""
+    """Return the sha256, in hex, of all that a reader sees. NUL is in no part, so other parts never join alike."""
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -204,7 +198,7 @@ def _holds_nul(value: Any) -> bool:
 
 
 def first_duplicate(source: FileSource, rows: Callable[[FileSource], Iterator[TextRecord]]) -> BadInput:
-    """The error for an id that stands twice. The file is read again, and only then remembered."""
+    """Return the error for an id that stands twice. The file is read again, and only then remembered."""
     seen: dict[str, int] = {}
     for row in rows(source):
         if row.id in seen:

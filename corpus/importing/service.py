@@ -14,13 +14,19 @@ from corpus.errors import BadInput
 from corpus.importing import candidates, judgments, records, texts
 from corpus.importing.files import FileSource
 from corpus.importing.grades import read_grades, top_of_run
-from corpus.importing.staging import ImportProgress, fetch_number, ignore_progress, plan_for_bulk
+from corpus.importing.staging import (
+    ImportProgress,
+    create_temporary_table,
+    fetch_number,
+    ignore_progress,
+    plan_for_bulk,
+)
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
 
 
 @dataclass(frozen=True, slots=True)
 class ImportFiles:
-    """What to import and how: the options of the command."""
+    """The files of an import, and its options."""
 
     corpus: Path
     queries: Path
@@ -38,13 +44,13 @@ class ImportFiles:
 
     @property
     def qrels_are_candidates(self) -> bool:
-        """The qrels' pairs are to be judged: when nothing else names candidates, or when asked for."""
+        """Whether the pairs of the qrels are to be judged: when asked for, or when nothing else names candidates."""
         return self.qrels_pairs or not (self.pairs or self.runs or self.bm25)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What the collection holds after the import (without dry run), and what the import did."""
+    """The contents of a collection after an import, and what the import did."""
 
     collection: str
     documents: int
@@ -85,7 +91,8 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         options: dict[str, Any] = {"update": files.update, "progress": progress}
         documents = texts.move_in(collection, Document, sources["corpus"][0], read_documents, **options)
         queries = texts.move_in(collection, Query, sources["queries"][0], read_queries, **options)
-        candidates.create_staging()
+        create_temporary_table("import_candidate", candidates.CANDIDATE)
+        create_temporary_table("import_grade", judgments.GRADE)
         unjudged = _stage_files(collection, files, sources, progress)
         pairs = candidates.write_pairs(collection, update=files.update)
         graded = _write_grades(collection, sources, update=files.update)
@@ -166,18 +173,18 @@ def _write_grades(collection: Collection, sources: dict[str, list[FileSource]], 
     for name, source in (("gold", sources["pairs"]), ("qrels", sources["qrels"])):
         if not source or update:
             continue
-        change = judgments.first_change(judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, name).pk)
-        if change:
+        assessor = judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, name)
+        if change := judgments.first_change(assessor.pk):
             line, now, before = change
             raise source[0].bad(line, f"grade {now}, but the collection has {before}; --update takes the new one")
     return judgments.store_judgments()
 
 
 def _count_contents(collection: Collection) -> dict[str, int]:
-    """Count what the collection holds now."""
+    current = {"collection": collection, "is_current": True}
     return {
-        "documents": Document.objects.filter(collection=collection, is_current=True).count(),
-        "queries": Query.objects.filter(collection=collection, is_current=True).count(),
+        "documents": Document.objects.filter(**current).count(),
+        "queries": Query.objects.filter(**current).count(),
         "pairs": Pair.objects.filter(collection=collection, is_candidate=True).count(),
         "judgments": fetch_number(
             """SELECT count(*) FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id

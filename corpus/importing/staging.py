@@ -1,9 +1,9 @@
 """Rows on their way in: COPY into temporary tables, then checks and moves by set-based SQL."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from django.db import connection
 
@@ -12,11 +12,8 @@ T = TypeVar("T")
 BATCH = 512  # Rows joined before they go to the server.
 
 
-class ImportProgress(Protocol):
-    """Told how many rows of what have come in; shows it to a person or not."""
-
-    def __call__(self, what: str, rows: int) -> None:
-        """`rows` of `what` so far."""
+# Told, as (what, rows), how many rows of what have come in; shows it to a person or not.
+ImportProgress = Callable[[str, int], object]
 
 
 class ProgressLine:
@@ -29,7 +26,6 @@ class ProgressLine:
         self._began = self._shown = monotonic()
 
     def __call__(self, what: str, rows: int) -> None:
-        """Show it when two seconds have passed since the last line."""
         now = monotonic()
         if what != self._what:
             self._what, self._began = what, now
@@ -44,7 +40,7 @@ def ignore_progress(what: str, rows: int) -> None:
 
 
 def escape_copy_text(text: str) -> str:
-    r"""A value in COPY's text format: backslash, tab, newline and return are written as \\, \t, \n, \r."""
+    r"""Return a value in COPY's text format: backslash, tab, newline and return as \\, \t, \n, \r."""
     if "\\" in text:
         text = text.replace("\\", "\\\\")
     if "\n" in text:
@@ -57,7 +53,7 @@ def escape_copy_text(text: str) -> str:
 
 
 def copy_lines(target: str, lines: Iterable[str], what: str, progress: ImportProgress) -> int:
-    """COPY lines in text format, each with its newline, into `target` (table and columns); the number of rows."""
+    """COPY lines in text format, each with its newline, into `target` (table and columns); return their number."""
     count = 0
     with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as stream:
         for batch in _split_batches(lines):
@@ -68,7 +64,7 @@ def copy_lines(target: str, lines: Iterable[str], what: str, progress: ImportPro
 
 
 def copy_binary(target: str, tuples: Iterable[bytes], what: str, progress: ImportProgress) -> int:
-    """COPY tuples in the binary format into `target`; the number of rows.
+    """COPY tuples in the binary format into `target`; return their number.
 
     The server need not look for the ends of lines and values in it: a third faster than text for long texts.
     """
@@ -90,28 +86,25 @@ def _split_batches(rows: Iterable[T]) -> Iterator[list[T]]:
 
 
 def plan_for_bulk() -> None:
-    """Until the end of the transaction: join by hash, and in memory.
-
-    Tables that have just been filled have no statistics yet. With them a join of a million rows was planned as nested
-    loops and did not end in ten minutes; by hash it takes seconds.
-    """
+    """Join by hash, and in memory, until the end of the transaction."""
+    # Tables that have just been filled have no statistics: without this a join of a million rows was planned as
+    # nested loops and did not end in ten minutes. By hash it takes seconds.
     execute_sql("SET LOCAL enable_nestloop = off; SET LOCAL work_mem = '64MB'")
 
 
 def create_temporary_table(table: str, columns: str) -> None:
-    """An empty temporary table that ends with the transaction; one of that name from an outer one is replaced."""
+    """Make an empty temporary table that ends with the transaction, in place of one of that name."""
     execute_sql(f"DROP TABLE IF EXISTS {table}; CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP")
 
 
 def execute_sql(sql: str, parameters: dict[str, Any] | None = None) -> int:
-    """Run it; the number of rows that it touched."""
+    """Run a statement; return the number of rows that it touched."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return int(cursor.rowcount)
 
 
 def fetch_one(sql: str, parameters: dict[str, Any] | None = None) -> tuple[Any, ...] | None:
-    """The first row, or None."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         row: tuple[Any, ...] | None = cursor.fetchone()
@@ -119,13 +112,22 @@ def fetch_one(sql: str, parameters: dict[str, Any] | None = None) -> tuple[Any, 
 
 
 def fetch_all(sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-    """All rows: for answers that are known to be few."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return list(cursor.fetchall())
 
 
 def fetch_number(sql: str, parameters: dict[str, Any] | None = None) -> int:
-    """The single number that the statement returns."""
+    """Return the single number that the statement returns."""
     row = fetch_one(sql, parameters)
     return int(row[0]) if row and row[0] is not None else 0
+
+
+def first_repeated(table: str, columns: str) -> tuple[Any, ...] | None:
+    """Return (line, earlier line, columns ...) of the first staged row whose columns an earlier one has too."""
+    return fetch_one(
+        f"""SELECT line, first, {columns} FROM (
+             SELECT line, {columns}, min(line) OVER same AS first, row_number() OVER same AS place
+             FROM {table} WINDOW same AS (PARTITION BY {columns} ORDER BY line)) numbered
+           WHERE place > 1 ORDER BY line LIMIT 1"""
+    )

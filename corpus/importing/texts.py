@@ -16,6 +16,7 @@ from corpus.importing.staging import (
     execute_sql,
     fetch_number,
     fetch_one,
+    first_repeated,
 )
 from corpus.models import Collection, Document, Query
 
@@ -91,14 +92,8 @@ def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[byte
 def _refuse_duplicates(source: FileSource, read: int) -> None:
     if fetch_number("SELECT count(DISTINCT external_id) FROM import_text") == read:
         return
-    found = fetch_one(
-        """SELECT line, external_id, first FROM (
-             SELECT line, external_id, min(line) OVER same AS first, row_number() OVER same AS place
-             FROM import_text WINDOW same AS (PARTITION BY external_id ORDER BY line)) numbered
-           WHERE place > 1 ORDER BY line LIMIT 1"""
-    )
-    if found:
-        raise source.bad(found[0], f'the id "{found[1]}" stands already in line {found[2]}')
+    if found := first_repeated("import_text", "external_id"):
+        raise source.bad(found[0], f'the id "{found[2]}" stands already in line {found[1]}')
 
 
 def _update_changed(collection: Collection, table: str, source: FileSource, *, update: bool) -> tuple[int, int]:

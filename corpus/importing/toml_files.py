@@ -1,7 +1,4 @@
-"""TOML files that people write, read strictly into pydantic models.
-
-A mistake is one line: file, line, key, what to do.
-"""
+"""TOML files that people write, read strictly into pydantic models. A mistake is one line: file, line, key, advice."""
 
 import re
 import tomllib
@@ -28,12 +25,12 @@ PROBLEM = "problem"
 
 
 def problem(words: str, *place: int | str) -> PydanticCustomError:
-    """What is wrong, and what to do; `place`: of another key than the one that is checked, from its table on."""
+    """Return an error in words; `place`: of another key than the one that is checked, from its table on."""
     return PydanticCustomError(PROBLEM, "{words}", {"words": words, "place": place})
 
 
 def otherwise(words: str) -> WrapValidator:
-    """What is said of a value that is not of the type before it, unless the type has words of its own."""
+    """Return what replaces the error of the type before it, unless that has words of its own."""
 
     def check(value: object, handler: ValidatorFunctionWrapHandler) -> object:
         try:
@@ -47,7 +44,6 @@ def otherwise(words: str) -> WrapValidator:
 
 
 def one_of(*known: str) -> AfterValidator:
-    """A text that is one of these."""
 
     def check(text: str) -> str:
         if text not in known:
@@ -69,7 +65,7 @@ Switch = Annotated[bool, otherwise("must be true or false")]
 
 
 class Table(BaseModel):
-    """Keys of a table. A misspelt one would be ignored in silence: there are no others."""
+    """The keys of a table. Others are refused, for a misspelt one would be ignored in silence."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -86,7 +82,7 @@ Model = TypeVar("Model", bound=Table)
 
 
 def read_toml(model: type[Model], text: str, name: str) -> Model:
-    """The file's text as the model. Raises BadInput with `name`, the line where it is known, key and what to do."""
+    """Return the file's text as the model. Raises BadInput with `name`, line if known, key and what to do."""
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -102,7 +98,7 @@ def read_toml(model: type[Model], text: str, name: str) -> Model:
 
 
 def _mistake(error: ErrorDetails, tables: dict[str, Any], lines: dict[Place, int]) -> tuple[int, str]:
-    """Line, 0 where it is not known, and what is wrong there."""
+    """Return the line of a mistake, or 0 where it is not known, and what is wrong there."""
     place: Place = (*error["loc"], *error.get("ctx", {}).get("place", ()))
     listed = len(place) > 1 and isinstance(place[1], int)
     inside = len(place) > 1 or (error["type"] == PROBLEM and error["loc"])
@@ -132,7 +128,7 @@ _KEY = re.compile(r"""\s*["']?([^\s"'=\[#]+)["']?\s*=""")
 
 
 def _lines(text: str) -> dict[Place, int]:
-    """The lines of tables and of keys written one a line, which is how people write them."""
+    """Return the lines of tables and of keys written one a line, which is how people write them."""
     found: dict[Place, int] = {}
     table: Place = ()
     seen: Counter[str] = Counter()

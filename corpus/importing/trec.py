@@ -23,8 +23,7 @@ MAX_RECORD = 64 * 2**20  # Characters: a record that does not end by then is not
 def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the records named `record` (doc or top), in any letter case: the line of the opening tag, and the fields.
 
-    Entities in fields are resolved and outer white space is removed. Memory holds one record at a time. Raises BadInput
-    for a record that does not end, for text between records, and when there is no record at all.
+    Raises BadInput for a record that does not end, for text between records, and when there is no record at all.
     """
     opening = re.compile(rf"<{record}(?:\s[^<>]*)?>", re.IGNORECASE)
     closing = re.compile(rf"</{record}\s*>", re.IGNORECASE)
@@ -55,7 +54,6 @@ def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[s
 
 
 def _parse_fields(source: FileSource, line: int, body: str, record: str) -> dict[str, str]:
-    """Return the fields of one record's text."""
     if nul := _NUL.search(body):
         raise source.bad(line + body.count("\n", 0, nul.start()), "a NUL character (&#0;); remove it")
     known = _FIELDS[record]
