@@ -1,7 +1,6 @@
-"""Naming the action of a view, for apps that stand below or beside the one that knows people (docs/adr/0020).
+"""Permissions of views in apps that must not import the one that knows people (docs/adr/0020).
 
-Views of `training` and `benchmark` need the same deny-by-default decorator as those of `annotation`, which they must
-not import. Like Django's AUTH_USER_MODEL, the setting ACCESS names the implementation: annotation.permissions.
+Like Django's AUTH_USER_MODEL, the setting ACCESS names the implementation: annotation.permissions.
 """
 
 from collections.abc import Callable
@@ -23,7 +22,7 @@ View = Callable[..., HttpResponseBase]
 
 
 class Person(Protocol):
-    """Somebody signed in."""
+    """A user who is signed in."""
 
     pk: Any
     username: str
@@ -33,24 +32,21 @@ class AccessSiteScope(Protocol):
     """A page of the site, outside any collection."""
 
     @property
-    def user(self) -> Person:
-        """Who asks."""
+    def user(self) -> Person: ...
 
 
 class AccessScope(AccessSiteScope, Protocol):
     """A page of a collection."""
 
     @property
-    def collection(self) -> Collection:
-        """The collection of the address."""
+    def collection(self) -> Collection: ...
 
     @property
-    def may_admin(self) -> bool:
-        """Whether the user may see and change everything of this collection."""
+    def may_admin(self) -> bool: ...
 
 
 def action(name: Action) -> Callable[[View], View]:
-    """Name what a view does. Collection views take the URL's `name`; all are called `view(request, scope, ...)`."""
+    """Name the action of a view, which is called as `view(request, scope, ...)` by who may do it."""
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -65,6 +61,6 @@ def action(name: Action) -> Callable[[View], View]:
 
 
 def administered(user: Person) -> QuerySet[Collection]:
-    """The collections of which this person may see and change everything, for pages of the site that name several."""
+    """Return the collections of which this person may see and change everything."""
     module = settings.ACCESS.rpartition(".")[0]
     return cast("QuerySet[Collection]", import_string(f"{module}.administered_collections")(user))

@@ -8,6 +8,5 @@ class CorpusConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        """Aspects have a file of their own: who judges pairs needs none."""
         super().import_models()
         import_module("corpus.models.aspects")

@@ -15,7 +15,7 @@ TYPES = {"svg": "image/svg+xml", "csv": "text/csv", "tex": "application/x-tex"}
 
 
 def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse | None:
-    """The file that was asked for, or None where the page itself was. 404: no such chart or form."""
+    """Return the file that was asked for, or None where the page itself was. Raises 404 for an unknown one."""
     key, form = request.GET.get("chart"), request.GET.get("as", "svg")
     if key is None:
         return None

@@ -15,6 +15,9 @@ from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
 
+# How an act ended, by its error; any other error is a failure.
+OUTCOMES = ((Incomplete, "incomplete"), (QuorumError, "refused"), (KeyboardInterrupt, "interrupted"))
+
 
 class QuorumCommand(BaseCommand):
     """A command implements `arguments` and `run`; `run` returns the JSON document, `say` prints for people."""
@@ -30,11 +33,9 @@ class QuorumCommand(BaseCommand):
         )
         self.arguments(parser)
 
-    def arguments(self, parser: CommandParser) -> None:
-        """Add the command's own arguments."""
+    def arguments(self, parser: CommandParser) -> None: ...
 
     def run(self, **options: Any) -> object:
-        """Do what the command is for; return the JSON document."""
         raise NotImplementedError
 
     def say(self, line: str) -> None:
@@ -42,7 +43,7 @@ class QuorumCommand(BaseCommand):
         (self.stderr if self.as_json else self.stdout).write(line)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run, print, and leave with the contract's exit code; in English, whatever language pages speak here."""
+        """Run in English, whatever language pages speak, and leave with the contract's exit code."""
         with translation.override("en"):
             self.do(options)
 
@@ -68,18 +69,11 @@ class QuorumCommand(BaseCommand):
             return
         # A command that is killed leaves this line, so that the log holds the act whatever came of it.
         began = self._record(options, outcome="began")
-        outcome = "failed"
+        outcome = "finished"
         try:
             yield
-            outcome = "finished"
-        except Incomplete:
-            outcome = "incomplete"
-            raise
-        except QuorumError:
-            outcome = "refused"
-            raise
-        except KeyboardInterrupt:
-            outcome = "interrupted"
+        except BaseException as error:
+            outcome = next((name for kind, name in OUTCOMES if isinstance(error, kind)), "failed")
             raise
         finally:
             with suppress(Error):  # of a database that is gone: the command's own error says more
@@ -93,7 +87,6 @@ class QuorumCommand(BaseCommand):
         return record_act(None, self.act, collection, shell=shell_user(), command=command, **where, **details)
 
     def print_document(self, document: object) -> None:
-        """Print the JSON document, when it was asked for."""
         if self.as_json and document is not None:
             self.stdout.write(json.dumps(document, ensure_ascii=False))
 

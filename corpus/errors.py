@@ -8,13 +8,13 @@ class QuorumError(Exception):
 
 
 class BadInput(QuorumError):
-    """The input is wrong and nothing was changed: exit 2, or a 4xx page."""
+    """Wrong input, by which nothing was changed: exit 2, or a 4xx page."""
 
     exit_code = 2
 
 
 class Incomplete(QuorumError):
-    """The work ended before its end (failed pairs, or the budget): exit 3. `document` is printed with --json."""
+    """Work that ended early (failed pairs, or the budget): exit 3. `document` is printed with --json."""
 
     exit_code = 3
 

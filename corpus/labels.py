@@ -16,7 +16,7 @@ ADJUDICATOR = "adjudicator"
 
 
 def write_labels(rows: str, *, unless: Sequence[str] = ()) -> str:
-    """The statement that writes a label for each row of a SELECT of (pair, aspect, grade, origin).
+    """Return the statement that writes a label for each row of a SELECT of (pair, aspect, grade, origin).
 
     A label that says the same already is left alone, and so is one whose origin is among `unless`.
     """
@@ -91,7 +91,7 @@ def resolve_pairs(pair_ids: Iterable[int]) -> int:
 
 
 def resolve_where(condition: str, parameters: list[int | list[int]]) -> int:
-    """Derive the labels of the pairs that an SQL condition on `corpus_pair` picks; the number that changed."""
+    """Derive the labels of the pairs that an SQL condition on `corpus_pair` picks; return how many changed."""
     measuring = ", ".join(f"'{reason}'" for reason in MEASURING)
     written = write_labels("SELECT pair_id, aspect_id, grade, origin FROM resolved")
     wanted = f"SELECT id FROM corpus_pair WHERE {condition}"
@@ -117,10 +117,10 @@ ORDER BY j.pair_id, a.name <> '{EXPERTS}', j.id DESC
 
 def reference_grades(collection: Collection, pairs: Iterable[int] | None = None) -> dict[int, int]:
     """Return the reference grade of each pair that has one: of the collection, or of the pairs given."""
-    statement, values = REFERENCE, dict[str, int | list[int]](collection=collection.pk)
-    if pairs is not None:
-        statement = f"SELECT pair_id, grade FROM ({REFERENCE}) g WHERE pair_id = ANY(%(pairs)s)"
-        values |= {"pairs": list(pairs)}
+    only = "" if pairs is None else "WHERE pair_id = ANY(%(pairs)s)"
     with connection.cursor() as cursor:
-        cursor.execute(statement, dict(values))
+        cursor.execute(
+            f"SELECT pair_id, grade FROM ({REFERENCE}) g {only}",
+            {"collection": collection.pk, "pairs": [] if pairs is None else list(pairs)},
+        )
         return dict(cursor.fetchall())

@@ -27,12 +27,12 @@ class Definition:
 
     @property
     def is_own(self) -> bool:
-        """Somebody's own words, not a rubric of this file."""
+        """Whether the words are an instruction's, and not a rubric of this file."""
         return self.name in (COLLECTION, QUERY)
 
     @property
     def text(self) -> str:
-        """The statement and, where there are any, the rules, each on a line of its own."""
+        """The statement and the rules, if any, each on a line of its own."""
         return "\n".join([self.statement, *(("", RULES, *self.rules) if self.rules else ())])
 
 
@@ -121,7 +121,6 @@ class RelevanceQuestion(Protocol):
 
     @property
     def answers(self) -> Sequence[str]: ...
-
     @property
     def instruction(self) -> str: ...
 
@@ -134,7 +133,7 @@ class Rubric:
     instruction: str = ""
 
     def definition(self, *, answers: bool, own: str = "") -> Definition:
-        """What holds for a query. `answers`: it lists some; `own`: its own instruction, which goes first.
+        """Return what holds for a query. `answers`: whether it lists some; `own`: its instruction, which goes first.
 
         "auto" is `sufficiency` for a query with answers and `helpfulness` for one without (docs/adr/0043).
         """
@@ -147,11 +146,10 @@ class Rubric:
         return RUBRICS[self.name]
 
     def of(self, query: RelevanceQuestion) -> Definition:
-        """What holds for this query."""
         return self.definition(answers=bool(query.answers), own=query.instruction)
 
     def definitions(self) -> tuple[Definition, ...]:
-        """What holds for queries without words of their own: with answers, then without where that is another."""
+        """Return what holds for queries without instructions: with answers, then without where that is another."""
         return tuple(dict.fromkeys(self.definition(answers=answers) for answers in (True, False)))
 
 

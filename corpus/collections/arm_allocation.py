@@ -1,8 +1,7 @@
 """Arms: what of the debate an annotator reads, drawn at random and in balance (DREAM 3.2.4, SPEC S7). Pure.
 
-Each annotator has a sequence of blocks of their own. A block holds every arm as often as its weight says, in an order
-that comes from the seed: so after each whole block everybody has had the arms in the wanted proportion, and nobody can
-tell what comes next.
+Each annotator has blocks of their own. A block holds every arm as often as its weight says, in an order that comes
+from the seed: after each whole block the arms are in the wanted proportion, and nobody can tell what comes next.
 """
 
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ SHOWN_ONLY: Weights = (1, 0, 0)
 
 
 def weights_of(given: object) -> Weights:
-    """`{"shown": 1, "hidden": 0, "reveal": 0}` as weights; an arm that is not named has none. Raises ValueError."""
+    """Return the weights of a table by arm; an arm that is not named has none. Raises ValueError."""
     if not isinstance(given, Mapping):
         raise ValueError("must be a table like {shown=1, hidden=0, reveal=0}")
     if unknown := [str(name) for name in given if name not in ARMS]:
@@ -39,14 +38,14 @@ def weights_of(given: object) -> Weights:
 
 
 def draw_arm(weights: Weights, seed: int, annotator: int, number: int) -> str:
-    """The arm of the `number`-th item (from 0) whose arm is drawn for this annotator."""
+    """Return the arm of the `number`-th item (from 0) whose arm is drawn for this annotator."""
     size = sum(weights)
     return _shuffled_block(weights, seed, annotator, number // size)[number % size]
 
 
 @lru_cache(maxsize=4096)
 def _shuffled_block(weights: Weights, seed: int, annotator: int, block: int) -> tuple[str, ...]:
-    """All arms of a block in their order: sorted by a hash of what is known of each place."""
+    """Return all arms of a block, sorted by a hash of what is known of each place."""
     arms = [arm for arm, weight in zip(ARMS, weights, strict=True) for _ in range(weight)]
     keys = [sha256(f"{seed}:{annotator}:{block}:{place}".encode()).digest() for place in range(len(arms))]
     return tuple(arm for _, arm in sorted(zip(keys, arms, strict=True)))

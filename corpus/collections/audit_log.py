@@ -1,7 +1,4 @@
-"""Recording an act from apps that stand below or beside the one that keeps the audit log.
-
-As with corpus.access, a setting (AUDIT) names the implementation: annotation.audit_log.recording.record.
-"""
+"""Recording an act from apps that must not import the audit log: the setting AUDIT names its implementation."""
 
 import os
 from getpass import getuser
@@ -14,7 +11,7 @@ from corpus.models import Collection
 
 
 def shell_user() -> str:
-    """The account of the operating system under which a command runs; its number where it has no name."""
+    """Return the operating system's account under which a command runs, or its number where it has no name."""
     try:
         return getuser()
     except (KeyError, OSError):
@@ -22,5 +19,5 @@ def shell_user() -> str:
 
 
 def record_act(by: Any, act: str, collection: Collection | None = None, **details: object) -> int:
-    """Append one act to the audit log, in the transaction of the act; its number."""
+    """Append an act to the audit log, in the transaction of the act; return its number."""
     return int(import_string(settings.AUDIT)(by, act, collection, **details))

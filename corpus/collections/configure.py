@@ -37,7 +37,12 @@ def _arms(given: object) -> dict[str, int]:
 
 
 Grade = Annotated[int, Field(ge=1, le=100), otherwise("must be an integer from 1 to 100")]
+Milliseconds = Annotated[int, Field(ge=0, le=10_000), otherwise("must be an integer from 0 to 10000")]
 HalfShare = Annotated[int | float, Field(ge=0, le=0.5), otherwise("must be a number from 0 to 0.5")]
+Rate = Annotated[
+    Literal["none"] | Annotated[int | float, Field(ge=0, le=HIGHEST_RATE)],
+    otherwise(f'must be a number from 0 to {HIGHEST_RATE}, or "{NONE}"'),
+]
 Budget = Annotated[
     Literal["none"] | Annotated[int | float, Field(ge=0, le=HIGHEST_BUDGET)],
     otherwise(f'must be a number from 0 to {HIGHEST_BUDGET:g}, or "{NONE}"'),
@@ -55,9 +60,7 @@ class Settings(Table):
     overlap: Annotated[int, Field(ge=1, le=25), otherwise("must be an integer from 1 to 25")] | None = None
     order: Annotated[Line, one_of(*Collection.Order.values)] | None = None
     lease_minutes: Annotated[int, Field(ge=1, le=32_767), otherwise("must be an integer from 1 to 32767")] | None = None
-    min_judgment_ms: Annotated[int, Field(ge=0, le=10_000), otherwise("must be an integer from 0 to 10000")] | None = (
-        None
-    )
+    min_judgment_ms: Milliseconds | None = None
     seed: Annotated[int, Field(ge=-(2**31), le=2**31 - 1), otherwise("must be an integer of 32 bits")] | None = None
     audit: Annotated[int | float, Field(ge=0, le=1), otherwise("must be a number from 0 to 1")] | None = None
     checks: HalfShare | None = None
@@ -66,13 +69,7 @@ class Settings(Table):
     pass_mark: Annotated[int, Field(ge=0, le=100), otherwise("must be an integer from 0 to 100")] | None = None
     arms: Annotated[dict[str, int], BeforeValidator(_arms)] | None = None
     rounds: Annotated[Line, one_of(*Collection.Rounds.values)] | None = None
-    hourly_rate: (
-        Annotated[
-            Literal["none"] | Annotated[int | float, Field(ge=0, le=HIGHEST_RATE)],
-            otherwise(f'must be a number from 0 to {HIGHEST_RATE}, or "{NONE}"'),
-        ]
-        | None
-    ) = None
+    hourly_rate: Rate | None = None
     budget: Budget | None = None
     daily_budget: Budget | None = None
 
@@ -81,10 +78,7 @@ KEYS = [key for key in Settings.model_fields if key != "preset"]
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Keys and values of the file, each of a known name and the right type; those of its `preset` come first.
-
-    Raises BadInput with file, line where it is known, key, and what to do.
-    """
+    """Return the file's keys and values, over those of its `preset`. Raises BadInput."""
     given = read_toml(Settings, read_text(path), str(path)).model_dump(exclude_unset=True)
     found = PRESETS.get(given.pop("preset", ""), {})
     return found | {key: None if value == NONE else value for key, value in given.items()}
@@ -92,11 +86,10 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 @transaction.atomic
 def configure_collection(collection: Collection, settings: dict[str, Any]) -> list[str]:
-    """Set the values that `read_settings` returned; the names of those that changed.
+    """Set the values that `read_settings` returned; return the names of those that changed.
 
-    A new order or seed gives open items their place anew; a new overlap holds for open items too, but never below
-    what people already took. A new rubric or instruction is a new version of the guidelines, too: whoever changes one
-    does so within `guidelines.record_redefinition`. Raises BadInput for a scale that the judgments contradict.
+    A new rubric or instruction is a new version of the guidelines, too: whoever changes one does so within
+    `guidelines.record_redefinition`. Raises BadInput for a scale that the judgments contradict.
     """
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]
@@ -113,7 +106,7 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
 
 
 def _check_scale(collection: Collection, changed: list[str]) -> None:
-    """Judgments must fit the scale; a policy's binary labels were written with the old `relevant_from`."""
+    """Raise BadInput where judgments do not fit the scale, or a policy labelled by the old `relevant_from`."""
     if collection.relevant_from > collection.grades:
         raise BadInput(
             f'the key "relevant_from" would be {collection.relevant_from}, above "grades" = {collection.grades}'

@@ -5,8 +5,6 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from graphlib import TopologicalSorter
-from pathlib import Path
-from typing import Any
 
 import pgtrigger
 from django.conf import settings
@@ -26,10 +24,9 @@ Rows = dict[type[models.Model], str]
 
 
 def rows_of(collection: Collection) -> Rows:
-    """Every table that hangs on the collection, in every layer, found by following foreign keys down from it.
+    """Return every table that hangs on the collection, in every layer, by following foreign keys down from it.
 
-    The layers above are not imported here: their tables are known to Django. Nearer relations are taken first, so
-    that a condition is as short as it can be. A table comes after those that its rows point to.
+    Nearer relations are taken first, so that a condition is as short as it can be.
     """
     found: Rows = {Collection: f"id = {int(collection.pk)}"}
     waiting: list[type[models.Model]] = [Collection]
@@ -46,7 +43,7 @@ def rows_of(collection: Collection) -> Rows:
 
 
 def _child_models(parent: type[models.Model]) -> Iterator[tuple[type[models.Model], str]]:
-    """Models whose rows belong to a row of `parent`, with the column that says to which."""
+    """Yield the models whose rows belong to a row of `parent`, with the column that says to which."""
     for relation in parent._meta.get_fields(include_hidden=True):
         if not isinstance(relation, models.ManyToOneRel) or relation.on_delete in OUTLIVES:
             continue
@@ -81,10 +78,7 @@ def counts_of(collection: Collection) -> dict[str, int]:
 
 
 def delete_collection(collection: Collection) -> dict[str, int]:
-    """Remove the collection with everything that hangs on it, by set-based SQL; the numbers of `counts_of`.
-
-    Exports, jobs and models that lie in VAR go with it; what was written elsewhere stays.
-    """
+    """Remove the collection with everything that hangs on it or lies in VAR; return the numbers of `counts_of`."""
     with transaction.atomic(), pgtrigger.ignore(), connection.cursor() as cursor:
         Collection.objects.select_for_update().get(pk=collection.pk)
         counts = counts_of(collection)
@@ -94,15 +88,11 @@ def delete_collection(collection: Collection) -> dict[str, int]:
             cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE {rows[model]}")
         record_act(None, "collection.deleted", collection, shell=shell_user(), **counts)
         # The audit log's rows may go with a database; this line stays with the folder VAR.
-        _append_audit_line({"deleted_collection": collection.name, "by": shell_user(), **counts})
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        line: dict[str, str | int] = {"at": now, "deleted_collection": collection.name, "by": shell_user(), **counts}
+        settings.VAR.mkdir(parents=True, exist_ok=True)
+        with (settings.VAR / "audit.jsonl").open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
     for kind in FOLDERS:
-        shutil.rmtree(Path(settings.VAR) / kind / collection.name, ignore_errors=True)
+        shutil.rmtree(settings.VAR / kind / collection.name, ignore_errors=True)
     return counts
-
-
-def _append_audit_line(line: dict[str, Any]) -> None:
-    """Append to VAR/audit.jsonl, with the time."""
-    path = Path(settings.VAR) / "audit.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as log:
-        log.write(json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds"), **line}) + "\n")

@@ -1,8 +1,7 @@
-"""Secrets of an instance: API keys, the mail server's password, the sign-in provider's secret.
+"""Secrets of an instance, as API keys and passwords, kept in no database, no log and on no page.
 
-They come from the environment or from a file that it names, and are kept nowhere else: not in the database, not in a
-log, not on a page. For NAME, in this order: the variable NAME; the file that NAME_FILE names; the file NAME in the
-folder that QUORUM_SECRETS names (Docker and Kubernetes mount secrets as such files).
+For NAME, in this order: the environment variable NAME; the file that NAME_FILE names; the file NAME in the folder that
+QUORUM_SECRETS names (Docker and Kubernetes mount secrets as such files).
 """
 
 import os
@@ -12,7 +11,7 @@ from corpus.errors import BadInput
 
 
 def read_secret(name: str) -> str:
-    """The secret of this name, without white space around it; "" when there is none. An unreadable file: BadInput."""
+    """Return the secret without white space around it; "" where there is none. Raises BadInput for a bad file."""
     if value := os.environ.get(name, "").strip():
         return value
     if place := os.environ.get(f"{name}_FILE", ""):

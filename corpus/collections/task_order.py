@@ -9,7 +9,7 @@ from corpus.models import Collection
 
 
 def pair_priority(order: str, seed: int, *, pair_id: int, query_id: int, uncertainty: float) -> float:
-    """The priority of a pair's item under the collection's order. Pure; the SQL below computes the same."""
+    """Return the priority of a pair's item under the collection's order, as PRIORITY_SQL does. Pure."""
     if order == Collection.Order.QUERY:
         return float(query_id)
     if order == Collection.Order.RANDOM:
@@ -40,10 +40,10 @@ LAST = 1e9
 def open_items(
     wanted: str, *, order: str = "pair", seq: str = NEXT_SEQ, taken: int = 0, also: Sequence[str] = ()
 ) -> str:
-    """The statement that opens an item for each row of a SELECT; append ON CONFLICT or RETURNING where wanted.
+    """Return the INSERT of an item for each row of a SELECT; append ON CONFLICT or RETURNING where wanted.
 
-    `wanted` yields collection, pair, campaign, reason, priority and overlap, and the columns named in `also`, which
-    are stored as they are. `order` is that of places in the queue; `taken`: how many people hold the item already.
+    `wanted` yields collection, pair, campaign, reason, priority and overlap, and the columns named in `also`.
+    `order` is that of places in the queue; `taken`: how many people hold the item already.
     """
     more = "".join(f", {name}" for name in also)
     return f"""INSERT INTO corpus_item
@@ -53,7 +53,7 @@ def open_items(
 
 
 def next_place() -> int:
-    """A place behind all others: the default of the column, for rows written through the ORM."""
+    """Return a place behind all others, for rows written through the ORM."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval('corpus_item_place')")
         (place,) = cursor.fetchone()
@@ -62,11 +62,9 @@ def next_place() -> int:
 
 @transaction.atomic
 def reprioritise_tasks(collection: Collection) -> int:
-    """Give every unsettled item the priority of the collection's present order; the number of items changed.
-
-    Those of a study come first to those who take part, whatever the order; and holes that were sent in the order of
-    what they could settle (below -1) keep that order.
-    """
+    """Give every unsettled item the priority of the collection's present order; return the number changed."""
+    # Items of a study come first to those who take part, whatever the order; and holes that were sent in the order of
+    # what they could settle (below -1) keep that order.
     new = PRIORITY_SQL.format(order="%(order)s", seed="%(seed)s")
     new = f"({new} + CASE i.reason WHEN 'evidence' THEN {LAST} ELSE 0 END)"
     with connection.cursor() as cursor:
@@ -83,11 +81,8 @@ def reprioritise_tasks(collection: Collection) -> int:
 
 
 def forget_watermarks(collection: Collection) -> None:
-    """Everything in the queue may be new to everyone again.
-
-    Who remembers how far they went is a layer above; its table is found through the collection's relations, so
-    that this layer need not import it.
-    """
+    """Forget how far annotators went through the queue, in which everything may be new to everyone again."""
+    # The table is of a layer above, which this one must not import: it is found through the collection's relations.
     for relation in Collection._meta.related_objects:
         fields = {field.name for field in relation.related_model._meta.get_fields()}
         if {"watermark_priority", "watermark_place"} <= fields:
@@ -97,11 +92,9 @@ def forget_watermarks(collection: Collection) -> None:
 
 @transaction.atomic
 def change_overlap(collection: Collection, overlap: int) -> int:
-    """Ask `overlap` people for every open item, never fewer than already took it; the number of items changed.
-
-    An open item whose judgments already reach the new number keeps one more place open for the deciding
-    person: it settles at the next judgment, not by a change of settings.
-    """
+    """Ask `overlap` people for every open item, never fewer than already took it; return the number changed."""
+    # An open item whose judgments already reach the new number keeps one more place open for the deciding person: it
+    # settles at the next judgment, not by a change of settings.
     with connection.cursor() as cursor:
         cursor.execute(
             """UPDATE corpus_item

@@ -13,7 +13,7 @@ NAME = RegexValidator(r"\A[a-z0-9][a-z0-9_-]{0,62}\Z", "Use lower-case letters, 
 
 
 def shown_only() -> dict[str, int]:
-    """The weights of the arms of a new collection: everybody reads the debate."""
+    """Return the weights of the arms of a new collection: everybody reads the debate."""
     return {"shown": 1, "hidden": 0, "reveal": 0}
 
 
@@ -128,12 +128,11 @@ class Collection(models.Model):
 
     @property
     def rest_ms(self) -> int:
-        """How long a page takes no decision on a pair that just arrived: a little longer than the server refuses."""
+        """Milliseconds in which a page takes no decision on a new pair: a few more than the server refuses."""
         return self.min_judgment_ms and self.min_judgment_ms + 100
 
     @property
     def relevance(self) -> Rubric:
-        """What defines relevance here."""
         return Rubric(self.rubric, self.instruction)
 
 

@@ -15,14 +15,12 @@ class Command(QuorumCommand):
     help = "Delete a collection with its documents, queries, pairs, campaigns and judgments."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The collection, and that it is meant."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--yes", action="store_true", help="delete without asking for confirmation; this cannot be undone"
         )
 
     def run(self, **options: Any) -> object:
-        """Delete, then say what went."""
         collection = collection_named(options["name"])
         if not options["yes"]:
             raise BadInput(
@@ -34,5 +32,5 @@ class Command(QuorumCommand):
 
 
 def format_counts(counts: dict[str, int]) -> str:
-    """`3 documents, 2 queries`, or that there is nothing."""
+    """Return the counts as `3 documents, 2 queries`."""
     return ", ".join(f"{count:,} {what}" for what, count in counts.items()) or "nothing in it"

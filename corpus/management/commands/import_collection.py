@@ -1,6 +1,6 @@
 """`import_collection NAME --corpus F --queries F ...`: documents, queries, candidates and reference grades."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,50 +18,26 @@ class Command(QuorumCommand):
     help = "Import a collection in BEIR (JSON Lines) or TREC (XML) format, plain or gzip."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="lower-case letters, digits, - and _")
-        parser.add_argument("--corpus", type=Path, required=True, metavar="F", help="file of documents")
-        parser.add_argument(
-            "--queries", type=Path, required=True, metavar="F", help="file of queries, with or without answers"
-        )
-        parser.add_argument("--qrels", type=Path, metavar="F", help="file of reference grades (BEIR or TREC qrels)")
-        parser.add_argument(
-            "--pairs", type=Path, metavar="F", help="file of candidate pairs, with or without teacher_score and gold"
-        )
-        parser.add_argument(
-            "--runs", type=Path, nargs="+", default=[], metavar="F", help="TREC runs whose documents become candidates"
-        )
-        parser.add_argument(
-            "--bm25", type=int, default=0, metavar="K", help="make the top K documents by BM25 candidates"
-        )
-        parser.add_argument(
-            "--depth", type=int, default=10, help="number of top ranks of each run that become candidates"
-        )
-        parser.add_argument("--qrels-pairs", action="store_true", help="make the pairs of the qrels candidates too")
-        parser.add_argument("--grades", type=int, metavar="MAX", help="highest grade of the scale (default: 3)")
-        parser.add_argument("--query-ids", choices=["num", "position"], default="num", help="where query ids come from")
-        parser.add_argument(
-            "--empty", choices=["refuse", "keep"], default="refuse", help="what to do with documents that have no text"
-        )
-        parser.add_argument("--update", action="store_true", help="update changed texts as new versions")
-        parser.add_argument("--dry-run", action="store_true", help="validate and count without importing")
+        add = parser.add_argument
+        add("name", help="lower-case letters, digits, - and _")
+        add("--corpus", type=Path, required=True, metavar="F", help="file of documents")
+        add("--queries", type=Path, required=True, metavar="F", help="file of queries, with or without answers")
+        add("--qrels", type=Path, metavar="F", help="file of reference grades (BEIR or TREC qrels)")
+        add("--pairs", type=Path, metavar="F", help="file of candidate pairs, with or without teacher_score and gold")
+        add("--runs", type=Path, nargs="+", default=[], metavar="F", help="TREC runs whose documents become candidates")
+        add("--bm25", type=int, default=0, metavar="K", help="make the top K documents by BM25 candidates")
+        add("--depth", type=int, default=10, help="number of top ranks of each run that become candidates")
+        add("--qrels-pairs", action="store_true", help="make the pairs of the qrels candidates too")
+        add("--grades", type=int, metavar="MAX", help="highest grade of the scale (default: 3)")
+        add("--query-ids", choices=["num", "position"], default="num", help="where query ids come from")
+        add("--empty", choices=["refuse", "keep"], default="refuse", help="what to do with documents that have no text")
+        add("--update", action="store_true", help="update changed texts as new versions")
+        add("--dry-run", action="store_true", help="validate and count without importing")
 
     def run(self, **options: Any) -> object:
-        files = ImportFiles(
-            corpus=options["corpus"],
-            queries=options["queries"],
-            qrels=options["qrels"],
-            pairs=options["pairs"],
-            runs=tuple(options["runs"]),
-            bm25=options["bm25"],
-            depth=options["depth"],
-            qrels_pairs=options["qrels_pairs"],
-            grades=options["grades"],
-            by_position=options["query_ids"] == "position",
-            keep_empty=options["empty"] == "keep",
-            update=options["update"],
-            dry_run=options["dry_run"],
-        )
-        report = import_collection(options["name"], files, ProgressLine(self.stderr.write))
+        given = {one.name: options[one.name] for one in fields(ImportFiles) if one.name in options}
+        given |= {"by_position": options["query_ids"] == "position", "keep_empty": options["empty"] == "keep"}
+        report = import_collection(options["name"], ImportFiles(**given), ProgressLine(self.stderr.write))
         for line in summarise_import(report):
             self.say(line)
         return asdict(report)

@@ -17,18 +17,13 @@ class Command(QuorumCommand):
     help = "Import judgments from TREC or BEIR qrels, or from a CSV with query_id,doc_id,grade[,assessor]."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="name of the collection")
-        parser.add_argument("file", type=Path, metavar="F", help="qrels or CSV")
-        parser.add_argument(
-            "--assessor", required=True, metavar="A", help="name of the assessor for rows that name none"
-        )
-        parser.add_argument(
-            "--kind",
-            required=True,
-            choices=list(KINDS),
-            help="kind of assessor; only human grades resolve pairs, others are for measuring",
-        )
-        parser.add_argument("--skip-invalid", action="store_true", help="skip invalid rows and count them")
+        add = parser.add_argument
+        add("name", help="name of the collection")
+        add("file", type=Path, metavar="F", help="qrels or CSV")
+        add("--assessor", required=True, metavar="A", help="name of the assessor for rows that name none")
+        kind = "kind of assessor; only human grades resolve pairs, others are for measuring"
+        add("--kind", required=True, choices=list(KINDS), help=kind)
+        add("--skip-invalid", action="store_true", help="skip invalid rows and count them")
 
     def run(self, **options: Any) -> object:
         report = import_judgments(
