@@ -4,7 +4,5 @@ from django.apps import AppConfig
 
 
 class JobsConfig(AppConfig):
-    """The app's name."""
-
     name = "jobs"
     default_auto_field = "django.db.models.BigAutoField"

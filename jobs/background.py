@@ -18,29 +18,26 @@ def enqueue(kind: str, subject: int, **arguments: Any) -> tuple[BackgroundJob, b
     """Return the job that a worker will do, and whether it is new: one that waits or runs already is joined."""
     # What came of earlier ones is kept by the app's own rows.
     BackgroundJob.objects.filter(kind=kind, subject=subject).exclude(state__in=UNFINISHED).delete()
-    asked = {"kind": kind, "subject": subject}
     # Of two callers at once the table's constraint lets one create it, and the other gets that one.
-    found = BackgroundJob.objects.get_or_create(**asked, state__in=UNFINISHED, defaults={"arguments": arguments})
+    found = unfinished(kind).get_or_create(kind=kind, subject=subject, defaults={"arguments": arguments})
     transaction.on_commit(partial(notify, kind))
     return found
 
 
 def unfinished(kind: str) -> QuerySet[BackgroundJob]:
-    """Return the jobs of a kind that wait or run."""
     return BackgroundJob.objects.filter(kind=kind, state__in=UNFINISHED)
 
 
 def is_unfinished(kind: str, subject: int) -> bool:
-    """Whether a worker is at it, or will be."""
     return unfinished(kind).filter(subject=subject).exists()
 
 
 def last(kind: str, subject: int) -> BackgroundJob | None:
-    """The last job of a subject, however it stands; None where none was asked for."""
+    """Return the last job of a subject, in whatever state, if there is one."""
     return newest(kind, [subject]).get(subject)
 
 
 def newest(kind: str, subjects: Collection[int]) -> dict[int, BackgroundJob]:
-    """The same for several subjects. One statement."""
+    """Return the last job of each subject that has one, by subject."""
     rows = BackgroundJob.objects.filter(kind=kind, subject__in=subjects).order_by("pk")
     return {job.subject: job for job in rows}

@@ -1,8 +1,7 @@
 """Claim, renew, report progress, finish, give back, cancel and resume: the one way long work is done (docs/jobs.md).
 
 The row is the truth. Every function is one conditional UPDATE that changes nothing for whoever does not hold the job
-any more. A holder renews its lease from a thread of its own, because one step (an index over a million documents) may
-take longer than any lease; the job of a worker that was killed is free when its lease is over.
+any more. The job of a worker that was killed is free when its lease is over.
 """
 
 import logging
@@ -27,11 +26,11 @@ logger = logging.getLogger(__name__)
 
 
 class LeaseLost(Exception):
-    """Somebody cancelled the job, or another worker holds it: what this worker makes is not wanted any more."""
+    """The loss of a job that was cancelled or that another worker holds: what this one makes is not wanted."""
 
 
 def free_jobs(model: type[Job], **only: Any) -> QuerySet[Job]:
-    """Jobs that wait, and those whose holder is gone. `only`: further conditions, as for `filter`."""
+    """Return the jobs that wait or whose holder is gone. `only`: further conditions, as for `filter`."""
     rows: QuerySet[Job] = model._default_manager.filter(**only)
     return rows.filter(Q(state=model.WAITING) | Q(state=model.RUNNING, lease_until__lt=Now()))
 
@@ -63,12 +62,12 @@ def claim(model: type[Job], **only: Any) -> Job | None:
 
 
 def lease_end(model: type[LeasedJob]) -> Expression:
-    """When a lease that begins or is renewed now runs out, by the database's clock."""
+    """Return when a lease that begins or is renewed now runs out, by the database's clock."""
     return ExpressionWrapper(Now() + timedelta(seconds=model.lease_seconds()), output_field=DateTimeField())
 
 
 def held_row(job: LeasedJob) -> QuerySet[Any]:
-    """The row, as long as whoever claimed it as `job` still holds it."""
+    """Return the row of a job, or none where whoever claimed it as `job` no longer holds it."""
     rows = type(job)._default_manager.filter(pk=job.pk)
     return rows.filter(fencing_token=job.fencing_token, state=job.RUNNING)
 
@@ -108,10 +107,7 @@ def resume(job: LeasedJob, **changes: Any) -> bool:
 
 
 class Lease:
-    """`with Lease(job) as lease:` renews the lease of a claimed job until the block ends.
-
-    `stopping`: says that this worker shuts down.
-    """
+    """A context that renews the lease of a claimed job. `stopping` says whether this worker shuts down."""
 
     def __init__(self, job: LeasedJob, stopping: Callable[[], bool] = lambda: False) -> None:
         self.job = job
@@ -131,16 +127,15 @@ class Lease:
         self._thread.join()
 
     def is_revoked(self) -> bool:
-        """Whether the job was cancelled, or is somebody else's."""
         return self._lost.is_set()
 
     def should_stop(self) -> bool:
-        """Whether to leave the work: it is lost, or this worker ends. Once true it stays true."""
+        """Whether to leave the work, because the job is lost or this worker ends. Once true it stays true."""
         self.left = self.left or self.is_revoked() or self._stopping()
         return self.left
 
     def progress(self, done: int, total: int, phase: str = "") -> None:
-        """Write how far it is: twice a second at most, and at once where a phase begins or ends."""
+        """Write how far the job is: twice a second at most, and at once where a phase begins or ends."""
         now = monotonic()
         if now - self._told[0] < PROGRESS_S and done != total and phase == self._told[1]:
             return
@@ -156,6 +151,7 @@ class Lease:
         return not self.is_revoked()
 
     def _renew_until_over(self) -> None:
+        # In a thread: one step (an index over a million documents) may take longer than any lease.
         try:
             while not self._over.wait(self.job.lease_seconds() / 4):
                 try:

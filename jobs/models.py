@@ -9,8 +9,6 @@ from django.utils.translation import gettext_lazy
 
 
 class JobState(models.TextChoices):
-    """Where a job stands."""
-
     WAITING = "waiting", gettext_lazy("waiting")
     RUNNING = "running", gettext_lazy("running")
     READY = "ready", gettext_lazy("ready")
@@ -19,10 +17,10 @@ class JobState(models.TextChoices):
 
 
 class LeasedJob(models.Model):
-    """A row that a worker works on under a lease: its state, its progress, and who may write to it.
+    """A row that a worker works on under a lease (jobs.leases): its state, its progress, and who may write to it.
 
-    The fencing token makes it safe to run twice: each claim raises it, and every write names the token of its claim,
-    so that a worker whose lease ran out changes nothing any more. jobs.leases has all that is done with such rows.
+    Each claim raises the fencing token, and every write names the token of its claim, so that a worker whose lease ran
+    out changes nothing any more.
     """
 
     # The stored states; a subclass with other words for them names them here.
@@ -51,7 +49,6 @@ class LeasedJob(models.Model):
 
     @property
     def is_over(self) -> bool:
-        """Whether no worker will do anything more about it by itself."""
         return self.state not in (self.WAITING, self.RUNNING)
 
     @classmethod

@@ -23,7 +23,7 @@ _away_until = 0.0
 
 @cache
 def redis_client() -> Redis:
-    """The connection pool of this process. That Redis is away is known at once: pages go on without it."""
+    """Return the connection pool of this process, which knows at once that Redis is away: pages go on."""
     return Redis.from_url(settings.REDIS_URL, **QUICK)
 
 
@@ -33,7 +33,6 @@ def redis_key(*parts: object) -> str:
 
 
 def is_away() -> bool:
-    """Whether Redis does not answer."""
     global _away_until
     if time.monotonic() < _away_until:
         return True
@@ -48,17 +47,14 @@ def is_away() -> bool:
 
 @cache
 def message_sender() -> Celery:
-    """Sends messages by their task's name: whoever sends one need not load the worker's application."""
+    """Return what sends messages by their task's name, without the worker's application."""
     app = Celery("quorum", set_as_current=False)
     app.config_from_object("django.conf:settings", namespace="CELERY")
     return app
 
 
 def notify(task: str, *args: Any, queue: str | None = None) -> bool:
-    """Send a message; False while Redis is away. Call it through `transaction.on_commit` inside a transaction.
-
-    What hangs on it stands in a row, or is asked for once more.
-    """
+    """Send a message; False while Redis is away. Call it through `transaction.on_commit` inside a transaction."""
     if is_away():
         return False
     try:

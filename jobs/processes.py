@@ -1,10 +1,8 @@
-"""Child processes that end when their parent does, however it died (MECHANICS M1).
+"""Child processes that end when their parent does, however it died (MECHANICS M1). No Django here.
 
-Bottom layer, and no Django here: `serve`, `demo`, `judge --wait` and the tests all start their children with it,
-whatever app they stand in. A direct child is killed by the kernel (PR_SET_PDEATHSIG). Grandchildren that a child
-forks by itself (Celery's prefork children) call `watch_parent`, which waits on a pipe whose other end only the first
-parent holds: it closes with the parent, and the kernel closes it after a SIGKILL too. granian's processes call
-`end_with_server`.
+A direct child is killed by the kernel (PR_SET_PDEATHSIG). Grandchildren that a child forks by itself (Celery's prefork
+children) call `watch_parent`, which waits on a pipe whose other end only the first parent holds: the kernel closes it
+after a SIGKILL too. granian's processes call `end_with_server`.
 """
 
 import contextlib
@@ -29,7 +27,7 @@ _watched: int | None = None
 
 
 def _life_pipe() -> int:
-    """The read end that children inherit; one pipe serves all children of this process."""
+    """Return the read end that children inherit; one pipe serves all children of this process."""
     global _life
     with _lock:
         if _life is None:
@@ -38,7 +36,7 @@ def _life_pipe() -> int:
 
 
 def die_with_parent(parent: int, end: signal.Signals = signal.SIGKILL) -> None:
-    """For the child, between fork and exec or later: get this signal when the parent's thread that forked it ends."""
+    """Let this child get a signal when the parent's thread that forked it ends."""
     _libc.prctl(PR_SET_PDEATHSIG, end, 0, 0, 0)
     if os.getppid() != parent:  # it died before the line above
         os._exit(1)
@@ -55,8 +53,8 @@ def spawn_child(
 ) -> subprocess.Popen[str]:
     """Start a child that cannot outlive this process. `env`: the whole environment (None: ours). `keep`: descriptors.
 
-    Call it from the main thread: the kernel watches the thread that forked, not the process. The child leads a process
-    group of its own, so Ctrl-C in a terminal reaches the parent alone, which then decides (`stop`).
+    Call it from the main thread: the kernel watches the thread that forked, not the process. Ctrl-C in a terminal
+    reaches the parent alone, because the child leads a process group of its own.
     """
     read_end = _life_pipe()
     parent = os.getpid()
@@ -75,7 +73,7 @@ def spawn_child(
 
 
 def watch_parent() -> None:
-    """Kill this process as soon as the first parent of `spawn_child` is gone; nothing where there is none."""
+    """Kill this process as soon as the first parent of `spawn_child`, if any, is gone."""
     global _watched
     read_end = os.environ.get(LIFE_FD, "")
     if not read_end or _watched == os.getpid():
@@ -115,7 +113,7 @@ def stop_children(children: Iterable[subprocess.Popen[str]], patience: float = 1
 
 
 def is_running(pid: int) -> bool:
-    """Whether the process runs; a killed one that nobody has reaped yet does not."""
+    """Whether a process runs, as a killed one that nobody has reaped yet does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

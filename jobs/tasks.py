@@ -1,7 +1,4 @@
-"""Celery's side of jobs: work off what waits, say that this worker lives, and look for what nobody was told of.
-
-An app registers what its workers do in its own `tasks`: kinds of jobs, chores between them, a queue's devices.
-"""
+"""Celery's side of jobs: work off what waits, say that this worker lives, and look for what nobody was told of."""
 
 import logging
 import multiprocessing
@@ -43,6 +40,7 @@ class JobKind:
     only: Callable[[], dict[str, Any]] = dict  # Further conditions on the jobs, as for `filter`.
 
 
+# An app registers here, in its own `tasks`, what its workers do.
 KINDS: list[JobKind] = []
 # (queue, what its workers do every few seconds besides).
 CHORES: list[tuple[str, Callable[[], None]]] = []
@@ -66,10 +64,7 @@ def register_job_kind(kind: JobKind) -> Any:
 def register_background(
     task: str, work: Callable[[BackgroundJob, leases.Lease], object], *, expected: type[Exception] = leases.LeaseLost
 ) -> Any:
-    """The Celery task of a kind of BackgroundJob: `work(job, lease)` does it, and returns or raises.
-
-    `expected`: errors whose message alone says enough.
-    """
+    """Return the Celery task of a kind of BackgroundJob; of `expected` errors the message alone says enough."""
 
     def perform(job: BackgroundJob, _stopping: Callable[[], bool]) -> None:
         leases.perform(job, partial(work, job), expected=expected)
@@ -78,7 +73,6 @@ def register_background(
 
 
 def is_shutting_down() -> bool:
-    """Whether this worker shuts down."""
     return bool(stopping.value)
 
 

@@ -1,4 +1,4 @@
-"""Who is there to take jobs up: live workers of each queue, as they say so in Redis every two seconds."""
+"""Live workers of each queue, who say so in Redis every two seconds."""
 
 import json
 import os
@@ -18,7 +18,7 @@ LIVE_S = 10.0  # A worker that has not been heard of for so long is gone.
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A live worker: where, how many jobs it does at once, and which devices they may ask for."""
+    """A live worker: its process, how many jobs it does at once, and which devices they may ask for."""
 
     host: str
     pid: int
@@ -47,7 +47,7 @@ def deregister_worker(queue: str, slots: int, devices: tuple[str, ...] = ()) -> 
 
 
 def live_workers(queue: str = "") -> list[Worker]:
-    """Workers that serve a queue of this instance; without a name, the one that judges."""
+    """Return the workers that serve a queue of this instance, by default the one that judges."""
     members: list[Any] = redis_client().zrangebyscore(_workers_key(queue), time.time() - LIVE_S, "+inf")
     found = [Worker(host, pid, slots, tuple(devices)) for host, pid, slots, devices in map(json.loads, members)]
     # Of a worker on this machine it is known at once that it was killed.
@@ -55,7 +55,7 @@ def live_workers(queue: str = "") -> list[Worker]:
 
 
 def has_workers(queue: str = "") -> bool:
-    """Whether somebody serves the queue. While Redis is away nobody can be asked to."""
+    """Whether a worker serves the queue; none can be asked to while Redis is away."""
     try:
         return not is_away() and bool(live_workers(queue))
     except (RedisError, OSError):
