@@ -17,14 +17,14 @@ from judges.providers.environment import (
 )
 from judges.providers.received import MAX_BODY, retry_after
 from judges.providers.replies import refusal_error
-from judges.records import BadAnswer, ProviderError, Unreachable
+from judges.records import BadAnswer, Unreachable
 
 TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """Who is asked. The key itself is read (corpus.collections.secrets) when a call is made, and kept nowhere."""
+    """A model of a rerank API. Its key is read when a call is made, and kept nowhere."""
 
     api: Api
     url: str
@@ -33,11 +33,10 @@ class Teacher:
 
     @property
     def host(self) -> str:
-        """As errors name it."""
         return urlsplit(self.url).netloc
 
     def key(self) -> str:
-        """The API key. Raises BadInput when it is not set, or where calls to other machines are forbidden."""
+        """Return the API key. Raises BadInput when it is not set, or where calls to other machines are forbidden."""
         if only_loopback() and not is_loopback(self.url):
             raise BadInput(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
         key = read_secret(self.key_env)
@@ -56,14 +55,12 @@ class Client:
 
         proxy_for(teacher.url)  # httpx2 reads it itself; what is wrong with it is said here in one line
         verify = tls_context(teacher.url) or True
-        self.teacher = teacher
-        key = teacher.key()
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._key = key
+        self.teacher, self._key = teacher, teacher.key()
+        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         self._http = httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False, headers=headers, verify=verify)
 
     def send(self, body: dict[str, Any]) -> str:
-        """The body of a successful answer, as it came but without the key. Raises ProviderError with the raw body."""
+        """Return the body of a successful answer, without the key. Raises ProviderError with the raw body."""
         import httpx2
 
         data = bytearray()
@@ -81,25 +78,21 @@ class Client:
             failed.billed = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             raise failed from None
         raw = self._text(bytes(data[:MAX_BODY]))
-        if not 200 <= response.status_code < 300:
-            wait = retry_after(response.headers)
-            raise self._refused(response.status_code, raw, wait)
+        status = response.status_code
+        if not 200 <= status < 300:
+            refusal = refusal_error(self.teacher.host, status, raw, retry_after(response.headers))
+            # Who set the wrong key learns which variable it came from.
+            if status in (401, 403):
+                refusal.args = (f"{refusal} (key: {self.teacher.key_env})",)
+            raise refusal
         if len(data) > MAX_BODY:
             raise BadAnswer(f"{self.teacher.host}: the answer is longer than {MAX_BODY} bytes", status=200, raw=raw)
         return raw
 
-    def _refused(self, status: int, raw: str, wait: float | None) -> ProviderError:
-        error = refusal_error(self.teacher.host, status, raw, wait)
-        # Who set the wrong key learns which variable it came from.
-        if status in (401, 403):
-            error.args = (f"{error} (key: {self.teacher.key_env})",)
-        return error
-
     def _text(self, data: bytes) -> str:
-        """Text that the database can hold, without the key should the server repeat it."""
+        """Return text that the database can hold, without the key should the server repeat it."""
         text = data.decode("utf-8", "replace").replace("\0", "\ufffd")
         return text.replace(self._key, "[key]") if self._key else text
 
     def close(self) -> None:
-        """Release the connections."""
         self._http.close()

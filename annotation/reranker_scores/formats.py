@@ -22,7 +22,7 @@ class Api:
     extra: tuple[tuple[str, Any], ...] = ()
 
     def address(self, base: str) -> str:
-        """The address of the call: a whole one as it is, a base with or without its version completed."""
+        """Return the address of the call: a whole one as it is, a base with or without its version completed."""
         base = (base or self.home).rstrip("/")
         if base.endswith("/rerank"):
             return base
@@ -31,42 +31,25 @@ class Api:
         return base + self.path
 
     def body(self, model: str, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """The request: all documents of one query, and all their scores wanted."""
+        """Return a request for the scores of all documents of one query."""
         asked: dict[str, Any] = {"model": model, "query": query, "documents": list(documents)}
         return {**asked, self.top: len(documents), **dict(self.extra)}
 
 
-APIS = {
-    one.name: one
-    for one in (
-        Api("cohere", "https://api.cohere.com", "/v2/rerank", "COHERE_API_KEY", "top_n", "results"),
-        Api(
-            "jina",
-            "https://api.jina.ai",
-            "/v1/rerank",
-            "JINA_API_KEY",
-            "top_n",
-            "results",
-            (("return_documents", False),),
-        ),
-        Api(
-            "voyage",
-            "https://api.voyageai.com",
-            "/v1/rerank",
-            "VOYAGE_API_KEY",
-            "top_k",
-            "data",
-            (("return_documents", False), ("truncation", True)),
-        ),
-    )
-}
+_SCORES_ONLY = ("return_documents", False)
+_CUT = ("truncation", True)
+_ALL = (
+    Api("cohere", "https://api.cohere.com", "/v2/rerank", "COHERE_API_KEY", "top_n", "results"),
+    Api("jina", "https://api.jina.ai", "/v1/rerank", "JINA_API_KEY", "top_n", "results", (_SCORES_ONLY,)),
+    Api("voyage", "https://api.voyageai.com", "/v1/rerank", "VOYAGE_API_KEY", "top_k", "data", (_SCORES_ONLY, _CUT)),
+)
+APIS = {api.name: api for api in _ALL}
 
 
 def scores_of(api: Api, raw: str, documents: int) -> dict[int, float]:
-    """The score of each document by its place in the request. Fewer than were sent is an answer, though half a one.
+    """Return the score of each document by its place in the request; there may be fewer than were sent.
 
-    Raises BadAnswer for anything else that is not right: an index twice or out of range, a score that is no number.
-    Such an answer is not trusted in its other parts either.
+    Raises BadAnswer for an index twice or out of range, or a score that is no number: then nothing in it is trusted.
     """
     try:
         body = json.loads(raw)
@@ -77,9 +60,8 @@ def scores_of(api: Api, raw: str, documents: int) -> dict[int, float]:
         raise BadAnswer(f'the answer has no list "{api.results}"', raw=raw)
     found: dict[int, float] = {}
     for result in results:
-        index, score = (
-            (result.get("index"), result.get("relevance_score")) if isinstance(result, dict) else (None, None)
-        )
+        fields = result if isinstance(result, dict) else {}
+        index, score = fields.get("index"), fields.get("relevance_score")
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < documents:
             raise BadAnswer(f"the index {index!r} is not one of the {documents} documents sent", raw=raw)
         if index in found:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import groupby, islice
 from json import dumps
-from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -57,7 +56,7 @@ Progress = Callable[[int], None]
 
 @dataclass(slots=True)
 class ScoringReport:
-    """What one command did."""
+    """The counts of one run of `teacher_scores`, and its errors."""
 
     pairs: int = 0  # Without a score of this teacher, when it began.
     scored: int = 0
@@ -70,7 +69,7 @@ class ScoringReport:
 
 @dataclass(frozen=True, slots=True)
 class RerankRequest:
-    """One call: pairs of one query, with their texts in the same order."""
+    """A call's pairs of one query, with their texts in the same order."""
 
     pairs: tuple[int, ...]
     query: str
@@ -80,7 +79,7 @@ class RerankRequest:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What a call brought: a body, or an error with whatever body came with it."""
+    """The outcome of a call: a body, or an error with whatever body came with it."""
 
     ask: RerankRequest
     raw: str
@@ -100,9 +99,8 @@ def score_pairs(
 ) -> ScoringReport:
     """Ask for every candidate pair without a score of this teacher, and write `Pair.teacher_score`.
 
-    Pairs whose score was imported are left as they are unless `replace`. The score is the mean over the teachers
-    (API, address and model) that scored the pair. `limit`: pairs at most. A call that fails is tried four times; what
-    did come of an answer is kept, and only the rest asked again. Raises BadInput for a key that is not set.
+    The score is the mean over the teachers (API, address and model) that scored the pair. Imported scores are left
+    alone unless `replace`. `limit`: pairs at most. Raises BadInput for a key that is not set.
     """
     client = Client(teacher)
     waiting = _missing_pairs(collection, teacher, labelled=labelled, replace=replace, limit=limit)
@@ -118,7 +116,7 @@ def score_pairs(
 def _missing_pairs(
     collection: Collection, teacher: Teacher, *, labelled: bool, replace: bool, limit: int | None
 ) -> list[list[int]]:
-    """Pairs to ask for, at most BATCH of one query together."""
+    """Return the pairs to ask for, at most BATCH of one query together."""
     values: dict[str, str | int] = {
         "collection": collection.pk,
         "labelled": labelled,
@@ -138,7 +136,7 @@ def _missing_pairs(
 
 
 def _rerank_requests(waiting: Sequence[list[int]]) -> Iterator[RerankRequest]:
-    """Texts are read when their turn comes."""
+    """Yield the requests, whose texts are read when their turn comes."""
     for pairs in waiting:
         with connection.cursor() as cursor:
             cursor.execute(TEXTS, [pairs])
@@ -154,7 +152,7 @@ def _collect_answers(
     report: ScoringReport,
     told: Progress,
 ) -> None:
-    """Calls go out from threads; answers are stored here, each in its own transaction, as they come."""
+    """Send the calls from threads, and store the answers here, each in its own transaction, as they come."""
     out: set[Future[Came]] = {pool.submit(_call_api, client, ask, 0.0) for ask in islice(asks, THREADS)}
     while out:
         done, out = wait(out, return_when=FIRST_COMPLETED)
@@ -169,7 +167,7 @@ def _collect_answers(
 
 
 def _call_api(client: Client, ask: RerankRequest, pause: float) -> Came:
-    """One request, after a pause. No database here: this is another thread."""
+    """Send one request, after a pause. No database here: this is another thread."""
     time.sleep(pause)
     started, raw, scores, error = time.monotonic(), "", dict[int, float](), None
     try:
@@ -181,19 +179,30 @@ def _call_api(client: Client, ask: RerankRequest, pause: float) -> Came:
 
 
 def _retry_delay(tries: int, error: ProviderError | None) -> float:
-    """Full jitter over a doubling bound, and never less than the server asked for."""
+    """Return a delay with full jitter over a doubling bound, and never less than the server asked for."""
     at_least = error.retry_after or 0.0 if error is not None else 0.0
     return at_least + random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**tries))
 
 
 def _store_answer(came: Came, teacher: Teacher, collection: Collection, report: ScoringReport) -> RerankRequest | None:
-    """Keep the answer and its scores; what is to be asked again, or None."""
+    """Keep the answer and its scores; return what is to be asked again, or None."""
     ask, error = came.ask, came.error
     left = [place for place in range(len(ask.pairs)) if place not in came.scores]
     if left and error is None:
         error = BadAnswer(f"{teacher.host}: {len(left)} of {len(ask.pairs)} documents have no score in the answer")
     with transaction.atomic():
-        answer = TeacherAnswer.objects.create(**_answer_values(came, teacher, collection, error))
+        asked = dumps(teacher.api.body(teacher.model, ask.query, ask.documents), ensure_ascii=False, sort_keys=True)
+        answer = TeacherAnswer.objects.create(
+            collection=collection,
+            api=teacher.api.name,
+            url=teacher.url,
+            model=teacher.model,
+            pairs=list(ask.pairs),
+            request_sha256=sha256(asked.encode()).hexdigest(),
+            raw=came.raw,
+            error=" ".join(str(error).split()) if error is not None else "",
+            milliseconds=came.milliseconds,
+        )
         TeacherScore.objects.bulk_create(
             TeacherScore(answer=answer, pair_id=ask.pairs[place], score=score) for place, score in came.scores.items()
         )
@@ -212,18 +221,3 @@ def _store_answer(came: Came, teacher: Teacher, collection: Collection, report: 
         return RerankRequest(pairs, ask.query, documents, ask.tries + 1)
     report.failed += len(left)
     return None
-
-
-def _answer_values(came: Came, teacher: Teacher, collection: Collection, error: ProviderError | None) -> dict[str, Any]:
-    asked = teacher.api.body(teacher.model, came.ask.query, came.ask.documents)
-    return {
-        "collection": collection,
-        "api": teacher.api.name,
-        "url": teacher.url,
-        "model": teacher.model,
-        "pairs": list(came.ask.pairs),
-        "request_sha256": sha256(dumps(asked, ensure_ascii=False, sort_keys=True).encode()).hexdigest(),
-        "raw": came.raw,
-        "error": " ".join(str(error).split()) if error is not None else "",
-        "milliseconds": came.milliseconds,
-    }

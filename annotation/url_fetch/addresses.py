@@ -1,7 +1,7 @@
-"""Which machines a page may be fetched from: those with public addresses, looked up in ONE place.
+"""Which machines a page may be fetched from: those with public addresses.
 
-`resolve` alone turns a name into addresses. What it returns is checked, and the connection is opened to what was
-checked: a name that answers otherwise a moment later changes nothing.
+`resolve_host` alone turns a name into addresses. The connection is opened to what was checked: a name that answers
+otherwise a moment later changes nothing.
 """
 
 import ipaddress
@@ -34,7 +34,7 @@ class FetchTarget:
 
 
 def resolve_host(host: str, port: int) -> list[FetchTarget]:
-    """The addresses of a name (or of an address, however written). NoPage when it has none."""
+    """Return the addresses of a name (or of an address, however written). NoPage when it has none."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -43,7 +43,7 @@ def resolve_host(host: str, port: int) -> list[FetchTarget]:
 
 
 def place_of(host: str, port: int) -> FetchTarget:
-    """Where to open the connection. NoPage unless every address of the name is public."""
+    """Return where to open the connection. NoPage unless every address of the name is public."""
     places = resolve_host(host, port)
     # All of them: a name with one private address among public ones could be used to reach that one.
     if not places or not all(is_public(place.address) for place in places):

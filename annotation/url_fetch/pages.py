@@ -1,7 +1,6 @@
 """Fetching one page: http and https, every redirect checked anew, never longer or larger than the limits.
 
-Plain http.client: it follows nothing, reads no proxy from the environment and keeps no cookie by itself, so that what
-happens is what stands here.
+http.client follows nothing, reads no proxy from the environment and keeps no cookie by itself.
 """
 
 import contextlib
@@ -36,7 +35,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """What one page may cost, redirects included."""
+    """The most that one page may cost, redirects included."""
 
     bytes: int = 5_000_000
     seconds: float = 20.0
@@ -45,7 +44,7 @@ class FetchLimits:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """What came: `body` without transport encoding, `charset` as declared or ""."""
+    """A page as it came: `body` without transport encoding, `charset` as declared or ""."""
 
     url: str
     media: str
@@ -54,12 +53,11 @@ class FetchedPage:
 
     @property
     def sha256(self) -> str:
-        """Of the body, in hex."""
         return sha256(self.body).hexdigest()
 
 
 class _Clock:
-    """Ends everything that is still open when the time is over."""
+    """The time that one page has, redirects included."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -87,7 +85,7 @@ class _Pinned(http.client.HTTPConnection):
         self.plug = self.sock.dup()
 
     def pull(self) -> None:
-        """End it from another thread: whoever reads gets an error or the end."""
+        """End the connection from another thread: whoever reads gets an error or the end."""
         if self.plug:
             with contextlib.suppress(OSError):
                 self.plug.shutdown(socket.SHUT_RDWR)
@@ -99,8 +97,6 @@ class _Pinned(http.client.HTTPConnection):
 
 
 class _PinnedTLS(_Pinned):
-    """The same with a certificate for the name."""
-
     default_port = http.client.HTTPS_PORT
 
     def connect(self) -> None:
@@ -109,12 +105,12 @@ class _PinnedTLS(_Pinned):
 
 
 def tls_context() -> ssl.SSLContext:
-    """Certificates are checked against the machine's own authorities."""
+    """Return a context that checks certificates against the machine's own authorities."""
     return ssl.create_default_context()
 
 
 def check_url(url: str) -> SplitResult:
-    """The address in its parts. NoPage unless it is http or https with a host, without password or unusual port."""
+    """Return an address in parts. NoPage unless it is http or https with a host, and no password or unusual port."""
     if len(url) > LONGEST_URL or any(character.isspace() or not character.isprintable() for character in url):
         raise NoPage("address-odd")
     try:
@@ -132,7 +128,7 @@ def check_url(url: str) -> SplitResult:
 
 
 def fetch_page(url: str, limits: FetchLimits | None = None, progress: Progress = lambda received: None) -> FetchedPage:
-    """The page behind an address, after its redirects. NoPage says why there is none."""
+    """Return the page behind an address, after its redirects. NoPage says why there is none."""
     limits = limits or FetchLimits()
     clock = _Clock(limits.seconds)
     for _step in range(limits.redirects + 1):
@@ -148,7 +144,7 @@ def fetch_page(url: str, limits: FetchLimits | None = None, progress: Progress =
 
 @contextlib.contextmanager
 def _send_request(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTTPResponse]:
-    """The answer to one request; the connection ends with the block or with the time."""
+    """Yield the answer to one request; the connection ends with the block or with the time."""
     host = _encode_idna(parts.hostname or "")
     place = place_of(host, PORTS[parts.scheme])
     if clock.left <= 0:
@@ -197,7 +193,7 @@ def _read_response(
 def _decode_body(
     response: http.client.HTTPResponse, limits: FetchLimits, clock: _Clock, progress: Progress
 ) -> Iterator[bytes]:
-    """The body in pieces, never more than the limit, whether it came packed or not."""
+    """Yield the body in pieces, unpacked, never more than the limit."""
     coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
     if coding not in {"identity", "gzip", "x-gzip", "deflate"}:
         raise NoPage("packed", coding=coding)

@@ -35,7 +35,7 @@ WORDS = {
 
 
 class NoPage(BadInput):
-    """There is no page, or no text in it. `str` of it says why in the language of now, `stored` is for the database."""
+    """A page that cannot be had: why, in the language of now, and `stored` for the database."""
 
     def __init__(self, code: str, **values: str | int) -> None:
         super().__init__(_(WORDS[code]) % values)
@@ -43,7 +43,7 @@ class NoPage(BadInput):
 
 
 def describe_problem(stored: str) -> str:
-    """A stored problem in words; "" for none. What is no known code is shown as it stands."""
+    """Return a stored problem in words; "" for none. An unknown code is shown as it stands."""
     try:
         code, values = json.loads(stored)
         return str(_(WORDS[code]) % values)

@@ -1,6 +1,7 @@
 """The text of a page without menus, advertisements and footers; or of a file as it is."""
 
 import re
+from contextlib import suppress
 
 from annotation.url_fetch.pages import FetchedPage
 from annotation.url_fetch.problems import NoPage
@@ -11,7 +12,7 @@ _HTML = re.compile(rb"\s*(<!doctype html|<html|<\?xml|<!--)", re.IGNORECASE)
 
 
 def extract_text(page: FetchedPage) -> tuple[str, str]:
-    """(title, text). NoPage when there is no text in it."""
+    """Return (title, text) of a page. NoPage when there is no text in it."""
     title, text = _read_plain_text(page) if page.media == "text/plain" else _extract_html(page)
     text = clean_text(text)
     if not text:
@@ -20,12 +21,12 @@ def extract_text(page: FetchedPage) -> tuple[str, str]:
 
 
 def media_of(body: bytes) -> str:
-    """A file by its content: text/html or text/plain."""
+    """Return the type of a file by its content: text/html or text/plain."""
     return "text/html" if _HTML.match(body.removeprefix(b"\xef\xbb\xbf")) else "text/plain"
 
 
 def clean_text(text: str) -> str:
-    """Without control characters, one kind of line end, at most one blank line in a row."""
+    """Return text without control characters, with one kind of line end and single blank lines."""
     text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _BLANK.sub("\n\n", text).strip()
 
@@ -38,16 +39,12 @@ def _read_plain_text(page: FetchedPage) -> tuple[str, str]:
 
 
 def _extract_html(page: FetchedPage) -> tuple[str, str]:
-    """trafilatura finds the main text; the title is the page's own."""
     import trafilatura
     from lxml.etree import LxmlError  # type: ignore[import-untyped]
 
     source: str | bytes = page.body
-    if page.charset:
-        try:
-            source = page.body.decode(page.charset, errors="replace")
-        except LookupError:
-            source = page.body
+    with suppress(LookupError):  # an unknown charset, or none
+        source = page.body.decode(page.charset, errors="replace")
     try:
         tree = trafilatura.load_html(source)
         if tree is None:
