@@ -9,18 +9,10 @@ from django.db import transaction
 
 from corpus import table_statistics
 from corpus.errors import BadInput
-from corpus.importing import candidates, judgments
+from corpus.importing import candidates, judgments, staging
 from corpus.importing.files import FileSource
 from corpus.importing.grades import read_grades
-from corpus.importing.staging import (
-    ImportProgress,
-    create_temporary_table,
-    escape_copy_text,
-    execute_sql,
-    fetch_all,
-    ignore_progress,
-    plan_for_bulk,
-)
+from corpus.importing.staging import ImportProgress, escape_copy_text, ignore_progress
 from corpus.labels import resolve_where
 from corpus.models import Assessor, Collection, Judgment, Pair
 
@@ -77,7 +69,7 @@ def import_judgments(
     repeat each other the first is taken.
     """
     source = FileSource(path)
-    plan_for_bulk()
+    staging.plan_for_bulk()
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     bad, unjudged = _stage_grades(collection, source, assessor, progress)
     people = _ensure_assessors(collection, KINDS[kind])
@@ -87,7 +79,7 @@ def import_judgments(
     judgments.add_pairs(collection)
     new, replaced = judgments.store_judgments()
     table_statistics.renew_statistics(new + replaced, Pair, Judgment)
-    good = execute_sql("SELECT 1 FROM import_grade")
+    good = staging.execute_sql("SELECT 1 FROM import_grade")
     changed = 0
     if kind == "human":
         graded = "(query_id, document_id) IN (SELECT query_id, document_id FROM import_grade)"
@@ -124,14 +116,14 @@ def _stage_grades(
 
 def _ensure_assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
     """Make an assessor of everyone whom the file names; return the names in order."""
-    names = [row[0] for row in fetch_all("SELECT DISTINCT assessor FROM import_found ORDER BY 1")]
+    names = [row[0] for row in staging.fetch_all("SELECT DISTINCT assessor FROM import_found ORDER BY 1")]
     longest = max(names, key=len, default="")
     if len(longest) > 150:
         raise BadInput(f"the assessor's name is longer than 150 characters: {longest[:40]!r}")
     for name in names:
         judgments.ensure_assessor(collection, kind, name)
-    create_temporary_table("import_assessor", "name text, assessor_id bigint")
-    execute_sql(
+    staging.create_temporary_table("import_assessor", "name text, assessor_id bigint")
+    staging.execute_sql(
         """INSERT INTO import_assessor SELECT name, id FROM corpus_assessor
            WHERE collection_id = %(c)s AND kind = %(kind)s AND name = ANY(%(names)s)""",
         {"c": collection.pk, "kind": str(kind), "names": names},
@@ -159,18 +151,18 @@ WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor ORDER BY f.li
 
 def _find_bad(bad: _BadRows) -> None:
     """Fill `import_grade` with the good rows; tell `bad` about the others."""
-    create_temporary_table("import_grade", judgments.GRADE)
-    create_temporary_table("import_checked", "line int, kind text, problem text")
-    execute_sql(
+    staging.create_temporary_table("import_grade", judgments.GRADE)
+    staging.create_temporary_table("import_checked", "line int, kind text, problem text")
+    staging.execute_sql(
         """INSERT INTO import_checked SELECT line, 'unknown', CASE WHEN query_id IS NULL
              THEN format('no query has the id "%%s"', query) ELSE format('no document has the id "%%s"', document) END
            FROM import_found WHERE query_id IS NULL OR document_id IS NULL""",
         {},
     )
-    execute_sql(
+    staging.execute_sql(
         f"DROP TABLE IF EXISTS import_compared; CREATE TEMP TABLE import_compared ON COMMIT DROP AS {_COMPARED}"
     )
-    execute_sql(
+    staging.execute_sql(
         """INSERT INTO import_checked
            SELECT line, CASE WHEN grade = first THEN 'duplicate' ELSE 'conflicting' END,
                   CASE WHEN grade = first THEN format('the pair stands already in line %%s', first_line)
@@ -181,12 +173,12 @@ def _find_bad(bad: _BadRows) -> None:
            FROM import_compared WHERE place = 1 AND before IS NOT NULL AND before <> grade""",
         {},
     )
-    execute_sql(
+    staging.execute_sql(
         """INSERT INTO import_grade SELECT line, query_id, document_id, grade, assessor_id FROM import_compared
            WHERE place = 1 AND (before IS NULL OR before = grade)"""
     )
-    for kind, count in fetch_all("SELECT kind, count(*) FROM import_checked GROUP BY kind"):
-        first = fetch_all(
+    for kind, count in staging.fetch_all("SELECT kind, count(*) FROM import_checked GROUP BY kind"):
+        first = staging.fetch_all(
             "SELECT line, problem FROM import_checked WHERE kind = %(kind)s ORDER BY line LIMIT %(n)s",
             {"kind": kind, "n": SHOWN},
         )

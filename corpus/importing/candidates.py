@@ -3,19 +3,11 @@
 from collections.abc import Iterable
 
 from corpus.errors import BadInput
-from corpus.importing import judgments
+from corpus.importing import judgments, staging
 from corpus.importing.files import FileSource
 from corpus.importing.grades import GradeRow
 from corpus.importing.records import CandidateRecord
-from corpus.importing.staging import (
-    ImportProgress,
-    copy_lines,
-    create_temporary_table,
-    escape_copy_text,
-    execute_sql,
-    fetch_one,
-    first_repeated,
-)
+from corpus.importing.staging import ImportProgress, escape_copy_text
 from corpus.models import Assessor, Collection, Query
 
 LINE = "line int, query text, document text, teacher_score float8, grade int, assessor text"
@@ -45,16 +37,16 @@ def stage_candidates(
     columns = "line, query, document, teacher_score, grade"
     unjudged = stage_lines(collection, map(copy_line, rows), columns, "pairs", progress)
     _refuse_unknown(source)
-    clash = fetch_one(
+    clash = staging.fetch_one(
         """SELECT max(line), min(line) FROM import_found GROUP BY query_id, document_id
            HAVING count(*) > 1 AND (min(teacher_score) <> max(teacher_score) OR min(grade) <> max(grade))
            ORDER BY 1 LIMIT 1"""
     )
     if clash:
         raise source.bad(clash[0], f"the pair stands in line {clash[1]} with another teacher_score or gold")
-    execute_sql("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
-    if fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
-        execute_sql(
+    staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
+    if staging.fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
+        staging.execute_sql(
             """INSERT INTO import_grade SELECT min(line), query_id, document_id, min(grade), %(assessor)s
                FROM import_found WHERE grade IS NOT NULL GROUP BY query_id, document_id""",
             {"assessor": judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, "gold").pk},
@@ -69,7 +61,7 @@ def stage_run(
     lines = (f"{line}\t{escape_copy_text(query)}\t{escape_copy_text(document)}\n" for line, query, document in rows)
     stage_lines(collection, lines, "line, query, document", "run lines", progress)
     _refuse_unknown(source)
-    execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
+    staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
 
 
 def stage_qrels(
@@ -89,15 +81,15 @@ def stage_qrels(
 
     unjudged = stage_lines(collection, map(copy_line, rows), "line, query, document, grade", "judgments", progress)
     _refuse_unknown(source)
-    if twice := first_repeated("import_found", "query_id, document_id"):
+    if twice := staging.first_repeated("import_found", "query_id, document_id"):
         raise source.bad(twice[0], f"the pair stands already in line {twice[1]}")
-    execute_sql(
+    staging.execute_sql(
         """INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s FROM import_found
            WHERE grade IS NOT NULL""",
         {"assessor": judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, "qrels").pk},
     )
     if are_candidates:
-        execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
+        staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
     return unjudged
 
 
@@ -108,23 +100,23 @@ def stage_bm25(collection: Collection, k: int, progress: ImportProgress) -> None
     index = index_for(collection)
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("pk").values_list("pk", "text")
     lines = (f"{query}\t{document}\n" for query, text in queries.iterator() for document, _ in index.search(text, k))
-    copy_lines("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
+    staging.copy_lines("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
 
 
 def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what: str, progress: ImportProgress) -> int:
     """COPY lines into `import_found`, with the keys of their ids; return the number of grades below 0."""
-    create_temporary_table("import_line", LINE)
-    copy_lines(f"import_line ({columns})", lines, what, progress)
+    staging.create_temporary_table("import_line", LINE)
+    staging.copy_lines(f"import_line ({columns})", lines, what, progress)
     # The grade is left out, not the pair, which may be a candidate all the same: nobody has judged it yet.
-    unjudged = execute_sql("UPDATE import_line SET grade = NULL WHERE grade < 0")
-    execute_sql("ANALYZE import_line")
-    execute_sql(FOUND.format(c=int(collection.pk)))
+    unjudged = staging.execute_sql("UPDATE import_line SET grade = NULL WHERE grade < 0")
+    staging.execute_sql("ANALYZE import_line")
+    staging.execute_sql(FOUND.format(c=int(collection.pk)))
     return unjudged
 
 
 def _refuse_unknown(source: FileSource) -> None:
     """Raise BadInput for the first line of `import_found` with an unknown id."""
-    unknown = fetch_one(
+    unknown = staging.fetch_one(
         """SELECT line, query_id IS NULL, query, document FROM import_found
            WHERE query_id IS NULL OR document_id IS NULL ORDER BY line LIMIT 1"""
     )
@@ -136,11 +128,11 @@ def _refuse_unknown(source: FileSource) -> None:
 def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int]:
     """Make pairs of the candidates, and tell the pairs that are there what is new; return how many of each."""
     values = {"c": collection.pk}
-    execute_sql("ANALYZE import_candidate")
+    staging.execute_sql("ANALYZE import_candidate")
     updated = 0
-    if fetch_one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
+    if staging.fetch_one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
         if not update:
-            other = fetch_one(
+            other = staging.fetch_one(
                 f"""SELECT q.external_id, d.external_id FROM {_NAMED} s JOIN corpus_pair p ON {_HERE}
                     JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
                     WHERE p.teacher_score <> s.teacher_score LIMIT 1"""
@@ -148,7 +140,7 @@ def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int]:
             if other:
                 one = f"query {other[0]}, document {other[1]}"
                 raise BadInput(f"{one}: another teacher_score; --update takes the new one")
-        updated = execute_sql(
+        updated = staging.execute_sql(
             f"""UPDATE corpus_pair p
                 SET is_candidate = true, teacher_score = COALESCE(s.teacher_score, p.teacher_score)
                 FROM {_NAMED} s
@@ -156,7 +148,7 @@ def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int]:
                                   AND s.teacher_score IS DISTINCT FROM p.teacher_score)"""
         )
     # In the order of the unique index, which so grows at its end.
-    new = execute_sql(
+    new = staging.execute_sql(
         f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, teacher_score, is_candidate, uncertainty)
             SELECT %(c)s, query_id, document_id, teacher_score, true, 0 FROM {_NAMED} s
             WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {_HERE})

@@ -11,16 +11,10 @@ from django.db import transaction
 
 from corpus import table_statistics
 from corpus.errors import BadInput
-from corpus.importing import candidates, judgments, records, texts
+from corpus.importing import candidates, judgments, records, staging, texts
 from corpus.importing.files import FileSource
 from corpus.importing.grades import read_grades, top_of_run
-from corpus.importing.staging import (
-    ImportProgress,
-    create_temporary_table,
-    fetch_number,
-    ignore_progress,
-    plan_for_bulk,
-)
+from corpus.importing.staging import ImportProgress, ignore_progress
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
 
 
@@ -75,7 +69,6 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
 
     def read_documents(source: FileSource) -> Iterator[records.TextRecord]:
         nonlocal empty
-        empty = 0  # A file in which an id stands twice is read a second time.
         for document in records.read_documents(source):
             if not document.text or document.text.isspace():
                 if not files.keep_empty:
@@ -85,14 +78,14 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             yield document
 
     with transaction.atomic():
-        plan_for_bulk()
+        staging.plan_for_bulk()
         collection, is_new = _lock_collection(name, files)
         read_queries = partial(records.read_queries, by_position=files.by_position)
         options: dict[str, Any] = {"update": files.update, "progress": progress}
         documents = texts.move_in(collection, Document, sources["corpus"][0], read_documents, **options)
         queries = texts.move_in(collection, Query, sources["queries"][0], read_queries, **options)
-        create_temporary_table("import_candidate", candidates.CANDIDATE)
-        create_temporary_table("import_grade", judgments.GRADE)
+        staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
+        staging.create_temporary_table("import_grade", judgments.GRADE)
         unjudged = _stage_files(collection, files, sources, progress)
         pairs = candidates.write_pairs(collection, update=files.update)
         graded = _write_grades(collection, sources, update=files.update)
@@ -186,7 +179,7 @@ def _count_contents(collection: Collection) -> dict[str, int]:
         "documents": Document.objects.filter(**current).count(),
         "queries": Query.objects.filter(**current).count(),
         "pairs": Pair.objects.filter(collection=collection, is_candidate=True).count(),
-        "judgments": fetch_number(
+        "judgments": staging.fetch_number(
             """SELECT count(*) FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
                WHERE a.collection_id = %(c)s AND a.kind = 'reference'""",
             {"c": collection.pk},

@@ -5,19 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 import psycopg
 
+from corpus.importing import staging
 from corpus.importing.files import FileSource
 from corpus.importing.records import TextRecord, first_duplicate
-from corpus.importing.staging import (
-    ImportProgress,
-    copy_binary,
-    copy_lines,
-    create_temporary_table,
-    escape_copy_text,
-    execute_sql,
-    fetch_number,
-    fetch_one,
-    first_repeated,
-)
+from corpus.importing.staging import ImportProgress, escape_copy_text
 from corpus.models import Collection, Document, Query
 
 Rows = Callable[[FileSource], Iterator[TextRecord]]
@@ -41,10 +32,10 @@ def move_in(
     Raises BadInput with the line for a duplicate or changed id.
     """
     name = table._meta.db_table
-    filled = fetch_one(f"SELECT 1 FROM {name} WHERE collection_id = %(c)s LIMIT 1", {"c": collection.pk})
+    filled = staging.fetch_one(f"SELECT 1 FROM {name} WHERE collection_id = %(c)s LIMIT 1", {"c": collection.pk})
     if table is Document and not filled:
         return _copy_directly(collection, source, rows, progress)
-    create_temporary_table(
+    staging.create_temporary_table(
         "import_text",
         "line int, external_id text, title text, text text, metadata jsonb, content_hash text, "
         "answers jsonb, instruction text",
@@ -55,8 +46,8 @@ def move_in(
         f"\t{escape(r.answers)}\t{escape(r.instruction)}\n"
         for r in rows(source)
     )
-    read = copy_lines("import_text", lines, str(table._meta.verbose_name_plural), progress)
-    execute_sql("ANALYZE import_text")
+    read = staging.copy_lines("import_text", lines, str(table._meta.verbose_name_plural), progress)
+    staging.execute_sql("ANALYZE import_text")
     _refuse_duplicates(source, read)
     versions, updated = _update_changed(collection, name, source, update=update)
     return _insert_new(collection, table) - versions, updated
@@ -67,7 +58,7 @@ def _copy_directly(collection: Collection, source: FileSource, rows: Rows, progr
     columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata"
     target = f"corpus_document ({columns})"
     try:
-        return copy_binary(target, _binary_tuples(collection.pk, rows(source)), "documents", progress), 0
+        return staging.copy_binary(target, _binary_tuples(collection.pk, rows(source)), "documents", progress), 0
     except psycopg.errors.UniqueViolation:
         # The server names the id but not the line, which a person needs: the file is read once more for it.
         raise first_duplicate(source, rows) from None
@@ -90,9 +81,9 @@ def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[byte
 
 
 def _refuse_duplicates(source: FileSource, read: int) -> None:
-    if fetch_number("SELECT count(DISTINCT external_id) FROM import_text") == read:
+    if staging.fetch_number("SELECT count(DISTINCT external_id) FROM import_text") == read:
         return
-    if found := first_repeated("import_text", "external_id"):
+    if found := staging.first_repeated("import_text", "external_id"):
         raise source.bad(found[0], f'the id "{found[2]}" stands already in line {found[1]}')
 
 
@@ -100,7 +91,7 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
     """Bring changed rows up to date, or refuse; return how many get a new version, and how many changed at all."""
     same = "t.collection_id = %(c)s AND t.external_id = s.external_id"
     values = {"c": collection.pk}
-    changed = fetch_one(
+    changed = staging.fetch_one(
         f"""SELECT s.line, s.external_id, t.content_hash <> s.content_hash
             FROM import_text s JOIN {table} t ON {same} AND t.is_current
             WHERE t.content_hash <> s.content_hash OR t.metadata <> s.metadata ORDER BY s.line LIMIT 1""",
@@ -112,18 +103,18 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
         raise source.bad(changed[0], problem)
     if not changed:
         return 0, 0
-    described = execute_sql(
+    described = staging.execute_sql(
         f"""UPDATE {table} t SET metadata = s.metadata FROM import_text s
             WHERE {same} AND t.is_current AND t.content_hash = s.content_hash AND t.metadata <> s.metadata""",
         values,
     )
-    retired = execute_sql(
+    retired = staging.execute_sql(
         f"""UPDATE {table} t SET is_current = false FROM import_text s
             WHERE {same} AND t.is_current AND t.content_hash <> s.content_hash""",
         values,
     )
     # A text that an earlier version had already: that version holds again, and no row is made.
-    back = execute_sql(
+    back = staging.execute_sql(
         f"""UPDATE {table} t SET is_current = true, metadata = s.metadata FROM import_text s
             WHERE {same} AND NOT t.is_current AND t.content_hash = s.content_hash""",
         values,
@@ -134,7 +125,7 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
 def _insert_new(collection: Collection, table: Table) -> int:
     """Insert the rows whose id has no current version; return their number."""
     name, (columns, values) = table._meta.db_table, OWN_COLUMNS[table]
-    return execute_sql(
+    return staging.execute_sql(
         f"""INSERT INTO {name}
               (collection_id, external_id, text, metadata, content_hash, is_current, version, {columns})
             SELECT %(c)s, s.external_id, s.text, s.metadata, s.content_hash, true,
