@@ -59,10 +59,9 @@ def instance_id() -> str:
 
 
 def prune_backups(folder: Path, keep: int, pattern: str = "*") -> list[Path]:
-    """Remove backups of this instance from the folder until the `keep` newest are left; those removed, newest first.
+    """Remove all but the `keep` newest backups of this instance from the folder; return those removed.
 
-    What is no backup, what another instance wrote, and backups that do not name their instance stay; so do copies that
-    `restore` made of what was there before, unless the pattern is theirs.
+    Copies that `restore` made of what was there before stay, unless the pattern is theirs.
     """
     found = [path for path in folder.glob(pattern) if pattern == BEFORE_RESTORE or not path.match(BEFORE_RESTORE)]
     ours = [path for path in found if path.is_file() and _instance_of(path) == instance_id()]
@@ -73,7 +72,7 @@ def prune_backups(folder: Path, keep: int, pattern: str = "*") -> list[Path]:
 
 
 def _instance_of(path: Path) -> str | None:
-    """The instance that the backup was made of; None for what is no backup, or an older one that does not say."""
+    """Return the instance that a backup was made of; None for what is no backup or does not say."""
     try:
         with tarfile.open(path, "r:") as tar:
             first = tar.next()

@@ -14,8 +14,7 @@ Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 def whole_bodies(application: Application) -> Application:
     """Return the application as one that starts when the body is there, and not at all when its sender has gone.
 
-    granian hands a request over when its headers are there, and reading the body then waits in a thread. The thread
-    costs little as long as it holds no database connection, which the application takes before it reads the body.
+    The thread that waits for a body costs little, as long as it holds no database connection.
     """
 
     def respond(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:

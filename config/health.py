@@ -1,7 +1,6 @@
 """GET /healthz (this process lives) and GET /readyz (it can serve pages), for load balancers, Docker and `serve`.
 
-Both are answered before anything else looks at a request: a probe needs neither a name of ALLOWED_HOSTS nor TLS.
-Anybody may ask, so what a driver says (hosts, users, names of databases) goes to the log alone.
+A probe needs neither a name of ALLOWED_HOSTS nor TLS. Anybody may ask, so what a driver says goes to the log alone.
 """
 
 import logging
@@ -31,7 +30,7 @@ class HealthMiddleware(MiddlewareMixin):
 
 
 def healthz() -> JsonResponse:
-    """Alive: nothing else is asked, because a restart of this process mends neither PostgreSQL nor Redis."""
+    """Answer that this process lives; a restart of it would mend neither PostgreSQL nor Redis."""
     return JsonResponse({"alive": True})
 
 

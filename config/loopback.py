@@ -1,7 +1,6 @@
-"""QUORUM_LOOPBACK_ONLY=1: this process and its children may reach this machine alone.
+"""QUORUM_LOOPBACK_ONLY=1: this process and its children reach this machine alone, so that tests can pay for nothing.
 
-Tests set it, so that no paid call is possible whatever a test or the code under it does. An audit hook sees every
-connection that Python opens, whichever library opens it, and cannot be taken away again.
+An audit hook sees every connection that Python opens, whichever library opens it, and cannot be taken away again.
 """
 
 import ipaddress

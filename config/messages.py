@@ -1,7 +1,6 @@
 """The strings that pages show, collected by Babel, and catalogues that polib keeps (docs/languages.md).
 
-Needs both (requirements-dev.txt) and no GNU gettext. Templates pass through Django's own `templatize`, as they do in
-its `makemessages`.
+Both are in requirements-dev.txt; GNU gettext is not needed.
 """
 
 from io import BytesIO
@@ -28,6 +27,7 @@ def in_template(file: Any, keywords: Any, comment_tags: Any, options: Any) -> An
     """Extract {% translate %}, {% blocktranslate %} and _("...") from a template, as a method of Babel."""
     from babel.messages.extract import extract_python
 
+    # As in Django's own `makemessages`.
     lines = templatize(file.read().decode()).split("\n")
     unindented = "\n".join(line.lstrip() for line in lines)  # what is left of the HTML keeps no rules of indentation
     return extract_python(BytesIO(unindented.encode()), keywords, comment_tags, options)
