@@ -1,7 +1,4 @@
-"""What a request may not be: larger than its sender may send, or with a NUL character where it names something.
-
-Django spools uploads to the disk before any view asks who sent them; this asks first.
-"""
+"""What a request may not be: larger than its sender may send, or with a NUL character where it names something."""
 
 import psycopg
 from django.conf import settings
@@ -16,7 +13,7 @@ STRANGER = 1_000_000  # Bytes that somebody may send who is not signed in: forms
 
 
 class BodyLimitMiddleware(MiddlewareMixin):
-    """Answers 413, before the body is read, where its header announces more than its sender may send."""
+    """Answers 413 where the header announces more than its sender may send, before Django spools it to the disk."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         length = request.META.get("CONTENT_LENGTH") or "0"

@@ -1,7 +1,4 @@
-"""What a command needs before it runs: the services, and tables that are up to date.
-
-Pending migrations are applied by whoever comes first to an embedded database, and asked for with an external one.
-"""
+"""What a command needs before it runs: the services, and tables that are up to date."""
 
 import hashlib
 import os

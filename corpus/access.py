@@ -40,7 +40,6 @@ class AccessScope(AccessSiteScope, Protocol):
 
     @property
     def collection(self) -> Collection: ...
-
     @property
     def may_admin(self) -> bool: ...
 

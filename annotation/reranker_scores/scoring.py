@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import groupby, islice
@@ -102,14 +103,10 @@ def score_pairs(
     The score is the mean over the teachers (API, address and model) that scored the pair. Imported scores are left
     alone unless `replace`. `limit`: pairs at most. Raises BadInput for a key that is not set.
     """
-    client = Client(teacher)
-    waiting = _missing_pairs(collection, teacher, labelled=labelled, replace=replace, limit=limit)
-    report = ScoringReport(pairs=sum(len(pairs) for pairs in waiting))
-    try:
-        with ThreadPoolExecutor(THREADS) as pool:
-            _collect_answers(_rerank_requests(waiting), client, pool, collection, report, progress)
-    finally:
-        client.close()
+    with closing(Client(teacher)) as client, ThreadPoolExecutor(THREADS) as pool:
+        waiting = _missing_pairs(collection, teacher, labelled=labelled, replace=replace, limit=limit)
+        report = ScoringReport(pairs=sum(len(pairs) for pairs in waiting))
+        _collect_answers(_rerank_requests(waiting), client, pool, collection, report, progress)
     return report
 
 

@@ -10,8 +10,6 @@ from django.db import connection
 T = TypeVar("T")
 
 BATCH = 512  # Rows joined before they go to the server.
-
-
 # Told, as (what, rows), how many rows of what have come in; shows it to a person or not.
 ImportProgress = Callable[[str, int], object]
 

@@ -26,14 +26,9 @@ class Command(QuorumCommand):
         add("--skip-invalid", action="store_true", help="skip invalid rows and count them")
 
     def run(self, **options: Any) -> object:
-        report = import_judgments(
-            collection_named(options["name"]),
-            options["file"],
-            assessor=options["assessor"],
-            kind=options["kind"],
-            skip_invalid=options["skip_invalid"],
-            progress=ProgressLine(self.stderr.write),
-        )
+        collection, progress = collection_named(options["name"]), ProgressLine(self.stderr.write)
+        given = {name: options[name] for name in ("assessor", "kind", "skip_invalid")}
+        report = import_judgments(collection, options["file"], **given, progress=progress)
         added = f"{report['judgments']:,} judgments added, {report['unchanged']:,} were there already"
         self.say(f"{report['collection']}: {added}")
         for kind, count in report["skipped"].items():
