@@ -13,6 +13,13 @@ from annotation.panels import independence, quality, subsets
 from annotation.panels.independence import Kappas
 from annotation.panels.quality import Floor, Groups, Quality, Truth, Votes
 from annotation.panels.subsets import SIZE, Subset
+from charts.translation import gettext_noop
+
+FEW_CANDIDATES = gettext_noop("there are %(candidates)s candidates: a panel has %(size)s")
+FEW_ELIGIBLE = gettext_noop(
+    "%(eligible)s of %(candidates)s candidates are above the floor%(alike)s: a panel has %(size)s"
+)
+WITH_COPIES = gettext_noop(", %(passed)s with copies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +118,9 @@ def _kappa_matrix(pairwise: Sequence[Pairwise], size: int) -> Kappas:
 
 
 def _too_few(size: int, candidates: int, eligible: int, passed: int) -> str:
-    if candidates < size:
-        return _("there are %(candidates)s candidates: a panel has %(size)s") % {"candidates": candidates, "size": size}
-    alike = _(", %(passed)s with copies") % {"passed": passed} if passed > eligible else ""
-    return _("%(eligible)s of %(candidates)s candidates are above the floor%(alike)s: a panel has %(size)s") % {
-        "eligible": eligible,
-        "candidates": candidates,
-        "alike": alike,
-        "size": size,
-    }
+    alike = _(WITH_COPIES) % {"passed": passed} if passed > eligible else ""
+    values = {"eligible": eligible, "candidates": candidates, "alike": alike, "size": size}
+    return _(FEW_CANDIDATES if candidates < size else FEW_ELIGIBLE) % values
 
 
 def _build_proposal(

@@ -6,11 +6,12 @@ from the collection's `relevant_from` on.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from django.db import connection
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
 from annotation.agreement.grade_matrix import (
@@ -29,6 +30,8 @@ from corpus.models import Assessor, Collection
 from judges.models import Campaign, JudgeVersion
 
 PAIRS = 20  # Fewer pairs tell nothing: whoever judged fewer is no candidate, and the candidates share at least so many.
+IMPORTED = gettext_noop("imported; %(model)s is configured under this name")
+ANOTHER_VERSION = gettext_noop("version %(version)s voted, version %(version2)s is configured now")
 
 # Answers from the cache cost nothing and would make a judge look cheap; tries that failed belong to the vote.
 COSTS = """
@@ -88,27 +91,26 @@ def read_material(
     mine, gold = relevant[: len(chosen)], relevant[len(chosen) :]
     enough = (mine != MISSING).sum(axis=1) >= PAIRS
     if names and not enough.all():
-        few = ", ".join(one.name for one, ok in zip(chosen, enough, strict=True) if not ok)
+        few = ", ".join(one.name for one in compress(chosen, ~enough))
         raise BadInput(
             _("%(few)s judged fewer than %(pairs)s pairs of %(collection)s: leave out, or let judge more")
             % {"few": few, "pairs": PAIRS, "collection": collection.name}
         )
+    mine = mine[enough]
     for one, count in zip(chosen, found.counts(), strict=False):
         if count < PAIRS:
             words = ngettext(
                 "judged %(count)s pair, %(pairs)s are needed", "judged %(count)s pairs, %(pairs)s are needed", count
             )
             left_out.append((one.name, words % {"count": count, "pairs": PAIRS}))
-    candidates = _build_candidates(
-        collection, [one for one, ok in zip(chosen, enough, strict=True) if ok], mine[enough]
-    )
-    _check_candidates(collection, candidates, mine[enough], size)
+    candidates = _build_candidates(collection, list(compress(chosen, enough)), mine)
+    _check_candidates(collection, candidates, mine, size)
     order = sorted(range(len(candidates)), key=lambda place: _preference_key(candidates[place]))
-    shared = (mine[enough] != MISSING).all(axis=0)
+    shared = (mine != MISSING).all(axis=0)
     return Material(
         candidates=tuple(candidates[place] for place in order),
         pairs=found.pairs[shared],
-        votes=mine[enough][order][:, shared],
+        votes=mine[order][:, shared],
         truth=_gold_labels(gold[:, shared]),
         left_out=tuple(left_out),
         alike=tuple(find_copies([candidates[place].known for place in order])),
@@ -162,13 +164,9 @@ def _version_note(voted: JudgeVersion | None, current: JudgeVersion | None) -> s
     if current is None:
         return _("imported; no judge of this name is configured") if voted is None else _("it is configured no more")
     if voted is None:
-        return _("imported; %(model)s is configured under this name") % {"model": current.model}
-    if voted.pk != current.pk:
-        return _("version %(version)s voted, version %(version2)s is configured now") % {
-            "version": voted.version,
-            "version2": current.version,
-        }
-    return ""
+        return _(IMPORTED) % {"model": current.model}
+    same = voted.pk == current.pk
+    return "" if same else _(ANOTHER_VERSION) % {"version": voted.version, "version2": current.version}
 
 
 def _vote_costs(collection: Collection, judges: list[int]) -> dict[int, float]:
@@ -181,16 +179,13 @@ def _vote_costs(collection: Collection, judges: list[int]) -> dict[int, float]:
 
 def _check_candidates(collection: Collection, candidates: Sequence[PanelCandidate], votes: Votes, size: int) -> None:
     if len(candidates) < 2:
+        name = _("%(name)s alone did") % {"name": candidates[0].name} if candidates else _("there is none")
         raise BadInput(
             _(
                 "%(collection)s: a panel is chosen among judges that judged the same %(pairs)s pairs and more, "
                 "and %(name)s: run a campaign, or import labels"
             )
-            % {
-                "collection": collection.name,
-                "pairs": PAIRS,
-                "name": _("%(name)s alone did") % {"name": candidates[0].name} if candidates else _("there is none"),
-            }
+            % {"collection": collection.name, "pairs": PAIRS, "name": name}
         )
     if len(candidates) > (most := most_candidates(size)):
         raise BadInput(
@@ -202,18 +197,13 @@ def _check_candidates(collection: Collection, candidates: Sequence[PanelCandidat
     if shared < PAIRS:
         without = [int(np.delete(there, place, axis=0).all(axis=0).sum()) for place in range(len(candidates))]
         worst = int(np.argmax(without))
+        values = {"shared": shared, "name": candidates[worst].name, "without": without[worst]}
         raise BadInput(
             _(
                 "the %(candidates)s candidates share %(shared)s pairs, %(pairs)s are needed; without %(name)s "
                 "the others share %(without)s: choose them with --candidates a,b,..."
             )
-            % {
-                "candidates": len(candidates),
-                "shared": shared,
-                "pairs": PAIRS,
-                "name": candidates[worst].name,
-                "without": without[worst],
-            }
+            % {"candidates": len(candidates), "pairs": PAIRS, **values}
         )
 
 

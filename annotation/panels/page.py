@@ -55,31 +55,39 @@ def build_page(chosen: Chosen, relevant_from: int) -> dict[str, Any]:
     choice = chosen.choice
     order = sorted(range(len(choice.qualities)), key=lambda place: _rank_key(chosen, place))
     orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
-    found = {frozenset((pair.a, pair.b)): pair for pair in choice.pairwise}
+    found = {pair: one for one in choice.pairwise for pair in ((one.a, one.b), (one.b, one.a))}
+    names, summary = chosen.names(order), summarise_choice(chosen)
+    source = _("%(collection)s: %(pairs)s pairs that all of them judged") % {
+        "collection": chosen.collection,
+        "pairs": f"{choice.pairs:,}",
+    }
+    kappas = {chosen.name(row): [found[row, at].kappa.value if row != at else None for at in order] for row in order}
     return {
         "chosen": chosen,
-        "summary": summarise_choice(chosen),
+        "summary": summary,
         "measure": _(MEASURES[choice.floor.measure]),
         "by_gold": choice.floor.measure == BALANCED,
         "lines": [_candidate_line(chosen, place) for place in order],
         "orders": [(title, [_proposed_set(chosen, one) for one in sets[:SHOWN]]) for title, sets in orders if sets],
         "matrix": [
-            (
-                chosen.names([row])[0],
-                [_kappa_cell(chosen, found.get(frozenset((row, at))), row, at, relevant_from) for at in order],
-            )
+            (chosen.name(row), [_kappa_cell(chosen, found.get((row, at)), row, at, relevant_from) for at in order])
             for row in order
         ],
-        "names": chosen.names(order),
+        "names": names,
         # Query string of the self-check of all that are configured; empty where nobody is.
         "checkable": urlencode([("judge", name) for name in chosen.checks]),
-        "charts": (_candidates_chart(chosen, order), _kappa_chart(chosen, order)),
+        "charts": (
+            _candidates_chart(chosen, order, source),
+            heat_chart(
+                "kappas", _("Cohen's kappa, two by two"), kappas, names, summary=" ".join(summary), source=source
+            ),
+        ),
     }
 
 
 def _rank_key(chosen: Chosen, place: int) -> tuple[bool, float, str]:
     value = chosen.quality(place).value
-    return not chosen.choice.qualities[place].passes, -1.0 if value is None else -value, chosen.names([place])[0]
+    return not chosen.choice.qualities[place].passes, -1.0 if value is None else -value, chosen.name(place)
 
 
 def _candidate_line(chosen: Chosen, place: int) -> dict[str, Any]:
@@ -111,23 +119,18 @@ def _kappa_cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, releva
     """Build the cell of two candidates in the matrix; empty where it is one with itself."""
     if pair is None:
         return {}
-    copy = any(row in group and at in group for group in chosen.choice.copies)
     a, b = chosen.names([row, at])
-    errors = chosen.error_correlation(row, at)
-    about = _("%(a)s and %(b)s: kappa %(words)s") % {"a": a, "b": b, "words": _format_statistic(pair.kappa)}
-    about += _(", correlation of errors %(errors)s") % {"errors": f"{errors:.2f}"} if errors is not None else ""
-    if any(row in group and at in group for group in chosen.found.alike):
-        about += _(", one model with itself")
-    else:
-        about += _(", copies") if copy else ""
     return {
         "pair": pair,
-        "errors": errors,
+        "a": a,
+        "b": b,
+        "kappa": _format_statistic(pair.kappa),
+        "errors": chosen.error_correlation(row, at),
         "heat": heat_class(pair.kappa.value),
-        "copy": copy,
+        "copy": any(row in group and at in group for group in chosen.choice.copies),
+        "itself": any(row in group and at in group for group in chosen.found.alike),
         # Query string of the pairs behind the cell.
         "pairs": urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"}),
-        "about": about,
     }
 
 
@@ -139,14 +142,14 @@ def _format_statistic(one: Statistic) -> str:
     )
 
 
-def _candidates_chart(chosen: Chosen, order: Sequence[int]) -> Chart:
+def _candidates_chart(chosen: Chosen, order: Sequence[int], source: str) -> Chart:
     """Draw quality against kappa with the others: a panel wants the upper left."""
     dots = []
     for place in order:
         value, mean = chosen.quality(place).value, chosen.choice.means[place]
         if value is not None and mean is not None:
             series = _("above the floor") if chosen.choice.qualities[place].passes else _("below it")
-            dots.append(Dot(mean, value, chosen.names([place])[0], series))
+            dots.append(Dot(mean, value, chosen.name(place), series))
     measure = _(MEASURES[chosen.choice.floor.measure])
     return draw_scatter(
         "candidates",
@@ -159,20 +162,5 @@ def _candidates_chart(chosen: Chosen, order: Sequence[int]) -> Chart:
             "and independent; low and to the left is noise."
         )
         % {"dots": len(dots), "floor_value": f"{chosen.choice.floor.value:.2f}", "measure": measure},
-        source=_("%(collection)s: %(pairs)s pairs that all of them judged")
-        % {"collection": chosen.collection, "pairs": f"{chosen.choice.pairs:,}"},
-    )
-
-
-def _kappa_chart(chosen: Chosen, order: Sequence[int]) -> Chart:
-    """Draw the matrix of kappas, for a file."""
-    found = {frozenset((pair.a, pair.b)): pair.kappa.value for pair in chosen.choice.pairwise}
-    return heat_chart(
-        "kappas",
-        _("Cohen's kappa, two by two"),
-        {chosen.names([row])[0]: [found.get(frozenset((row, at))) for at in order] for row in order},
-        chosen.names(order),
-        summary=" ".join(summarise_choice(chosen)),
-        source=_("%(collection)s: %(pairs)s pairs that all of them judged")
-        % {"collection": chosen.collection, "pairs": f"{chosen.choice.pairs:,}"},
+        source=source,
     )

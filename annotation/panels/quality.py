@@ -28,6 +28,12 @@ CLASS = 20  # Gold pairs of each class from which balanced accuracy is taken.
 LEAST = {BALANCED: 0.6, MAJORITY: 0.2}  # No floor is below this.
 # How far below the median candidate one may be: noise among good judges must not win by its low kappas.
 SLACK = {BALANCED: 0.1, MAJORITY: 0.2}
+NO_GOLD = gettext_noop("no reference grade on these pairs")
+FEW_GOLD = gettext_noop(
+    "reference grades on %(relevant)s relevant and %(other)s other pairs: %(class)s of each are needed"
+)
+BY_CHANCE = gettext_noop("its answers are no better than chance (p = %(chance)s)")
+BELOW = gettext_noop("%(value)s is below the floor of %(bound)s")
 CHANCE = 0.01  # Probability that any judge which answers at random passes, over all candidates together (Bonferroni).
 
 
@@ -55,15 +61,11 @@ class Floor:
 
 
 def no_gold(truth: Truth) -> str:
-    """Why the gold does not measure balanced accuracy; empty where it does."""
+    """Say why the gold does not measure balanced accuracy; empty where it does."""
     relevant, other = int((truth == 1).sum()), int((truth == 0).sum())
     if not relevant + other:
-        return _("no reference grade on these pairs")
-    if min(relevant, other) < CLASS:
-        return _(
-            "reference grades on %(relevant)s relevant and %(other)s other pairs: %(class)s of each are needed"
-        ) % {"relevant": relevant, "other": other, "class": CLASS}
-    return ""
+        return _(NO_GOLD)
+    return "" if min(relevant, other) >= CLASS else _(FEW_GOLD) % {"relevant": relevant, "other": other, "class": CLASS}
 
 
 def measure_candidates(
@@ -104,17 +106,13 @@ def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
     """The mean of the two recalls with a 95% interval that joins their exact ones (Donner and Zou)."""
     sizes = [int((truth == grade).sum()) for grade in (0, 1)]
     if not all(sizes):
-        return Statistic(
-            None, None, None, sum(sizes), _("reference grades of one class only") if any(sizes) else NO_GOLD
-        )
+        reason = _("reference grades of one class only") if any(sizes) else NO_GOLD
+        return Statistic(None, None, None, sum(sizes), reason)
     right = [int(((truth == grade) & (votes == grade)).sum()) for grade in (0, 1)]
     joined = stratified_share([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
     assert joined is not None
     value, (low, high) = joined
     return Statistic(value, low, high, sum(sizes), None)
-
-
-NO_GOLD = gettext_noop("no reference grade on these pairs")
 
 
 def by_chance(votes: NDArray[np.int8], truth: Truth) -> float:
@@ -143,9 +141,5 @@ def _explain_failure(value: float | None, bound: float, chance: float, candidate
     if value is None:
         return _("its quality could not be measured")
     if chance > CHANCE / candidates:
-        return _("its answers are no better than chance (p = %(chance)s)") % {"chance": f"{chance:.2g}"}
-    return (
-        ""
-        if value >= bound
-        else _("%(value)s is below the floor of %(bound)s") % {"value": f"{value:.3f}", "bound": f"{bound:.3f}"}
-    )
+        return _(BY_CHANCE) % {"chance": f"{chance:.2g}"}
+    return "" if value >= bound else _(BELOW) % {"value": f"{value:.3f}", "bound": f"{bound:.3f}"}

@@ -42,9 +42,18 @@ class Chosen:
         """Votes of such a panel that decide."""
         return usual_majority(self.size)
 
+    def name(self, place: int) -> str:
+        """Return the name of the candidate at a place."""
+        return self.found.candidates[place].name
+
     def names(self, places: Sequence[int]) -> list[str]:
-        """Candidates' names, by place."""
-        return [self.found.candidates[place].name for place in places]
+        """Return the names of the candidates at some places."""
+        return [self.name(place) for place in places]
+
+    def listed(self, places: Sequence[int]) -> str:
+        """Return the names of the candidates at some places as a sentence says them."""
+        *names, last = self.names(places)
+        return ", ".join(names) + " and " + last
 
     def usable(self, proposal: Proposal) -> bool:
         """Whether all of them are configured judges, each another one."""
@@ -96,8 +105,8 @@ def build_json_document(chosen: Chosen) -> dict[str, Any]:
         "left_out": [{"name": name, "reason": reason} for name, reason in chosen.found.left_out],
         "pairwise": [
             {
-                "a": chosen.names([pair.a])[0],
-                "b": chosen.names([pair.b])[0],
+                "a": chosen.name(pair.a),
+                "b": chosen.name(pair.b),
                 "n": pair.n,
                 "kappa": asdict(pair.kappa),
                 "percent": asdict(pair.percent),
@@ -116,6 +125,7 @@ def build_json_document(chosen: Chosen) -> dict[str, Any]:
 
 def _candidate_document(chosen: Chosen, place: int) -> dict[str, Any]:
     one, quality = chosen.found.candidates[place], chosen.choice.qualities[place]
+    check = chosen.checks.get(one.judge)
     return {
         "name": one.name,
         "kind": one.known.kind,
@@ -130,16 +140,9 @@ def _candidate_document(chosen: Chosen, place: int) -> dict[str, Any]:
         "mean_kappa": chosen.choice.means[place],
         "cost_per_pair": one.cost,
         "usable": one.usable,
-        "self_check": _self_check_document(chosen.checks.get(one.judge)),
+        "self_check": check.document if check else None,
         "note": one.note or None,
     }
-
-
-def _self_check_document(one: SelfCheckState | None) -> dict[str, Any] | None:
-    """The newest self-check of the judge's present version."""
-    if one is None or one.row is None:
-        return None
-    return {"passes": one.row.passes, "at": one.row.created_at.isoformat(), "problems": one.row.findings["problems"]}
 
 
 def _proposal_document(chosen: Chosen, one: Proposal) -> dict[str, Any]:
@@ -159,101 +162,68 @@ def _proposal_document(chosen: Chosen, one: Proposal) -> dict[str, Any]:
 
 
 def summarise_choice(chosen: Chosen) -> list[str]:
-    """A few sentences for people: on what it rests, who fails, who is a copy, what is proposed."""
-    choice = chosen.choice
-    failed = [place for place, one in enumerate(choice.qualities) if not one.passes]
+    """Say in a few sentences on what the choice rests, who fails, who is a copy, and what is proposed."""
+    choice, floor = chosen.choice, chosen.choice.floor
+    grades = _(" on %(sum)s reference grades") % {"sum": f"{sum(choice.gold):,}"}
+    bound = _("Quality is %(name)s%(why)s; the floor is %(floor_value)s, %(source)s.") % {
+        "name": _(MEASURES[floor.measure]),
+        "why": f" ({floor.no_gold})" if floor.no_gold else grades,
+        "floor_value": f"{floor.value:.3f}",
+        "source": _("as asked") if floor.given else _("found from all candidates"),
+    }
     lines = [
         _("%(qualities)s candidates judged the same %(pairs)s pairs. %(floor)s")
-        % {"qualities": len(choice.qualities), "pairs": f"{choice.pairs:,}", "floor": _describe_floor(choice)}
+        % {"qualities": len(choice.qualities), "pairs": f"{choice.pairs:,}", "floor": bound}
     ]
+    failed = [f"{chosen.name(at)}, {one.why}" for at, one in enumerate(choice.qualities) if not one.passes]
     if failed:
-        lines.append(
-            _("Below it: ") + "; ".join(f"{chosen.names([at])[0]}, {choice.qualities[at].why}" for at in failed) + "."
-        )
+        lines.append(_("Below it: ") + "; ".join(failed) + ".")
     lines += [
-        _("%(listed)s are copies: one vote, not %(group)s.")
-        % {"listed": _join_names(chosen.names(group)), "group": len(group)}
+        _("%(listed)s are copies: one vote, not %(group)s.") % {"listed": chosen.listed(group), "group": len(group)}
         for group in choice.copies
     ]
     lines += [
         _("%(listed)s are one model with the same parameters: kappa between them is that of the model with itself.")
-        % {"listed": _join_names(chosen.names(group))}
+        % {"listed": chosen.listed(group)}
         for group in chosen.found.alike
     ]
-    lines.append(
-        _describe_proposal(chosen)
-        if choice.proposed
-        else _("No panel is proposed: %(reason)s.") % {"reason": choice.reason}
-    )
-    return [*lines, *_describe_better_sets(chosen)]
+    if choice.proposed is None:
+        return [*lines, _("No panel is proposed: %(reason)s.") % {"reason": choice.reason}]
+    return [*lines, *_describe_proposal(chosen, choice.proposed)]
 
 
-def _describe_floor(choice: PanelChoice) -> str:
-    name = _(MEASURES[choice.floor.measure])
-    why = (
-        f" ({choice.floor.no_gold})"
-        if choice.floor.no_gold
-        else _(" on %(sum)s reference grades") % {"sum": f"{sum(choice.gold):,}"}
-    )
-    source = _("as asked") if choice.floor.given else _("found from all candidates")
-    return _("Quality is %(name)s%(why)s; the floor is %(floor_value)s, %(source)s.") % {
-        "name": name,
-        "why": why,
-        "floor_value": f"{choice.floor.value:.3f}",
-        "source": source,
+def _describe_proposal(chosen: Chosen, best: Proposal) -> list[str]:
+    """Say which set is proposed, and which of the others is right more often: low kappas come from errors too."""
+    worth = _("; their %(size)s votes are worth %(effective)s independent ones") % {
+        "size": chosen.size,
+        "effective": f"{best.effective or 0:.1f}",
     }
-
-
-def _describe_proposal(chosen: Chosen) -> str:
-    best, sets = chosen.choice.proposed, chosen.choice.sets
-    assert best is not None
-    members, between = chosen.names(best.members), chosen.names(best.subset.between)
-    worth = (
-        _("; their %(size)s votes are worth %(effective)s independent ones")
-        % {"size": chosen.size, "effective": f"{best.effective:.1f}"}
-        if best.effective
-        else ""
-    )
     words = ngettext(
         "Of %(sets)s set of %(size)s the most independent is %(members)s: mean kappa %(mean)s, largest "
         "%(largest)s between %(between)s%(worth)s.",
         "Of %(sets)s sets of %(size)s the most independent is %(members)s: mean kappa %(mean)s, largest "
         "%(largest)s between %(between)s%(worth)s.",
-        sets,
+        chosen.choice.sets,
     )
-    return words % {
-        "sets": f"{sets:,}",
-        "size": chosen.size,
-        "members": _join_names(members),
-        "mean": f"{best.subset.mean:.3f}",
-        "largest": f"{best.subset.largest:.3f}",
-        "between": _join_names(between),
-        "worth": worth,
-    }
-
-
-def _describe_better_sets(chosen: Chosen) -> list[str]:
-    """Low kappas come from errors too: where a set that differs a little less is right more often, say so."""
-    best = chosen.choice.proposed
-    sets = (*chosen.choice.by_mean, *chosen.choice.by_largest)
-    known = [(one.majority.value, one) for one in sets if one.majority.value is not None]
-    if best is None or best.majority.value is None:
-        return []
-    value, other = max(known, key=lambda pair: pair[0])
-    if value - best.majority.value < WORTH_SAYING:
-        return []
-    return [
-        _(
-            "Of the sets that are shown, the majority of %(listed)s is right most often: balanced accuracy "
-            "%(value)s, that of the proposed set %(majority_value)s."
-        )
+    lines = [
+        words
         % {
-            "listed": _join_names(chosen.names(other.members)),
-            "value": f"{value:.3f}",
-            "majority_value": f"{best.majority.value:.3f}",
+            "sets": f"{chosen.choice.sets:,}",
+            "size": chosen.size,
+            "members": chosen.listed(best.members),
+            "mean": f"{best.subset.mean:.3f}",
+            "largest": f"{best.subset.largest:.3f}",
+            "between": chosen.listed(best.subset.between),
+            "worth": worth if best.effective else "",
         }
     ]
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:-1]) + " and " + names[-1]
+    own, sets = best.majority.value, (*chosen.choice.by_mean, *chosen.choice.by_largest)
+    other = max(sets, key=lambda one: one.majority.value or 0.0)
+    if own is None or other.majority.value is None or other.majority.value - own < WORTH_SAYING:
+        return lines
+    said = _(
+        "Of the sets that are shown, the majority of %(listed)s is right most often: balanced accuracy "
+        "%(value)s, that of the proposed set %(majority_value)s."
+    )
+    values = {"value": f"{other.majority.value:.3f}", "majority_value": f"{own:.3f}"}
+    return [*lines, said % {"listed": chosen.listed(other.members), **values}]

@@ -52,6 +52,14 @@ class SelfCheckState:
         values = {"when": when, "order": order, "repeated": found["repeated"], "repeats": found["repeats"]}
         return _("passed on %(when)s: %(order)s, %(repeated)s of %(repeats)s repeated") % values
 
+    @property
+    def document(self) -> dict[str, Any] | None:
+        """The self-check as programs read it; None where there was none."""
+        if self.row is None:
+            return None
+        found = {"passes": self.row.passes, "at": self.row.created_at.isoformat()}
+        return found | {"problems": self.row.findings["problems"]}
+
 
 def panel_judges(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
     """The panel, or the default one, and its judges in their present versions. Raises BadInput."""
@@ -157,11 +165,6 @@ def run_later(collection: int, judges: Sequence[int]) -> None:
 def _findings_document(checked: SelfCheckResult, found: Findings) -> dict[str, Any]:
     counts = {"calls": checked.calls, "cost": checked.cost, "error": checked.error}
     return asdict(found) | {"problems": list(found.problems)} | counts
-
-
-def count_calls(asked: Sequence[Probe], judges: Sequence[JudgeVersion]) -> int:
-    """Count the calls that a self-check makes, without retries."""
-    return REPEATS * len(judges) * sum(len(probe.documents) for probe in asked)
 
 
 def newest_self_checks(collection: Collection, names: Iterable[str]) -> dict[str, SelfCheckState]:

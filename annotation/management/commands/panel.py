@@ -82,7 +82,7 @@ class Command(QuorumCommand):
             raise BadInput(f"nobody of panel {found.name} can be asked: offline debaters argue and do not vote")
         asked = self_checks.collection_probes(collection)
         own = sum(probe.own for probe in asked)
-        total = self_checks.count_calls(asked, judges)
+        total = self_checks.REPEATS * len(judges) * sum(len(probe.documents) for probe in asked)  # without retries
         cost = forecast(records_of(judges), asked, self_checks.REPEATS)
         self.say(f"{len(judges)} judges, {len(asked) - own} built-in probes, {own} of the collection: {cost.line()}")
 
