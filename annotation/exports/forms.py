@@ -1,6 +1,6 @@
 """The form of a training set: the options of `export` in plain words, and the files that come with it."""
 
-from collections.abc import Callable
+from collections import deque
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -134,13 +134,10 @@ class SetForm(forms.Form):
         """Gather the options as the command would take them."""
         given = {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
         first, last = given.pop("first_rank", RANKS[0]), given.pop("last_rank", RANKS[1])
-        upload, tokenizer = given.pop("run", None), given.pop("tokenizer", None)
+        uploads: dict[str, Any] = {name: given.pop(name) for name in ("run", "tokenizer") if name in given}
         if not self.errors:
             try:
-                files = {
-                    "run": keep_run(self.collection, upload) if upload else None,
-                    "tokenizer": keep_tokenizer(self.collection, tokenizer) if tokenizer else None,
-                }
+                files = {name: keep_upload(self.collection, upload, name) for name, upload in uploads.items()}
                 near = self.cleaned_data["near"]
                 self.options = SetOptions(**{**given, **files, "near": near, "ranks": (first, last)})
             except BadInput as error:
@@ -148,24 +145,11 @@ class SetForm(forms.Form):
         return self.cleaned_data
 
 
-def keep_run(collection: Collection, upload: "UploadedFile[bytes]") -> str:
-    """Keep the run, and return its path. Raises BadInput for a file that is too large or no run, and keeps none."""
+def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str) -> str:
+    """Keep an uploaded run or tokenizer, and return its path.
 
-    def check(path: Path) -> None:
-        for _row in top_of_run(FileSource(path), 1):
-            pass
-
-    return _keep_upload(collection, upload, "runs", check)
-
-
-def keep_tokenizer(collection: Collection, upload: "UploadedFile[bytes]") -> str:
-    """Keep a tokenizer.json, and return its path. Raises BadInput for a file that is too large or no tokenizer."""
-    return _keep_upload(collection, upload, "tokenizers", lambda path: lengths.load_tokenizer(str(path)))
-
-
-def _keep_upload(
-    collection: Collection, upload: "UploadedFile[bytes]", kind: str, check: Callable[[Path], object]
-) -> str:
+    Raises BadInput for a file that is too large or none of the kind, and keeps none.
+    """
     if upload.size is None or upload.size > MOST:
         raise BadInput(
             _("%(name)s is larger than %(most)s MB; use the command export")
@@ -174,14 +158,17 @@ def _keep_upload(
     digest = sha256()
     for chunk in upload.chunks():
         digest.update(chunk)
-    folder = exports_folder(collection) / kind / digest.hexdigest()
+    folder = exports_folder(collection) / f"{kind}s" / digest.hexdigest()
     path = folder / Path(upload.name or kind).name
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
             file.writelines(upload.chunks())
     try:
-        check(path)
+        if kind == "tokenizer":
+            lengths.load_tokenizer(str(path))
+        else:
+            deque(top_of_run(FileSource(path), 1), maxlen=0)  # reads every line
     except BadInput as error:
         path.unlink()
         raise BadInput(str(error).replace(str(path), path.name)) from None

@@ -43,30 +43,14 @@ class ListedExport:
 
     @property
     def is_ready(self) -> bool:
-        """Whether its files can be used."""
+        """Whether the files of the export can be used."""
         return self.snapshot.state == Snapshot.State.READY
-
-    @property
-    def is_set(self) -> bool:
-        """Whether it is a training set, with splits."""
-        return self.form is not None and self.form.is_set
-
-    @property
-    def files(self) -> list[dict[str, Any]]:
-        """The manifest's files: name, rows, bytes, sha256."""
-        found: list[dict[str, Any]] = self.snapshot.manifest.get("files", [])
-        return found
 
     @property
     def splits(self) -> list[tuple[str, dict[str, int]]]:
         """The counts of each split, train before dev: the database forgets the order."""
         found: dict[str, dict[str, int]] = self.snapshot.manifest["counts"]["splits"]
         return sorted(found.items(), reverse=True)
-
-    @property
-    def is_balanced(self) -> bool:
-        """Whether its cells of length by score were capped."""
-        return "balance" in self.snapshot.manifest
 
     @property
     def balance_charts(self) -> list[Chart]:
@@ -93,16 +77,10 @@ def _cell_chart(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
     after = when == "after"
     filled = sum(n > 0 for row in counts for n in row)
     most, pairs = max(map(max, counts)), sum(map(sum, counts))
-    where = _("%(pairs)s pairs to train on in %(filled)s of %(bins)s cells, at most %(most)s in one") % {
-        "pairs": f"{pairs:,}",
-        "filled": filled,
-        "bins": bins * len(columns),
-        "most": f"{most:,}",
-    }
-    even = _("entropy %(spread)s, coefficient of variation %(spread2)s") % {
-        "spread": f"{spread['entropy']:.3f}",
-        "spread2": f"{spread['coefficient_of_variation']:.2f}",
-    }
+    values = {"pairs": f"{pairs:,}", "filled": filled, "bins": bins * len(columns), "most": f"{most:,}"}
+    where = _("%(pairs)s pairs to train on in %(filled)s of %(bins)s cells, at most %(most)s in one") % values
+    measures = {"spread": f"{spread['entropy']:.3f}", "spread2": f"{spread['coefficient_of_variation']:.2f}"}
+    even = _("entropy %(spread)s, coefficient of variation %(spread2)s") % measures
     return draw_heatmap(
         f"balance-{snapshot}-{when}",
         _("Length by score after balancing") if after else _("Length by score before balancing"),

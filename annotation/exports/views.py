@@ -86,26 +86,19 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     if listing.is_large(form, scope.collection) and workers.has_workers():
         background.enqueue(listing.MAKE, snapshot.pk)
         messages.info(request, _("A worker creates the export. This page shows its progress."))
-    elif refused := _make_snapshot(request, snapshot):
-        asked.add_error(None, refused)
-        return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
-    return redirect("exports", scope.collection.name)
-
-
-def _make_snapshot(request: HttpRequest, snapshot: Snapshot) -> str:
-    """Make a snapshot now. Returns why its options are refused; a failure of ours stands in the list instead."""
+        return redirect("exports", scope.collection.name)
     try:
         write_snapshot(snapshot)
+        rows = snapshot.manifest["counts"]["rows"]
+        messages.success(request, _("%(manifest)s rows are ready.") % {"manifest": f"{rows:,}"})
     except BadInput as error:
+        # Options that are refused leave no row behind; a failure of ours stands in the list.
         snapshot.delete()
-        return str(error)
+        asked.add_error(None, str(error))
+        return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
     except OSError:
         messages.error(request, _("The export failed and left nothing behind. The list below says why."))
-    else:
-        messages.success(
-            request, _("%(manifest)s rows are ready.") % {"manifest": f"{snapshot.manifest['counts']['rows']:,}"}
-        )
-    return ""
+    return redirect("exports", scope.collection.name)
 
 
 @action("admin")

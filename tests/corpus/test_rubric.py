@@ -20,7 +20,7 @@ from django.utils.translation import override
 
 from annotation import guidelines
 from annotation.data import texts
-from annotation.exports.sets.completion import PROMPT
+from annotation.exports.sets.shapes import PROMPT
 from annotation.models import Guideline, Role
 from annotation.quality_control import gold, gold_reasons
 from annotation.quality_control.matching import Form

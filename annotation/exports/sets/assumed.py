@@ -14,7 +14,7 @@ from django.db import connection
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
-from annotation.exports.sets.source import NEWEST_VOTES, SetSource, teacher_of
+from annotation.exports.sets.source import NEWEST_VOTES, SetSource, in_pieces, teacher_of
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.importing.files import FileSource as Lines
@@ -40,8 +40,7 @@ def add_assumed(queries: list[SetQuery], source: SetSource, asked: SetOptions, l
     """
     ranked = _read_ranks({query.id.removeprefix(source.prefix) for query in queries}, asked)
     keys = _find_documents(source, {document for documents in ranked.values() for document in documents})
-    for at in range(0, len(queries), QUERIES):
-        some = queries[at : at + QUERIES]
+    for some in in_pieces(queries, QUERIES):
         new = {
             query.key: list(_new_rows(query, ranked[query.id.removeprefix(source.prefix)], keys, source.prefix))
             for query in some

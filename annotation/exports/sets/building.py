@@ -15,12 +15,11 @@ from annotation.exports.sets.balancing import balance_pairs
 from annotation.exports.sets.batches import SetWriter, build_batches
 from annotation.exports.sets.beir import Beir
 from annotation.exports.sets.choosing import Left, filter_queries
-from annotation.exports.sets.completion import Completions
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import PrismWriter
-from annotation.exports.sets.rows import SetQuery, SetRow, by_query, order_key
-from annotation.exports.sets.shapes import Shaped, rows_used
+from annotation.exports.sets.rows import SetQuery, SetRow, by_query, keep_rows, order_key
+from annotation.exports.sets.shapes import Completions, Shaped, rows_used
 from annotation.exports.sets.source import SetSource
 from annotation.exports.sets.splitting import DEV, TRAIN, split_queries
 from charts.translation import gettext_noop
@@ -129,19 +128,18 @@ def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left: 
 
 
 def _with_a_line(queries: list[SetQuery], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
-    """The queries with the pairs that stand in some line of the format; sentence-transformers' shapes skip some."""
+    """Return the queries with the pairs that stand in some line of the format; sentence-transformers' skip some."""
     if name != "sentence-transformers":
         return queries
-    kept = []
-    for query in queries:
+    no_room = gettext_noop("a negative that no row of this shape has room for")
+    lacking = gettext_noop("its query lacks relevant or other documents for a row of this shape")
+
+    def choose(query: SetQuery) -> list[SetRow]:
         rows = rows_used(query.rows, asked)
-        if rows:
-            left[gettext_noop("a negative that no row of this shape has room for")] += len(query.rows) - len(rows)
-            query.rows = rows
-            kept.append(query)
-        else:
-            left[gettext_noop("its query lacks relevant or other documents for a row of this shape")] += len(query.rows)
-    return kept
+        left[no_room if rows else lacking] += len(query.rows) - len(rows)
+        return rows
+
+    return keep_rows(queries, choose)
 
 
 def _check_whole(sides: dict[str, list[SetQuery]], left: Left) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from annotation.exports.sets.options import SetOptions
-from annotation.exports.sets.rows import SetQuery, SetRow, order_key
+from annotation.exports.sets.rows import SetQuery, SetRow, keep_rows, order_key
 from charts.translation import gettext_noop
 
 SETTLED = ("people", "adjudicator")
@@ -12,9 +12,9 @@ Left = Counter[str]  # How many pairs were left out, by the reason in words.
 
 
 def filter_queries(queries: Iterable[SetQuery], asked: SetOptions, left: Left) -> list[SetQuery]:
-    """The queries with the rows that stay; those without a row are gone."""
-    kept = []
-    for query in queries:
+    """Return the queries with the rows that stay; those without a row are gone."""
+
+    def choose(query: SetQuery) -> list[SetRow]:
         rows = _keep_scored(query.rows, asked, left)
         if asked.agreement is not None:
             rows = _keep_agreed(rows, asked.agreement, left)
@@ -22,10 +22,9 @@ def filter_queries(queries: Iterable[SetQuery], asked: SetOptions, left: Left) -
             rows = _few_negatives(query, rows, asked, left)
         if asked.documents is not None:
             rows = _limit_documents(query, rows, asked, left)
-        if rows:
-            query.rows = rows
-            kept.append(query)
-    return kept
+        return rows
+
+    return keep_rows(queries, choose)
 
 
 def _keep_scored(rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:

@@ -1,5 +1,6 @@
 """A folder as datasets.load_dataset and the Hub read it: Parquet in shards, and a card (FORMATS)."""
 
+from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 SHARD = 500_000
 GROUP = 20_000  # Rows of a file, and of a row group in it.
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+# As the Hub calls the ranges between these.
+SIZE_CATEGORIES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M")
+SAME = ("query_id", "doc_id", "grade", "relevant", "votes", "source", "origin", "assumed")  # Columns named as in a row.
 SAMPLED = 200  # Texts from which the card's languages come.
 
 
@@ -104,24 +108,16 @@ class Parquet:
 
 
 def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
-    """The columns of one pair."""
+    """Return the values of one pair by their columns' names."""
     document = filled.documents[row.document]
-    return {
-        "query_id": row.query_id,
-        "doc_id": row.doc_id,
+    return {name: getattr(row, name) for name in SAME} | {
         "query": filled.text.text,
         "title": document.title,
         "text": document.text,
         "instruction": filled.instruction,
-        "grade": row.grade,
-        "relevant": row.relevant,
         "score": row.teacher,
         "yes_votes": row.yes,
-        "votes": row.votes,
         "contribution_evidence": filled.targets.get(row.pair, "") if row.relevant else "",
-        "source": row.source,
-        "origin": row.origin,
-        "assumed": row.assumed,
     }
 
 
@@ -129,20 +125,16 @@ def dataset_card(
     collection: Collection, asked: SetOptions, splits: dict[str, int], languages: list[str], rows: int
 ) -> str:
     """Return the text of README.md: the header that the Hub reads, and what a reader must know."""
-    low = max((size for size in SIZES if size <= rows), default=0)
-    high = next((size for size in SIZES if size > rows), 0)
-    size = (
-        f"{_format_size(low)}<n<{_format_size(high)}"
-        if low and high
-        else f"n<{_format_size(high)}"
-        if high
-        else f"n>{_format_size(low)}"
-    )
     lines = ["---", "configs:", "- config_name: default", "  data_files:"]
     for split in splits:
         lines += [f"  - split: {split}", f"    path: data/{split}-*"]
     lines += ["license: unknown", "language:", *(f"- {code}" for code in languages)]
-    lines += ["size_categories:", f"- {size}", "task_categories:", "- text-ranking"]
+    lines += [
+        "size_categories:",
+        f"- {SIZE_CATEGORIES[bisect_right(SIZES, rows)]}",
+        "task_categories:",
+        "- text-ranking",
+    ]
     lines += ["tags:", "- reranking", "- relevance-judgments", "---", "", f"# {collection.title or collection.name}"]
     lines += [
         "",
@@ -161,7 +153,3 @@ def dataset_card(
         "The licence of the texts is that of their source; whoever shares this set must know it.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _format_size(number: int) -> str:
-    return f"{number // 1_000_000}M" if number >= 1_000_000 else f"{number // 1_000}K"

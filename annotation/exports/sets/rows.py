@@ -1,5 +1,6 @@
 """The pairs of a training set as they pass from choice to choice. Pure."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import groupby
@@ -45,6 +46,16 @@ def by_query(rows: list[SetRow]) -> list[SetQuery]:
     """The queries of rows that stand together by query."""
     gathered = [list(some) for _, some in groupby(rows, key=lambda row: row.query)]
     return [SetQuery(some[0].source, some[0].query_id, some[0].query, some) for some in gathered]
+
+
+def keep_rows(queries: Iterable[SetQuery], choose: Callable[[SetQuery], list[SetRow]]) -> list[SetQuery]:
+    """Give every query the rows that are chosen of it; those without a row are gone."""
+    kept = []
+    for query in queries:
+        if rows := choose(query):
+            query.rows = rows
+            kept.append(query)
+    return kept
 
 
 def order_key(seed: int, *names: str) -> bytes:

@@ -11,7 +11,7 @@ from django.db import connection
 
 from annotation.agreement.grade_matrix import vote_names
 from annotation.exports.rows import ORDER, PAIRS, fetch_batches
-from annotation.exports.sets.choosing import Left
+from annotation.exports.sets.choosing import SETTLED, Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow
 from charts.translation import gettext_noop
@@ -20,7 +20,6 @@ from corpus.models import Collection
 from judges.models import Campaign
 
 PIECE = 2_000  # Texts in memory at a time.
-SETTLED = ["people", "adjudicator"]
 # Of the released code, for the mean of its two teachers; the paper takes one score as it is.
 EXPONENT = 1.609
 NEWEST_VOTES = """
@@ -210,7 +209,7 @@ def read_votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
     return {pair: by_campaign[max(by_campaign)] for pair, by_campaign in found.items()}
 
 
-def in_pieces(keys: Sequence[int], size: int = PIECE) -> Iterator[Sequence[int]]:
+def in_pieces(keys: Sequence[Any], size: int = PIECE) -> Iterator[Sequence[Any]]:
     """Yield the keys, a few at a time."""
     for at in range(0, len(keys), size):
         yield keys[at : at + size]

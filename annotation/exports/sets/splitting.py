@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.rows import SetQuery, order_key
+from annotation.exports.sets.rows import SetQuery, SetRow, keep_rows, order_key
 from charts.translation import gettext_noop
 
 TRAIN, DEV = "train", "dev"
@@ -52,11 +52,10 @@ def _drop_dev_documents(
     train: list[SetQuery], dev: list[SetQuery], documents: Mapping[int, int], left: Left
 ) -> list[SetQuery]:
     taken = {documents[row.document] for query in dev for row in query.rows}
-    kept = []
-    for query in train:
+
+    def choose(query: SetQuery) -> list[SetRow]:
         rows = [row for row in query.rows if documents[row.document] not in taken]
         left[gettext_noop("the document, or nearly the same, is in dev")] += len(query.rows) - len(rows)
-        if rows:
-            query.rows = rows
-            kept.append(query)
-    return kept
+        return rows
+
+    return keep_rows(train, choose)

@@ -35,7 +35,11 @@ CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "documents": (int, "N", "exact number of documents per query; queries with fewer are left out"),
     "run": (str, "F", "TREC run whose unjudged documents at --ranks become assumed negatives"),
     "ranks": (ranks_of, "A-B", "with --run: range of ranks (default: 11-100)"),
-    "near_duplicates": (str, "S", "similarity above which texts stay in the same split (default: 0.8), or off"),
+    "near_duplicates": (
+        lambda text: None if text == "off" else float(text),
+        "S",
+        "similarity above which texts stay in the same split (default: 0.8), or off",
+    ),
     "balance_entropy": (str, "E", f"with --balance: {', '.join(ENTROPIES)} (over ln 48, P eq. 5) (default: filled)"),
     "tokenizer": (str, "F", "with --balance: tokenizer.json whose tokens measure lengths (default: words)"),
     "collections": (names_of, "a,b,...", "further collections to draw from"),
@@ -106,17 +110,14 @@ def options_of(given: dict[str, Any]) -> SetOptions:
     """The options of a training set from what was typed. Raises BadInput that names the option."""
     values = {name: given[name] if name in FLAGS else _parse_option(name, given[name]) for name in given}
     if "near_duplicates" in values:
-        text = values.pop("near_duplicates")
-        values["near"] = None if text == "off" else _parse_number("near-duplicates", float, text)
+        values["near"] = values.pop("near_duplicates")
     return SetOptions(**values)
 
 
 def _parse_option(name: str, text: str) -> Any:
-    return _parse_number(name.replace("_", "-"), CHOICES[name][0], text)
-
-
-def _parse_number(name: str, kind: Callable[[str], Any], text: str) -> Any:
+    kind = CHOICES[name][0]
     try:
         return kind(text)
     except ValueError:
-        raise BadInput(f"--{name} must be {'a whole number' if kind is int else 'a number'}, not {text}") from None
+        number = "a whole number" if kind is int else "a number"
+        raise BadInput(f"--{name.replace('_', '-')} must be {number}, not {text}") from None
