@@ -1,6 +1,7 @@
 """What the page of a ledger shows beyond the report: its chart, and the file of its entries. No database."""
 
 from collections.abc import Iterator
+from dataclasses import asdict, fields
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -11,24 +12,14 @@ from charts.cells import csv_line
 from judges.costs.accounting import format_cost
 from judges.costs.ledger import LedgerRow, Sum
 
-HEADER = (
-    "judge",
-    "model",
-    "role",
-    "round",
-    "outcome",
-    "calls",
-    "calls_cached",
-    "calls_without_price",
-    "tokens_in",
-    "tokens_cached",
-    "tokens_out",
-    "usd",
-    "calls_assumed",
-    "usd_assumed",
-    "tokens_written",
-    "tokens_reasoning",
-)
+# The columns of the file are the fields of an entry, in their order; these have names of their own there.
+NAMES = {
+    "cached": "calls_cached",
+    "unpriced": "calls_without_price",
+    "cost": "usd",
+    "assumed": "calls_assumed",
+    "cost_assumed": "usd_assumed",
+}
 SHOWN = 12  # Judges in the picture; the table has all.
 
 
@@ -38,10 +29,8 @@ def judge_cost_chart(found: CostReport) -> Chart | None:
     if not lines:
         return None
     rows = [Bar(one.name, one.paid.usd, words=_("no price is known"), detail=_describe_calls(one)) for one in lines]
-    source = _("%(collection)s, campaign %(campaign)s") % {
-        "collection": found.collection.name,
-        "campaign": found.campaign.pk,
-    }
+    values = {"collection": found.collection.name, "campaign": found.campaign.pk}
+    source = _("%(collection)s, campaign %(campaign)s") % values
     summary = _("All judges together: %(text)s.") % {"text": found.machine.text}
     return draw_bars("spending", _("What each judge cost"), rows, x="USD", summary=summary, source=source)
 
@@ -56,28 +45,11 @@ def csv_lines(entries: list[LedgerRow]) -> Iterator[str]:
 
     `usd_assumed`: what stands for those of known price in budgets, the most that they can have cost.
     """
-    yield csv_line(HEADER)
+    yield csv_line([NAMES.get(field.name, field.name) for field in fields(LedgerRow)])
     for one in entries:
-        yield csv_line(
-            (
-                one.judge,
-                one.model,
-                one.role,
-                one.round,
-                one.outcome,
-                one.calls,
-                one.cached,
-                one.unpriced,
-                one.tokens_in,
-                one.tokens_cached,
-                one.tokens_out,
-                "" if one.paid.usd is None else _format_usd(one.cost),
-                one.assumed,
-                _format_usd(one.cost_assumed),
-                one.tokens_written,
-                one.tokens_reasoning,
-            )
-        )
+        values = asdict(one) | {"cost_assumed": _format_usd(one.cost_assumed)}
+        values["cost"] = "" if one.paid.usd is None else _format_usd(one.cost)
+        yield csv_line(list(values.values()))
 
 
 def _format_usd(usd: float) -> str:
@@ -88,22 +60,14 @@ def describe_budget_left(found: CostReport) -> str:
     """What the caps still allow, in a sentence; "" without a cap."""
     caps, campaign, told = found.caps, found.campaign, []
     if campaign.budget is not None:
-        told.append(
-            _("%(max)s of the campaign's %(budget)s")
-            % {"max": format_cost(max(0.0, campaign.budget - campaign.spent)), "budget": format_cost(campaign.budget)}
-        )
+        left = max(0.0, campaign.budget - campaign.spent)
+        values = {"max": format_cost(left), "budget": format_cost(campaign.budget)}
+        told.append(_("%(max)s of the campaign's %(budget)s") % values)
     if caps.left is not None:
-        told.append(
-            _("%(left)s of the collection's %(budget)s")
-            % {"left": format_cost(caps.left), "budget": format_cost(caps.budget)}
-        )
+        values = {"left": format_cost(caps.left), "budget": format_cost(caps.budget)}
+        told.append(_("%(left)s of the collection's %(budget)s") % values)
     if caps.left_today is not None:
-        told.append(
-            _("%(left_today)s of %(daily_budget)s for today, %(day)s (UTC)")
-            % {
-                "left_today": format_cost(caps.left_today),
-                "daily_budget": format_cost(caps.daily_budget),
-                "day": f"{caps.day:%-d %b}",
-            }
-        )
+        values = {"left_today": format_cost(caps.left_today), "daily_budget": format_cost(caps.daily_budget)}
+        values["day"] = f"{caps.day:%-d %b}"
+        told.append(_("%(left_today)s of %(daily_budget)s for today, %(day)s (UTC)") % values)
     return _("Left: %(join)s.") % {"join": "; ".join(told)} if told else ""

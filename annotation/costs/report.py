@@ -67,10 +67,8 @@ class HumanCost:
         if not judgments:
             return Paid(0.0)
         if self.seconds is None:
-            return Paid(
-                None,
-                (_("people's time on %(judgments)s judgments was not measured") % {"judgments": f"{judgments:,}"},),
-            )
+            unknown = _("people's time on %(judgments)s judgments was not measured")
+            return Paid(None, (unknown % {"judgments": f"{judgments:,}"},))
         if self.hourly_rate is None:
             return Paid(None, (_("%(hours)s hours of people without a price") % {"hours": f"{self.hours:,.1f}"},))
         return Paid(self.hours * self.hourly_rate)
@@ -112,21 +110,17 @@ class CostReport:
 
     @property
     def by_step(self) -> list[Sum]:
-        """By what was asked: rounds of the debate, votes and others."""
+        """Sums by what was asked: rounds of the debate, votes and others."""
         return ledger.sum_by(self.entries, lambda entry: entry.step)
-
-    @property
-    def by_outcome(self) -> list[Sum]:
-        """By what came of the call."""
-        return ledger.sum_by(self.entries, lambda entry: entry.outcome)
 
     @property
     def groups(self) -> list[tuple[str, str, list[Sum]]]:
         """The three tables: heading, first column, lines."""
+        by_outcome = ledger.sum_by(self.entries, lambda entry: entry.outcome)
         return [
             (_("By judge"), _("Judge"), self.by_judge),
             (_("By round"), _("What was asked"), self.by_step),
-            (_("By outcome of the call"), _("Outcome"), self.by_outcome),
+            (_("By outcome of the call"), _("Outcome"), by_outcome),
         ]
 
 
@@ -135,7 +129,12 @@ def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
     collection = campaign.collection
     status = selectors.campaign_status(collection, campaign)
     counts = counters.read(campaign.pk)
-    people = _human_cost(collection, counts)
+    people = HumanCost(
+        settling=int(counts.get("settled", 0) * collection.overlap),
+        auditing=int(counts.get("audited", 0) * OVERLAP),
+        seconds=median_seconds(collection),
+        hourly_rate=collection.hourly_rate,
+    )
     # Costs by pair read every call; the command takes that time, a page does not.
     few = most is None or status["calls"] + status["calls_cached"] <= most
     return CostReport(
@@ -148,15 +147,6 @@ def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
         people=people,
         labels=_costs_per_label(campaign, status, counts, people),
         caps=collection_budget(collection),
-    )
-
-
-def _human_cost(collection: Collection, counts: dict[str, float]) -> HumanCost:
-    return HumanCost(
-        settling=int(counts.get("settled", 0) * collection.overlap),
-        auditing=int(counts.get("audited", 0) * OVERLAP),
-        seconds=median_seconds(collection),
-        hourly_rate=collection.hourly_rate,
     )
 
 
@@ -178,40 +168,17 @@ def _costs_per_label(
     ours = _("%(labelled)s labels of judges") % {"labelled": f"{labelled:,}"}
     all_of = _("%(ours)s and %(settled)s of people") % {"ours": ours, "settled": f"{settled:,}"}
     said = _(", in routes with %(covered)s of them") % {"covered": f"{covered:.0%}"} if 0 < covered < 1 else ""
+    values = {"ours": ours, "all_of": all_of, "said": said, "n": f"{audited.n:,}", "settled": f"{settled:,}"}
+    of_judges = _("%(known)s of %(ours)s have gold") % {**values, "known": f"{known:,}"}
+    of_all = _("%(known)s of %(all_of)s have gold") % {**values, "known": f"{known + known_people:,}"}
+    was_audited = _("%(n)s of %(ours)s were audited%(said)s") % values
+    with_settled = _("%(n)s of %(ours)s were audited%(said)s; %(settled)s of people count as correct") % values
+    by_judges, by_all = (labelled, machine), (labelled + settled, together)
     return [
-        per_label(
-            JUDGES,
-            "gold",
-            labelled,
-            machine,
-            against_gold([judged]),
-            _("%(known)s of %(ours)s have gold") % {"known": f"{known:,}", "ours": ours},
-        ),
-        per_label(
-            JUDGES,
-            "audits",
-            labelled,
-            machine,
-            audited,
-            _("%(n)s of %(ours)s were audited%(said)s") % {"n": f"{audited.n:,}", "ours": ours, "said": said},
-        ),
-        per_label(
-            TOGETHER,
-            "gold",
-            labelled + settled,
-            together,
-            against_gold([judged, whole]),
-            _("%(known)s of %(all_of)s have gold") % {"known": f"{known + known_people:,}", "all_of": all_of},
-        ),
-        per_label(
-            TOGETHER,
-            "audits",
-            labelled + settled,
-            together,
-            with_people(audited, labelled, settled),
-            _("%(n)s of %(ours)s were audited%(said)s; %(settled)s of people count as correct")
-            % {"n": f"{audited.n:,}", "ours": ours, "said": said, "settled": f"{settled:,}"},
-        ),
+        per_label(JUDGES, "gold", *by_judges, against_gold([judged]), of_judges),
+        per_label(JUDGES, "audits", *by_judges, audited, was_audited),
+        per_label(TOGETHER, "gold", *by_all, against_gold([judged, whole]), of_all),
+        per_label(TOGETHER, "audits", *by_all, with_people(audited, labelled, settled), with_settled),
     ]
 
 
@@ -241,9 +208,10 @@ def build_json_document(found: CostReport) -> dict[str, Any]:
         "stopped_by": status.get("stopped_by", ""),
         **{key: status[key] for key in SPENT},
         "cost_is_lower_bound": found.machine.at_least,
-        "by_judge": [_sum_document(one) for one in found.by_judge],
-        "by_round": [_sum_document(one) for one in found.by_step],
-        "by_outcome": [_sum_document(one) for one in found.by_outcome],
+        **{
+            key: [{**asdict(one), **_paid_document(one.paid)} for one in lines]
+            for key, (_title, _head, lines) in zip(("by_judge", "by_round", "by_outcome"), found.groups, strict=True)
+        },
         "by_pair": None if found.pairs is None else [_part_document(one) for one in found.pairs],
         "by_day": [_part_document(one) | {"day": one["day"].isoformat()} for one in found.days],
         "people": {
@@ -261,10 +229,6 @@ def build_json_document(found: CostReport) -> dict[str, Any]:
 
 def _paid_document(paid: Paid) -> dict[str, Any]:
     return {"cost": paid.usd, "cost_is_lower_bound": paid.at_least, "not_in_it": list(paid.missing)}
-
-
-def _sum_document(one: Sum) -> dict[str, Any]:
-    return {**asdict(one), **_paid_document(one.paid)}
 
 
 def _part_document(one: dict[str, Any]) -> dict[str, Any]:
