@@ -21,8 +21,8 @@ collection_urls = [
     path("settings/costs/", settings.cost_settings, name="cost_settings"),
     path("settings/experiment-arms/", settings.arm_settings, name="arm_settings"),
     path("settings/preset/", settings.apply_preset, name="apply_preset"),
-    path("settings/instruction/", settings.instruction, name="instruction"),
-    path("settings/guidelines/", settings.guidelines_editor, name="guidelines_editor"),
+    path("settings/instruction/", settings.text_editor, {"kind": "instruction"}, name="instruction"),
+    path("settings/guidelines/", settings.text_editor, {"kind": "guidelines"}, name="guidelines_editor"),
     path("members/", members.people, name="members"),
     path("members/<int:member>/role/", members.role, name="member_role"),
     path("members/<int:member>/active/", members.active, name="member_active"),
@@ -38,5 +38,5 @@ collection_urls = [
 
 urlpatterns = [
     *site_urls,
-    *[path(f"c/<slug:name>/{url.pattern}", url.callback, name=url.name) for url in collection_urls],
+    *[path(f"c/<slug:name>/{url.pattern}", url.callback, url.default_args, name=url.name) for url in collection_urls],
 ]

@@ -37,6 +37,14 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         }
 
 
+OPTIONAL = ("rounds", "rubric", "min_judgment_ms")
+LIMITS: dict[str, tuple[int, int, Any]] = {
+    "min_judgment_ms": (0, 10_000, gettext_lazy("Choose 0 to 10,000 milliseconds.")),
+    "overlap": (1, 25, gettext_lazy("Choose 1 to 25 people.")),
+    "lease_minutes": (1, 1440, gettext_lazy("Choose 1 to 1440 minutes.")),
+}
+
+
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
     """How people's work is handed out. Open items take the new values where that loses nothing."""
 
@@ -74,48 +82,23 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in ("rounds", "rubric", "min_judgment_ms"):
+        for name in OPTIONAL:
             self.fields[name].required = False  # a program that does not know it leaves it as it is
         self.fields["rubric"].widget.attrs["form"] = "settings"  # it stands beside the definition, outside the form
 
-    def clean_rounds(self) -> str:
-        """As it is where nothing was said."""
-        return str(self.cleaned_data["rounds"] or self.instance.rounds)
-
-    def clean_min_judgment_ms(self) -> int:
-        """At most ten seconds; as it is where nothing was said."""
-        given = self.cleaned_data["min_judgment_ms"]
-        least = int(self.instance.min_judgment_ms if given is None else given)
-        if least > 10_000:
-            raise forms.ValidationError(_("Choose 0 to 10,000 milliseconds."))
-        return least
-
-    def clean_rubric(self) -> str:
-        """As it is where nothing was said."""
-        return str(self.cleaned_data["rubric"] or self.instance.rubric)
-
-    def clean_relevant_from(self) -> int:
-        """On the scale of the collection."""
-        grade = int(self.cleaned_data["relevant_from"])
-        if not 1 <= grade <= self.instance.grades:
-            raise forms.ValidationError(
-                _("The scale goes from 0 to %(grades)s: choose 1 to %(grades)s.") % {"grades": self.instance.grades}
-            )
-        return grade
-
-    def clean_overlap(self) -> int:
-        """What the database holds to, said before it refuses."""
-        overlap = int(self.cleaned_data["overlap"])
-        if not 1 <= overlap <= 25:
-            raise forms.ValidationError(_("Choose 1 to 25 people."))
-        return overlap
-
-    def clean_lease_minutes(self) -> int:
-        """At least a minute, at most a day."""
-        minutes = int(self.cleaned_data["lease_minutes"])
-        if not 1 <= minutes <= 1440:
-            raise forms.ValidationError(_("Choose 1 to 1440 minutes."))
-        return minutes
+    def clean(self) -> dict[str, Any]:
+        """Leave as it is what was not said, and hold numbers to what the database holds to."""
+        found: dict[str, Any] = super().clean() or self.cleaned_data
+        for name in OPTIONAL:
+            if found.get(name) in (None, ""):
+                found[name] = getattr(self.instance, name)
+        grades = self.instance.grades
+        scale = _("The scale goes from 0 to %(grades)s: choose 1 to %(grades)s.") % {"grades": grades}
+        limits = LIMITS | {"relevant_from": (1, grades, scale)}
+        for name, (low, high, words) in limits.items():
+            if name in found and not low <= found[name] <= high:
+                self.add_error(name, words)
+        return found
 
 
 class TextForm(forms.Form):

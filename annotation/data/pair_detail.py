@@ -65,11 +65,10 @@ def _sum_costs(attempts: Sequence[AttemptView]) -> float | None:
 
 def _debate_turns(turns: list[Attempt]) -> list[dict[str, object]]:
     """The turns that brought a verdict, as a debate is made of."""
+    same = ("round", "verdict", "reason", "quotes")
     return [
-        {
-            **{"round": said.round, "couple": said.sample, "side": said.role, "judge": said.judge.name},
-            **{"verdict": said.verdict, "reason": said.reason, "quotes": said.quotes},
-        }
+        {name: getattr(said, name) for name in same}
+        | {"couple": said.sample, "side": said.role, "judge": said.judge.name}
         for said in turns
         if said.verdict is not None
     ]

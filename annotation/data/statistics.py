@@ -1,7 +1,7 @@
 """The statistics page: what a collection holds and what became of its candidates (SPEC S8)."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.core.cache import cache
 from django.db import connection
@@ -74,13 +74,9 @@ class Statistics:
 
 
 def statistics_of(collection: Collection) -> Statistics:
-    """At most a minute old."""
+    """Return the numbers of a collection, at most a minute old."""
     key = f"statistics:{collection.pk}:{get_language()}"  # it holds words
-    found: Statistics | None = cache.get(key)
-    if found is None:
-        found = _compute_statistics(collection)
-        cache.set(key, found, KEPT_S)
-    return found
+    return cast(Statistics, cache.get_or_set(key, lambda: _compute_statistics(collection), KEPT_S))
 
 
 def _compute_statistics(collection: Collection) -> Statistics:

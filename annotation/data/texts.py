@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -17,25 +17,18 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 
 
-class TextWriter(Protocol):
-    """Keeps a new version, returns its number. `base`: the version the writer saw; BadInput when there is a newer."""
-
-    def __call__(self, *, collection: Collection, text: str, author: User, base: int | None) -> int: ...
-
-
 @dataclass(frozen=True)
 class Editor:
-    """What the editor's page says and does for one kind of text."""
+    """What the editor's page does for one kind of text."""
 
-    kind: str
     label: str
-    lead: str
-    warning: str
     rows: int
     required: bool
     current: Callable[[Collection], tuple[int, str]]
     versions: Callable[[Collection], QuerySet[Any]]
-    write: TextWriter
+    # write(collection=, text=, author=, base=): keep a new version, return its number. Raises BadInput where there is
+    # a newer one than `base`, which the writer saw.
+    write: Callable[..., int]
 
 
 def current_instruction(collection: Collection) -> tuple[int, str]:
@@ -109,17 +102,7 @@ def _refuse_stale(base: int | None, version: int) -> None:
 
 EDITORS = {
     "instruction": Editor(
-        kind="instruction",
         label=gettext_noop("Instruction"),
-        lead=gettext_noop(
-            "What makes a document relevant in this collection. It stands in place of the rubric: in every prompt that "
-            "judges get, in the built-in guidelines, in training sets and for rerankers. Empty: the rubric holds."
-        ),
-        warning=gettext_noop(
-            "A new instruction changes the prompts and makes a new version of the guidelines: campaigns that started "
-            "keep theirs, the next one asks anew and cannot use earlier answers. Labels made under two definitions are "
-            "not comparable."
-        ),
         rows=6,
         required=False,
         current=current_instruction,
@@ -127,12 +110,7 @@ EDITORS = {
         write=write_instruction,
     ),
     "guidelines": Editor(
-        kind="guidelines",
         label=gettext_noop("Guidelines"),
-        lead=gettext_noop("What annotators are told. They open it with g while they judge."),
-        warning=gettext_noop(
-            "Each judgment keeps the number of the guidelines that held, so the change shows in exports."
-        ),
         rows=22,
         required=True,
         current=guidelines.current,

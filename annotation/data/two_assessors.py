@@ -18,8 +18,7 @@ from corpus.models import Collection
 
 
 def compare_assessors(collection: Collection, filters: PairFilters) -> dict[str, Any]:
-    """Measure the two that `filters` names; `cell` says what of their grades is compared
-    (annotation.agreement.grade_matrix).
+    """Measure how the two assessors that `filters` names agree; its `cell` says on which grades (grade_matrix).
 
     Raises BadInput for a name that is no assessor's, or twice the same.
     """
@@ -40,22 +39,18 @@ def compare_assessors(collection: Collection, filters: PairFilters) -> dict[str,
         if binarize
         else tuple(map(str, range(collection.grades + 1)))
     )
+    places = [int(place) for place in kind.split("x") if place.isdecimal()]
+    cell = [grades[place] for place in places if place < len(grades)]
     over = _("escalated pairs") if population == "escalated" else _("all pairs")
+    names = {"a": filters.a, "b": filters.b}
+    found = {"n": f"{measured.n:,}", "int": f"{np.trace(counts):,}", "words": format_statistic(measured.kappa)}
     summary = _(
         "%(a)s and %(b)s both graded %(n)s pairs (over %(over)s) and gave the same grade to %(int)s. "
         "Cohen's kappa is %(words)s."
-    ) % {
-        "a": filters.a,
-        "b": filters.b,
-        "n": f"{measured.n:,}",
-        "over": over,
-        "int": f"{int(np.trace(counts)):,}",
-        "words": format_statistic(measured.kappa),
-    }
+    ) % {**names, **found, "over": over}
     summary = " ".join([summary, *of_itself(report)])
     return {
-        "a": filters.a,
-        "b": filters.b,
+        **names,
         "measures": [(_(label), getattr(measured, name)) for name, label in MEASURES.items()],
         "grades": grades,
         "rows": [
@@ -63,7 +58,9 @@ def compare_assessors(collection: Collection, filters: PairFilters) -> dict[str,
             for x, grade in enumerate(grades)
         ],
         "summary": summary,
-        "shown": _describe_pairs(filters, kind, grades),
+        "kind": kind,
+        # The grades of the cell whose pairs stand below, where one was asked for.
+        "cell": cell if len(cell) == 2 else [],
         # Query strings: of all pairs on which they differ, and this page's own.
         "disagree": _build_query(filters, f"disagree{rest}"),
         "query": _build_query(filters, filters.cell),
@@ -82,34 +79,13 @@ def _build_crossing(
     filters: PairFilters, counts: NDArray[np.int64], x: int, y: int, kind: str, rest: str
 ) -> dict[str, Any]:
     """A cell of the cross table; its `query` is this page's with the cell's pairs below."""
-    words = _("%(a)s %(x)s, %(b)s %(y)s: %(counts)s pairs") % {
-        "a": filters.a,
-        "x": x,
-        "b": filters.b,
-        "y": y,
-        "counts": f"{counts[x, y]:,}",
-    }
-    cell, count = f"{x}x{y}", int(counts[x, y])
+    cell = f"{x}x{y}"
     query = _build_query(filters, cell + rest)
-    return {"count": count, "query": query, "equal": x == y, "chosen": kind == cell, "words": words}
+    return {"count": int(counts[x, y]), "query": query, "equal": x == y, "chosen": kind == cell, "x": x, "y": y}
 
 
 def _build_query(filters: PairFilters, cell: str) -> str:
     return urlencode({"a": filters.a, "b": filters.b, **({"cell": cell} if cell else {})})
-
-
-def _describe_pairs(filters: PairFilters, kind: str, grades: tuple[str, ...]) -> str:
-    x, cross, y = kind.partition("x")
-    if cross and int(x) < len(grades) and int(y) < len(grades):
-        return _("Pairs that %(a)s graded %(grades)s and %(b)s %(grades2)s") % {
-            "a": filters.a,
-            "grades": grades[int(x)],
-            "b": filters.b,
-            "grades2": grades[int(y)],
-        }
-    return {"agree": _("Pairs on which they agree"), "both": _("Pairs that both graded")}.get(
-        kind, _("Pairs on which they differ")
-    )
 
 
 def _draw_chart(

@@ -103,19 +103,8 @@ def apply_preset(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def guidelines_editor(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """What annotators are told: edit, preview, earlier versions."""
-    return _render_editor(request, scope, "guidelines")
-
-
-@action("admin")
-@require_http_methods(["GET", "POST"])
-def instruction(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """What makes a document relevant, as prompts say it: edit, preview, earlier versions."""
-    return _render_editor(request, scope, "instruction")
-
-
-def _render_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
+def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
+    """Edit what annotators are told, or what prompts say is relevant: editor, preview, earlier versions."""
     editor = texts.EDITORS[kind]
     version, text = editor.current(scope.collection)
     shown = _shown_version(request, editor, scope, text)
@@ -137,6 +126,7 @@ def _render_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpRespons
         "scope": scope,
         "section": "settings",
         "editor": editor,
+        "kind": kind,
         "form": form,
         "version": version,
         "versions": editor.versions(scope.collection)[:50],
