@@ -8,7 +8,6 @@ from annotation.label_quality.canaries import LIMIT, CanaryFlips, measure_flips
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.campaigns.configurations import find_panel
-from judges.models.canaries import CanarySchedule
 from judges.probes import canaries
 from judges.records import Judge
 
@@ -46,22 +45,23 @@ class Command(QuorumCommand):
         made = canaries.ask_canaries(panel=panel.name, judges=chosen, by="command")
         found = measure_flips(judge.id for judge in chosen)
         for one in found:
-            self.say(self.line(one))
+            lost = f"; {one.lost} without a verdict" if one.lost else ""
+            self.say(f"{'ALARM  ' if one.alarm else 'ok     '}{one.summary}{lost}")
         costs = list(made.answers.values_list("cost", flat=True))
         known = [cost for cost in costs if cost is not None]
-        told = {"round": made.pk, "calls": len(costs), "cost": sum(known) if len(known) == len(costs) else None}
-        return (
-            document
-            | told
-            | {"judges": [flips_row(one) for one in found], "alarms": [o.name for o in found if o.alarm]}
-        )
+        document |= {"round": made.pk, "calls": len(costs), "cost": sum(known) if len(known) == len(costs) else None}
+        return document | {"judges": list(map(flips_row, found)), "alarms": [one.name for one in found if one.alarm]}
 
     def schedule(self, options: dict[str, Any]) -> dict[str, Any]:
         """Set it, and say what it means."""
         if not 0 <= options["every"] <= MOST_HOURS:
             raise BadInput(f"--every {options['every']}: give hours from 0 (never) to {MOST_HOURS}")
         made = canaries.set_schedule(hours=options["every"], paid=options["paid"], panel=options["panel"])
-        self.say(describe_schedule(made))
+        if made.hours:
+            whom = "every judge" if made.paid else "judges that cost nothing"
+            self.say(f"workers ask {whom} of panel {made.panel or 'by default'} every {made.hours} hours")
+        else:
+            self.say("canaries go out only when somebody asks for them")
         return {"schedule": {"hours": made.hours, "paid": made.paid, "panel": made.panel or None}}
 
     def estimate(self, chosen: list[Judge], left: list[Judge]) -> dict[str, Any]:
@@ -73,11 +73,6 @@ class Command(QuorumCommand):
             self.stderr.write(f"left out because they may cost money: {names}; --paid asks them too")
             self.stderr.write(f"estimate for them: {canaries.forecast(left).line()}")
         return {"estimate": estimate_cost(chosen), "estimate_left_out": estimate_cost(left)}
-
-    def line(self, one: CanaryFlips) -> str:
-        """For people."""
-        lost = f"; {one.lost} without a verdict" if one.lost else ""
-        return f"{'ALARM  ' if one.alarm else 'ok     '}{one.summary}{lost}"
 
 
 def estimate_cost(judges: list[Judge]) -> dict[str, Any] | None:
@@ -95,11 +90,3 @@ def flips_row(one: CanaryFlips) -> dict[str, Any]:
     counts = {"pairs": one.pairs, "flips": one.flips, "lost": one.lost, "asked": one.asked}
     interval = {"rate": one.rate, "low": low, "high": high, "limit": LIMIT, "alarm": one.alarm}
     return {"name": one.name, **counts, **interval, "clean_honest": one.honest, "kinds": one.kinds}
-
-
-def describe_schedule(schedule: CanarySchedule) -> str:
-    """When judges are asked by themselves."""
-    if not schedule.hours:
-        return "canaries go out only when somebody asks for them"
-    whom = "every judge" if schedule.paid else "judges that cost nothing"
-    return f"workers ask {whom} of panel {schedule.panel or 'by default'} every {schedule.hours} hours"

@@ -29,17 +29,11 @@ class Command(QuorumCommand):
         if not 1 <= count <= 1000:
             raise BadInput(f"--count {count}: choose 1 to 1000")
         self.as_json = True  # the contract's output of this command is the JSON list, with --json and without
-        return create_accounts(role=role, count=count, collection=self.collection(name, role))
-
-    def collection(self, name: str | None, role: str) -> Collection | None:
-        """The collection that the role is in; owners have none."""
-        if role == "owner":
-            if name is not None:
-                raise BadInput(f"owner is a role of the whole site: leave out the collection {name}")
-            return None
-        if name is None:
+        if role == "owner" and name is not None:
+            raise BadInput(f"owner is a role of the whole site: leave out the collection {name}")
+        if role != "owner" and name is None:
             raise BadInput(f"{role} is a role in a collection: name it, as in create_users NAME --role {role}")
         collection = Collection.objects.filter(name=name).first()
-        if collection is None:
+        if name is not None and collection is None:
             raise BadInput(f"there is no collection {name}: import it first")
-        return collection
+        return create_accounts(role=role, count=count, collection=collection)

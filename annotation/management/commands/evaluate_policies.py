@@ -39,7 +39,7 @@ class Command(QuorumCommand):
             raise BadInput(f"no collection named {options['name']}")
         report = evaluate_policies(
             collection,
-            self._campaign(collection, options["campaign"]),
+            find_campaign(collection, options["campaign"]),
             reference=options["reference"],
             guard=options["guard"],
             seconds=options["seconds"],
@@ -48,14 +48,6 @@ class Command(QuorumCommand):
             self.show(report)
         return build_json_document(report)
 
-    def _campaign(self, collection: Collection, wanted: int | None) -> Campaign | None:
-        if wanted is None:
-            return None
-        found = Campaign.judging.filter(collection=collection, pk=wanted).first()
-        if found is None:
-            raise BadInput(f"--campaign {wanted}: {collection.name} has no such campaign that judges")
-        return found
-
     def show(self, report: PolicyReport) -> None:
         """For people: one line a policy."""
         self.say(report.population)
@@ -63,18 +55,24 @@ class Command(QuorumCommand):
             self.say(f"  {one.rule.name}: {one.reason or _format_policy(one, report)}")
 
 
+def find_campaign(collection: Collection, wanted: int | None) -> Campaign | None:
+    """Return the judging campaign with the id that --campaign gives, None without one. Raises BadInput."""
+    if wanted is None:
+        return None
+    found = Campaign.judging.filter(collection=collection, pk=wanted).first()
+    if found is None:
+        raise BadInput(f"--campaign {wanted}: {collection.name} has no such campaign that judges")
+    return found
+
+
 def _format_policy(one: Replayed, report: PolicyReport) -> str:
     machine, people = one.spent.cost, report.people.cost(one.judgments)
     load = f"escalated {one.escalation:.1%}; calls {one.spent.calls:,}; machine {_usd(machine)}, people {_usd(people)}"
-    return f"{_format_recalls(one)}; {load}"
-
-
-def _format_recalls(one: Replayed) -> str:
     own = one.own
     if own.relevant.value is None and own.not_relevant.value is None:
-        return str(own.balanced.reason)
+        return f"{own.balanced.reason}; {load}"
     recalls = f"recall {_text(own.relevant)} relevant, {_text(own.not_relevant)} not"
-    return f"{recalls}; bAcc {_text(own.balanced)}"
+    return f"{recalls}; bAcc {_text(own.balanced)}; {load}"
 
 
 def _text(statistic: Statistic) -> str:

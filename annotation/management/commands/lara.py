@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from annotation.management.commands.evaluate_policies import find_campaign
 from annotation.policies import lara_live
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
@@ -39,11 +40,7 @@ class Command(QuorumCommand):
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
             raise BadInput(f"no collection named {options['name']}")
-        source = None
-        if options["campaign"] is not None:
-            source = Campaign.judging.filter(collection=collection, pk=options["campaign"]).first()
-            if source is None:
-                raise BadInput(f"--campaign {options['campaign']}: {collection.name} has no such campaign that judges")
+        source = find_campaign(collection, options["campaign"])
         given = {"judge": options["judge"], "share": options["share"], "debates": options["debates"]}
         campaign = lara_live.start(collection, source=source, **given)
         step = lara_live.step(campaign)
