@@ -4,13 +4,11 @@ English stands in the source, every other language in locale/. docs/languages.md
 programs: they speak English, whoever asks.
 """
 
-from collections.abc import Callable
-
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
-from django.utils.cache import patch_vary_headers
 
 from annotation.models import User
 
@@ -20,19 +18,13 @@ CONTRAST_COOKIE = "contrast"
 A_YEAR = 365 * 24 * 3600
 
 
-class LanguageMiddleware:
+class LanguageMiddleware(LocaleMiddleware):
     """The device's language for every request. Whoever is signed in gets their own from `speak_to`."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        english = settings.LANGUAGE_CODE
-        translation.activate(english if is_for_programs(request) else translation.get_language_from_request(request))
-        response = self.get_response(request)
-        response.headers.setdefault("Content-Language", translation.get_language() or settings.LANGUAGE_CODE)
-        patch_vary_headers(response, ["Accept-Language"])
-        return response
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        if is_for_programs(request):
+            translation.activate(settings.LANGUAGE_CODE)
 
 
 def is_for_programs(request: HttpRequest) -> bool:

@@ -1,5 +1,10 @@
 """Celery's side of annotation: exports, figures of large collections, and what asks judges or the web."""
 
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import QuerySet
+
 from annotation.agreement import cached_results as agreement
 from annotation.aspects import drafts
 from annotation.exports.listing import MAKE
@@ -32,36 +37,22 @@ def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
 make_snapshot = register_background(MAKE, _make_snapshot, expected=QuorumError)
 
 
-def _compute_statistics(job: BackgroundJob, _lease: Lease) -> None:
-    """Compute what a large collection's pages show; quiet when it is gone."""
-    if (found := Collection.objects.filter(pk=job.subject).first()) is not None:
-        store_statistics(found)
+def _act_on(rows: QuerySet[Any], act: Callable[[Any], object]) -> Callable[[BackgroundJob, Lease], None]:
+    """Build the work of a job on the row that is its subject; quiet when the row is gone."""
+
+    def work(job: BackgroundJob, _lease: Lease) -> None:
+        if (found := rows.filter(pk=job.subject).first()) is not None:
+            act(found)
+
+    return work
 
 
-def _compute_agreement(job: BackgroundJob, _lease: Lease) -> None:
-    """Measure what an agreement page asked for; quiet when it is gone."""
-    found = StoredAgreement.objects.select_related("collection").filter(pk=job.subject).first()
-    if found is not None:
-        agreement.store(found)
-
-
-def _compare_policies(job: BackgroundJob, _lease: Lease) -> None:
-    """Replay every policy on a campaign's answers; quiet when it is gone."""
-    found = Campaign.objects.select_related("collection").filter(pk=job.subject).first()
-    if found is not None:
-        policies.store_comparison(found)
-
-
-def _compare_near_pairs(job: BackgroundJob, _lease: Lease) -> None:
-    """Look for near-duplicates with different labels; quiet when the collection is gone."""
-    if (found := Collection.objects.filter(pk=job.subject).first()) is not None:
-        near_pairs.store_groups(found)
-
-
-compute_statistics = register_background(COMPUTE, _compute_statistics)
-compute_agreement = register_background(agreement.COMPUTE, _compute_agreement)
-compare_policies = register_background(policies.COMPUTE, _compare_policies)
-compare_near_pairs = register_background(near_pairs.COMPUTE, _compare_near_pairs)
+AGREEMENT = StoredAgreement.objects.select_related("collection")
+CAMPAIGNS = Campaign.objects.select_related("collection")
+compute_statistics = register_background(COMPUTE, _act_on(Collection.objects.all(), store_statistics))
+compute_agreement = register_background(agreement.COMPUTE, _act_on(AGREEMENT, agreement.store))
+compare_policies = register_background(policies.COMPUTE, _act_on(CAMPAIGNS, policies.store_comparison))
+compare_near_pairs = register_background(near_pairs.COMPUTE, _act_on(Collection.objects.all(), near_pairs.store_groups))
 
 
 def _self_check(job: BackgroundJob, _lease: Lease) -> None:
@@ -87,13 +78,8 @@ write_gold_reasons = register_background(gold_reasons.WRITE, _write_gold_reasons
 fetch_passage = register_background(drafts.FETCH, _fetch_passage)
 
 
-def _go_on_with_lara(job: BackgroundJob, _lease: Lease) -> None:
-    """Hand out the next batch where people have settled the last; quiet when there is nothing to do."""
-    found = Campaign.objects.select_related("collection").filter(pk=job.subject, policy=lara_live.POLICY).first()
-    if found is not None:
-        lara_live.step(found)
-
-
-go_on_with_lara = register_background(lara_live.GO_ON, _go_on_with_lara, expected=QuorumError)
+go_on_with_lara = register_background(
+    lara_live.GO_ON, _act_on(CAMPAIGNS.filter(policy=lara_live.POLICY), lara_live.step), expected=QuorumError
+)
 
 CHORES.append(("", lara_live.wake))

@@ -7,12 +7,7 @@ from annotation.audit_log.recording import ACTS
 from annotation.models import AuditEntry
 
 register = template.Library()
-
-
-@register.simple_tag
-def sign_in_provider() -> str:
-    """What the button of the sign-in provider calls it; "" when none is configured."""
-    return single_sign_on.name_of_provider()
+register.simple_tag(single_sign_on.name_of_provider, name="sign_in_provider")
 
 
 @register.filter

@@ -12,24 +12,15 @@ from corpus.search import text
 from judges.costs.accounting import Paid, format_price
 
 register = template.Library()
+register.filter("lang", text.detect_language)
+register.filter("dir", text.text_direction)
+register.filter("dollars", format_price)
 
 
 @register.filter
 def paragraphs(value: str) -> SafeString:
     """Plain text as paragraphs and lists; everything in it is escaped."""
     return render_to_string("_prose.html", {"blocks": split_blocks(value)})
-
-
-@register.filter
-def lang(value: str) -> str:
-    """The language of a text for its `lang` attribute."""
-    return text.detect_language(value)
-
-
-@register.filter(name="dir")
-def direction(value: str) -> str:
-    """ltr or rtl, for a text's `dir` attribute."""
-    return text.text_direction(value)
 
 
 @register.filter
@@ -50,12 +41,6 @@ def usd(value: float | None) -> str:
     if value is None:
         return _("unknown")
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:,.4f}"
-
-
-@register.filter(name="dollars")
-def exact_dollars(value: float) -> str:
-    """A price in USD, as exact as it was said."""
-    return format_price(value)
 
 
 @register.filter

@@ -1,6 +1,6 @@
 """Filters of the report pages: numbers as people read them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from django import template
 from django.utils.translation import gettext as _
@@ -10,6 +10,7 @@ from annotation.agreement.page import MEASURES
 from annotation.agreement.report import AgreementReport
 
 register = template.Library()
+register.filter("name", AgreementReport.name)
 
 
 @register.filter
@@ -39,29 +40,25 @@ def tenths(value: float | None) -> str:
 @register.filter
 def tenths_span(statistic: Statistic) -> str:
     """The interval of a share as percentages with one decimal, or a dash."""
-    if statistic.low is None or statistic.high is None:
-        return "–"
-    return _("%(low)s to %(high)s") % {"low": f"{statistic.low:.1%}", "high": f"{statistic.high:.1%}"}
+    return _format_interval(statistic, tenths)
 
 
 @register.filter
 def span(statistic: Statistic) -> str:
-    """The interval, or a dash."""
+    """The interval with two decimals, or a dash."""
+    return _format_interval(statistic, lambda value: places(value, 2))
+
+
+def _format_interval(statistic: Statistic, form: Callable[[float], str]) -> str:
     if statistic.low is None or statistic.high is None:
         return "–"
-    return _("%(low)s to %(high)s") % {"low": places(statistic.low, 2), "high": places(statistic.high, 2)}
+    return _("%(low)s to %(high)s") % {"low": form(statistic.low), "high": form(statistic.high)}
 
 
 @register.filter
 def values(pair: Pairwise) -> list[Statistic]:
     """The measures of two assessors, in the order of MEASURES."""
     return [getattr(pair, name) for name in MEASURES]
-
-
-@register.filter
-def name(report: AgreementReport, place: int) -> str:
-    """The name of an assessor by place."""
-    return report.name(place)
 
 
 @register.filter
