@@ -5,5 +5,4 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        """Register the platform's checks."""
-        from config import checks  # noqa: F401
+        from config import checks  # noqa: F401 - registers them

@@ -17,7 +17,7 @@ ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
 
 
 def load_collection(folder: Path, out: TextIO) -> tuple[Collection, dict[str, int]]:
-    """Cut the passages of this Python and import them, with the import's report on `out`; again changes nothing."""
+    """Cut the passages of this Python and import them, with the report on `out`; a second call changes nothing."""
     built = bundled.build(folder)
     files: dict[str, Any] = {name: folder / f"{name}.jsonl" for name in ("corpus", "queries", "pairs")}
     call_command("import_collection", bundled.NAME, **files, bm25=bundled.BM25, grades=1, stdout=out)

@@ -42,5 +42,5 @@ def comma_separated(name: str, default: str = "") -> list[str]:
 
 
 def var() -> Path:
-    """The folder that holds everything this instance writes (QUORUM_VAR)."""
+    """Return the folder that holds everything this instance writes (QUORUM_VAR)."""
     return Path(text("QUORUM_VAR", str(ROOT / "var"))).resolve()

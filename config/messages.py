@@ -24,7 +24,7 @@ KEYWORDS: dict[str, Any] = {
 
 
 def in_template(file: Any, keywords: Any, comment_tags: Any, options: Any) -> Any:
-    """Extract {% translate %}, {% blocktranslate %} and _("...") from a template, as a method of Babel."""
+    """Extract {% translate %}, {% blocktranslate %} and _("...") from a template, for Babel."""
     from babel.messages.extract import extract_python
 
     # As in Django's own `makemessages`.

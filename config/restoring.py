@@ -67,7 +67,7 @@ def restore_backup(
 
 
 def missing_bases(bases: Path) -> list[str]:
-    """Base models in this folder that jobs and models name and that are not there: a backup does not hold them."""
+    """Return the missing base models of this folder that jobs and models name: a backup does not hold them."""
     begin = f"{bases}/"
     # An old backup lacks tables until `migrate`.
     with contextlib.suppress(DatabaseError), connection.cursor() as cursor:
@@ -78,7 +78,7 @@ def missing_bases(bases: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _open_archive(path: Path) -> Iterator[tarfile.TarFile]:
-    """The tar file. Raises BadInput for what cannot be read as one."""
+    """Open a tar file. Raises BadInput for what cannot be read as one."""
     try:
         file = path.open("rb")
     except OSError as error:

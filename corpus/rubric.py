@@ -19,7 +19,7 @@ RULES = gettext_noop("Rules:")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What relevant means for a pair: a statement that holds alone, and rules for whoever judges by it."""
+    """A definition of relevance for a pair: a statement that holds alone, and rules for whoever judges by it."""
 
     name: str  # The rubric's; COLLECTION or QUERY where an instruction stands in its place.
     statement: str
@@ -127,7 +127,7 @@ class RelevanceQuestion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """What a collection chose: a rubric by name, or an instruction that stands in its place."""
+    """A collection's choice: a rubric by name, or an instruction that stands in its place."""
 
     name: str = AUTO
     instruction: str = ""

@@ -45,7 +45,7 @@ def check_version(var: Path) -> None:
 
 
 class Postgres:
-    """One server over VAR/postgres/data. The keeper starts it, polls it and stops it."""
+    """A server over VAR/postgres/data, which the keeper starts, polls and stops."""
 
     def __init__(self, var: Path) -> None:
         self.var = var

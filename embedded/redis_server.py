@@ -24,7 +24,7 @@ def server_binary() -> Path:
 
 
 class Redis:
-    """One server over VAR/redis. The keeper starts it, polls it and stops it."""
+    """A server over VAR/redis, which the keeper starts, polls and stops."""
 
     def __init__(self, var: Path) -> None:
         self.folder = var / "redis"

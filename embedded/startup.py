@@ -82,7 +82,7 @@ def start_keeper(var: Path) -> bool:
 
 
 def check_server(var: Path) -> None:
-    """Exit 2 where DATABASE_URL names a server of another version, 1 where it does not answer; ours is always right."""
+    """Exit 2 where DATABASE_URL names a server of an unknown version, 1 where it does not answer."""
     if not os.environ.get("DATABASE_URL"):
         return
     import psycopg

@@ -57,7 +57,7 @@ class LeasedJob(models.Model):
         return float(settings.LEASE_SECONDS)
 
     def last_log_line(self) -> str:
-        """What is known of why its workers died, for the error of a job that was claimed too often."""
+        """Return why the job's workers died, if known, for the error of one that was claimed too often."""
         return ""
 
 

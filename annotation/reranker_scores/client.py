@@ -48,7 +48,7 @@ class Teacher:
 
 
 class Client:
-    """Connections to one API."""
+    """Connections to the API of one teacher."""
 
     def __init__(self, teacher: Teacher) -> None:
         import httpx2

@@ -11,7 +11,7 @@ from judges.records import BadAnswer
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """How one API is asked and what its answer looks like."""
+    """The wire format of one API: how it is asked, and the fields of its answers."""
 
     name: str
     home: str
@@ -36,6 +36,7 @@ class Api:
         return {**asked, self.top: len(documents), **dict(self.extra)}
 
 
+# Fields that some requests have besides.
 _SCORES_ONLY = ("return_documents", False)
 _CUT = ("truncation", True)
 _ALL = (

@@ -15,7 +15,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,9}\Z")
 
 
 class GradeRow(NamedTuple):
-    """One grade as it stands in the file, or what could be read of it and the `problem` that makes it none."""
+    """A grade as it stands in the file, or what could be read of it and the `problem` that makes it none."""
 
     line: int
     query: str

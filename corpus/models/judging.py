@@ -125,10 +125,8 @@ class Item(models.Model):
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
-    """Judgments, with the newest row of each chain apart."""
-
     def heads(self) -> "JudgmentQuerySet":
-        """Rows that no later one supersedes; a head without a grade withdraws its chain."""
+        """Return the rows that no later one supersedes; a head without a grade withdraws its chain."""
         return self.filter(superseded_by=None)
 
 
@@ -255,7 +253,7 @@ class Target(models.Model):
 
 
 class ExportRecord(models.Model):
-    """That an export holds, or is about to hold, a collection's judgments or labels as they were at a moment.
+    """A note that an export holds, or is about to hold, a collection's judgments or labels as of a moment.
 
     Exports write it, so that who takes a judgment back can tell whether it was given out, without knowing of exports.
     """
