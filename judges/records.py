@@ -259,8 +259,8 @@ class Token:
 class Reply:
     """What came back, before any parsing. `raw` is the response body as it came."""
 
-    raw: str
     text: str
+    raw: str = ""
     finish_reason: str = ""  # stop, length, refusal, or the provider's own word.
     usage: Usage = Usage()
     model: str = ""  # The model that the provider says it used.
@@ -279,60 +279,6 @@ class Reply:
     def refused(self) -> bool:
         """Whether the model, or the provider's filter, declined to answer."""
         return self.finish_reason == "refusal"
-
-
-class ProviderError(Exception):
-    """A call that brought no answer. `raw` keeps the body that came with it, if any."""
-
-    retry = False
-    billed = False  # The provider may charge for the call all the same, nobody knows how much.
-
-    def __init__(
-        self, message: str, *, status: int | None = None, raw: str = "", retry_after: float | None = None
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.raw = raw
-        self.retry_after = retry_after  # Seconds that the provider asks us to wait.
-
-
-class RateLimited(ProviderError):
-    """429: too many requests or tokens."""
-
-    retry = True
-
-
-class Overloaded(ProviderError):
-    """5xx: the provider's fault, worth another try."""
-
-    retry = True
-
-
-class Unreachable(ProviderError):
-    """No connection, a dropped one, or no answer in time."""
-
-    retry = True
-
-
-class BadAnswer(ProviderError):
-    """A body that is not the provider's wire format, though the status said success. Worth another try."""
-
-    retry = True
-    billed = True
-
-
-class Rejected(ProviderError):
-    """4xx: a wrong schema or request. Another try would fail alike."""
-
-
-class Refused(Rejected):
-    """The account itself: a key that is missing or not accepted, an unknown model, no rights, no quota."""
-
-    # Every further call of the judge would fail alike, whatever it asks.
-
-
-class NotSent(ProviderError):
-    """The call was halted before it left."""
 
 
 class Provider(Protocol):

@@ -26,7 +26,7 @@ from judges.campaigns.configurations import Configuration
 from judges.campaigns.estimates import Estimate
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
-from judges.inline.pairs import ask_inline
+from judges.inline.runner import ask_inline
 from judges.models import Campaign, JudgeVersion
 from judges.records import DebateAgent, Side, Turn
 

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from annotation.reranker_scores.formats import Api
 from corpus.collections.secrets import read_secret
 from corpus.errors import BadInput
-from judges.providers.environment import (
+from judges.errors import BadAnswer, Unreachable
+from judges.providers.connections import (
     certificate_advice,
     certificate_error,
     is_loopback,
@@ -17,7 +18,6 @@ from judges.providers.environment import (
 )
 from judges.providers.received import MAX_BODY, retry_after
 from judges.providers.replies import refusal_error
-from judges.records import BadAnswer, Unreachable
 
 TIMEOUT_S = 60.0
 

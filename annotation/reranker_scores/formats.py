@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judges.records import BadAnswer
+from judges.errors import BadAnswer
 
 
 @dataclass(frozen=True, slots=True)

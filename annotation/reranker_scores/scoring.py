@@ -17,7 +17,7 @@ from annotation.models import TeacherAnswer, TeacherScore
 from annotation.reranker_scores.client import Client, Teacher
 from annotation.reranker_scores.formats import scores_of
 from corpus.models import Collection
-from judges.records import BadAnswer, ProviderError
+from judges.errors import BadAnswer, ProviderError
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0

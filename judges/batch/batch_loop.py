@@ -22,7 +22,8 @@ from judges.engine.calls import Cancelled, Tools
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted
-from judges.records import Body, Judge, ProviderError, Refused, Rejected, Reply, Unreachable
+from judges.errors import ProviderError, Refused, Rejected, Unreachable
+from judges.records import Body, Judge, Reply
 
 CHUNK = 64  # Pairs in memory at a time, and answers that are stored together.
 TICK_S = 0.2
@@ -69,7 +70,6 @@ class BatchWorkerLoop:
         self.apply_plan(plan)
 
     def apply_plan(self, plan: Plan) -> None:
-        """Go on with what the campaign says now."""
         self.plan = plan
         self.budget.apply_plan(plan)
         self.refusal = ""
@@ -183,7 +183,7 @@ class BatchWorkerLoop:
         return False
 
     async def _tend(self, batch: Out) -> None:
-        """Submit it, or look at it, and take in what it brought. What goes wrong is tried again at the next look."""
+        """Submit the batch, or look at it and take in its answers. What goes wrong is tried again at the next look."""
         try:
             endpoint = self._endpoint(batch.judge)
             if not batch.provider_id:
@@ -210,7 +210,7 @@ class BatchWorkerLoop:
                 await self._pause_for(batch, describe_error(error))
 
     async def _cancel(self, endpoint: Endpoint, batch: Out) -> None:
-        """Ask the provider to end it; where it did not hear that, it is asked again at the next look."""
+        """Ask the provider to end the batch; where it did not hear that, it is asked again at the next look."""
         try:
             await endpoint.cancel(batch.provider_id)
         except Exception as error:
@@ -227,12 +227,12 @@ class BatchWorkerLoop:
         )
 
     async def _trouble(self, batch: Out, problem: str) -> None:
-        """Say why nothing goes on with it for the moment."""
+        """Say why nothing goes on with the batch for the moment."""
         logger.warning("batch %s: %s", batch.name, one_line(problem))
         await self._update(store.PROBLEM, batch=batch.id, problem=one_line(problem))
 
     async def _submit(self, endpoint: Endpoint, batch: Out) -> None:
-        """Send it, once: what is not sure to have been refused is never sent again without an admin."""
+        """Send the batch, once: what is not sure to have been refused is never sent again without an admin."""
         if self.state != "running":
             await self._ask(partial(store.delete_unsent_batch, batch=batch.id))
             return
@@ -260,7 +260,7 @@ class BatchWorkerLoop:
         await self._update(store.SUBMITTED, batch=batch.id, provider=found, problem="")
 
     async def _adopt(self, endpoint: Endpoint, batch: Out) -> None:
-        """One that left and of which nobody knows whether it arrived is looked for at the provider."""
+        """Look at the provider for a batch that left and of which nobody knows whether it arrived."""
         assert batch.sent_at is not None
         found = await endpoint.find(batch.name, batch.calls, batch.sent_at)
         if found is not None:
@@ -277,7 +277,7 @@ class BatchWorkerLoop:
             await self._update(store.MISSING, batch=batch.id, problem=_describe_unconfirmed(batch, "the process ended"))
 
     async def _refuse(self, batch: Out, error: ProviderError) -> None:
-        """One that the provider refused is split; a refusal of the account itself, or of everything, ends the work."""
+        """Split a refused batch; a refusal of the account itself, or of everything, ends the work."""
         why = one_line(str(error))
         logger.warning("batch %s was refused: %s", batch.name, why)
         self.refusals += 1
@@ -330,7 +330,7 @@ class BatchWorkerLoop:
 
 
 async def _attempt_from_answer(sent: Sent, answer: Body | ProviderError) -> Attempted:
-    """The attempt that an answer is, as if it had come at once; it took as long as the batch."""
+    """Return the attempt that an answer of a batch is, as if it had come at once; it took as long as the batch."""
     result: Reply | ProviderError = await interpret_body(sent.judge, answer) if isinstance(answer, Body) else answer
     began = datetime.fromisoformat(sent.row["started"])
     sent.row["ms"] = int((datetime.now(UTC) - began).total_seconds() * 1000)

@@ -1,6 +1,5 @@
 """Asks for a batch campaign: what goes to a batch endpoint is collected, everything else is sent at once."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -34,16 +33,9 @@ class Patient(Budget):
 class Collector(Caller):
     """Asks as the engine does, and keeps what the next batches will hold in `collected`."""
 
-    def __init__(
-        self,
-        tools: Tools,
-        plan: Plan,
-        budget: Budget,
-        stopped: Callable[[], bool],
-        refused: Callable[[str], None] | None = None,
-    ) -> None:
+    def __init__(self, tools: Tools, plan: Plan, *others: Any) -> None:
         prices = {judge.id: price_for_judge(judge, batch=True) for judge in plan.judges}
-        super().__init__(tools, replace(plan, prices=prices), budget, stopped, refused)
+        super().__init__(tools, replace(plan, prices=prices), *others)
         self.collected: list[Collected] = []
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:

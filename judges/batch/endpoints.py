@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from judges.errors import ProviderError, Unreachable
 from judges.providers import open_provider
 from judges.providers.base import SdkProvider
-from judges.providers.environment import certificate_advice, certificate_error, tls_context
+from judges.providers.connections import certificate_advice, certificate_error, tls_context
 from judges.providers.replies import refusal_error
-from judges.records import Body, Judge, ModelRequest, ProviderError, Unreachable
+from judges.records import Body, Judge, ModelRequest
 
 if TYPE_CHECKING:
     from anthropic.types.messages import MessageBatch

@@ -15,7 +15,7 @@ from psycopg import Connection
 
 from judges.batch.caller import LEASE_S, Collected
 from judges.batch.endpoints import MOST
-from judges.engine.answers import Sent, record_of, sent_of
+from judges.engine.answers import SENT_CALL, Sent
 from judges.engine.rows import Attempted, store_rows
 from judges.records import Inputs, Judge, ModelRequest, Prompt
 
@@ -103,7 +103,7 @@ def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Co
         group = sha256("\0".join((*sent.judge.account, sent.judge.model)).encode()).hexdigest()
         # The most bytes that it can take: as ASCII, which is the longest of the providers' forms.
         size = len(json.dumps(sent.messages)) + len(json.dumps(schema)) + ENVELOPE
-        packed = zlib.compress(json.dumps({**record_of(sent), "schema": schema}).encode(), 1)
+        packed = zlib.compress(json.dumps({**SENT_CALL.dump_python(sent), "schema": schema}).encode(), 1)
         rows.append((campaign, group, size, packed))
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -177,12 +177,11 @@ def pending_calls(
 
 def _unpack_call(packed: bytes) -> tuple[Sent, ModelRequest]:
     record: dict[str, Any] = json.loads(zlib.decompress(packed))
-    schema = record.pop("schema")
-    sent = sent_of(record)
+    sent = SENT_CALL.validate_python(record)
     system, user = (message["content"] for message in json.loads(sent.messages))
     prompt = Prompt(name="", sha256="", system=system, user=user)
     inputs = Inputs("", (), "", sent.document)
-    return sent, ModelRequest(sent.judge, prompt, schema, inputs, sent.row["role"])
+    return sent, ModelRequest(sent.judge, prompt, record["schema"], inputs, sent.row["role"])
 
 
 def pending_call_ids(connection: Connection[Any], batch: int, n: int) -> list[int]:

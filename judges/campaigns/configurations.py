@@ -1,7 +1,7 @@
 """Who judges a campaign, by which policy and with which of the papers' options: names become judges' versions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from django.utils.translation import gettext as _
 
@@ -19,8 +19,6 @@ from judges.records import Judge
 Policy = Campaign.Policy
 # Policies that are started here; evidence, runs by models and lara start their own.
 JUDGING = tuple(value for value in Policy.values if value not in (Policy.EVIDENCE, Policy.LARA, Policy.RETRIEVAL))
-
-
 VOTED = (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE)  # Policies under which a panel votes.
 
 
@@ -41,37 +39,15 @@ class Configuration:
 
     @property
     def judges(self) -> tuple[Judge, ...]:
-        """Everybody who may be asked."""
         return (*self.debaters, *self.voters, *self.filters, *((self.adjudicator,) if self.adjudicator else ()))
 
     @property
-    def differences(self) -> list[tuple[str, str]]:
-        """What differs from the usual way to judge, for people: (what, how)."""
-        protocol = self.protocol
-        told = {
-            _("Stances"): _("agent A begins with not relevant") if protocol.stance_order != "relevant-first" else "",
-            _("Agents"): _("%(debaters)s, all must agree") % {"debaters": len(self.debaters)}
-            if len(self.debaters) > 2
-            else "",
-            _("Temperature"): ""
-            if protocol.temperature is None
-            else _("%(temperature)s in the debate") % {"temperature": f"{protocol.temperature:g}"},
-            _("Disagreements"): _("settled by %(adjudicator)s") % {"adjudicator": self.adjudicator.name}
-            if self.adjudicator
-            else "",
-            _("Filter"): _("where %(join)s all say no") % {"join": ", ".join(judge.name for judge in self.filters)}
-            if self.filters
-            else "",
-            _("Batches"): _("half the price where a provider has them; takes hours") if protocol.batch else "",
-            _("Giving in"): _("without new evidence is no agreement") if protocol.guard else "",
-            _("Debates for people"): "" if self._debates_for_people else _("none"),
-            _("Rounds"): _("all %(rounds)s are played") % {"rounds": self.rounds} if protocol.play_on else "",
-        }
-        return [(what, how) for what, how in told.items() if how]
+    def filter_names(self) -> str:
+        return ", ".join(judge.name for judge in self.filters)
 
     @property
-    def _debates_for_people(self) -> bool:
-        """Pairs that people get are debated first, as usual: a panel without debaters cannot."""
+    def debates_for_people(self) -> bool:
+        """Whether pairs that people get are debated first, as usual: a panel without debaters cannot."""
         return self.protocol.debate_for_people and bool(self.debaters or self.policy == Policy.HUMAN)
 
     @property
@@ -87,7 +63,6 @@ class Configuration:
 
     @property
     def values(self) -> dict[str, object]:
-        """The fields of the campaign."""
         return {
             "panel": self.panel,
             "policy": self.policy,
@@ -150,15 +125,9 @@ def build_configuration(
         voters=tuple(panelists),
         majority=majority,
         early_stop=chosen.early_stop,
-        protocol=Protocol(
-            stance_order=options.stance_order,
-            temperature=options.temperature,
-            play_on=options.play_on,
-            guard=options.guard,
-            adjudicator=adjudicator.id if adjudicator else None,
-            filter=tuple(judge.id for judge in filters),
-            batch=options.batch,
-            debate_for_people=options.debate_for_people,
+        protocol=Protocol.of(
+            asdict(options)
+            | {"adjudicator": adjudicator.id if adjudicator else None, "filter": [judge.id for judge in filters]}
         ),
         filters=tuple(filters),
         adjudicator=adjudicator,
@@ -186,7 +155,7 @@ def _check_options(rule: str, rounds: int | None, options: CampaignOptions) -> N
 
 
 def check_temperature(agents: Sequence[Judge], temperature: float | None) -> None:
-    """A temperature that no debater takes would change nothing but the campaign's name. Raises BadInput."""
+    """Refuse a temperature that no debater takes: it would change nothing but the campaign's name. Raises BadInput."""
     if temperature is None:
         return
     if not agents:

@@ -141,7 +141,6 @@ class Estimate:
         return self.cost is not None and self.cost.upper == 0
 
     def line(self) -> str:
-        """Return one line for people."""
         calls = _("about %(expected)s calls (at most %(upper)s without retries)") % {
             "expected": f"{self.calls.expected:,.0f}",
             "upper": f"{self.calls.upper:,.0f}",

@@ -232,7 +232,7 @@ def check_budget(
 
 
 def _set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None, failed_to_people: bool) -> None:
-    """The new limits replace the old ones; what was spent so far stands in the tallies."""
+    """Replace the campaign's limits; what was spent so far stands in the tallies."""
     sums = dict(
         Tally.objects.filter(campaign=campaign, key__in=("cost", "cost_assumed", "calls"))
         .values_list("key")

@@ -11,7 +11,6 @@ Status = dict[str, Any]
 
 
 def count_ended(status: Status) -> int:
-    """Count the pairs with an outcome."""
     return int(status["labelled"] + status["escalated"] + status["failed"])
 
 

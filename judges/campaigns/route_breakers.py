@@ -50,15 +50,8 @@ class AnsweredAudits:
     @classmethod
     def together(cls, parts: Mapping[int, "AnsweredAudits"]) -> "AnsweredAudits":
         """A route of these parts."""
-        known = parts.values()
-        return cls(
-            sum(one.drawn for one in known),
-            sum(one.settled for one in known),
-            sum(one.right for one in known),
-            sum(one.conflicts for one in known),
-            sum(one.size for one in known),
-            parts,
-        )
+        counts = ("drawn", "settled", "right", "conflicts", "size")
+        return cls(**{name: sum(getattr(one, name) for one in parts.values()) for name in counts}, parts=parts)
 
     @property
     def over(self) -> bool:

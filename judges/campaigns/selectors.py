@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import QuerySet, Sum
-from django.utils.translation import gettext as _
 
 from corpus.models import Collection, Pair
 from judges.domain.copies import sample_name
@@ -73,25 +72,6 @@ class AttemptView:
         return voter_name(self.attempt)
 
     @property
-    def place(self) -> str:
-        """Which question it answers, in words."""
-        attempt = self.attempt
-        words = {
-            "vote": _("vote %(sample)s") % {"sample": attempt.sample + 1},
-            "generation": _("vote %(sample)s, answer %(round)s")
-            % {"sample": attempt.sample + 1, "round": attempt.round + 1},
-            "filter": _("filter %(sample)s") % {"sample": attempt.sample + 1},
-            "adjudicate": _("adjudication"),
-            "check": _("check"),
-        }
-        if attempt.role in ("for", "against"):
-            turn = _("round %(round)s, %(role)s, second couple") if attempt.sample else _("round %(round)s, %(role)s")
-            return turn % {"round": attempt.round, "role": attempt.get_role_display()}
-        return words.get(
-            attempt.role, _("text %(round)s, %(role)s") % {"round": attempt.round, "role": attempt.get_role_display()}
-        )
-
-    @property
     def share(self) -> float | None:
         """The probability of the answer that was given, where the provider told it."""
         attempt = self.attempt
@@ -116,7 +96,7 @@ def campaign_status(collection: Collection, campaign: Campaign | None = None) ->
 
 
 def _open_batches(campaign: Campaign) -> list[dict[str, Any]]:
-    """Batches that have not ended. `lost`: nobody knows whether the provider began it."""
+    """List the batches that have not ended. `lost`: nobody knows whether the provider began it."""
     rows = Batch.objects.filter(campaign=campaign, ended_at=None).order_by("pk")
     return [
         {
@@ -184,7 +164,7 @@ def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:
 
 
 def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
-    """Those that judge, newest first; campaigns that write targets are asked for by name or id."""
+    """Campaigns of the collection that judge, newest first; those that write targets are asked for by id."""
     return Campaign.judging.filter(collection=collection).order_by("-pk")
 
 

@@ -58,7 +58,6 @@ class Cache:
         self.task: asyncio.Task[None] | None = None
 
     async def find(self, cache_key: str) -> Attempted | None:
-        """The earlier answer of an equal call, if there is one."""
         if cache_key not in self.waiting:
             self.waiting[cache_key] = asyncio.get_running_loop().create_future()
             if len(self.waiting) == 1:

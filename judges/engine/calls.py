@@ -28,21 +28,10 @@ from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import Plan
 from judges.engine.rows import NO_ANSWER, Attempted, stored_turn
 from judges.engine.writer import ResultWriter
+from judges.errors import NotSent, ProviderError, RateLimited, Refused
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS
-from judges.records import (
-    Body,
-    DebateAgent,
-    Judge,
-    ModelRequest,
-    NotSent,
-    Prompt,
-    ProviderError,
-    RateLimited,
-    Refused,
-    Reply,
-    Turn,
-)
+from judges.records import Body, DebateAgent, Judge, ModelRequest, Prompt, Reply, Turn
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0
@@ -138,19 +127,19 @@ class Caller:
         return number, prompt
 
     def _wait_with(self, claimed: Claimed) -> None:
-        """The pair goes back to pending, if there is somebody who puts it there. Raises Cancelled."""
+        """Let the pair go back to pending, if there is somebody who puts it there. Raises Cancelled."""
         if self.refused is not None:
             claimed.waits = True
             raise Cancelled
 
     def _refuse(self, claimed: Claimed, judge: Judge, error: str) -> None:
-        """The account refuses us: the pair waits for whoever mends it. Raises Cancelled."""
+        """Say that the account refuses us: the pair waits for whoever mends it. Raises Cancelled."""
         if self.refused is not None:
             self.refused(one_line(f"{judge.name}, account {' '.join(filter(None, judge.account))}: {error}"))
         self._wait_with(claimed)
 
     async def _sleep(self, claimed: Claimed, seconds: float) -> None:
-        """Some providers ask for an hour: a pause or the worker's end does not wait for it. Raises Cancelled."""
+        """Wait as long as a provider asks, a pause or the worker's end excepted. Raises Cancelled."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, LOOK_S))
@@ -181,7 +170,25 @@ class Caller:
         """Store an equal call's answer as its own; else reserve the call's money. Raises Cancelled, BudgetExhausted."""
         self._check(claimed)
         key = make_cache_key(question.judge, prompt, question.key_sample, self.plan.collection)
-        row = await self._row(claimed, question, prompt, number, key)
+        role, round, sample = question.slot
+        row = NO_ANSWER | {
+            "id": await self.tools.writer.next_id(),
+            "work": claimed.work,
+            "fence": claimed.fence,
+            "campaign": self.plan.campaign,
+            "pair": claimed.pair,
+            "query": claimed.query or None,
+            "documents": len(question.documents),
+            "judge": question.judge.id,
+            "prompt": self.plan.prompt_ids[prompt.name, prompt.sha256],
+            "role": role,
+            "round": round,
+            "sample": sample,
+            "number": number,
+            "key": key,
+            "started": datetime.now(UTC).isoformat(),
+            "holder": self.tools.holder,
+        }
         # Offline judges read the collection's documents too, and cost nothing: they are always asked.
         known = await self.tools.cache.find(key) if question.judge.provider != "offline" else None
         if known is not None:
@@ -252,15 +259,12 @@ class Caller:
     def _request(
         self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, call: "Call", is_over: Callable[[], bool]
     ) -> ModelRequest:
-        role, round, sample = question.slot
         return ModelRequest(
-            judge=question.judge,
-            prompt=prompt,
-            schema=question.schema,
-            inputs=claimed.inputs,
-            role=role,
-            round=round,
-            sample=sample,
+            question.judge,
+            prompt,
+            question.schema,
+            claimed.inputs,
+            *question.slot,
             history=question.history,
             written=question.written,
             documents=question.documents,
@@ -268,29 +272,6 @@ class Caller:
             began=call.began,
             halted=is_over,
         )
-
-    async def _row(
-        self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, number: int, key: str
-    ) -> dict[str, Any]:
-        role, round, sample = question.slot
-        return NO_ANSWER | {
-            "id": await self.tools.writer.next_id(),
-            "work": claimed.work,
-            "fence": claimed.fence,
-            "campaign": self.plan.campaign,
-            "pair": claimed.pair,
-            "query": claimed.query or None,
-            "documents": len(question.documents),
-            "judge": question.judge.id,
-            "prompt": self.plan.prompt_ids[prompt.name, prompt.sha256],
-            "role": role,
-            "round": round,
-            "sample": sample,
-            "number": number,
-            "key": key,
-            "started": datetime.now(UTC).isoformat(),
-            "holder": self.tools.holder,
-        }
 
     def _is_over(self, claimed: Claimed) -> bool:
         return self.stopped() or claimed.lost or claimed.waits
@@ -325,7 +306,7 @@ class Call:
             row["ms"] = row["ms"] or self._milliseconds()
 
     def began(self, status: int) -> None:
-        """An answer begins. A refusal counts before anybody has read it: others would be sent meanwhile."""
+        """Note that an answer begins. A refusal counts before anybody has read it: others would be sent meanwhile."""
         if status in REFUSALS and self.refused is not None:
             self.refused("")
 
@@ -358,6 +339,6 @@ def update_limits(account: AccountLimits, result: Reply | ProviderError, sent: f
 
 
 def _tokens_bound(question: JudgeQuestion, prompt: Prompt) -> int:
-    """No tokenizer makes more tokens than there are bytes; the schema counts as well."""
+    """Return the most tokens of a call: no tokenizer makes more than there are bytes; the schema counts as well."""
     sent = len(prompt.system.encode()) + len(prompt.user.encode()) + len(repr(question.schema))
     return sent + envelope_tokens(question.judge) + output_bound(question.judge)

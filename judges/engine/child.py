@@ -42,7 +42,7 @@ class Child:
         self.flights: dict[int, WorkerLoop | BatchWorkerLoop] = {}
         self.draining: set[int] = set()
         self.started: concurrent.futures.Future[None] = concurrent.futures.Future()
-        self.thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self.thread = threading.Thread(target=lambda: asyncio.run(self._main()), name="engine", daemon=True)
         self.thread.start()
         self.started.result(60)
 
@@ -55,10 +55,6 @@ class Child:
         asyncio.run_coroutine_threadsafe(self._shut_down(), self.loop).result(30)
         self.loop.call_soon_threadsafe(self.end.set)
         self.thread.join(10)
-
-    def _run(self) -> None:
-        with asyncio.Runner() as runner:
-            runner.run(self._main())
 
     async def _main(self) -> None:
         try:

@@ -38,21 +38,16 @@ WHERE w.id = chosen.id AND c.id = w.campaign_id AND c.state = 'running'
 RETURNING w.id, w.pair_id, w.fence, w.attempt_base
 """
 
-GIVE_UP = (
-    """
+_GONE = "SELECT campaign_id, %(shard)s::int, 'failed', count(*) FROM gone GROUP BY campaign_id HAVING count(*) > 0"
+GIVE_UP = f"""
 WITH gone AS (
     UPDATE judges_work SET state = 'failed', reason = 'error', lease_until = NULL, ended_at = now(),
         error = 'claimed ' || claims || ' times, and every worker was lost before the end'
     WHERE campaign_id = %(campaign)s AND state = 'running' AND lease_until < now() AND claims >= %(most)s
     RETURNING campaign_id
-), counted AS ("""
-    + ADD.format(
-        rows="SELECT campaign_id, %(shard)s::int, 'failed', count(*) FROM gone GROUP BY campaign_id HAVING count(*) > 0"
-    )
-    + """)
+), counted AS ({ADD.format(rows=_GONE)})
 SELECT count(*) FROM gone
 """
-)
 
 HELD = """
 SELECT id, pair_id, fence, attempt_base FROM judges_work

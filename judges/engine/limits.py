@@ -12,6 +12,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -121,7 +122,7 @@ class AccountLimits:
 
     @property
     def is_open(self) -> bool:
-        """Whether its circuit is open, and it is not yet time to try again, or somebody else does."""
+        """Whether the account's circuit is open, and it is not yet time to try again, or somebody else does."""
         return self.opened > 0 and not self.tries and time.monotonic() < self.open_until
 
     @property
@@ -198,7 +199,7 @@ class AccountLimits:
             self.task = asyncio.create_task(self._serve())
 
     async def _serve(self) -> None:
-        """Run the script as long as somebody waits or holds something."""
+        """Run `limits.lua` as long as somebody waits for the account or holds something of it."""
         while self.waiters or self.held or self.ended or self.pause_ms or self.back or self.looking:
             self.changed.clear()
             await asyncio.sleep(GATHER_S)
@@ -210,11 +211,9 @@ class AccountLimits:
                 continue
             if not self.waiters and not (self.held or self.ended or self.pause_ms or self.back):
                 return
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(min(wait, LEASE_S / 3)):
                     await self.changed.wait()
-            except TimeoutError:
-                pass
 
     async def _exchange(self) -> float:
         """Tell Redis what ended, ask for what waits; seconds until asking again makes sense."""
@@ -286,7 +285,6 @@ class RateLimits:
         self.telling: set[asyncio.Task[None]] = set()
 
     def account(self, name: tuple[str, str, str]) -> AccountLimits:
-        """Return the account's object, made on first use."""
         if name not in self.accounts:
             self.accounts[name] = AccountLimits(self.redis, self.prefix, name, self.process, self.refused)
         return self.accounts[name]
@@ -308,7 +306,6 @@ class RateLimits:
             logger.warning("Redis is away, the others find out by themselves: %s", error)
 
     def drop_cancelled(self) -> None:
-        """On all accounts."""
         for account in self.accounts.values():
             account.drop_cancelled()
 

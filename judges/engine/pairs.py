@@ -66,7 +66,6 @@ def _decide_outcome(plan: Plan, claimed: Claimed) -> RoutingOutcome:
 
 
 def turns_of(claimed: Claimed) -> Turns:
-    """Return the turns of the pair's debate so far."""
     return {
         (round, DebateAgent(SIDES[role], n)): one for (role, round, n), one in claimed.ended.items() if role in SIDES
     }

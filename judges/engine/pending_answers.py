@@ -115,7 +115,7 @@ def orphaned_files(folder: Path) -> Iterator[list[Path]]:
 
 
 def _is_left(path: Path) -> bool:
-    """Whether the process that wrote it is gone: nobody holds its lock."""
+    """Whether the process that wrote the file is gone: nobody holds its lock."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

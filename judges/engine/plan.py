@@ -76,7 +76,6 @@ class Plan:
 
     @property
     def judges(self) -> tuple[Judge, ...]:
-        """Everybody who may be asked."""
         return (*self.debaters, *self.voters, *self.filter, *((self.adjudicator,) if self.adjudicator else ()))
 
     @property
@@ -89,12 +88,12 @@ class Plan:
 
     @property
     def writes(self) -> bool:
-        """It writes targets of relevant pairs (judges.engine.targets) instead of labelling pairs."""
+        """Whether the campaign writes targets of relevant pairs (judges.engine.targets) instead of labelling pairs."""
         return self.policy == Campaign.Policy.EVIDENCE
 
 
 def judge_of(version: JudgeVersion) -> Judge:
-    """The row as the record that providers take, with the prices that hold now."""
+    """Return the row as the record that providers take, with the prices that hold now."""
     return records_of([version])[0]
 
 
@@ -168,7 +167,7 @@ def load_plan(campaign_id: int) -> Plan | None:
 
 
 def _policy_assessors(campaign: Campaign, protocol: Protocol) -> dict[str, int]:
-    """Ids by route; none for a campaign that labels nothing."""
+    """Return the ids of assessors by route; none for a campaign that labels nothing."""
     if campaign.policy in LABEL_NOTHING:
         return {}
     names = {"": campaign.policy}

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections import deque
+from contextlib import suppress
 from functools import partial
 
 from django.conf import settings
@@ -38,7 +39,6 @@ class WorkerLoop:
         self.apply_plan(plan)
 
     def apply_plan(self, plan: Plan) -> None:
-        """Go on with what the campaign says now."""
         self.plan = plan
         self.budget.apply_plan(plan)
         self.caller = Caller(self.tools, plan, self.budget, lambda: self.halted, partial(self._refused, plan.start))
@@ -57,7 +57,7 @@ class WorkerLoop:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more of it is sent until somebody starts it again."""
+        """Whether nothing more of this campaign is sent until somebody starts it again."""
         return self.stopping or self.state != "running" or self.plan.start in self.tools.limits.refused
 
     @property
@@ -75,7 +75,6 @@ class WorkerLoop:
 
     @property
     def held(self) -> list[Claimed]:
-        """The pairs whose leases are ours."""
         return [*self.waiting, *self.tasks.values()]
 
     @property
@@ -103,7 +102,7 @@ class WorkerLoop:
             await self._wait(LOOK_S)
 
     async def _top_up(self) -> bool:
-        """Start what fits; whether anything is or was there to start."""
+        """Start the pairs that fit; return whether there are or were any to start."""
         if self.trouble is not None:
             self.tools.limits.drop_cancelled()
             await self._release(self.waiting)
@@ -165,7 +164,7 @@ class WorkerLoop:
             await self._tell(f"{found.name} answers with errors only: {found.last_error}" if found else "")
 
     async def _tell(self, why: str) -> None:
-        """Say in the campaign's row what it waits for, once."""
+        """Say in the campaign's row what the campaign waits for, once."""
         why = one_line(why)
         if why != self.told and not self.over:
             values = {"campaign": self.plan.campaign, "why": why}
@@ -181,16 +180,14 @@ class WorkerLoop:
         await self._look()
 
     async def _wait(self, seconds: float) -> None:
-        """Wait until a pair ended, or so long."""
+        """Wait until a pair has ended, but no longer than so many seconds."""
         self.changed.clear()
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.changed.wait()
-        except TimeoutError:
-            pass
 
     async def _shut_down(self) -> None:
-        """Hand back what has not begun, take in what is out."""
+        """Hand back the pairs that have not begun, take in the calls that are out."""
         await self._release(self.waiting)
         self.tools.limits.drop_cancelled()
         while self.tasks:

@@ -53,7 +53,7 @@ class ResultWriter:
         self.thread.start()
 
     def stop(self) -> None:
-        """End once the queue is empty."""
+        """End the thread once its queue is empty."""
         self.stopping = True
         self.awake.set()
         self.thread.join(10)
@@ -117,7 +117,7 @@ class ResultWriter:
             self.loop.call_soon_threadsafe(_resolve_futures, results)
 
     def _write(self, rows: list[tuple[Ended, Waiting]]) -> list[tuple[Waiting, Any]]:
-        """Store them together; where a row is at fault, one by one, so that it takes no other down with it."""
+        """Store rows together; where one is at fault, one by one, so that it takes no other down with it."""
         ended = [row for row, _ in rows]
         result = self._transact(lambda connection: store_rows(connection, ended, self.shard))
         if isinstance(result, Exception) and len(rows) > 1:

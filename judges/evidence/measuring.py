@@ -17,7 +17,7 @@ from judges.evidence import answers as writings
 from judges.evidence import quality
 from judges.evidence.campaigns import writer_configuration
 from judges.evidence.outputs import JudgedOutput, OutputRow
-from judges.inline.pairs import InlineResult, ask_inline
+from judges.inline.runner import InlineResult, ask_inline
 from judges.models import JudgeVersion
 from judges.records import Judge
 

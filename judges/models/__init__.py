@@ -264,8 +264,8 @@ class Work(models.Model):
         return f"{self.campaign_id}/{self.pair_id}: {self.state}"
 
 
-class Attempt(models.Model):
-    """One call to a judge, whatever came of it. Append-only. A turn or a vote IS a counted attempt."""
+class JudgeCall(models.Model):
+    """What every stored call of a model has, whether it was about a pair or for a run."""
 
     class Role(models.TextChoices):
         FOR = "for", gettext_lazy("for")
@@ -293,11 +293,36 @@ class Attempt(models.Model):
         ERROR = "error", gettext_lazy("error")
         OUT_OF_RANGE = "out_of_range", gettext_lazy("out of range")
 
+    role = models.CharField(max_length=10, choices=Role)
+    outcome = models.CharField(max_length=12, choices=Outcome)
+    cached = models.BooleanField(default=False, help_text="Taken over from an earlier, equal call: nothing was sent.")
+    error = models.TextField(blank=True)
+    status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status, where there was one.")
+    finish_reason = models.CharField(max_length=50, blank=True)
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_cached = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+    tokens_reasoning = models.PositiveIntegerField(default=0)
+    cost = models.FloatField(null=True, help_text="USD; null: unknown, for want of a price or of the tokens used.")
+    assumed = models.FloatField(
+        default=0.0, db_default=0.0, help_text="USD that stand for an unknown cost: the most that it can be."
+    )
+    milliseconds = models.PositiveIntegerField(default=0)
+    cache_key = models.CharField(max_length=64)
+    started_at = models.DateTimeField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        abstract = True
+
+
+class Attempt(JudgeCall):
+    """One call to a judge, whatever came of it. Append-only. A turn or a vote IS a counted attempt."""
+
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="attempts")
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="attempts")
     judge = models.ForeignKey(JudgeVersion, models.PROTECT)
     prompt = models.ForeignKey(PromptVersion, models.PROTECT)
-    role = models.CharField(max_length=10, choices=Role)
     round = models.PositiveSmallIntegerField(
         default=0, help_text="From 1 in a debate; the number of a generation, from 0; else 0."
     )
@@ -305,9 +330,7 @@ class Attempt(models.Model):
         default=0, help_text="The voter's place on the panel; in a debate the pair of agents, from 0."
     )
     number = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try of this turn or vote.")
-    outcome = models.CharField(max_length=12, choices=Outcome)
     counts = models.BooleanField(help_text="This is the turn or the vote; earlier tries are not.")
-    cached = models.BooleanField(default=False, help_text="Taken over from an earlier, equal call: nothing was sent.")
     verdict = models.SmallIntegerField(
         null=True, help_text="0 or 1; null unless labelled. 1 for an answer that is not about relevance."
     )
@@ -320,24 +343,9 @@ class Attempt(models.Model):
         blank=True, default="", db_default="", help_text="What the model thought before it answered, where it is told."
     )
     quotes = models.JSONField(default=list, help_text="[{text, start, end}]; start and end null: not in the document.")
-    error = models.TextField(blank=True)
-    status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status, where there was one.")
-    finish_reason = models.CharField(max_length=50, blank=True)
-    tokens_in = models.PositiveIntegerField(default=0)
-    tokens_cached = models.PositiveIntegerField(default=0)
-    tokens_out = models.PositiveIntegerField(default=0)
-    tokens_reasoning = models.PositiveIntegerField(default=0)
     tokens_written = models.PositiveIntegerField(
         default=0, db_default=0, help_text="Of tokens_in: to the provider's prompt cache, where that is counted apart."
     )
-    cost = models.FloatField(null=True, help_text="USD; null: unknown, for want of a price or of the tokens used.")
-    assumed = models.FloatField(
-        default=0.0, db_default=0.0, help_text="USD that stand for an unknown cost: the most that it can be."
-    )
-    milliseconds = models.PositiveIntegerField(default=0)
-    cache_key = models.CharField(max_length=64)
-    started_at = models.DateTimeField()
-    created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [

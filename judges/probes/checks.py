@@ -16,13 +16,14 @@ from django.utils.translation import gettext as _
 
 from judges import prompts
 from judges.costs.prices import Price, call_cost, price_for_judge
+from judges.errors import ProviderError
 from judges.panels.judge_checks import ROOM_TO_THINK
 from judges.probes import remedies
 from judges.probes.catalogues import look_up
 from judges.probes.remedies import ProbeCall
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import get_path, parse_body
-from judges.records import DebateAgent, Inputs, Judge, ModelRequest, ProviderError, Reply, Side, Usage
+from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Reply, Side, Usage
 
 INPUTS = Inputs(
     query="At what temperature does water boil at sea level?",

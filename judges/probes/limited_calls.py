@@ -13,8 +13,9 @@ from judges.costs.token_mixes import mixes_of
 from judges.engine.calls import update_limits
 from judges.engine.limits import RateLimits, process_name
 from judges.engine.plan import limit_of
+from judges.errors import ProviderError
 from judges.providers import close_providers, load_provider, open_provider
-from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply
+from judges.records import Inputs, Judge, ModelRequest, Reply
 
 T = TypeVar("T")
 Done = Callable[[int], None]  # Told how many answers are here.

@@ -10,10 +10,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from judges.domain import verdicts
+from judges.errors import Overloaded, ProviderError, RateLimited, Rejected, Unreachable
 from judges.panels.judge_checks import ROOM_TO_THINK, decided
 from judges.presets import UNWRAPS, thinking
 from judges.providers.replies import get_path, parse_body, storable_text
-from judges.records import Judge, Overloaded, ProviderError, RateLimited, Rejected, Reply, Unreachable
+from judges.records import Judge, Reply
 
 NEAREST = 3  # Names of models that are offered in place of an unknown one.
 

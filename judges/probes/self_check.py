@@ -17,6 +17,7 @@ from judges.campaigns.estimates import Estimate
 from judges.costs.prices import call_cost, price_for_judge
 from judges.domain import verdicts
 from judges.engine.limits import CircuitOpen, RateLimits
+from judges.errors import ProviderError
 from judges.probes.known_orders import Findings, Grade, Probe, count_findings
 from judges.probes.limited_calls import (
     AT_ONCE,
@@ -27,7 +28,7 @@ from judges.probes.limited_calls import (
     run_within_limits,
     send_request,
 )
-from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply
+from judges.records import Inputs, Judge, ModelRequest, Reply
 
 
 @dataclass(slots=True)

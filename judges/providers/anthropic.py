@@ -44,6 +44,7 @@ class AnthropicProvider(SdkProvider):
 
     key_header = "X-Api-Key"
     key_prefix = ""
+    own_headers = {"X-Api-Key": Omit(), "Authorization": Omit()}
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
@@ -56,15 +57,9 @@ class AnthropicProvider(SdkProvider):
         """One call. Fields that the SDK's types do not know go as `extra_body`, as in `OpenAIProvider.send`."""
         body = self.body(request)
         typed = {name: body.pop(name) for name in ("model", "max_tokens", "messages")}
-        call = self.client.messages.with_streaming_response.create(
-            **typed, extra_body=body, extra_headers=self.sent_headers(request, received)
-        )
+        headers = self.headers(request.judge, received)
+        call = self.client.messages.with_streaming_response.create(**typed, extra_body=body, extra_headers=headers)
         await self.keep(call, received)
-
-    def sent_headers(self, request: ModelRequest, received: Received) -> dict[str, Any]:
-        """Return the headers of this call alone, its key among them."""
-        unsaid = {name: Omit() for name in ("X-Api-Key", "Authorization") if name not in received.credentials}
-        return {**unsaid, **self.headers(request.judge, received)}
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the wire format has it, with breakpoints of the prompt cache where other calls go on alike."""
@@ -77,7 +72,7 @@ class AnthropicProvider(SdkProvider):
         }
         return add_extra_body(add_parameters(body, request.judge), request.judge)
 
-    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
+    def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
         """The text blocks, joined, or in mode `tool` the input of the tool that is called."""
         if not isinstance(body.get("content"), list) and "usage" not in body:
             return None
@@ -86,17 +81,14 @@ class AnthropicProvider(SdkProvider):
         used = [block for block in content if judge.schema_mode == "tool" and get_path(block, "type") == "tool_use"]
         given = [json.dumps(get_path(block, "input"), ensure_ascii=False) for block in used]
         return Reply(
-            raw=raw,
             text="\n".join(given) if given else "".join(storable_text(get_path(block, "text")) for block in content),
             reasoning="".join(storable_text(get_path(block, "thinking")) for block in content),
             finish_reason=FINISH.get(finish, finish),
             usage=count_tokens(body.get("usage"), USED, SAID),
-            model=storable_text(body.get("model"), 200),
         )
 
 
 def response_format(request: ModelRequest) -> dict[str, Any]:
-    """What binds the answer to its form, by the judge's schema mode."""
     schema = request.schema
     if request.judge.schema_mode == "json_schema":
         return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}

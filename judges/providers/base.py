@@ -5,6 +5,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,23 +14,12 @@ import httpx2
 
 from corpus.collections.secrets import read_secret
 from corpus.errors import BadInput
-from judges.providers.connections import Passes, http_client, route_to
-from judges.providers.environment import is_loopback, only_loopback
+from judges.errors import BadAnswer, NotSent, ProviderError, Refused, Rejected, Unreachable
+from judges.providers.connections import http_client, is_loopback, only_loopback, route_to
 from judges.providers.received import MAX_BODY, SECRET, Received
-from judges.providers.replies import error_code, parse_body, refusal_error
+from judges.providers.replies import error_code, parse_body, refusal_error, storable_text
 from judges.providers.tokens import Tokens, from_command
-from judges.records import (
-    BadAnswer,
-    Body,
-    Judge,
-    ModelRequest,
-    NotSent,
-    ProviderError,
-    Refused,
-    Rejected,
-    Reply,
-    Unreachable,
-)
+from judges.records import Body, Judge, ModelRequest, Reply
 
 TIMEOUT_S = 60.0
 LOOK_UP_S = 10.0  # For what costs nothing and decides nothing.
@@ -43,6 +33,8 @@ class SdkProvider(ABC):
     client: Any  # The SDK's.
     key_header = "Authorization"
     key_prefix = "Bearer "
+    model_key = "model"  # Where an answer names its model.
+    own_headers: dict[str, Any] = {}  # Headers in which the SDK would show the placeholder, and its word for none.
 
     def __init__(self, judge: Judge) -> None:
         self.preset = judge.preset
@@ -50,7 +42,7 @@ class SdkProvider(ABC):
         self.key_env = judge.api_key_env or self.preset.key_env
         self.host = urlsplit(self.base_url).netloc
         self.local = is_loopback(self.base_url)
-        self.passes = Passes()
+        self.passes = asyncio.Lock()
         self.route = route_to(self.base_url)
         self.tokens = Tokens()
 
@@ -59,8 +51,8 @@ class SdkProvider(ABC):
         """One call by the SDK's documented method; the answer is taken before the SDK makes something of it."""
 
     @abstractmethod
-    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
-        """The reply in a body of this wire format; None when it is of another."""
+    def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
+        """The reply in a body of this wire format, but for its raw text and its model; None when it is of another."""
 
     def client_options(self, kind: type[httpx2.AsyncClient]) -> dict[str, Any]:
         """Options of an SDK's client: connections of its own `kind`, and no retries, which the engine's loop makes."""
@@ -75,7 +67,7 @@ class SdkProvider(ABC):
         """Send exactly one request; the whole of it ends within the judge's `timeout_s`. Raises ProviderError."""
         credentials = await self.authorized(request.judge)
         received = Received(credentials, arrived=request.arrived, began=request.began)
-        await self.passes.turn()
+        await self.wait_for_pass()
         if request.halted is not None and request.halted():
             raise NotSent(f"{self.host}: the call was halted before it left")
         if self.route.problem:
@@ -86,8 +78,15 @@ class SdkProvider(ABC):
                 await self.attempt(request, received)
         except TimeoutError:
             received.failure = received.failure or f"no whole answer within {seconds:g} s"
-        await self.passes.turn()
+        await self.wait_for_pass()
         return self.outcome(received, request.judge)
+
+    async def wait_for_pass(self) -> None:
+        """Wait for a pass of the event loop with no other long work: making a request, reading an answer."""
+        # An SDK takes milliseconds of the processor for either. A hundred of them in one pass would leave what arrives
+        # meanwhile in the socket, where it is paid for and not kept.
+        async with self.passes:
+            await asyncio.sleep(0)
 
     async def attempt(self, request: ModelRequest, received: Received) -> None:
         """Send it; SDKs raise on answers that they cannot use, and what was received decides. Raises Rejected."""
@@ -114,8 +113,9 @@ class SdkProvider(ABC):
 
     def headers(self, judge: Judge, received: Received) -> dict[str, Any]:
         """What goes with a call besides the SDK's own headers: the judge's, and who asks."""
-        own = judge.parameters.get("extra_headers", {})
-        return {name: value for name, value in own.items() if name.lower() not in SECRET} | dict(received.credentials)
+        extra = judge.parameters.get("extra_headers", {})
+        said = {name: value for name, value in extra.items() if name.lower() not in SECRET}
+        return self.own_headers | said | dict(received.credentials)
 
     def outcome(self, received: Received, judge: Judge) -> Reply:
         """The reply that the kept body means. Raises the ProviderError that it means otherwise."""
@@ -138,10 +138,10 @@ class SdkProvider(ABC):
         found = self.parsed(raw)
         if found.get("error"):
             raise self.refused(error_code(found, status), body)
-        reply = self.read(found, raw, judge)
+        reply = self.read(found, judge)
         if reply is None:
             raise BadAnswer(f"{self.host}: the answer is not in the provider's format", status=status, raw=raw)
-        return reply
+        return replace(reply, raw=raw, model=storable_text(found.get(self.model_key), 200))
 
     def refused(self, status: int, body: Body) -> ProviderError:
         """The error that the status means; a key that is not accepted is named."""

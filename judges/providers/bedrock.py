@@ -14,9 +14,10 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
 from corpus.collections.secrets import read_secret
+from judges.errors import Refused
 from judges.providers.anthropic import AnthropicProvider
 from judges.providers.base import PLACEHOLDER
-from judges.records import Judge, ModelRequest, Refused
+from judges.records import Judge, ModelRequest
 
 API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
 # Of the messages API. The client's own default is newer, and models before Claude 4.7 refuse that (ADR 0065).

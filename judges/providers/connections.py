@@ -1,19 +1,24 @@
 """How calls leave this machine: which client, through which proxy, and whose certificates it trusts."""
 
-import asyncio
+import os
 import ssl
-from collections import deque
 from dataclasses import dataclass
+from importlib.util import find_spec
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
+import aiohttp
 import httpx2
 
 from corpus.errors import BadInput
-from judges.providers.environment import proxy_for, tls_context
 
 CONNECTIONS = 1024  # Above any concurrency of one process: the account's limits hold calls back, not the pool.
 # A connection that lies idle longer is closed: many servers do so after 5 s, and a call on a dead one is lost.
 IDLE_S = 4.0
+# OpenSSL's numbers of what is wrong with a certificate where another authority would not help.
+OTHER_NAME, OTHER_TIME = (62, 64), (9, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +59,80 @@ def http_client(kind: type[httpx2.AsyncClient], route: ConnectionRoute, **more: 
     )
 
 
-class Passes:
-    """Gives one call in each pass of the event loop its turn for the long work: making a request, reading an answer."""
+def tls_context(base_url: str) -> ssl.SSLContext | None:
+    """Return how the address is checked; None without encryption. Raises BadInput for a useless SSL_CERT_FILE."""
+    if not base_url.startswith("https"):
+        return None  # reading the certificates takes longer than opening all connections
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:  # ssl.SSLError among them
+        path = os.environ.get("SSL_CERT_FILE", "")
+        if not path:
+            raise BadInput(f"the certificates of this machine cannot be read: {error}") from None
+        why = error.strerror if error.strerror and not isinstance(error, ssl.SSLError) else "it holds none"
+        message = f"SSL_CERT_FILE names {path}, which cannot be read as certificates in PEM form ({why})"
+        raise BadInput(f"{message}: correct it, or unset it to trust what the system trusts") from None
 
-    # An SDK takes milliseconds of the processor for either. A hundred of them in one pass would leave what arrives
-    # meanwhile in the socket, where it is paid for and not kept.
-    def __init__(self) -> None:
-        self.waiting: deque[asyncio.Future[None]] = deque()
 
-    async def turn(self) -> None:
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
-        self.waiting.append(future)
-        if len(self.waiting) == 1:
-            loop.call_soon(self._next, loop)
-        await future
+def proxy_for(base_url: str) -> httpx2.Proxy | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names for the address. Raises BadInput for a useless one."""
+    parts = urlsplit(base_url)
+    if is_loopback(base_url) or proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    address = proxies.get(parts.scheme) or proxies.get("all")
+    if not address:
+        return None
+    try:
+        found = httpx2.Proxy(address)
+        shown = f"{found.url.scheme}://{found.url.host}" + (f":{found.url.port}" if found.url.port else "")
+    except ValueError as error:
+        variable = f"{parts.scheme}_proxy" if proxies.get(parts.scheme) else "all_proxy"
+        raise BadInput(f"the environment variable {variable} names no usable proxy ({error})") from None
+    if found.url.scheme.startswith("socks") and find_spec("socksio") is None:
+        raise BadInput(
+            f"the proxy {shown} speaks SOCKS, for which the package socksio is missing: install it beside Quorum "
+            "(.venv/bin/python -m pip install socksio), or name an HTTP proxy in HTTPS_PROXY"
+        )
+    if found.auth and not found.url.scheme.startswith("socks"):
+        shows = aiohttp.encode_basic_auth(*found.auth)
+        return httpx2.Proxy(shown, headers={"Proxy-Authorization": shows})
+    return found
 
-    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
-        future = self.waiting.popleft()
-        if not future.done():
-            future.set_result(None)
-        if self.waiting:
-            loop.call_soon(self._next, loop)
+
+def only_loopback() -> bool:
+    """Tests set QUORUM_LOOPBACK_ONLY=1, which makes a paid call impossible."""
+    return os.environ.get("QUORUM_LOOPBACK_ONLY", "") not in {"", "0"}
+
+
+def is_loopback(base_url: str) -> bool:
+    """Whether the address stays on this machine."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    """The certificate error behind an error of the HTTP client; None where the certificate was not the cause."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    # aiohttp's error is one too, and has OpenSSL's own beside it.
+    return cause.certificate_error if isinstance(cause, aiohttp.ClientConnectorCertificateError) else cause  # type: ignore[return-value]
+
+
+def certificate_advice(error: ssl.SSLCertVerificationError) -> str:
+    """What to do about a certificate that is not trusted."""
+    if error.verify_code in OTHER_NAME:
+        return "the certificate is of another name: correct the base_url"
+    if error.verify_code in OTHER_TIME:
+        return "the certificate is not valid today: look at this machine's clock, or tell whoever runs the server"
+    path = os.environ.get("SSL_CERT_FILE")
+    if path:
+        return f"SSL_CERT_FILE names {path}: add the certificate of the authority that signed the server's to it"
+    return (
+        "the server's certificate is signed by an authority that this machine does not trust (a proxy of your network, "
+        "or a server of your own): name a PEM file with the authority's certificate in SSL_CERT_FILE"
+    )

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from judges.errors import Rejected
 from judges.providers.openai import OpenAIProvider
 from judges.providers.received import Received
-from judges.providers.replies import finite_number, get_count, get_list, get_path, storable_text
-from judges.records import Judge, ModelRequest, Rejected, Reply, Usage
+from judges.providers.replies import finite_number, get_count, get_list, get_path
+from judges.records import Judge, ModelRequest, Reply, Usage
 from judges.retrieval import answers
 
 
@@ -28,7 +29,7 @@ class EmbedProvider(OpenAIProvider):
         )
         await self.keep(call, received)
 
-    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
+    def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
         """A vector for each text, in the order of their places; None where a place is missing or comes twice."""
         listed = get_list(body, "data")
         vectors = {get_path(one, "index"): _read_vector(get_path(one, "embedding")) for one in listed}
@@ -37,11 +38,9 @@ class EmbedProvider(OpenAIProvider):
         if not found or len(found) != len(listed) or len({len(row) for row in found}) != 1:
             return None
         return Reply(
-            raw=raw,
             text=answers.pack_vectors(np.stack(found)),
             finish_reason="stop",
             usage=Usage(input=get_count(body, "usage", "prompt_tokens") or get_count(body, "usage", "total_tokens")),
-            model=storable_text(body.get("model"), 200),
         )
 
 

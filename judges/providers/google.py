@@ -18,7 +18,6 @@ from judges.providers.replies import (
     count_tokens,
     get_list,
     get_path,
-    has_finite_values,
     likeliest_grade,
     read_tokens,
     storable_text,
@@ -52,6 +51,7 @@ class GoogleProvider(SdkProvider):
 
     key_header = "x-goog-api-key"
     key_prefix = ""
+    model_key = "modelVersion"
     api_version = "v1beta"
 
     def __init__(self, judge: Judge) -> None:
@@ -136,10 +136,10 @@ class GoogleProvider(SdkProvider):
             fields["http_options"] = types.HttpOptions(**more)
         return types.GenerateContentConfig(**fields)
 
-    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
+    def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
         """The first candidate without its thoughts; a blocked prompt has no candidate and is a refusal."""
         if isinstance(body.get("answers"), dict) or isinstance(body.get("prompt_feedback"), dict):
-            return read_decision(body, raw, judge.grades)
+            return read_decision(body, judge.grades)
         blocked = get_path(body, "promptFeedback", "blockReason")
         if not isinstance(body.get("candidates"), list) and not blocked and "usageMetadata" not in body:
             return None
@@ -150,14 +150,12 @@ class GoogleProvider(SdkProvider):
         chosen = get_list(candidate, "logprobsResult", "chosenCandidates")
         others = [get_list(one, "candidates") for one in get_list(candidate, "logprobsResult", "topCandidates")]
         return Reply(
-            raw=raw,
             text=said,
             reasoning="".join(storable_text(get_path(part, "text")) for part in parts if get_path(part, "thought")),
             tokens=read_tokens(said, chosen, "token", "logProbability", others),
             finish_reason=FINISH.get(finish, finish),
             # Where nothing was answered, the answer's own count is left out.
             usage=count_tokens(body.get("usageMetadata"), USED, SAID if said else SAID[:1]),
-            model=storable_text(body.get("modelVersion"), 200),
         )
 
 
@@ -165,9 +163,7 @@ async def _receive_body(request: aiohttp.ClientRequest, handler: aiohttp.ClientH
     """Set the call's key, and take the body: a middleware of aiohttp."""
     # The SDK itself would wait for the whole of any answer, and lose what a broken one began with.
     received = _current.get()
-    for name in SECRET:
-        request.headers.pop(name, None)
-    request.headers.update(received.credentials)
+    await _add_credentials(request)
     response = await handler(request)
     try:
         await received.read_body(response.status, response.headers, response.content.iter_any())
@@ -177,8 +173,8 @@ async def _receive_body(request: aiohttp.ClientRequest, handler: aiohttp.ClientH
     return response
 
 
-async def _add_credentials(request: httpx2.Request) -> None:
-    """Set the call's key: a hook of httpx2."""
+async def _add_credentials(request: httpx2.Request | aiohttp.ClientRequest) -> None:
+    """Set the call's key: a hook of httpx2, too."""
     for name in SECRET:
         request.headers.pop(name, None)
     request.headers.update(_current.get().credentials)
@@ -191,7 +187,6 @@ async def _keep_whole(response: httpx2.Response) -> None:
 
 
 def response_format(request: ModelRequest) -> dict[str, Any]:
-    """What binds the answer to its form, by the judge's schema mode."""
     match request.judge.schema_mode:
         case "json_schema":
             return {"response_mime_type": "application/json", "response_json_schema": request.schema}
@@ -228,14 +223,14 @@ def decision_body(request: ModelRequest) -> dict[str, Any]:
     return {"model": model, "input": request.prompt.user, "questions": {"relevance": question}}
 
 
-def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
+def read_decision(body: dict[str, Any], grades: int) -> Reply | None:
     """The probabilities of the answer's levels, and the likeliest as the verdict; a blocked input is a refusal."""
     counts, answer = body.get("usage"), get_path(body, "answers", "relevance")
     needed = ["total_input_tokens", *(["total_output_tokens"] if answer is not None else [])]
     used = count_tokens(counts, DECISION_USED, needed)
     if answer is None and isinstance(body.get("prompt_feedback"), dict):
-        return Reply(raw=raw, text="", finish_reason="refusal", usage=used)
+        return Reply("", finish_reason="refusal", usage=used)
     listed = get_path(answer, "probabilities")
     shares = {int(key): value for key, value in listed.items() if key.isdecimal()} if isinstance(listed, dict) else {}
-    found = likeliest_grade(shares, grades) if has_finite_values(shares) else None
-    return found and Reply(raw=raw, text=found[0], finish_reason="stop", usage=used, probabilities=found[1])
+    found = likeliest_grade(shares, grades)
+    return found and Reply(found[0], finish_reason="stop", usage=used, probabilities=found[1])

@@ -4,16 +4,17 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from time import monotonic
 
 from django.db import DatabaseError, connection
 
 from corpus.models import Document
 from corpus.search.bm25 import Index, index_for
+from judges.errors import Rejected, Unreachable
 from judges.evidence import answers
 from judges.offline import debate, evidence, judges, rewriting
-from judges.records import Body, DebateAgent, Inputs, Judge, ModelRequest, Rejected, Reply, Side, Unreachable
+from judges.records import Body, DebateAgent, Inputs, Judge, ModelRequest, Reply, Side
 
 FRESH_S = 60.0  # Seconds for which a collection's word counts are used without asking whether its documents changed.
 LONG = 20_000  # Characters of a document from which on counting would hold up the other calls of the process.
@@ -27,15 +28,12 @@ class CollectionLexicon:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._weights: dict[str, float] = {}
+        self.weight = cache(self._weight)
         self._best = lru_cache(maxsize=4096)(self._search)
 
-    def weight(self, word: str) -> float:
+    def _weight(self, word: str) -> float:
         """Inverse document frequency in the collection; little for a stop word."""
-        found = self._weights.get(word)
-        if found is None:
-            found = self._weights[word] = judges.idf(word, self.index.frequency(word), len(self.index))
-        return found
+        return judges.idf(word, self.index.frequency(word), len(self.index))
 
     def share(self, text: str, inputs: Inputs) -> float:
         """The document's BM25 score over the best one in the collection; by its text where it is not in the index."""

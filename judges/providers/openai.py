@@ -14,7 +14,6 @@ from judges.providers.replies import (
     count_tokens,
     get_list,
     get_path,
-    has_finite_values,
     likeliest_grade,
     parse_body,
     read_tokens,
@@ -53,6 +52,8 @@ HOME = ("openai", "openai-responses")  # Presets of OpenAI's own servers.
 class OpenAIProvider(SdkProvider):
     """POST <base_url>/chat/completions."""
 
+    own_headers = {"Authorization": Omit()}
+
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
         self.client: AsyncOpenAI = self.open_client(judge)
@@ -76,8 +77,7 @@ class OpenAIProvider(SdkProvider):
 
     def options(self, request: ModelRequest, received: Received) -> dict[str, Any]:
         """Return the headers of this call alone, its key among them."""
-        unsaid = {"Authorization": Omit()} if "Authorization" not in received.credentials else {}
-        return {"extra_headers": {**unsaid, **self.headers(request.judge, received)}}
+        return {"extra_headers": self.headers(request.judge, received)}
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the wire format has it, under the preset's names."""
@@ -118,10 +118,10 @@ class OpenAIProvider(SdkProvider):
         failed = get_path(found, "choices", 0, "error")
         return found | {"error": failed} if failed else found
 
-    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
+    def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
         """The first choice; a `refusal` in the message is one whatever the finish reason says."""
         if isinstance(body.get("answers"), list):
-            return read_decision(body, raw, judge.grades)
+            return read_decision(body, judge.grades)
         if not isinstance(body.get("choices"), list) and "usage" not in body:
             return None
         choice = get_path(body, "choices", 0)
@@ -131,13 +131,11 @@ class OpenAIProvider(SdkProvider):
         said = answer_in(message, judge)
         listed = get_list(choice, "logprobs", "content")
         return Reply(
-            raw=raw,
             text=said or declined,
             reasoning=reasoning_in(message, judge.preset.reasoning),
             tokens=read_tokens(said, listed, "token", "logprob", [get_list(one, "top_logprobs") for one in listed]),
             finish_reason="refusal" if declined else FINISH.get(finish, finish),
             usage=read_usage(body.get("usage"), judge.preset.usage, apart=judge.preset.reasoning_apart),
-            model=storable_text(body.get("model"), 200),
         )
 
 
@@ -146,17 +144,16 @@ class AzureProvider(OpenAIProvider):
 
     key_header = "api-key"
     key_prefix = ""
+    own_headers = {"Authorization": Omit(), "api-key": Omit()}
 
     def open_client(self, judge: Judge) -> AsyncAzureOpenAI:
         version, options = self.api_version(judge), self.client_options(DefaultAioHttpClient)
         return AsyncAzureOpenAI(azure_endpoint=self.base_url, api_version=version, api_key=PLACEHOLDER, **options)
 
     def options(self, request: ModelRequest, received: Received) -> dict[str, Any]:
-        """Return the headers of this call alone, its key among them."""
-        found = super().options(request, received)
-        if "api-key" not in received.credentials:
-            found["extra_headers"] = {"api-key": Omit(), **found["extra_headers"]}
-        return {**found, "extra_query": {"api-version": self.api_version(request.judge)}}
+        """Return the headers of this call alone, its key among them, and the version of the API."""
+        version = {"api-version": self.api_version(request.judge)}
+        return super().options(request, received) | {"extra_query": version}
 
     def api_version(self, judge: Judge) -> str:
         return str(judge.parameters.get("api_version", ""))
@@ -231,20 +228,16 @@ def decision_body(request: ModelRequest) -> dict[str, Any]:
     return {"model": request.judge.model, "input": request.prompt.user, "questions": [question]}
 
 
-def read_decision(body: dict[str, Any], raw: str, grades: int) -> Reply | None:
+def read_decision(body: dict[str, Any], grades: int) -> Reply | None:
     """The probabilities of the first answer's levels, and the likeliest as the verdict."""
     answer, counts = get_path(body, "answers", 0), body.get("usage")
     declined = get_path(answer, "type") == "refusal"
     used = count_tokens(counts, RESPONSES_USED, SAID[:1] if declined else SAID)
-    model = storable_text(body.get("model"), 200)
     if declined:
-        return Reply(raw=raw, text="", finish_reason="refusal", usage=used, model=model)
+        return Reply("", finish_reason="refusal", usage=used)
     listed = get_list(answer, "probabilities")
-    shares = {get_path(one, "value"): get_path(one, "probability") for one in listed}
-    found = likeliest_grade(shares, grades) if has_finite_values(shares) else None
-    if found is None:
-        return None
-    return Reply(raw=raw, text=found[0], finish_reason="stop", usage=used, model=model, probabilities=found[1])
+    found = likeliest_grade({get_path(one, "value"): get_path(one, "probability") for one in listed}, grades)
+    return found and Reply(found[0], finish_reason="stop", usage=used, probabilities=found[1])
 
 
 def read_usage(counts: object, names: Mapping[str, str] = {}, *, apart: bool = False) -> Usage:

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 import aiohttp
 import httpx2
 
-from judges.providers.environment import certificate_advice, certificate_error
+from judges.providers.connections import certificate_advice, certificate_error
 from judges.records import Body
 
 MAX_BODY = 4_000_000  # Bytes of one answer that are read and kept; a judge's answer has a few thousand.

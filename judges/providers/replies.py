@@ -5,17 +5,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judges.records import (
-    BadAnswer,
-    Overloaded,
-    ProviderError,
-    RateLimited,
-    Refused,
-    Rejected,
-    Token,
-    Unreachable,
-    Usage,
-)
+from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited, Refused, Rejected, Unreachable
+from judges.records import Token, Usage
 
 LARGEST = 2**31 - 1  # What the columns of counts hold.
 # Statuses that speak of the account or the model, and not of the question; 412 is an account that Fireworks holds.
@@ -79,20 +70,16 @@ def read_tokens(
     return tuple(read) if "".join(token.text for token in read) == said else ()
 
 
-def likeliest_grade(probabilities: dict[int, float], grades: int) -> tuple[str, dict[str, float]] | None:
+def likeliest_grade(probabilities: dict[Any, Any], grades: int) -> tuple[str, dict[str, float]] | None:
     """The likeliest grade as the answer's JSON, and the probability of each; None unless each grade has one."""
-    if set(probabilities) != set(range(grades + 1)) or not all(0 <= p <= 1 for p in probabilities.values()):
+    if set(probabilities) != set(range(grades + 1)) or not all(type(grade) is int for grade in probabilities):
+        return None
+    if not all(finite_number(p) is not None and 0 <= p <= 1 for p in probabilities.values()):
         return None
     likeliest = max(probabilities, key=lambda grade: (probabilities[grade], -grade))
     if grades == 1:
         return json.dumps({"response": "yes" if likeliest else "no"}), {"no": probabilities[0], "yes": probabilities[1]}
     return json.dumps({"score": likeliest}), {str(grade): probabilities[grade] for grade in sorted(probabilities)}
-
-
-def has_finite_values(shares: dict[Any, Any]) -> bool:
-    """Whether the keys are whole numbers and the values finite ones."""
-    whole = all(isinstance(key, int) and not isinstance(key, bool) for key in shares)
-    return bool(shares) and whole and all(finite_number(value) is not None for value in shares.values())
 
 
 def finite_number(value: object) -> float | None:
@@ -150,10 +137,7 @@ def _is_account(status: int, error: object, said: str) -> bool:
     """Whether a 400 or 429 speaks of the account."""
     # No quota or credit (OpenAI, Anthropic, DashScope), a wrong key (Google, xAI), a model that is not there (LiteLLM).
     if status == 429:
-        return any(
-            code in NO_QUOTA
-            for code in (storable_text(get_path(error, "code")), storable_text(get_path(error, "type")))
-        )
+        return not NO_QUOTA.isdisjoint(storable_text(get_path(error, name)) for name in ("code", "type"))
     if status != 400:
         return False
     reasons = [get_path(detail, "reason") for detail in get_list(error, "details")]

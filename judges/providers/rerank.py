@@ -5,11 +5,12 @@ from typing import Any
 
 import httpx2
 
+from judges.errors import Rejected
 from judges.providers.base import UNPACKED, SdkProvider
 from judges.providers.connections import http_client
 from judges.providers.received import Received
-from judges.providers.replies import finite_number, get_count, get_list, get_path, storable_text
-from judges.records import Judge, ModelRequest, Rejected, Reply, Usage
+from judges.providers.replies import finite_number, get_count, get_list, get_path
+from judges.records import Judge, ModelRequest, Reply, Usage
 
 THRESHOLD = 0.5
 
@@ -40,10 +41,10 @@ class RerankProvider(SdkProvider):
     async def close(self) -> None:
         await self.http.aclose()
 
-    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
+    def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
         """The score of the one document as a verdict, with its probability; of several, their scores by place."""
         if len(get_list(body, "results")) > 1:
-            return _ranking_reply(body, raw)
+            return _ranking_reply(body)
         score = finite_number(get_path(body, "results", 0, "relevance_score"))
         if score is None or not 0 <= score <= 1:
             return None
@@ -52,16 +53,14 @@ class RerankProvider(SdkProvider):
         said = "yes" if score >= threshold else "no"
         reason = f"Relevance {score:.3f}, threshold {threshold:.3f}."
         return Reply(
-            raw=raw,
             text=json.dumps({"reason": reason, "response": said}),
             finish_reason="stop",
             usage=Usage(input=get_count(body, "usage", "total_tokens")),
-            model=storable_text(body.get("model"), 200),
             probabilities={"yes": score, "no": 1.0 - score},
         )
 
 
-def _ranking_reply(body: dict[str, Any], raw: str) -> Reply | None:
+def _ranking_reply(body: dict[str, Any]) -> Reply | None:
     """A score for each place; any scale will do. None where a place comes twice or a score is none."""
     scores: dict[str, float] = {}
     for one in get_list(body, "results"):
@@ -70,10 +69,4 @@ def _ranking_reply(body: dict[str, Any], raw: str) -> Reply | None:
             return None
         scores[str(place)] = score
     used = get_count(body, "usage", "total_tokens") or get_count(body, "meta", "billed_units", "input_tokens")
-    return Reply(
-        raw=raw,
-        text=json.dumps(scores),
-        finish_reason="stop",
-        usage=Usage(input=used),
-        model=storable_text(body.get("model"), 200),
-    )
+    return Reply(json.dumps(scores), finish_reason="stop", usage=Usage(input=used))

@@ -33,7 +33,7 @@ class ResponsesProvider(OpenAIProvider):
             body |= {"include": ["message.output_text.logprobs"], "top_logprobs": request.judge.alternatives}
         return add_extra_body(body, request.judge)
 
-    def read(self, body: dict[str, Any], raw: str, judge: Judge) -> Reply | None:
+    def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
         """The text of the messages, or in mode `tool` the arguments of the tool; a part that declines is a refusal."""
         if not isinstance(body.get("output"), list) and "usage" not in body:
             return None
@@ -49,18 +49,15 @@ class ResponsesProvider(OpenAIProvider):
         finish = storable_text(get_path(body, "incomplete_details", "reason"), 50)
         listed = [entry for part in parts for entry in get_list(part, "logprobs")]
         return Reply(
-            raw=raw,
             text=said or declined,
             reasoning="\n\n".join(filter(None, (storable_text(get_path(step, "text")) for step in steps))),
             tokens=read_tokens(said, listed, "token", "logprob", [get_list(one, "top_logprobs") for one in listed]),
             finish_reason="refusal" if declined else UNFINISHED.get(finish, finish) or "stop",
             usage=count_tokens(body.get("usage"), RESPONSES_USED, SAID),
-            model=storable_text(body.get("model"), 200),
         )
 
 
 def response_format(request: ModelRequest) -> dict[str, Any]:
-    """What binds the answer to its form, by the judge's schema mode."""
     schema, strict = request.schema, is_strict(request.schema)
     match request.judge.schema_mode:
         case "json_schema":

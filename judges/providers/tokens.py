@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from judges.errors import Refused
 from judges.providers.replies import get_path, parse_body
-from judges.records import Refused
 
 COMMAND_S = 60.0  # Seconds that a command may take.
 EARLY_S = 300.0  # A token is fetched anew so long before it expires: a call must not outlive it.

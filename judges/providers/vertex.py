@@ -15,12 +15,13 @@ from google.auth.transport.requests import Request
 from google.genai import types
 from google.oauth2.credentials import Credentials
 
+from judges.errors import Refused
 from judges.providers.anthropic import AnthropicProvider
 from judges.providers.base import PLACEHOLDER, SdkProvider
 from judges.providers.google import GoogleProvider
 from judges.providers.received import Received
 from judges.providers.tokens import AccessToken, make_token
-from judges.records import Judge, ModelRequest, Refused
+from judges.records import Judge, ModelRequest
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 ADVICE = (

@@ -27,7 +27,7 @@ from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import judge_of, judges_of, raise_output_limit, records_of
 from judges.inline import runner
-from judges.inline.pairs import open_finished_campaign
+from judges.inline.runner import open_finished_campaign
 from judges.models import Campaign, JudgeVersion
 from judges.models.retrieval import RetrievalCall
 from judges.panels.offline_panel import OFFLINE_REWRITER, ensure_writers

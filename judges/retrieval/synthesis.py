@@ -18,7 +18,7 @@ from judges.domain.verdicts import NoVerdict
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.evidence.campaigns import writer_configuration
-from judges.inline.pairs import InlineResult, ask_inline
+from judges.inline.runner import InlineResult, ask_inline
 from judges.models import Attempt, Campaign
 from judges.records import Turn
 

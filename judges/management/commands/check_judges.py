@@ -162,7 +162,6 @@ def _format_bound(cost: float | None) -> str:
 
 
 def result_document(result: CheckedJudge) -> dict[str, object]:
-    """The result as --json prints it."""
     known = result.price
     return {
         "name": result.judge.name,

@@ -40,6 +40,7 @@ class Command(QuorumCommand):
     help = "Judge a collection's pairs with a panel. Running the command again continues where it stopped."
 
     def arguments(self, parser: CommandParser) -> None:
+        names: dict[str, Any] = {"type": split_names, "default": ()}
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("--panel", help="name of the panel (default: the default panel)")
         parser.add_argument(
@@ -48,10 +49,7 @@ class Command(QuorumCommand):
         )
         parser.add_argument("--rounds", type=int, help="maximum number of debate rounds (default: 2)")
         parser.add_argument(
-            "--debaters",
-            type=split_names,
-            default=(),
-            help="two judges that debate: the first argues for relevance, the second against",
+            "--debaters", **names, help="two judges that debate: the first argues for relevance, the second against"
         )
         parser.add_argument(
             "--agents", type=int, help="number of agents; with 4, both debaters argue both sides and all must agree"
@@ -64,10 +62,7 @@ class Command(QuorumCommand):
             "--adjudicator", default="", help="judge that resolves disagreements; `panel` takes the panel's own"
         )
         parser.add_argument(
-            "--filter",
-            type=split_names,
-            default=(),
-            help="three judges that vote first; if all vote no, the pair is not relevant",
+            "--filter", **names, help="three judges that vote first; if all vote no, the pair is not relevant"
         )
         parser.add_argument(
             "--no-debate-for-people",
@@ -82,8 +77,7 @@ class Command(QuorumCommand):
         )
         parser.add_argument(
             "--judges",
-            type=split_names,
-            default=(),
+            **names,
             help="judges that vote, an odd number, separated by commas; a repeated name votes again",
         )
         parser.add_argument("--failed-to-people", action="store_true", help="send failed pairs to people")
@@ -149,7 +143,7 @@ class Command(QuorumCommand):
         return f"nothing to do: this panel and policy have judged all that was asked for of {collection.name}"
 
     def wait(self, collection: Collection, campaign: Campaign, workers: int | None) -> None:
-        """Until the campaign runs no more; workers of our own where no other serves the queue."""
+        """Wait until the campaign runs no more, with workers of our own where no other serves the queue."""
         shown = ShownProgress(self)
         status = selectors.campaign_status(collection, campaign)
         progress = CampaignProgress(status)
@@ -169,7 +163,7 @@ class Command(QuorumCommand):
             shown.show(progress.line(status), last=True)
 
     def check_workers(self, own: worker_pool.WorkerPool, campaign: Campaign) -> None:
-        """Somebody works on it, or can. Raises CommandError."""
+        """See to it that somebody works on the campaign, or can. Raises CommandError."""
         if said := notifications.repeated_error(campaign.pk):
             raise CommandError(f"no worker can work on campaign {campaign.pk}: {said}")
         try:
@@ -178,7 +172,7 @@ class Command(QuorumCommand):
             raise CommandError(str(error)) from error
 
     def patience(self, away: float, campaign: Campaign, error: Exception) -> float:
-        """PostgreSQL or Redis is away: the workers wait, and so do we. Since when; raises CommandError in the end."""
+        """Wait for PostgreSQL or Redis, as the workers do; return since when. Raises CommandError in the end."""
         connection.close()
         now = time.monotonic()
         if not away:
@@ -192,7 +186,7 @@ class Command(QuorumCommand):
         return away or now
 
     def end(self, collection: Collection, campaign: Campaign | None, *, strict: bool) -> object:
-        """The summary; exit 3 when something is left."""
+        """Print the summary; exit 3 when something is left."""
         status = selectors.campaign_status(collection, campaign)
         if campaign is None:
             return status

@@ -74,7 +74,6 @@ class Command(QuorumCommand):
         return told
 
     def rows(self, collection: Collection, file: Path | None) -> list[OutputRow]:
-        """What is to be measured. Raises BadInput."""
         if file is None:
             return measuring.rows_of_targets(collection)
         lines = read_outputs(file)

@@ -129,7 +129,6 @@ CREDENTIALS = {
 
 
 def preset_document(one: Preset) -> dict[str, object]:
-    """The preset as --json prints it."""
     facts = [fact._asdict() for fact in one.facts]
     return one.model_dump() | {"facts": facts, "block": "\n".join(judge_block(one))}
 

@@ -29,7 +29,6 @@ class Command(judge.Command):
         judge.add_limits(parser, again="rewrite texts that judges wrote; texts of people are kept")
 
     def configure(self, options: dict[str, Any]) -> Configuration:
-        """The writer and the judge that measures. Raises BadInput."""
         wanted = campaigns.writer_configuration(options["writer"], options["measure"])
         if campaigns.score_meaning(wanted) == TEACHER:
             self.note(f"{options['measure']} measures its own model's texts: scores mean fidelity to teacher")
@@ -40,7 +39,6 @@ class Command(judge.Command):
         return forecasts.forecast_writing(collection, wanted, limit=options["limit"])
 
     def idle(self, collection: Collection) -> str:
-        """Why there is nothing to do."""
         covered = campaigns.target_coverage(collection)
         if not covered["positives"]:
             return f"nothing to do: {collection.name} has no relevant pairs yet: judge it first"

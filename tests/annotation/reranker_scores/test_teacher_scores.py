@@ -12,7 +12,7 @@ from annotation.models import TeacherAnswer, TeacherScore
 from annotation.reranker_scores import scoring
 from annotation.reranker_scores.formats import APIS, scores_of
 from corpus.models import Pair
-from judges.records import BadAnswer
+from judges.errors import BadAnswer
 from tests.annotation.reranker_scores.rerank_server import changed, dropped, rerank_server, score, status, text
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.judged_books import export, lines, make_books

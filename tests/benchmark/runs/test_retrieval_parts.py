@@ -13,9 +13,10 @@ from benchmark.runs.rewriting import combine_texts, count_repeats
 from benchmark.runs.vectors import Store, text_digest, unit_vectors
 from corpus.errors import BadInput
 from judges.domain.verdicts import Unparsed
+from judges.errors import ProviderError
 from judges.panels import judges_file
 from judges.providers.replies import parse_body
-from judges.records import Body, Judge, ProviderError, Turn
+from judges.records import Body, Judge, Turn
 from judges.retrieval import answers
 from judges.retrieval.answers import pack_vectors, vectors_of
 

@@ -30,7 +30,7 @@ SILENT = {"*": {"fault": "no-usage", "verdict": "yes"}}
 
 def _decided(read: Any, answer: object) -> Any:
     """What the reader of a decision says of its usage."""
-    return lambda counts: read({"answers": answer, "usage": counts}, "", 1).usage
+    return lambda counts: read({"answers": answer, "usage": counts}, 1).usage
 
 
 DECIDED = {
@@ -44,9 +44,9 @@ DECIDED = {
 def test_a_blocked_prompt_of_google_has_no_answer_to_count() -> None:
     judge, used = Judge("j", "google", "m", id=1), {"usageMetadata": {"promptTokenCount": 10}}
     read: Any = google.GoogleProvider.read
-    assert read(None, {"promptFeedback": {"blockReason": "SAFETY"}, **used}, "", judge).usage.is_known
+    assert read(None, {"promptFeedback": {"blockReason": "SAFETY"}, **used}, judge).usage.is_known
     text = {"candidates": [{"content": {"parts": [{"text": "yes"}]}, "finishReason": "STOP"}]}
-    assert not read(None, {**text, **used}, "", judge).usage.is_known
+    assert not read(None, {**text, **used}, judge).usage.is_known
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ from judges.engine.pending_answers import PendingAnswerLog, orphaned_files
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted, Decided, Row, store_rows
 from judges.engine.writer import ResultWriter
+from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited
 from judges.models import Attempt, AttemptBody, Campaign, Work
-from judges.records import BadAnswer, Body, Overloaded, ProviderError, RateLimited, Reply
+from judges.records import Body, Reply
 from judges.tasks import database_parameters
 from tests.engine_parts import collection_of
 

@@ -15,6 +15,7 @@ from corpus.search.bm25 import Index
 from judges.domain import debate, routing
 from judges.domain.debate import AGAINST, FOR, PAIR
 from judges.domain.verdicts import parse_turn, parse_vote
+from judges.errors import Rejected
 from judges.models import JudgeVersion, Panel
 from judges.offline import judges
 from judges.offline.debate import argue_turn
@@ -23,7 +24,7 @@ from judges.panels.offline_panel import OFFLINE_DEBATE, OFFLINE_ENSEMBLE, ensure
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import open_provider
 from judges.providers.offline import CollectionLexicon, answer_request
-from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Quote, Rejected, Side, Turn
+from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Quote, Side, Turn
 from tests.factories import make_collection, make_document
 from tests.speed import slowness
 

@@ -12,6 +12,7 @@ import pytest
 from corpus.errors import BadInput
 from judges.domain import verdicts
 from judges.domain.verdicts import unwrap_answer
+from judges.errors import Refused, Rejected
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.record import Context
@@ -19,7 +20,7 @@ from judges.probes.catalogues import context_length
 from judges.probes.checks import run_checks
 from judges.prompts import VOTE_SCHEMA, fit_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
-from judges.records import Inputs, Judge, JudgeSettings, ModelRequest, Refused, Rejected, Reply
+from judges.records import Inputs, Judge, JudgeSettings, ModelRequest, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.local import CONTEXT, LOCAL, MODEL, OLLAMA_CONTEXT, PLAIN

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from judges.domain.debate import PAIR
 from judges.domain.verdicts import parse_answer, unwrap_answer
+from judges.errors import BadAnswer, Overloaded, RateLimited, Refused, Rejected
 from judges.panels.judge_keys import JudgeTable
 from judges.presets import PRESETS
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, render_ballot, turn_prompt, vote_prompt
@@ -20,7 +21,7 @@ from judges.prompts.answering import fit_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers.openai import join_stream
 from judges.providers.replies import refusal_error
-from judges.records import BadAnswer, Inputs, Judge, ModelRequest, Overloaded, RateLimited, Refused, Rejected, Reply
+from judges.records import Inputs, Judge, ModelRequest, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 

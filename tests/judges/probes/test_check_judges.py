@@ -14,6 +14,7 @@ import pytest
 from django.core.management import call_command
 
 from corpus.errors import BadInput
+from judges.errors import Rejected
 from judges.management.commands.check_judges import results_table
 from judges.management.commands.presets import EXAMPLES
 from judges.models import JudgeVersion
@@ -25,7 +26,7 @@ from judges.probes import remedies
 from judges.probes.checks import CheckedJudge, run_checks
 from judges.probes.stored import SHOWN
 from judges.providers import open_provider
-from judges.records import Judge, Rejected, Reply
+from judges.records import Judge, Reply
 from tests.judges.panels.test_configure_judges import file_of, run
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES

@@ -28,6 +28,7 @@ from corpus.errors import BadInput
 from judges import providers
 from judges.domain.verdicts import parse_answer as read
 from judges.domain.verdicts import parse_vote
+from judges.errors import ProviderError, Refused, Rejected
 from judges.panels.configuration import store_judges_file
 from judges.panels.judge_keys import JudgeTable
 from judges.panels.judges_file import parse
@@ -38,7 +39,7 @@ from judges.prompts.answering import fit_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers import tokens as access
 from judges.providers.tokens import Tokens, from_command
-from judges.records import Inputs, Judge, ModelRequest, Prompt, ProviderError, Refused, Rejected, Reply
+from judges.records import Inputs, Judge, ModelRequest, Prompt, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.claude import ACCESS_KEY, SECRET_KEY

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from judges.errors import ProviderError, Refused, Unreachable
 from judges.prompts import VOTE_SCHEMA, vote_prompt
-from judges.providers import close_providers, environment, open_provider
-from judges.records import Body, Inputs, Judge, ModelRequest, ProviderError, Refused, Unreachable
+from judges.providers import close_providers, connections, open_provider
+from judges.records import Body, Inputs, Judge, ModelRequest
 from tests.modelserver.fixtures import KEY, KEY_ENV
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -362,8 +363,8 @@ def test_a_proxy_is_asked_with_its_password_and_the_call_stays_encrypted(
         proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
         port = proxy.sockets[0].getsockname()[1]
         monkeypatch.setenv("https_proxy", f"http://us:secret@127.0.0.1:{port}")
-        monkeypatch.setattr(environment, "is_loopback", lambda base_url: False)
-        monkeypatch.setattr(environment, "proxy_bypass", lambda host: False)
+        monkeypatch.setattr(connections, "is_loopback", lambda base_url: False)
+        monkeypatch.setattr(connections, "proxy_bypass", lambda host: False)
         assert (await post(url, sdk)).text == ANSWER.decode()
         proxy.close()
 

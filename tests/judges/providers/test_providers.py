@@ -17,24 +17,14 @@ from hypothesis import strategies as st
 
 from config.env import ROOT
 from judges.domain.debate import PAIR
+from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited, Rejected, Unreachable
 from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers.anthropic import AnthropicProvider
 from judges.providers.google import GoogleProvider
 from judges.providers.openai import OpenAIProvider
 from judges.providers.rerank import RerankProvider
-from judges.records import (
-    BadAnswer,
-    Inputs,
-    Judge,
-    ModelRequest,
-    Overloaded,
-    ProviderError,
-    RateLimited,
-    Rejected,
-    Reply,
-    Unreachable,
-)
+from judges.records import Inputs, Judge, ModelRequest, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "model_server"]
@@ -428,9 +418,9 @@ KEYS = ["choices", "content", "candidates", "usage", "usageMetadata", "model", "
 def test_no_json_object_breaks_a_reader(body: dict[str, Any]) -> None:
     judge = Judge("any", "openai", "any", id=1, parameters={"scale": "0-3"})
     for kind in (OpenAIProvider, AnthropicProvider, GoogleProvider, RerankProvider):
-        reply = object.__new__(kind).read(body, "raw", judge)
+        reply = object.__new__(kind).read(body, judge)
         if reply is not None:
-            assert reply.raw == "raw" and len(reply.finish_reason) <= 50
+            assert len(reply.finish_reason) <= 50
             assert min(reply.usage.input, reply.usage.cached, reply.usage.output, reply.usage.reasoning) >= 0
             assert "\0" not in reply.text + reply.finish_reason + reply.model
             (reply.text + reply.finish_reason + reply.model).encode()

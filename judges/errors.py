@@ -1,0 +1,55 @@
+"""What can go wrong with a call to a provider, and whether another try may help."""
+
+
+class ProviderError(Exception):
+    """A call that brought no answer. `raw` keeps the body that came with it, if any."""
+
+    retry = False
+    billed = False  # The provider may charge for the call all the same, nobody knows how much.
+
+    def __init__(
+        self, message: str, *, status: int | None = None, raw: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.raw = raw
+        self.retry_after = retry_after  # Seconds that the provider asks us to wait.
+
+
+class RateLimited(ProviderError):
+    """429: too many requests or tokens."""
+
+    retry = True
+
+
+class Overloaded(ProviderError):
+    """5xx: the provider's fault, worth another try."""
+
+    retry = True
+
+
+class Unreachable(ProviderError):
+    """No connection, a dropped one, or no answer in time."""
+
+    retry = True
+
+
+class BadAnswer(ProviderError):
+    """A body that is not the provider's wire format, though the status said success. Worth another try."""
+
+    retry = True
+    billed = True
+
+
+class Rejected(ProviderError):
+    """4xx: a wrong schema or request. Another try would fail alike."""
+
+
+class Refused(Rejected):
+    """The account itself: a key that is missing or not accepted, an unknown model, no rights, no quota."""
+
+    # Every further call of the judge would fail alike, whatever it asks.
+
+
+class NotSent(ProviderError):
+    """The call was halted before it left."""
