@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from corpus.aspects.passages import AspectPassage, find_gaps, in_order, join_texts, source_of
-from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, lock_aspects, revise_aspects
+from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, lock_aspects
 from corpus.errors import BadInput
 from corpus.importing.records import content_hash
 from corpus.models import Assessor, Document, Query
@@ -28,45 +28,40 @@ class NewPassage:
     metadata: Mapping[str, Any]
 
 
+@transaction.atomic
 def keep(query: Query, author: Assessor, document: Document, aspects: Sequence[str]) -> AspectRevision:
     """Keep the document under these aspects of the query and under no other. A discard before holds no longer."""
+    held = lock_aspects(query)
     chosen = list(dict.fromkeys(aspects))
-
-    def plan(held: Held) -> AspectChange:
-        _must_hold(held, chosen)
-        if not chosen:
-            raise BadInput(_("Choose the aspects that the document supports, or discard it with a reason."))
-        others = [entry.id for entry in held.entries if entry.id not in chosen]
-        decisions = [RevisionDecision(document.pk, name, True) for name in chosen]
-        decisions += [RevisionDecision(document.pk, name, None) for name in others]
-        return AspectChange(held.entries, decisions, f"{document} → {', '.join(chosen)}")
-
-    return revise_aspects(query, author, Act.KEEP, plan)
+    _must_hold(held, chosen)
+    if not chosen:
+        raise BadInput(_("Choose the aspects that the document supports, or discard it with a reason."))
+    others = [entry.id for entry in held.entries if entry.id not in chosen]
+    decisions = [RevisionDecision(document.pk, name, True) for name in chosen]
+    decisions += [RevisionDecision(document.pk, name, None) for name in others]
+    return held.revise(author, Act.KEEP, AspectChange(held.entries, decisions, f"{document} → {', '.join(chosen)}"))
 
 
+@transaction.atomic
 def discard(query: Query, author: Assessor, document: Document, reason: str) -> AspectRevision:
     """Record that the document supports none of the aspects, with the reason."""
     reason = " ".join(reason.split())[:LONGEST_REASON]
     if not reason:
         raise BadInput(_("Say why the document supports no aspect."))
-
-    def plan(held: Held) -> AspectChange:
-        _must_hold(held, [])
-        decisions = [RevisionDecision(document.pk, entry.id, False, reason) for entry in held.entries]
-        return AspectChange(held.entries, decisions, f"{document}: {reason}")
-
-    return revise_aspects(query, author, Act.DISCARD, plan)
+    held = lock_aspects(query)
+    _must_hold(held, [])
+    decisions = [RevisionDecision(document.pk, entry.id, False, reason) for entry in held.entries]
+    return held.revise(author, Act.DISCARD, AspectChange(held.entries, decisions, f"{document}: {reason}"))
 
 
+@transaction.atomic
 def reopen(query: Query, author: Assessor, document: Document, aspect: str = "") -> AspectRevision:
     """Put the document back to review: nobody says any more whether it supports the aspect (any aspect: "")."""
-
-    def plan(held: Held) -> AspectChange:
-        standing = held.current_judgments([aspect] if aspect else [entry.id for entry in held.entries])
-        said = [name for (pk, name), judgment in standing.items() if pk == document.pk and judgment.grade is not None]
-        return AspectChange(held.entries, [RevisionDecision(document.pk, name, None) for name in said], str(document))
-
-    return revise_aspects(query, author, Act.REOPEN, plan)
+    held = lock_aspects(query)
+    standing = held.current_judgments([aspect] if aspect else [entry.id for entry in held.entries])
+    said = [name for (pk, name), judgment in standing.items() if pk == document.pk and judgment.grade is not None]
+    decisions = [RevisionDecision(document.pk, name, None) for name in said]
+    return held.revise(author, Act.REOPEN, AspectChange(held.entries, decisions, str(document)))
 
 
 @transaction.atomic
@@ -75,13 +70,8 @@ def add_passages(query: Query, author: Assessor, new: Sequence[NewPassage]) -> A
     held = lock_aspects(query)
     if not new:
         raise BadInput(_("Put at least one sentence under an aspect."))
-    documents = [_store_passage(held.query, passage) for passage in new]
-
-    def plan(held: Held) -> AspectChange:
-        decisions = _keep_decisions(held, zip(documents, new, strict=True))
-        return AspectChange(held.entries, decisions, ", ".join(map(str, documents)))
-
-    return revise_aspects(held.query, author, Act.PASSAGE, plan)
+    documents, decisions = _keep_passages(held, new)
+    return held.revise(author, Act.PASSAGE, AspectChange(held.entries, decisions, ", ".join(map(str, documents))))
 
 
 @transaction.atomic
@@ -92,15 +82,10 @@ def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewP
         raise BadInput(_("Put at least one sentence under an aspect."))
     if len(parts) == 1 and parts[0].text.strip() == document.text.strip():
         raise BadInput(_("This is the whole text under one aspect: keep the document under it instead."))
-    documents = [_store_passage(held.query, part) for part in parts]
-
-    def plan(held: Held) -> AspectChange:
-        decisions = _keep_decisions(held, zip(documents, parts, strict=True))
-        names = ", ".join(map(str, documents))
-        away = [RevisionDecision(document.pk, entry.id, False, f"cut into {names}") for entry in held.entries]
-        return AspectChange(held.entries, [*decisions, *away], f"{document} → {names}")
-
-    return revise_aspects(held.query, author, Act.CUT, plan)
+    documents, decisions = _keep_passages(held, parts)
+    names = ", ".join(map(str, documents))
+    decisions += [RevisionDecision(document.pk, entry.id, False, f"cut into {names}") for entry in held.entries]
+    return held.revise(author, Act.CUT, AspectChange(held.entries, decisions, f"{document} → {names}"))
 
 
 @transaction.atomic
@@ -122,13 +107,10 @@ def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: 
         **({"chunks": [first, last]} if first is not None and last is not None else {}),
     }
     whole = _store_passage(held.query, NewPassage(passages[0].title, join_texts(passages), [aspect], metadata))
-
-    def plan(held: Held) -> AspectChange:
-        away = [RevisionDecision(one.pk, aspect, False, f"joined into {whole}") for one in documents]
-        names = ", ".join(passage.id for passage in passages)
-        return AspectChange(held.entries, [RevisionDecision(whole.pk, aspect, True), *away], f"{names} → {whole}")
-
-    return revise_aspects(held.query, author, Act.JOIN, plan)
+    decisions = [RevisionDecision(whole.pk, aspect, True)]
+    decisions += [RevisionDecision(one.pk, aspect, False, f"joined into {whole}") for one in documents]
+    names = ", ".join(passage.id for passage in passages)
+    return held.revise(author, Act.JOIN, AspectChange(held.entries, decisions, f"{names} → {whole}"))
 
 
 def as_passage(document: Document) -> AspectPassage:
@@ -160,13 +142,14 @@ def _refuse_apart(passages: Sequence[AspectPassage]) -> None:
         )
 
 
-def _keep_decisions(held: Held, passages: Any) -> list[RevisionDecision]:
-    """Return the decisions that keep each passage under its aspects."""
+def _keep_passages(held: Held, passages: Sequence[NewPassage]) -> tuple[list[Document], list[RevisionDecision]]:
+    """Store the passages; return their documents, and the decisions that keep each under its aspects."""
+    documents = [_store_passage(held.query, passage) for passage in passages]
     decisions = []
-    for document, passage in passages:
+    for document, passage in zip(documents, passages, strict=True):
         _must_hold(held, passage.aspects)
         decisions += [RevisionDecision(document.pk, name, True) for name in dict.fromkeys(passage.aspects)]
-    return decisions
+    return documents, decisions
 
 
 def _must_hold(held: Held, aspects: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ of a query's aspects add up to 1. 3.3: aspects are clarified, subdivided and con
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -41,8 +41,7 @@ class AspectSnapshot:
 Entries = tuple[AspectSnapshot, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(NamedTuple):
     """What a person writes of an aspect."""
 
     text: str
@@ -99,14 +98,14 @@ def add(entries: Entries, id: str, wording: Wording) -> Entries:
     """Return the set with one more aspect at the end."""
     if len(entries) >= MOST:
         raise BadInput(_("A query has at most %(most)d aspects: merge some first.") % {"most": MOST})
-    return (*entries, _make_aspect(id, check_wording(wording)))
+    return (*entries, AspectSnapshot(id, *check_wording(wording)))
 
 
 def clarify(entries: Entries, id: str, wording: Wording) -> Entries:
     """Return the set with another wording of one aspect; its importance and its documents stay."""
     found = find_aspect(entries, id)
-    new = check_wording(replace(wording, importance=found.importance))
-    return tuple(_make_aspect(id, new) if one.id == id else one for one in entries)
+    new = check_wording(wording._replace(importance=found.importance))
+    return tuple(AspectSnapshot(id, *new) if one.id == id else one for one in entries)
 
 
 def weigh(entries: Entries, given: Mapping[str, int]) -> Entries:
@@ -123,7 +122,7 @@ def split(entries: Entries, id: str, parts: Sequence[tuple[str, Wording]]) -> En
         raise BadInput(_("Split an aspect into two or more: write each of them."))
     if len(entries) - 1 + len(parts) > MOST:
         raise BadInput(_("A query has at most %(most)d aspects: merge some first.") % {"most": MOST})
-    new = [_make_aspect(name, check_wording(wording)) for name, wording in parts]
+    new = [AspectSnapshot(name, *check_wording(wording)) for name, wording in parts]
     return tuple(part for one in entries for part in (new if one.id == id else [one]))
 
 
@@ -133,7 +132,7 @@ def merge(entries: Entries, ids: Sequence[str], new_id: str, wording: Wording) -
     if len(chosen) < 2:
         raise BadInput(_("Choose two or more aspects to merge."))
     first = next(one.id for one in entries if one.id in chosen)
-    new = _make_aspect(new_id, check_wording(wording))
+    new = AspectSnapshot(new_id, *check_wording(wording))
     return tuple(new if one.id == first else one for one in entries if one.id == first or one.id not in chosen)
 
 
@@ -149,7 +148,3 @@ def find_aspect(entries: Entries, id: str) -> AspectSnapshot:
         if one.id == id:
             return one
     raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": id})
-
-
-def _make_aspect(id: str, wording: Wording) -> AspectSnapshot:
-    return AspectSnapshot(id, wording.text, wording.rationale, wording.importance)

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from corpus.aspects.entries import AspectSnapshot, Entries
 from corpus.aspects.files import AspectRow, Bad, aspect_line, by_query, parse_aspects, refuse_bad_lines
-from corpus.aspects.revising import Act, AspectChange, RevisionDecision, lock_aspects, revise_aspects
+from corpus.aspects.revising import Act, AspectChange, RevisionDecision, lock_aspects
 from corpus.collections.audit_log import record_act
 from corpus.importing.files import FileSource
 from corpus.models import Assessor, Collection, Document, Query
@@ -70,7 +70,7 @@ def _import_query(query: Query, author: Assessor, rows: Sequence[AspectRow], doc
     decisions += [RevisionDecision(*key, None) for key, keeps in standing.items() if keeps and key not in wanted]
     if entries == held.entries and not decisions:
         return False
-    revise_aspects(query, author, Act.IMPORT, lambda held: AspectChange(entries, decisions))
+    held.revise(author, Act.IMPORT, AspectChange(entries, decisions))
     return True
 
 

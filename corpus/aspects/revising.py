@@ -5,7 +5,7 @@ relevant keeps it, 0 discards it. Such judgments form one chain for each pair an
 newest word holds and undo can take back exactly what an act gave.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -40,9 +40,6 @@ class AspectChange:
     note: str = ""
 
 
-Plan = Callable[["Held"], AspectChange]
-
-
 class Held:
     """A query that nobody else can revise at the moment, and its aspects as they stand."""
 
@@ -58,25 +55,21 @@ class Held:
         found = said.heads().select_related("pair", "aspect")
         return {(one.pair.document_id, one.aspect.external_id): one for one in found if one.aspect}
 
+    def revise(self, author: Assessor, act: Act, change: AspectChange) -> AspectRevision:
+        """Append a revision. Raises BadInput when nothing changes."""
+        if self.newest is None and self.entries:
+            # What was there before revisions becomes the first of them, so that undo has something to go back to.
+            self.newest = _append_revision(self, author, Act.IMPORT, AspectChange(self.entries))
+        revision = _append_revision(self, author, act, change)
+        if change.entries == self.entries and not revision.judgments:
+            raise BadInput(_("Nothing was changed."))
+        return revision
+
 
 def _unversioned_aspects(rows: Iterable[Aspect]) -> Entries:
     """Return aspects that were written before there were revisions."""
     ordered = sorted((row for row in rows if row.is_current), key=lambda row: (row.place, row.pk))
     return tuple(sets.AspectSnapshot(row.external_id, row.text, row.rationale, row.importance) for row in ordered)
-
-
-@transaction.atomic
-def revise_aspects(query: Query, author: Assessor, act: Act, plan: Plan, *, base: int | None = None) -> AspectRevision:
-    """Append a revision. Raises BadInput when nothing changes, or a newer one is there than the author saw (`base`)."""
-    held = lock_aspects(query, base)
-    if held.newest is None and held.entries:
-        # What was there before revisions becomes the first of them, so that undo has something to go back to.
-        held.newest = _append_revision(held, author, Act.IMPORT, AspectChange(held.entries))
-    change = plan(held)
-    revision = _append_revision(held, author, act, change)
-    if change.entries == held.entries and not revision.judgments:
-        raise BadInput(_("Nothing was changed."))
-    return revision
 
 
 def lock_aspects(query: Query, base: int | None = None) -> Held:
@@ -186,79 +179,71 @@ def _ensure_pairs(query: Query, documents: set[int]) -> dict[int, int]:
 # --- The set ----------------------------------------------------------------------------------------------------
 
 
+@transaction.atomic
 def add_aspect(query: Query, author: Assessor, wording: Wording, *, base: int | None = None) -> AspectRevision:
     """Add an aspect."""
-
-    def plan(held: Held) -> AspectChange:
-        (name,) = sets.next_ids(held.rows, 1)
-        return AspectChange(sets.add(held.entries, name, wording), note=name)
-
-    return revise_aspects(query, author, Act.ADD, plan, base=base)
+    held = lock_aspects(query, base)
+    (name,) = sets.next_ids(held.rows, 1)
+    return held.revise(author, Act.ADD, AspectChange(sets.add(held.entries, name, wording), note=name))
 
 
+@transaction.atomic
 def clarify_aspect(
     query: Query, author: Assessor, aspect: str, wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
     """Reword an aspect; what is under it stays."""
-
-    def plan(held: Held) -> AspectChange:
-        return AspectChange(sets.clarify(held.entries, aspect, wording), note=aspect)
-
-    return revise_aspects(query, author, Act.CLARIFY, plan, base=base)
+    held = lock_aspects(query, base)
+    return held.revise(author, Act.CLARIFY, AspectChange(sets.clarify(held.entries, aspect, wording), note=aspect))
 
 
+@transaction.atomic
 def weigh_aspects(
     query: Query, author: Assessor, given: Mapping[str, int], *, base: int | None = None
 ) -> AspectRevision:
     """Set importances, by the aspects' ids."""
-    return revise_aspects(
-        query, author, Act.WEIGH, lambda held: AspectChange(sets.weigh(held.entries, given)), base=base
-    )
+    held = lock_aspects(query, base)
+    return held.revise(author, Act.WEIGH, AspectChange(sets.weigh(held.entries, given)))
 
 
+@transaction.atomic
 def remove_aspect(query: Query, author: Assessor, aspect: str, *, base: int | None = None) -> AspectRevision:
     """Take an aspect out of the set. Documents that stood under it alone are to be reviewed again."""
-    return revise_aspects(
-        query, author, Act.REMOVE, lambda held: AspectChange(sets.remove(held.entries, aspect), note=aspect), base=base
-    )
+    held = lock_aspects(query, base)
+    return held.revise(author, Act.REMOVE, AspectChange(sets.remove(held.entries, aspect), note=aspect))
 
 
+@transaction.atomic
 def merge_aspects(
     query: Query, author: Assessor, aspects: Sequence[str], wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
     """Put one aspect in the place of several. A document kept under any of them is kept under the new one."""
-
-    def plan(held: Held) -> AspectChange:
-        (name,) = sets.next_ids(held.rows, 1)
-        entries = sets.merge(held.entries, aspects, name, wording)
-        decided: dict[int, RevisionDecision] = {}
-        for (document, _aspect), judgment in held.current_judgments(aspects).items():
-            keeps = bool(judgment.grade)
-            if judgment.grade is not None and (keeps or document not in decided):
-                decided[document] = RevisionDecision(document, name, keeps, "" if keeps else judgment.comment)
-        note = f"{', '.join(dict.fromkeys(aspects))} → {name}"
-        return AspectChange(entries, list(decided.values()), note)
-
-    return revise_aspects(query, author, Act.MERGE, plan, base=base)
+    held = lock_aspects(query, base)
+    (name,) = sets.next_ids(held.rows, 1)
+    entries = sets.merge(held.entries, aspects, name, wording)
+    decided: dict[int, RevisionDecision] = {}
+    for (document, _aspect), judgment in held.current_judgments(aspects).items():
+        keeps = bool(judgment.grade)
+        if judgment.grade is not None and (keeps or document not in decided):
+            decided[document] = RevisionDecision(document, name, keeps, "" if keeps else judgment.comment)
+    note = f"{', '.join(dict.fromkeys(aspects))} → {name}"
+    return held.revise(author, Act.MERGE, AspectChange(entries, list(decided.values()), note))
 
 
+@transaction.atomic
 def split_aspect(
     query: Query, author: Assessor, aspect: str, parts: Sequence[Wording], *, base: int | None = None
 ) -> AspectRevision:
     """Put several aspects in the place of one. What was discarded stays so; what was kept is to be reviewed again."""
-
-    def plan(held: Held) -> AspectChange:
-        names = sets.next_ids(held.rows, len(parts))
-        entries = sets.split(held.entries, aspect, list(zip(names, parts, strict=True)))
-        discarded = [
-            RevisionDecision(document, name, False, judgment.comment)
-            for (document, _aspect), judgment in held.current_judgments([aspect]).items()
-            for name in names
-            if judgment.grade == 0
-        ]
-        return AspectChange(entries, discarded, f"{aspect} → {', '.join(names)}")
-
-    return revise_aspects(query, author, Act.SPLIT, plan, base=base)
+    held = lock_aspects(query, base)
+    names = sets.next_ids(held.rows, len(parts))
+    entries = sets.split(held.entries, aspect, list(zip(names, parts, strict=True)))
+    discarded = [
+        RevisionDecision(document, name, False, judgment.comment)
+        for (document, _aspect), judgment in held.current_judgments([aspect]).items()
+        for name in names
+        if judgment.grade == 0
+    ]
+    return held.revise(author, Act.SPLIT, AspectChange(entries, discarded, f"{aspect} → {', '.join(names)}"))
 
 
 # --- An earlier text of the query ---------------------------------------------------------------------------------
@@ -272,22 +257,20 @@ def earlier_revision(query: Query) -> AspectRevision | None:
     return older.exclude(aspects=[]).order_by("-pk").first()
 
 
+@transaction.atomic
 def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = None) -> AspectRevision:
     """Take over the set of the earlier text, and what was said of documents that are still there."""
-
-    def plan(held: Held) -> AspectChange:
-        old = earlier_revision(held.query)
-        if old is None or held.entries:
-            raise BadInput(_("There is nothing to take over: look at the newest set."))
-        entries = load_aspects(old.aspects)
-        said = CurrentJudgment.objects.filter(
-            aspect__query=old.query_id, aspect__external_id__in=[entry.id for entry in entries],
-            pair__document__is_current=True,
-        ).values_list("pair__document", "aspect__external_id", "grade", "comment")  # fmt: skip
-        decisions = [RevisionDecision(document, name, bool(grade), comment) for document, name, grade, comment in said]
-        return AspectChange(entries, decisions, f"version {old.query.version}")
-
-    return revise_aspects(query, author, Act.IMPORT, plan, base=base)
+    held = lock_aspects(query, base)
+    old = earlier_revision(held.query)
+    if old is None or held.entries:
+        raise BadInput(_("There is nothing to take over: look at the newest set."))
+    entries = load_aspects(old.aspects)
+    said = CurrentJudgment.objects.filter(
+        aspect__query=old.query_id, aspect__external_id__in=[entry.id for entry in entries],
+        pair__document__is_current=True,
+    ).values_list("pair__document", "aspect__external_id", "grade", "comment")  # fmt: skip
+    decisions = [RevisionDecision(document, name, bool(grade), comment) for document, name, grade, comment in said]
+    return held.revise(author, Act.IMPORT, AspectChange(entries, decisions, f"version {old.query.version}"))
 
 
 # --- Undo -------------------------------------------------------------------------------------------------------
