@@ -6,14 +6,16 @@ FORMATS "model folder". No path of this machine and no time goes into any of the
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from training.recipes.calibration import Calibration
 
 Kind = Literal["causal", "encoder"]
+CARD = Path(__file__).with_name("model_card.md.jinja")
 # The card's rows: measures of training/recipes/metrics.py on the dev split.
-TABLE = {
+MEASURES = {
     "label_pearson": "Pearson with the labels",
     "teacher_pearson": "Pearson with the teacher",
     "auc": "AUC",
@@ -88,32 +90,11 @@ def model_title(folder: str, record: Record) -> str:
 
 def reranker_json(record: Record) -> dict[str, Any]:
     """The content of reranker.json, which the scorer checks at load."""
-    return {
-        "version": 1,
-        "kind": record.kind,
-        "recipe": record.recipe,
+    return {"version": 1, **asdict(record)} | {
         "base": base_name(record.base),
-        "options": dict(record.options),
         "sft_reduction": record.sft_reduction,
-        "teacher": record.teacher,
-        "dataset": record.dataset,
-        "dataset_sha256": record.dataset_sha256,
-        "prompt": record.prompt,
-        "prompt_sha256": record.prompt_sha256,
-        "yes_id": record.yes_id,
-        "no_id": record.no_id,
-        "max_length": record.max_length,
         "threshold": record.calibration.threshold,
         "threshold_margin": record.calibration.threshold_margin,
-        "calibration": record.calibration.as_json(),
-        "checkpoint": dict(record.checkpoint),
-        "evaluation": dict(record.evaluation),
-        "gain": dict(record.gain),
-        "merge_difference": record.merge_difference,
-        "fixture": [dict(row) for row in record.fixture],
-        "steps": record.steps,
-        "tiny": record.tiny,
-        "device": record.device,
         "words": record.setup_label,
     }
 
@@ -191,108 +172,30 @@ def as_text(value: Any) -> str:
 
 def model_card(record: Record, name: str) -> str:
     """README.md of the folder: front matter for the hub, then what the model is, how good, and how to use it."""
-    return "\n".join(
-        [
-            _front_matter(record),
-            f"# {name}",
-            "",
-            _describe_model(record),
-            _evaluation_section(record),
-            _usage_section(record, name),
-            _provenance_section(record),
-        ]
-    )
+    from jinja2 import Environment, StrictUndefined
 
-
-def _front_matter(record: Record) -> str:
-    lines = ["---", "pipeline_tag: text-ranking", "library_name: sentence-transformers"]
-    lines.append(f"base_model: {json.dumps(base_name(record.base))}")
-    if record.dataset:
-        lines += ["datasets:", f"- {json.dumps(record.dataset)}"]
+    plain = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
     tags = ["reranker", "cross-encoder", "text-ranking", "quorum", record.recipe, *(["tiny"] if record.tiny else [])]
-    tags = list(dict.fromkeys(tags))
-    return "\n".join([*lines, "tags:", *(f"- {tag}" for tag in tags), "---", ""])
-
-
-def _describe_model(record: Record) -> str:
-    kind = "a causal language model" if record.kind == "causal" else "an encoder"
-    lines = [f"A reranker, {kind}, tuned from `{base_name(record.base)}` with Quorum's recipe `{record.recipe}`."]
-    if record.kind == "causal":
-        lines.append("It reads a query and a document; the score is sigmoid(l_yes - l_no) of the next token.")
-        lines.append("For relevant documents it can go on to write a contribution and evidence.")
-    if record.setup_label:
-        lines += ["", f"**{record.setup_label}**: a demonstration that the loop works, not a model to rank with."]
-    return "\n".join([*lines, ""])
-
-
-def _evaluation_section(record: Record) -> str:
-    sides = [side for side in ("base", "adapter", "merged") if record.evaluation.get(side)]
-    lines = ["## On the dev split", "", f"| measure | {' | '.join(sides)} |", f"|---{'|---' * len(sides)}|"]
-    for key, words in TABLE.items():
-        cells = [_format_cell(record.evaluation[side].get(key)) for side in sides]
-        lines.append(f"| {words} | {' | '.join(cells)} |")
-    lines += ["", *_undefined_reasons(record)]
-    if record.gain.get("words"):
-        lines.append(f"{record.gain['words']} (queries that had no part in choosing the checkpoint).")
-    if chosen := record.checkpoint.get("words"):
-        lines.append(f"Checkpoint: step {record.checkpoint.get('step')}, {chosen}.")
-    return "\n".join([*lines, "", _calibration_sentence(record), ""])
-
-
-def _format_cell(value: float | None) -> str:
-    return "not defined" if value is None else f"{value:.4f}"
-
-
-def _undefined_reasons(record: Record) -> list[str]:
-    reasons = (record.evaluation.get("merged") or {}).get("reasons", {})
-    return [f"Not defined: {TABLE.get(key, key)} ({why})." for key, why in reasons.items()]
-
-
-def _calibration_sentence(record: Record) -> str:
-    found = record.calibration
-    if found.reason:
-        return f"Not calibrated, threshold 0.5: {found.reason}."
-    return (
-        f"Calibrated on the dev split: probability = sigmoid({found.a:.6g} x margin + {found.b:.6g}); call relevant "
-        f"above {found.threshold:.4f} (margin {found.threshold_margin:.4f}), fitted on the rows that it is measured on."
+    return plain.from_string(CARD.read_text(encoding="utf-8")).render(
+        record=record,
+        name=name,
+        base=base_name(record.base),
+        causal=record.kind == "causal",
+        tags=list(dict.fromkeys(tags)),
+        measures=MEASURES,
+        sides=[side for side in ("base", "adapter", "merged") if record.evaluation.get(side)],
+        reasons=(record.evaluation.get("merged") or {}).get("reasons", {}),
+        fitted=record.calibration,
+        provenance={
+            "recipe": record.recipe,
+            "sft_reduction": record.sft_reduction,
+            "teacher": record.teacher,
+            "dataset sha256": record.dataset_sha256 or None,
+            "prompt sha256": record.prompt_sha256 or None,
+            "steps": record.steps,
+            "trained on": record.setup_label or record.device,
+            "greatest difference of written and trained margins": record.merge_difference,
+        },
+        cell=lambda value: "not defined" if value is None else f"{value:.4f}",
+        dumps=json.dumps,
     )
-
-
-def _usage_section(record: Record, name: str) -> str:
-    drift = (
-        "Scores here are computed in fp32. In bf16, scores of batches drift by 1 to 3 per cent against single pairs: "
-        "compare scores of one precision only."
-    )
-    code = [
-        "## Use",
-        "",
-        "```python",
-        "from sentence_transformers import CrossEncoder",
-        "",
-        f'model = CrossEncoder("{name}")',
-        'scores = model.predict([("a query", "a document")])   # sigmoid of the raw margin',
-        "```",
-        "",
-    ]
-    if record.kind == "causal":
-        code += ["Plain transformers: `apply_chat_template` with messages of the roles `query` and `document` (and"]
-        code += ["`system` for an instruction), then the logits of the last position at ids"]
-        code += [f"{record.yes_id} (yes) and {record.no_id} (no).", ""]
-    return "\n".join([*code, drift, ""])
-
-
-def _provenance_section(record: Record) -> str:
-    rows = {
-        "recipe": record.recipe,
-        "sft_reduction": record.sft_reduction,
-        "teacher": record.teacher,
-        "dataset sha256": record.dataset_sha256 or None,
-        "prompt sha256": record.prompt_sha256 or None,
-        "steps": record.steps,
-        "trained on": record.setup_label or record.device,
-        "greatest difference of written and trained margins": record.merge_difference,
-    }
-    lines = ["## How it was made", "", "| what | value |", "|---|---|"]
-    lines += [f"| {name} | {value} |" for name, value in rows.items() if value is not None]
-    lines += [f"| option `{name}` | {value} |" for name, value in sorted(record.options.items()) if value is not None]
-    return "\n".join([*lines, "", "The base model's licence and the data's terms apply.", ""])
