@@ -32,7 +32,7 @@ def tiny(folder: Path, shape: str, seed: int = 0) -> tuple[Path, int, int]:
     import pytest
     from transformers import AutoTokenizer
 
-    tiny_base = pytest.importorskip("training.trainers.base").tiny_base
+    tiny_base = pytest.importorskip("training.trainers.tiny_bases").tiny_base
     tiny_base(folder, shape=shape, seed=seed)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     yes, no = (tokenizer(word, add_special_tokens=False)["input_ids"] for word in ("yes", "no"))

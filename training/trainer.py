@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,11 @@ from training.jobs.folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder
 QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}
 
 
-class StopRequest:
-    """Set by SIGTERM; whoever works looks at it between two pieces of work."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        signal.signal(signal.SIGTERM, self._ask)
-
-    def _ask(self, *_: object) -> None:
-        self.asked = True
-
-    def __call__(self) -> bool:
-        """Whether somebody asked."""
-        return self.asked
+def watch_sigterm() -> Callable[[], bool]:
+    """Return what says whether SIGTERM came; whoever works asks it between two pieces of work."""
+    came: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _frame: came.append(number))
+    return lambda: bool(came)
 
 
 def main(path: Path) -> int:
@@ -39,7 +32,7 @@ def main(path: Path) -> int:
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     watch_parent()
-    stop = StopRequest()
+    stop = watch_sigterm()
     folder = JobFolder(path)
     # Several processes may share a training (trainers/world.py); the first alone writes the state.
     leads = os.environ.get("QUORUM_RANK", "0") == "0"
@@ -65,7 +58,7 @@ def _report_end(folder: JobFolder, leads: bool, state: str, code: int, error: st
     return code
 
 
-def run_job(folder: JobFolder, stop: StopRequest) -> dict[str, Any]:
+def run_job(folder: JobFolder, stop: Callable[[], bool]) -> dict[str, Any]:
     """Train and publish, write, or score; the result for the job's row."""
     folder.say(state="running", phase="starting", error="")
     kind = folder.job.get("kind", "train")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
-from typing import overload
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -52,13 +52,7 @@ class TokenLists(Sequence["array[int]"]):
     def __len__(self) -> int:
         return len(self._starts) - 1
 
-    @overload
-    def __getitem__(self, at: int) -> "array[int]": ...
-
-    @overload
-    def __getitem__(self, at: slice) -> "Sequence[array[int]]": ...
-
-    def __getitem__(self, at: int | slice) -> "array[int] | Sequence[array[int]]":
+    def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return [self[one] for one in range(*at.indices(len(self)))]
         if not 0 <= at < len(self):

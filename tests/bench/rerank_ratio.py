@@ -30,11 +30,12 @@ def model(kind: str, folder: Path) -> Path:
     from training.recipes import rendering
     from training.recipes.calibration import Calibration
     from training.serving.publication import Record
-    from training.trainers.base import answer_ids, load_tokenizer, tiny_base
-    from training.trainers.causal import LoraTrained, PromptTokens
+    from training.trainers.base import answer_ids, load_tokenizer
+    from training.trainers.causal import LoraTrained
     from training.trainers.encoder import EncoderTrained
     from training.trainers.finishing import finish_training
-    from training.trainers.tiny_encoder import tiny_encoder
+    from training.trainers.margins import PromptTokens
+    from training.trainers.tiny_bases import tiny_base, tiny_encoder
 
     if kind == "encoder":
         base = tiny_encoder(folder / "base", hidden=256, layers=4, max_length=512)

@@ -78,7 +78,8 @@ def make(folder: Path, shape: dict[str, Any]) -> None:
     from transformers import AutoModelForCausalLM, Qwen3Config
 
     from tests.training_sets import write_set
-    from training.trainers.base import load_tokenizer, tiny_base
+    from training.trainers.base import load_tokenizer
+    from training.trainers.tiny_bases import tiny_base
 
     tokenizer = load_tokenizer(tiny_base(folder / "tokens"))
     config = Qwen3Config(

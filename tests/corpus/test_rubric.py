@@ -224,7 +224,7 @@ def test_the_reranking_service_asks_by_the_same_where_a_request_names_no_rule(mo
     """It sees no answers, so it is the definition for queries without."""
     asked: list[str] = []
 
-    def measure(_model: object, _tokenizer: object, texts: list[str], **_rest: object) -> list[float]:
+    def measure(_model: object, _tokenizer: object, _prompt: object, texts: list[str]) -> list[float]:
         asked.extend(texts)
         return [0.0 for _ in texts]
 

@@ -1,6 +1,5 @@
 """The six judged columns of P table 2 for what base and tuned model wrote: a judge scores every row of a job."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from judges.evidence.campaigns import judge_named
 from judges.evidence.outputs import OutputRow, mean_scores, measures_table
 from judges.models import JudgeVersion
 from judges.panels.offline_panel import ensure_writers
+from training.jobs.folder import read_lines
 from training.models import Job
 
 TASK = "training.judge_outputs"
@@ -37,7 +37,7 @@ def rows_of(job: Job) -> dict[str, list[OutputRow]]:
     found = {}
     for side in job.result.get("outputs") or {}:
         path = Path(job.folder) / f"{side}.outputs.jsonl"
-        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+        lines = read_lines(path) if path.is_file() else []
         said = [(line["query_id"], line["doc_id"], line["label"], line["output"]) for line in lines]
         found[side] = [row for row in measuring.rows_of_outputs(job.collection, said) if row is not None]
     return found

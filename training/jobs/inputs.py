@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +76,7 @@ def dev_queries(folder: Path) -> tuple[set[str], bool]:
     Where they are too few for that: all of the dev split, and False, because the comparison favours the tuned model.
     """
     dev = data.read_training_set(folder).dev
-    apart = kept_apart([one.query_id for one in dev], [one.label for one in dev])
+    apart = kept_apart(dev)
     return (apart, True) if apart else ({one.query_id for one in dev}, False)
 
 
@@ -86,16 +88,8 @@ def _open_pairs(collection: Collection) -> Iterable[dict[str, Any]]:
         .order_by("query_id", "pk")
         .distinct()
     )
-    query: Query | None = None
-    documents: list[tuple[Document, float]] = []
-    for pair in pairs.iterator(BATCH):
-        if query is not None and pair.query_id != query.pk:
-            yield _query_line(collection, query, documents)
-            documents = []
-        query = pair.query
-        documents.append((pair.document, 0.0))
-    if query is not None:
-        yield _query_line(collection, query, documents)
+    for query, several in groupby(pairs.iterator(BATCH), key=attrgetter("query")):
+        yield _query_line(collection, query, [(pair.document, 0.0) for pair in several])
 
 
 def _query_line(collection: Collection, query: Query, documents: Sequence[tuple[Document, float]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 from redis.exceptions import RedisError
 
 from charts import Chart, Dot, draw_lines, draw_scatter
@@ -28,6 +28,12 @@ LOG_LINES = 12
 LONG_CURVE = 400  # Points of a curve from which it is drawn as means of neighbours.
 MOST_DOTS = 400  # Of each model in the scatter of evidence: more would hide each other.
 
+WHY_NOT = {
+    "missing": gettext_lazy("The training extra is not here: %(line)s."),
+    "not-installed": gettext_lazy(
+        "The training extra is not installed here (`make install-training`), and no worker that has it is running."
+    ),
+}
 SIDES = ("base", "adapter", "merged")
 ROWS = {
     "label_pearson": gettext_noop("Pearson with the labels"),
@@ -67,12 +73,8 @@ def why_not() -> str:
     if workers.has_workers(worker_pool.QUEUE) or found["state"] == "installing":
         return ""
     if found["state"] != "ready":
-        return _("The training extra is not here: %(line)s.") % {"line": found["line"]}
-    if any(find_spec(name) is None for name in NEEDED):
-        return _(
-            "The training extra is not installed here (`make install-training`), and no worker that has it is running."
-        )
-    return ""
+        return str(WHY_NOT["missing"] % found)
+    return str(WHY_NOT["not-installed"]) if any(find_spec(name) is None for name in NEEDED) else ""
 
 
 def training_sets(collection: Collection) -> list[tuple[str, str]]:
@@ -189,18 +191,6 @@ def evaluation_table(evaluation: dict[str, Any] | None) -> list[tuple[str, list[
     return [(_(title), [(found.get(side) or {}).get(key) for side in SIDES]) for key, title in ROWS.items()]
 
 
-def list_comparisons(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the comparisons of an evaluation, each with its verdict in words."""
-    return [{**row, "verdict": describe_comparison(row)} for row in result.get("compared", [])]
-
-
-def describe_comparison(row: dict[str, Any]) -> str:
-    """Return the verdict on one comparison; no difference shown is not a proof that there is none."""
-    if row["p"] >= 0.05:
-        return _("no difference shown")
-    return "higher" if row["difference"] > 0 else "lower"
-
-
 def ranking_means(result: dict[str, Any]) -> list[tuple[str, list[tuple[str, float]]]]:
     """Return the rankings with their means, in the order BM25, base, tuned."""
     found = result.get("measures", {})
@@ -230,14 +220,11 @@ def outputs_table(result: dict[str, Any]) -> list[tuple[str, list[float | None]]
     return rows if found else []
 
 
-def undefined_reasons(result: dict[str, Any]) -> list[str]:
-    """Return why values of that table are missing, one line for each."""
+def missing_values(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return which values of that table are missing, as model, title and reason."""
     titles = OUTPUT_ROWS | {"compression": _("Tokens of evidence over tokens of document")}
-    return [
-        _("%(side)s: %(title)s is not defined: %(why)s.") % {"side": side, "title": _(titles[key]), "why": why}
-        for side, one in (result.get("outputs") or {}).items()
-        for key, why in one["reasons"].items()
-    ]
+    found = (result.get("outputs") or {}).items()
+    return [(side, _(titles[key]), why) for side, one in found for key, why in one["reasons"].items()]
 
 
 def draw_evidence(result: dict[str, Any]) -> Chart | None:

@@ -102,13 +102,13 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
         "live": live,
         "words": pages.setup_label(found),
         "means": pages.ranking_means(found.result),
-        "compared": pages.list_comparisons(found.result),
+        "compared": found.result.get("compared", []),
         "queries": queries,
         "table": pages.evaluation_table(found.result.get("evaluation")),
         "sides": pages.SIDES,
         "written": pages.outputs_table(found.result),
         "written_sides": list(found.result.get("outputs") or {}),
-        "written_reasons": pages.undefined_reasons(found.result),
+        "missing_values": pages.missing_values(found.result),
         "written_chart": evidence,
     }
     if context["written"]:

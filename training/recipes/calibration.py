@@ -1,8 +1,7 @@
 """From raw margins to probabilities and a yes/no line, both fitted on the dev split (pure; Platt 1999, SPEC S9)."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,9 +29,6 @@ class Calibration:
     def probability(self, margin: float) -> float:
         """The calibrated probability of "relevant"."""
         return float(sigmoid(np.float64(self.a * margin + self.b)))  # type: ignore[arg-type]
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def fit_calibration(margins: Sequence[float], labels: Sequence[int | None]) -> Calibration:

@@ -5,15 +5,19 @@ Scores are sigmoid(margin). A measure that is undefined is null, and `reasons` s
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from itertools import compress
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from training.recipes.data import Example
+
 Floats = NDArray[np.float64]
 # What decides between checkpoints; the loss on the dev split never does.
 CHOSEN_BY = ("label_pearson", "auc", "accuracy")
+# Queries with a relevant document, from which on half of them are kept for the test of the gain.
+LEAST_TO_SPLIT = 10
 
 
 class Undefined(Exception):
@@ -26,25 +30,18 @@ def sigmoid(margins: Floats) -> Floats:
 
 
 def measure_dev_split(
-    margins: Sequence[float],
-    labels: Sequence[int | None],
-    teacher: Sequence[float | None],
-    query_ids: Sequence[str],
-    doc_ids: Sequence[str],
-    *,
-    threshold_margin: float = 0.0,
+    margins: Sequence[float], rows: Sequence[Example], *, threshold_margin: float = 0.0
 ) -> dict[str, Any]:
-    """Every measure of one model on the dev split; all five sequences have one entry a pair.
+    """Return every measure of one model on the dev split; margins: raw l_yes - l_no (or an encoder's logit) by row.
 
-    margins: raw l_yes - l_no (or an encoder's logit); labels: 1, 0 or None; teacher: 0..1 or None.
     Rows without a label (a teacher's score) count for the teacher's (the label's) measures only.
     """
     raw = np.asarray(margins, dtype=np.float64)
     scores = sigmoid(raw)
-    labelled = np.array([label is not None for label in labels], dtype=bool)
-    taught = np.array([score is not None for score in teacher], dtype=bool)
-    truth = np.array([label or 0 for label in labels], dtype=np.float64)
-    wanted = np.array([score or 0.0 for score in teacher], dtype=np.float64)
+    labelled = np.array([row.label is not None for row in rows], dtype=bool)
+    taught = np.array([row.teacher is not None for row in rows], dtype=bool)
+    truth = np.array([row.label or 0 for row in rows], dtype=np.float64)
+    wanted = np.array([row.teacher or 0.0 for row in rows], dtype=np.float64)
     margin, label = raw[labelled], truth[labelled]
     computed: dict[str, Callable[[], float]] = {
         "label_pearson": lambda: pearson_correlation(scores[labelled], label),
@@ -62,7 +59,7 @@ def measure_dev_split(
             result[name] = compute()
         except Undefined as why:
             reasons[name] = str(why)
-    per_query = ndcg_by_query(margin, label, list(compress(query_ids, labelled)), list(compress(doc_ids, labelled)))
+    per_query = ndcg_by_query(margins, rows)
     result["ndcg@10"] = float(np.mean(list(per_query.values()))) if per_query else None
     if not per_query:
         reasons["ndcg@10"] = "no query of the dev split has a relevant document"
@@ -96,22 +93,19 @@ def accuracy(margins: Floats, truth: Floats, threshold_margin: float) -> float:
     return float(np.mean((margins > threshold_margin) == (truth == 1)))
 
 
-def ndcg_by_query(
-    margins: Floats, truth: Floats, query_ids: Sequence[str], doc_ids: Sequence[str], k: int = 10
-) -> dict[str, float]:
-    """Return nDCG@k, linear gain, of every query that has a relevant document among its dev rows."""
-    groups: dict[str, list[int]] = {}
-    for place, query_id in enumerate(query_ids):
-        groups.setdefault(query_id, []).append(place)
-    single = margins.astype(np.float32)
+def ndcg_by_query(margins: Sequence[float], rows: Sequence[Example], k: int = 10) -> dict[str, float]:
+    """Return nDCG@k, linear gain, of every query that has a relevant document among its labelled rows."""
+    groups: dict[str, list[tuple[np.float32, str, int]]] = {}
+    for margin, row in zip(margins, rows, strict=True):
+        if row.label is not None:
+            groups.setdefault(row.query_id, []).append((np.float32(margin), row.doc_id, row.label))
     values = {}
-    for query_id, places in groups.items():
-        if not any(truth[place] for place in places):
-            continue
-        # As trec_eval orders: score as float32 descending, then document id descending.
-        ranked = sorted(places, key=lambda place: (single[place], doc_ids[place]), reverse=True)
-        best = sorted((truth[place] for place in places), reverse=True)
-        values[query_id] = _discounted_sum([truth[place] for place in ranked[:k]]) / _discounted_sum(best[:k])
+    for query_id, found in groups.items():
+        best = sorted((label for *_, label in found), reverse=True)
+        if best[0]:
+            # As trec_eval orders: score as float32 descending, then document id descending.
+            ranked = [label for *_, label in sorted(found, key=itemgetter(0, 1), reverse=True)]
+            values[query_id] = _discounted_sum(ranked[:k]) / _discounted_sum(best[:k])
     return values
 
 
@@ -119,16 +113,16 @@ def _discounted_sum(gains: Sequence[float]) -> float:
     return float(sum(gain / np.log2(rank + 2) for rank, gain in enumerate(gains)))
 
 
-def kept_apart(query_ids: Sequence[str], labels: Sequence[int | None], least: int = 10) -> set[str]:
-    """Every second of the queries that have a relevant document, in the order of their ids' sha256.
+def kept_apart(rows: Sequence[Example]) -> set[str]:
+    """Return every second of the queries that have a relevant document, in the order of their ids' sha256.
 
     They have no say in which checkpoint is chosen, so that the test of the gain is not won by choosing: the best of
-    four measurements of nothing looks like something. Empty with fewer than `least` such queries.
+    four measurements of nothing looks like something. Empty with fewer than LEAST_TO_SPLIT such queries.
     """
-    found = {query_id for query_id, label in zip(query_ids, labels, strict=True) if label}
+    found = {row.query_id for row in rows if row.label}
     # By hash and not by chance: the trainer and the pages must keep the same queries apart.
     ordered = sorted(found, key=lambda query_id: sha256(query_id.encode()).digest())
-    return set(ordered[1::2]) if len(ordered) >= least else set()
+    return set(ordered[1::2]) if len(ordered) >= LEAST_TO_SPLIT else set()
 
 
 def choose_checkpoint(checkpoints: Sequence[Mapping[str, Any]]) -> tuple[int, list[float], str]:

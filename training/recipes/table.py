@@ -1,7 +1,7 @@
 """The recipes and their defaults, in one table (pure; SPEC S9, P 5.1 and the released code's configuration)."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from corpus.errors import BadInput
@@ -46,9 +46,6 @@ class RecipeOptions:
     # Steps between two checkpoints to resume from; None: as often as is measured, at least every 100.
     checkpoint_every: int | None = None
     processes: int = 1  # Processes that share each step's rows.
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 PRISM = RecipeOptions()

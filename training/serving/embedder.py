@@ -1,15 +1,14 @@
 """Model folders that turn texts into vectors: sentence-transformers' layout, or a bare encoder or causal model."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from corpus.errors import BadInput
 from training.serving.publication import describe_setup
+
+if TYPE_CHECKING:
+    from training.trainers.embedding import Pooled
 
 # How the vectors of a text's tokens become one: their mean, or that of the last or of the first token.
 POOLINGS = ("mean", "last", "cls")
@@ -20,17 +19,6 @@ _MODES = {
 }
 # Modules of sentence-transformers that are understood here.
 KNOWN = ("Transformer", "Pooling", "Normalize")
-
-Vectors = npt.NDArray[np.float32]
-
-
-class Embedder(Protocol):
-    """A model that turns texts into vectors."""
-
-    words: str  # What stands beside its figures: "tiny model, CPU".
-
-    def encode(self, texts: Sequence[str]) -> tuple[Vectors, int]:
-        """Vectors of length 1, (n, size), and how many tokens were read."""
 
 
 def is_embedder(folder: Path) -> bool:
@@ -68,7 +56,7 @@ def pooling_of(folder: Path, wanted: str = "") -> str:
     return "last" if _is_causal(folder) else "mean"
 
 
-def open_embedder(folder: Path, device: str = "cpu", pooling: str = "") -> Embedder:
+def open_embedder(folder: Path, device: str = "cpu", pooling: str = "") -> "Pooled":
     """Load a model folder. Raises BadInput for what is no model of texts."""
     from training.trainers.embedding import Pooled
 

@@ -3,12 +3,14 @@
 import base64
 import json
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from training.serving.base import PATIENCE_S, Service
 from training.serving.batcher import Full
-from training.serving.embedder import Embedder
 from training.serving.protocol import Wrong
+
+if TYPE_CHECKING:
+    from training.trainers.embedding import Pooled
 
 MOST_TEXTS = 2048
 
@@ -36,7 +38,7 @@ class Embeddings(Service):
 
     addresses = ("/v1/embeddings",)
 
-    def __init__(self, embedder: Embedder, name: str, *, token: str = "", limit: int = 32) -> None:
+    def __init__(self, embedder: "Pooled", name: str, *, token: str = "", limit: int = 32) -> None:
         super().__init__(name, embedder.words, token=token, limit=limit)
         self.embedder = embedder
         self.room = threading.BoundedSemaphore(limit)

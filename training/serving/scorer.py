@@ -75,7 +75,8 @@ class CausalScorer(Scorer):
     def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
         super().__init__(folder, found, config, device)
         from training.trainers.base import answer_ids, check_causal, load_tokenizer
-        from training.trainers.causal import PromptTokens, load_causal
+        from training.trainers.causal import load_causal
+        from training.trainers.margins import PromptTokens
 
         check_causal(folder)
         self.tokenizer = load_tokenizer(folder)
@@ -111,15 +112,8 @@ class CausalScorer(Scorer):
         if not documents:
             return []
         measure = prefixed_margins if can_share(self.model.config) else causal_margins
-        return measure(
-            self.model,
-            self.tokenizer,
-            [self.prompt.render(query, one, instruction) for one in documents],
-            yes_id=self.prompt.yes_id,
-            no_id=self.prompt.no_id,
-            max_length=self.prompt.max_length,
-            tail=self.prompt.tail,
-        )
+        texts = [self.prompt.render(query, one, instruction) for one in documents]
+        return measure(self.model, self.tokenizer, self.prompt, texts)
 
     def margins_of(self, asked: Sequence[ServingRequest]) -> list[list[float]]:
         return [self.margins(one.query, one.documents, one.instruction) for one in asked]
@@ -127,15 +121,9 @@ class CausalScorer(Scorer):
     def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
         from training.trainers.generating import generate_answers
 
-        (written,) = generate_answers(
-            self.model,
-            self.tokenizer,
-            [self.prompt.render(query, document, instruction)],
-            max_length=self.prompt.max_length,
-            tail=self.prompt.tail,
-            max_new_tokens=max_new_tokens or self.room_for(document),
-        )
-        return written
+        texts = [self.prompt.render(query, document, instruction)]
+        room = max_new_tokens or self.room_for(document)
+        return generate_answers(self.model, self.tokenizer, self.prompt, texts, max_new_tokens=room)[0]
 
     def room_for(self, document: str) -> int:
         """Return how many tokens an answer about this document may have."""

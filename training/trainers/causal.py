@@ -1,8 +1,8 @@
 """A causal base and its LoRA adapter as finishing needs them: scored apart, merged in fp32, read back."""
 
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,36 +11,8 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from training.serving.publication import Kind, chat_template
-from training.trainers.margins import causal_margins
+from training.trainers.margins import PromptTokens
 from training.trainers.publishing import write_causal
-
-
-@dataclass(frozen=True)
-class PromptTokens:
-    """How pairs are asked: render(query, document, instruction), the ids of "yes" and "no", the longest input."""
-
-    render: Callable[[str, str, str], str]
-    yes_id: int
-    no_id: int
-    max_length: int
-
-    @property
-    def tail(self) -> str:
-        """What follows the document, which truncation must keep."""
-        mark = "\x00d\x00"
-        return self.render("q", mark, "").partition(mark)[2]
-
-    def margins(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[float]:
-        """Raw fp32 margins of rows with query, document and instruction."""
-        return causal_margins(
-            model,
-            tokenizer,
-            [self.render(row.query, row.document, row.instruction) for row in rows],
-            yes_id=self.yes_id,
-            no_id=self.no_id,
-            max_length=self.max_length,
-            tail=self.tail,
-        )
 
 
 class LoraTrained:

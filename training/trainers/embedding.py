@@ -18,7 +18,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 class Pooled:
-    """`training.serving.embedder.Embedder` of a folder."""
+    """A model folder that turns texts into vectors. `words`: what stands beside its figures, "tiny model, CPU"."""
 
     def __init__(self, folder: Path, pooling: str, device: str, words: str, longest: int | None) -> None:
         self.pooling, self.device, self.words = pooling, device, words

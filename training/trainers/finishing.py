@@ -2,21 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
+from training.jobs.folder import write_folder
 from training.jobs.significance import compare_models
 from training.recipes.calibration import fit_calibration
 from training.recipes.data import Example
-from training.recipes.metrics import kept_apart, measure_dev_split, ndcg_by_query
-from training.serving.publication import Kind, Record
-from training.trainers.publishing import publish_folder
-
-# Queries with a relevant document, from which on half of them are kept for the test of the gain.
-LEAST_TO_SPLIT = 10
-
+from training.recipes.metrics import LEAST_TO_SPLIT, kept_apart, measure_dev_split, ndcg_by_query
+from training.serving.publication import Kind, Record, model_title
+from training.trainers.publishing import annotate_folder, check_merge
 
 # Pairs of our own that every model is checked with, so that a published folder holds no text of its dev split.
 FIXTURE = (
@@ -62,30 +58,29 @@ def finish_training(
     expected = trained.trained_margins(everything)
     after = expected[: len(dev)]
     calibration = fit_calibration(after, [row.label for row in dev])
-    record = replace(
-        record,
-        calibration=calibration,
-        gain=compare_sides(before, after, dev),
-        fixture=[
-            {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
-            for pair, margin in zip(FIXTURE, expected[len(dev) :], strict=True)
-        ],
-        evaluation={
-            "base": _measure_margins(before, dev),
-            "adapter": _measure_margins(after, dev, calibration.threshold_margin) if trained.has_adapter else None,
-        },
-    )
-
-    def rescore(folder: Path) -> list[float]:
+    measure = partial(measure_dev_split, rows=dev, threshold_margin=calibration.threshold_margin)
+    evaluation = {
+        "base": measure_dev_split(before, dev),
+        "adapter": measure(after) if trained.has_adapter else None,
+    }
+    with write_folder(out) as folder:
+        report("merging and writing the model")
+        trained.write(folder)
         report("scoring the dev split with the merged model")
-        return trained.published_margins(folder, everything)
-
-    def describe(difference: float, margins: Sequence[float]) -> Record:
-        merged = _measure_margins(margins[: len(dev)], dev, calibration.threshold_margin)
-        return replace(record, evaluation={**record.evaluation, "merged": merged}, merge_difference=difference)
-
-    report("merging and writing the model")
-    return publish_folder(out, write=trained.write, rescore=rescore, expected=expected, describe=describe)
+        found = trained.published_margins(folder, everything)
+        record = replace(
+            record,
+            calibration=calibration,
+            gain=compare_sides(before, after, dev),
+            fixture=[
+                {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
+                for pair, margin in zip(FIXTURE, expected[len(dev) :], strict=True)
+            ],
+            merge_difference=check_merge(expected, found),
+            evaluation={**evaluation, "merged": measure(found[: len(dev)])},
+        )
+        annotate_folder(folder, record, name=model_title(out.name, record))
+    return record
 
 
 def dev_measures(margins: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:
@@ -93,38 +88,17 @@ def dev_measures(margins: Sequence[float], dev: Sequence[Example]) -> dict[str, 
 
     `choosing`: the same over the queries that decide between checkpoints (metrics.kept_apart).
     """
-    apart = _held_out_queries(dev)
+    apart = kept_apart(dev)
     places = [place for place, row in enumerate(dev) if row.query_id not in apart]
-    choosing = _measure_margins([margins[place] for place in places], [dev[place] for place in places])
-    return _measure_margins(margins, dev) | {"choosing": choosing}
+    choosing = measure_dev_split([margins[place] for place in places], [dev[place] for place in places])
+    return measure_dev_split(margins, dev) | {"choosing": choosing}
 
 
 def compare_sides(before: Sequence[float], after: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:
     """Compare the base with the chosen checkpoint on the queries that had no part in choosing it."""
-    kept = [place for place, row in enumerate(dev) if row.label is not None]
-    truth = np.array([dev[place].label for place in kept], dtype=np.float64)
-    queries, documents = [dev[place].query_id for place in kept], [dev[place].doc_id for place in kept]
-    base, tuned = (
-        ndcg_by_query(np.array([side[place] for place in kept], dtype=np.float64), truth, queries, documents)
-        for side in (before, after)
-    )
-    apart = _held_out_queries(dev)
+    base, tuned = ndcg_by_query(before, dev), ndcg_by_query(after, dev)
+    apart = kept_apart(dev)
     if not apart:
         return compare_models(base, tuned, least=LEAST_TO_SPLIT)
     # `tuned` may keep the others: only queries that both sides measured are compared.
     return compare_models({query: value for query, value in base.items() if query in apart}, tuned)
-
-
-def _held_out_queries(dev: Sequence[Example]) -> set[str]:
-    return kept_apart([row.query_id for row in dev], [row.label for row in dev], LEAST_TO_SPLIT)
-
-
-def _measure_margins(margins: Sequence[float], dev: Sequence[Example], threshold: float = 0.0) -> dict[str, Any]:
-    return measure_dev_split(
-        margins,
-        [row.label for row in dev],
-        [row.teacher for row in dev],
-        [row.query_id for row in dev],
-        [row.doc_id for row in dev],
-        threshold_margin=threshold,
-    )

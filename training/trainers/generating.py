@@ -7,11 +7,11 @@ import torch
 from transformers import GenerationConfig
 
 from training.recipes.rendering import RenderedPair
-from training.trainers.margins import encode_prompts, map_batches, pad_rows
+from training.trainers.margins import PromptTokens, encode_prompts, map_batches, pad_rows
 
 
 def generate_answers(
-    model: Any, tokenizer: Any, texts: Sequence[str], *, max_length: int, tail: str, max_new_tokens: int = 512
+    model: Any, tokenizer: Any, prompt: PromptTokens, texts: Sequence[str], *, max_new_tokens: int
 ) -> list[RenderedPair]:
     """Return the answer to each rendered prompt, cut after max_new_tokens, in the order given."""
     end = tokenizer.eos_token_id
@@ -31,4 +31,4 @@ def generate_answers(
         said = tokenizer.batch_decode(answers, skip_special_tokens=True)
         return [RenderedPair(str(text), is_cut=not whole) for text, whole in zip(said, ended, strict=True)]
 
-    return map_batches(encode_prompts(texts, tokenizer, max_length, tail), write, room=max_new_tokens)
+    return map_batches(encode_prompts(texts, tokenizer, prompt), write, room=max_new_tokens)

@@ -15,7 +15,7 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from corpus.errors import QuorumError
-from training.jobs.folder import JobFolder, TrainingCancelled, sync_files
+from training.jobs.folder import JobFolder, TrainingCancelled, write_folder
 from training.recipes.metrics import choose_checkpoint
 from training.recipes.table import RecipeOptions
 from training.trainers.batching import Epochs, pack_batches
@@ -250,19 +250,15 @@ def memory_mb(device: str) -> float:
 def save_checkpoint(
     folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer, progress: Mapping[str, Any]
 ) -> None:
-    """Write a checkpoint beside its place and rename it when it is whole; `trainer.json` comes last."""
-    part = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    recipe.save(part)
+    """Write a checkpoint; `trainer.json` comes last."""
     random: dict[str, Any] = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         random["cuda"] = torch.cuda.get_rng_state_all()
-    torch.save({"optimizer": optimizer.state_dict(), "random": random}, part / "optimizer.pt")
-    (part / "trainer.json").write_text(json.dumps(dict(progress)))
-    sync_files(part)
-    shutil.rmtree(folder, ignore_errors=True)
-    part.rename(folder)
+    shutil.rmtree(folder, ignore_errors=True)  # What was cut off may lie there.
+    with write_folder(folder) as part:
+        recipe.save(part)
+        torch.save({"optimizer": optimizer.state_dict(), "random": random}, part / "optimizer.pt")
+        (part / "trainer.json").write_text(json.dumps(dict(progress)))
 
 
 def load_checkpoint(folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Raw fp32 margins by plain transformers: the slow, independent scoring that published folders are held to."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -14,13 +15,29 @@ BATCH_TOKENS = 8192  # Of one forward pass, padding counted.
 Found = TypeVar("Found")
 
 
-def causal_margins(
-    model: Any, tokenizer: Any, texts: Sequence[str], *, yes_id: int, no_id: int, max_length: int, tail: str
-) -> list[float]:
-    """Return l_yes - l_no at the last position of each rendered prompt, in the order given.
+@dataclass(frozen=True)
+class PromptTokens:
+    """How pairs are asked: render(query, document, instruction), the ids of "yes" and "no", the longest input."""
 
-    A prompt of more than max_length tokens loses the end of its document; `tail`, what follows the document, stays.
-    """
+    render: Callable[[str, str, str], str]
+    yes_id: int
+    no_id: int
+    max_length: int
+
+    @property
+    def tail(self) -> str:
+        """What follows the document, which truncation must keep."""
+        mark = "\x00d\x00"
+        return self.render("q", mark, "").partition(mark)[2]
+
+    def margins(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[float]:
+        """Return raw fp32 margins of rows with query, document and instruction."""
+        texts = [self.render(row.query, row.document, row.instruction) for row in rows]
+        return causal_margins(model, tokenizer, self, texts)
+
+
+def causal_margins(model: Any, tokenizer: Any, prompt: PromptTokens, texts: Sequence[str]) -> list[float]:
+    """Return l_yes - l_no at the last position of each rendered prompt, in the order given."""
 
     def score(rows: list[list[int]]) -> list[float]:
         # Padded on the right, where a causal model does not look. Logits are computed at the rows' last tokens only:
@@ -31,9 +48,9 @@ def causal_margins(
         with torch.inference_mode():
             logits = model(input_ids=ids, attention_mask=mask, logits_to_keep=kept, use_cache=False).logits
         own = logits[torch.arange(len(rows)), place].float()
-        return list((own[:, yes_id] - own[:, no_id]).tolist())
+        return list((own[:, prompt.yes_id] - own[:, prompt.no_id]).tolist())
 
-    return map_batches(encode_prompts(texts, tokenizer, max_length, tail), score)
+    return map_batches(encode_prompts(texts, tokenizer, prompt), score)
 
 
 def encoder_margins(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], *, max_length: int) -> list[float]:
@@ -76,10 +93,10 @@ def pad_rows(rows: Sequence[list[int]], pad: int, device: Any, side: str = "righ
     return ids.to(device), mask.to(device)
 
 
-def encode_prompts(texts: Sequence[str], tokenizer: Any, max_length: int, tail: str) -> list[list[int]]:
-    """Return the tokens of rendered prompts, cut as `truncate_ids` cuts them."""
+def encode_prompts(texts: Sequence[str], tokenizer: Any, prompt: PromptTokens) -> list[list[int]]:
+    """Return the tokens of rendered prompts; one that is too long loses the end of its document, never its tail."""
     encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
-    return [truncate_ids(ids, tokenizer, max_length, tail) for ids in encoded]
+    return [truncate_ids(ids, tokenizer, prompt.max_length, prompt.tail) for ids in encoded]
 
 
 def truncate_ids(ids: list[int], tokenizer: Any, max_length: int, tail: str) -> list[int]:

@@ -14,8 +14,9 @@ from training.recipes.rendering import RenderedPair
 from training.serving.publication import describe_setup
 from training.serving.scorer import read_reranker_json
 from training.trainers.base import answer_ids, check_causal, find_base, is_tiny, load_tokenizer
-from training.trainers.causal import PromptTokens, load_causal
+from training.trainers.causal import load_causal
 from training.trainers.generating import generate_answers
+from training.trainers.margins import PromptTokens
 
 AT_ONCE = 16
 LONGEST = 4096
@@ -63,14 +64,7 @@ class OutputWriter:
     def write(self, rows: Sequence[Example]) -> list[RenderedPair]:
         """Return one answer for each row, greedily."""
         texts = [rendering.render_prompt(row.query, row.document, row.instruction) for row in rows]
-        return generate_answers(
-            self.model,
-            self.tokenizer,
-            texts,
-            max_length=self.prompt.max_length,
-            tail=rendering.TAIL,
-            max_new_tokens=self.most,
-        )
+        return generate_answers(self.model, self.tokenizer, self.prompt, texts, max_new_tokens=self.most)
 
     def count(self, text: str) -> int:
         """Return the tokens of a text by the model's own tokenizer."""

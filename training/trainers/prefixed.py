@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from training.trainers.margins import BATCH_TOKENS, encode_prompts, map_batches, pad_rows
+from training.trainers.margins import BATCH_TOKENS, PromptTokens, encode_prompts, map_batches, pad_rows
 
 # In one pass on a CPU, which gains nothing from larger ones: documents of like length pad each other little.
 CPU_TOKENS = 1536
@@ -23,11 +23,9 @@ def can_share(config: Any) -> bool:
     return set(getattr(config, "layer_types", None) or ["full_attention"]) == {"full_attention"}
 
 
-def prefixed_margins(
-    model: Any, tokenizer: Any, texts: Sequence[str], *, yes_id: int, no_id: int, max_length: int, tail: str
-) -> list[float]:
+def prefixed_margins(model: Any, tokenizer: Any, prompt: PromptTokens, texts: Sequence[str]) -> list[float]:
     """Return l_yes - l_no at the end of each rendered prompt of one query, fp32, in the order given."""
-    encoded = encode_prompts(texts, tokenizer, max_length, tail)
+    encoded = encode_prompts(texts, tokenizer, prompt)
     shared = shared_length(encoded) if len(encoded) > 1 else 0
     shared = shared if shared >= LEAST_SHARED else 0
     with torch.inference_mode():
@@ -39,7 +37,7 @@ def prefixed_margins(
 
         def score(rows: list[list[int]]) -> list[float]:
             logits = _last_logits(model, rows, shared, cache, pad)
-            return list((logits[:, yes_id].float() - logits[:, no_id].float()).tolist())
+            return list((logits[:, prompt.yes_id].float() - logits[:, prompt.no_id].float()).tolist())
 
         most = CPU_TOKENS if model.device.type == "cpu" else BATCH_TOKENS
         return map_batches([ids[shared:] for ids in encoded], score, most)

@@ -21,8 +21,8 @@ from training.recipes import rendering
 from training.recipes.data import POINT, SFT, Example, check_for_prism
 from training.recipes.table import TARGETS
 from training.trainers.base import answer_ids, check_causal, load_model, load_tokenizer
-from training.trainers.causal import LoraTrained, PromptTokens
-from training.trainers.margins import pad_rows, truncate_ids
+from training.trainers.causal import LoraTrained
+from training.trainers.margins import PromptTokens, pad_rows, truncate_ids
 from training.trainers.recipe import TrainingTask
 
 # Bytes for each trained weight: itself, its gradient, and AdamW's two moments, in fp32.

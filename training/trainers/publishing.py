@@ -1,7 +1,6 @@
 """Writing a model folder, and refusing one that does not score like what was trained (FORMATS, SPEC S9)."""
 
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,10 @@ import torch
 import transformers
 
 from corpus.errors import BadInput
-from training.jobs.folder import sync_files
 from training.serving.publication import (
     Record,
     as_text,
     model_card,
-    model_title,
     reranker_json,
     sentence_transformers_files,
 )
@@ -29,37 +26,18 @@ class MergeDiffers(BadInput):
     """The written model does not score as the trained one did: publishing is refused, and nothing is left of it."""
 
 
-def publish_folder(
-    out: Path,
-    *,
-    write: Callable[[Path], None],
-    rescore: Callable[[Path], Sequence[float]],
-    expected: Sequence[float],
-    describe: Callable[[float, Sequence[float]], Record],
-) -> Record:
-    """Write beside `out`, load what was written and score the fixture again, then rename; return what describes it.
+def check_merge(expected: Sequence[float], found: Sequence[float]) -> float:
+    """Return the greatest difference of what was trained and what was written, raw fp32 margins of the same rows.
 
-    expected: the adapter's raw fp32 margins of the fixture; rescore: the same rows by the model read from a folder.
-    Raises MergeDiffers, and leaves nothing, when one margin differs by more than TOLERANCE or is not a number.
+    Raises MergeDiffers when one margin differs by more than TOLERANCE or is not a number.
     """
-    beside = out.with_name(f".{out.name}.part")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
-    try:
-        write(beside)
-        found = rescore(beside)
-        difference = greatest_difference(expected, found)
-        if not difference <= TOLERANCE:
-            raise MergeDiffers(
-                f"the written model's scores differ from the trained one's by {difference:.2e} "
-                f"(more than {TOLERANCE:.0e}) on {len(expected)} pairs: nothing was published"
-            )
-        record = describe(difference, found)
-        annotate_folder(beside, record, name=model_title(out.name, record))
-        beside.rename(out)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    return record
+    difference = greatest_difference(expected, found)
+    if not difference <= TOLERANCE:
+        raise MergeDiffers(
+            f"the written model's scores differ from the trained one's by {difference:.2e} "
+            f"(more than {TOLERANCE:.0e}) on {len(expected)} pairs: nothing was published"
+        )
+    return difference
 
 
 def greatest_difference(expected: Sequence[float], found: Sequence[float]) -> float:
@@ -109,4 +87,3 @@ def annotate_folder(folder: Path, record: Record, *, name: str) -> None:
     for path, text in files.items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    sync_files(folder)

@@ -1,6 +1,7 @@
 """A job of kind `train`, from its folder to a published model."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
         "loss_last": losses[-1],
         "metrics": record.evaluation["merged"],
         "evaluation": record.evaluation,
-        "calibration": record.calibration.as_json(),
+        "calibration": asdict(record.calibration),
         "gain": record.gain,
         "merge_difference": record.merge_difference,
         "checkpoint": record.checkpoint,
@@ -89,7 +90,7 @@ def record_of(task: TrainingTask, recipe: Recipe, checkpoint: dict[str, Any], st
     return Record(
         recipe=task.recipe,
         base=task.base_name,
-        options=task.options.as_json(),
+        options=asdict(task.options),
         evaluation={},
         calibration=Calibration(),
         dataset=task.data.collection,

@@ -1,7 +1,7 @@
 """From a model's page an admin lets base and model write on the dev split, and sees how well they did."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ def model(books, tmp_path) -> Model:
     job = Job.objects.create(collection=books, options=options, folder=str(tmp_path / "job"), state="finished")
     summary = {
         "gain": {"shown": False, "words": "no gain shown: p = 0.4 (nDCG@10 +0.010 over 30 queries)"},
-        "calibration": Calibration(reason="the dev split is too small").as_json(),
+        "calibration": asdict(Calibration(reason="the dev split is too small")),
         "checkpoint": {"step": 3, "words": "the last one"},
         "merge_difference": 1e-7,
         "evaluation": {},

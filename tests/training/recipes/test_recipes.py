@@ -1,5 +1,7 @@
 """The recipes' defaults: SPEC S9's figures, one by one, and options that do not exist."""
 
+from dataclasses import asdict
+
 import pytest
 
 from corpus.errors import BadInput
@@ -20,7 +22,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("preset", CHANGES)
 def test_prism_has_the_papers_figures(preset: str) -> None:
-    chosen = recipe_options("prism", {"preset": preset}).as_json()
+    chosen = asdict(recipe_options("prism", {"preset": preset}))
     assert {name: chosen[name] for name in PAPER} == PAPER | CHANGES[preset]
 
 

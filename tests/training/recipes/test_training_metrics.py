@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from training.recipes.data import Example
 from training.recipes.metrics import (
     Undefined,
     choose_checkpoint,
@@ -19,10 +20,18 @@ from training.recipes.metrics import (
 )
 
 
+def examples(labels, teacher=None, queries=None):
+    """Rows of the dev split with ids d0, d1, ..."""
+    scores, names = teacher or [None] * len(labels), queries or ["q"] * len(labels)
+    return [
+        Example("", "", label=label, teacher=score, query_id=name, doc_id=f"d{place:02}")
+        for place, (label, score, name) in enumerate(zip(labels, scores, names, strict=True))
+    ]
+
+
 def rows(margins, labels, teacher=None, queries=None):
     """measure() with one query and ids d0, d1, ..."""
-    ids = [f"d{place}" for place in range(len(margins))]
-    return measure_dev_split(margins, labels, teacher or [None] * len(margins), queries or ["q"] * len(margins), ids)
+    return measure_dev_split(margins, examples(labels, teacher, queries))
 
 
 def test_a_hand_worked_dev_split():
@@ -55,13 +64,12 @@ def test_rows_without_a_label_count_for_the_teacher_only():
 
 
 def test_accuracy_at_the_chosen_threshold_uses_the_raw_margin():
-    ids = ["a", "b", "c"]
-    found = measure_dev_split([3.0, 2.0, 1.0], [1, 0, 0], [None] * 3, ["q"] * 3, ids, threshold_margin=2.5)
+    found = measure_dev_split([3.0, 2.0, 1.0], examples([1, 0, 0]), threshold_margin=2.5)
     assert found["accuracy"] == pytest.approx(1 / 3) and found["accuracy_at_threshold"] == 1.0
 
 
 def test_queries_without_a_relevant_document_are_left_out_of_ndcg():
-    values = ndcg_by_query(np.array([1.0, 2.0]), np.array([1.0, 0.0]), ["a", "b"], ["x", "y"])
+    values = ndcg_by_query([1.0, 2.0], examples([1, 0], queries=["a", "b"]))
     assert values == {"a": 1.0}
 
 
@@ -76,8 +84,7 @@ def test_measures_equal_the_libraries(pairs):
     if 0 < truth.sum() < len(truth):
         assert roc_auc(margins, truth) == pytest.approx(roc_auc_score(truth, margins))
         distinct = margins + np.arange(len(margins)) * 1e-3
-        ids = [str(place) for place in range(len(pairs))]
-        own = ndcg_by_query(distinct, truth, ["q"] * len(pairs), ids)["q"]
+        own = ndcg_by_query(distinct.tolist(), examples([int(label) for _, label in pairs]))["q"]
         assert own == pytest.approx(ndcg_score([truth], [distinct], k=10))
         if len(set(margins)) > 1:
             assert pearson_correlation(sigmoid(margins), truth) == pytest.approx(pearsonr(sigmoid(margins), truth)[0])
@@ -112,10 +119,11 @@ def test_of_equal_checkpoints_the_earlier_wins_and_an_undefined_value_ranks_last
 def test_half_of_the_queries_with_a_relevant_document_have_no_say_in_the_choice():
     queries = [f"q{place}" for place in range(30) for _ in range(2)]
     labels = [place % 2 if place < 40 else 0 for place in range(60)]
-    apart = kept_apart(queries, labels)
+    found = examples(labels, queries=queries)
+    apart = kept_apart(found)
     assert len(apart) == 10 and apart <= {f"q{place}" for place in range(20)}
-    assert kept_apart(list(reversed(queries)), list(reversed(labels))) == apart
-    assert kept_apart(queries[:18], labels[:18]) == set()
+    assert kept_apart(found[::-1]) == apart
+    assert kept_apart(found[:18]) == set()
 
 
 def test_checkpoints_are_compared_on_the_queries_that_choose():

@@ -27,7 +27,7 @@ from tests.factories import make_collection, make_document, make_query  # noqa: 
 from tests.tiny_models import tiny  # noqa: E402
 from training.serving.embedder import is_embedder, open_embedder, pooling_of  # noqa: E402
 from training.serving.embeddings import Embeddings  # noqa: E402
-from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
+from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 
 TEXTS = [
     "A dictionary maps keys to values, and a mapping object maps hashable values.",

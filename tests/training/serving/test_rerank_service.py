@@ -34,7 +34,7 @@ from training.serving.app import Rerank  # noqa: E402
 from training.serving.batcher import Batcher, Full  # noqa: E402
 from training.serving.protocol import Wrong, read_request  # noqa: E402
 from training.serving.scorer import open_scorer  # noqa: E402
-from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
+from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 
 QUERY = "what is a dictionary"
 TEXTS = ["A dictionary maps keys to values.", "Trains leave at nine.", "A mapping object maps hashable values."]

@@ -18,8 +18,9 @@ from training.recipes.calibration import Calibration  # noqa: E402
 from training.serving.protocol import ServingRequest  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.serving.scorer import CausalScorer, open_scorer  # noqa: E402
-from training.trainers.causal import LoraTrained, PromptTokens  # noqa: E402
+from training.trainers.causal import LoraTrained  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
+from training.trainers.margins import PromptTokens  # noqa: E402
 from training.trainers.prefixed import can_share  # noqa: E402
 
 TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 20, "yes", "键必须可哈希", "a " * 300]
@@ -125,7 +126,7 @@ def test_an_answer_has_room_for_evidence_as_long_as_its_document(published: Path
 
 
 def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
-    from training.trainers.tiny_encoder import tiny_encoder
+    from training.trainers.tiny_bases import tiny_encoder
 
     scorer = open_scorer(tiny_encoder(tmp_path / "encoder"))
     together = scorer.margins(QUERY, TEXTS)

@@ -11,7 +11,7 @@ from training.recipes.table import recipe_options  # noqa: E402
 from training.trainers.batching import Epochs, pack_batches  # noqa: E402
 from training.trainers.cross_encoder import CrossEncoder, build_features  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
+from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from training.recipes.data import Example  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.trainers.encoder import EncoderTrained, load_encoder, longest_input  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
-from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
+from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 
 
 @pytest.fixture(scope="module")

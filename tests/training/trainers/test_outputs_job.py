@@ -12,10 +12,9 @@ from tests.training.trainers.learnable import export  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes import data, rendering  # noqa: E402
 from training.trainers import outputs_job  # noqa: E402
-from training.trainers.base import tiny_base  # noqa: E402
 from training.trainers.generating import generate_answers  # noqa: E402
 from training.trainers.outputs_job import OutputWriter, write_outputs  # noqa: E402
-from training.trainers.tiny_encoder import tiny_encoder  # noqa: E402
+from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -73,15 +72,9 @@ def test_a_cancelled_job_goes_on_where_it_was(made, tmp_path):
 def test_answers_of_a_batch_are_those_of_single_prompts(shape, tmp_path):
     writer = OutputWriter(tiny_base(tmp_path, shape=shape), "cpu", 8)
     texts = [rendering.render_prompt("q", "word " * count) for count in (1, 30, 7)]
-    together = generate_answers(
-        writer.model, writer.tokenizer, texts, max_length=512, tail=rendering.TAIL, max_new_tokens=8
-    )
-    alone = [
-        generate_answers(writer.model, writer.tokenizer, [one], max_length=512, tail=rendering.TAIL, max_new_tokens=8)[
-            0
-        ]
-        for one in texts
-    ]
+    given = (writer.model, writer.tokenizer, writer.prompt)
+    together = generate_answers(*given, texts, max_new_tokens=8)
+    alone = [generate_answers(*given, [one], max_new_tokens=8)[0] for one in texts]
     assert together == alone and all(one.text for one in together)
 
 
@@ -92,9 +85,7 @@ def test_an_answer_begins_with_what_the_score_reads(made):
     ids = writer.tokenizer(text, return_tensors="pt", add_special_tokens=False)
     with torch.no_grad():
         first = int(writer.model(**ids).logits[0, -1].argmax())
-    found = generate_answers(
-        writer.model, writer.tokenizer, [text], max_length=512, tail=rendering.TAIL, max_new_tokens=1
-    )
+    found = generate_answers(writer.model, writer.tokenizer, writer.prompt, [text], max_new_tokens=1)
     assert found == [(writer.tokenizer.decode([first], skip_special_tokens=True), True)]
 
 

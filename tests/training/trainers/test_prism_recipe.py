@@ -15,11 +15,12 @@ from tests.stages import first_quick  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training.jobs.folder import JobFolder  # noqa: E402
 from training.recipes import data, rendering, table  # noqa: E402
-from training.trainers.base import load_tokenizer, tiny_base  # noqa: E402
+from training.trainers.base import load_tokenizer  # noqa: E402
 from training.trainers.batching import Epochs, pack_batches  # noqa: E402
 from training.trainers.loop import Loop, learning_rate  # noqa: E402
 from training.trainers.prism import PrismRecipe, label_logits  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
+from training.trainers.tiny_bases import tiny_base  # noqa: E402
 from training.trainers.world import World  # noqa: E402
 
 SHAPES = ("qwen3", "qwen3.5")

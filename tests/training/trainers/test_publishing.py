@@ -10,12 +10,14 @@ torch = pytest.importorskip("torch")
 
 from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
+from training.jobs.folder import write_folder  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
 from training.recipes.rendering import TAIL, render_prompt  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.trainers import publishing  # noqa: E402
-from training.trainers.causal import LoraTrained, PromptTokens  # noqa: E402
+from training.trainers.causal import LoraTrained  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
+from training.trainers.margins import PromptTokens  # noqa: E402
 
 LENGTH = 320
 
@@ -171,14 +173,9 @@ def test_scores_that_are_no_numbers_are_infinitely_far():
 
 
 def test_a_failure_while_writing_leaves_nothing(tmp_path):
-    def broken(folder):
+    with pytest.raises(OSError, match="no space"), write_folder(tmp_path / "out") as folder:
         (folder / "config.json").write_text("{}")
         raise OSError("no space left")
-
-    with pytest.raises(OSError, match="no space"):
-        publishing.publish_folder(
-            tmp_path / "out", write=broken, rescore=lambda _: [], expected=[], describe=lambda _: None
-        )
     assert not list(tmp_path.iterdir())
 
 

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from training.trainers.ranking_losses import bce_loss, lambda_loss, mse_loss  # noqa: E402
+from training.trainers.cross_encoder import bce_loss, lambda_loss, mse_loss  # noqa: E402
 
 
 def test_bce_and_mse_by_hand():

@@ -18,7 +18,7 @@ from tests.speed import slowness  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training import trainer  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
-from training.trainers.base import tiny_base  # noqa: E402
+from training.trainers.tiny_bases import tiny_base  # noqa: E402
 
 OPTIONS = {"preset": "tiny", "max_steps": 40, "lora_rank": 4, "checkpoint_every": 4, "evaluate_every": 20}
 
@@ -96,7 +96,7 @@ def test_what_is_cancelled_says_so_in_its_exit_code(monkeypatch: pytest.MonkeyPa
     def cancelled(*_: object) -> None:
         raise TrainingCancelled
 
-    for name in ("watch_parent", "StopRequest"):
+    for name in ("watch_parent", "watch_sigterm"):
         monkeypatch.setattr(trainer, name, lambda: None)
     monkeypatch.setattr(trainer, "run_job", cancelled)
     assert trainer.main(tmp_path) == 3
@@ -147,7 +147,7 @@ def test_a_hub_id_comes_from_the_local_cache_alone(
 def test_an_encoder_cannot_write_answers(tmp_path: Path) -> None:
     from corpus.errors import BadInput
     from training.trainers.base import check_causal
-    from training.trainers.tiny_encoder import tiny_encoder
+    from training.trainers.tiny_bases import tiny_encoder
 
     with pytest.raises(
         BadInput, match=r"\(bert\) is an encoder, which writes no answers: take the recipe cross-encoder"

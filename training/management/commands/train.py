@@ -17,20 +17,10 @@ from training.recipes.table import LOSSES, TABLE
 
 LOOK_S = 0.5
 LINE_EVERY_S = 10.0
-NUMBERS = {
-    "max_steps": int,
-    "epochs": float,
-    "batch": int,
-    "learning_rate": float,
-    "max_length": int,
-    "token_budget": int,
-    "lora_rank": int,
-    "lora_alpha": int,
-    "evaluate_every": int,
-    "checkpoint_every": int,
-    "processes": int,
-    "seed": int,
-}
+NUMBERS = (
+    "max_steps", "epochs", "batch", "learning_rate", "max_length", "token_budget", "lora_rank", "lora_alpha",
+    "evaluate_every", "checkpoint_every", "processes", "seed",
+)  # fmt: skip
 
 
 class Command(QuorumCommand):
@@ -64,7 +54,8 @@ class Command(QuorumCommand):
             "--precision", choices=("auto", "fp32", "bf16"), help="number format (default: the preset's)"
         )
         parser.add_argument("--packing", action="store_true", default=None, help="pack several rows into one sequence")
-        for name, kind in NUMBERS.items():
+        for name in NUMBERS:
+            kind = float if name in ("epochs", "learning_rate") else int
             parser.add_argument("--" + name.replace("_", "-"), type=kind, metavar="N", help="default: the preset's")
         parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
 
