@@ -35,7 +35,7 @@ def draw_bars(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """A line of the picture for each value, with its interval; `mark`: a value to compare with, as a dashed rule."""
+    """Draw a line for each value, with its interval; `mark`: a value to compare with, as a dashed rule."""
     known = [value for row in rows for value in (row.value, row.high) if value is not None]
     # The axis begins at `low` even where all values lie far above it: bars are compared by length.
     across = axis_ticks(min([low, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
@@ -88,5 +88,5 @@ def _bar_text(row: Bar) -> str:
 
 
 def _format_value(value: Value) -> str:
-    """Small values with two decimals, so that those of a column compare."""
+    """Return small values with two decimals, so that those of a column compare."""
     return f"{value:.2f}".replace("-", "−") if value is not None and abs(value) < 10 else format_figure(value)

@@ -27,7 +27,7 @@ class BumpPlace:
 
     @property
     def climbed(self) -> int:
-        """How many ranks were won; below 0: lost."""
+        """The number of ranks won; below 0: lost."""
         return self.before - self.after
 
 
@@ -86,7 +86,7 @@ def _draw_slope(canvas: Canvas, one: BumpPlace, room: float, top: float, end: fl
 
 
 def _rank_label(one: BumpPlace, side: str) -> str:
-    """bm25  0.412  3  on the left, mirrored on the right: rank nearest to the line."""
+    """Return a name with its rank nearest to the line: `bm25  3` on the left, `3  bm25` on the right."""
     rank = getattr(one, side)
     if side == "before":
         return f"{one.name}  {rank}"
@@ -95,7 +95,7 @@ def _rank_label(one: BumpPlace, side: str) -> str:
 
 
 def summarise_moves(rows: Sequence[BumpPlace], x: tuple[str, str], y: str) -> str:
-    """Who moved, in words: as many as one reads, then how many more."""
+    """Return who moved, in words: as many as one reads, then how many more."""
     moved = sorted((one for one in rows if one.climbed), key=lambda one: (-abs(one.climbed), one.name))
     if not rows:
         return _("Nothing to draw yet.")

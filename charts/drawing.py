@@ -47,7 +47,7 @@ def format_figure(value: float | None) -> str:
 
 
 def axis_ticks(low: float, high: float, about: int = 5, *, least: float = 0.0) -> list[float]:
-    """Round values (steps of 1, 2, 5, none below `least`) from at most `low` to at least `high`."""
+    """Return round values (steps of 1, 2, 5, none below `least`) from at most `low` to at least `high`."""
     span = (high - low) or abs(high) or 1.0
     rough = max(span / about, least)
     power = 10.0 ** math.floor(math.log10(rough))
@@ -76,7 +76,7 @@ class Canvas:
         bold: bool = False,
         turned: bool = False,
     ) -> None:
-        """Words at a point. `kind`: ink | soft | s0..s5; `turned`: read upwards."""
+        """Write words at a point. `kind`: ink | soft | s0..s5; `turned`: read upwards."""
         colour = {"ink": INK, "soft": INK_2}.get(kind) or SERIES[int(kind[1:])]
         extra = ' font-weight="650"' if bold else ""
         extra += f' transform="rotate(-90 {number(x)} {number(y)})"' if turned else ""
@@ -117,7 +117,7 @@ class Canvas:
         )
 
     def box(self, x: float, y: float, width: float, height: float, *, tone: str, pale: bool = False) -> None:
-        """A filled rectangle of a tone; `pale`: what stands before it shall be seen."""
+        """Paint a filled rectangle of a tone; `pale`: what stands before it shall be seen."""
         opacity = ' fill-opacity="0.45"' if pale else ""
         at = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
         self._parts.append(f'<rect class="b {tone}" {at} rx="2" fill="{TONES[tone]}"{opacity}/>')
@@ -171,7 +171,7 @@ class Plot:
 
 
 def render_svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:
-    """The picture in a page: named and described for those who do not see it."""
+    """Return the picture for a page: named and described for those who do not see it."""
     name = escape(key, quote=True)
     return (
         f'<svg class="chart-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(canvas.width)} '
@@ -182,7 +182,7 @@ def render_svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:
 
 
 def clip_text(words: str, room: float, size: int = 12) -> str:
-    """The words, or as many of them as fit into `room` px, with an ellipsis."""
+    """Return the words, or as many of them as fit into `room` px, with an ellipsis."""
     if text_width(words, size) <= room or len(words) < 2:
         return words
     while len(words) > 1 and text_width(words, size) + size > room:

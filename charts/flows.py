@@ -43,7 +43,7 @@ def draw_flow(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Heights are in proportion to counts; a node keeps room for its text, and any count above 0 stays visible."""
+    """Draw nodes and links as high as they count; a node keeps room for its text, any count above 0 stays visible."""
     kept = [node for node in nodes if node.count or node.column == 0]
     names = {node.key: node for node in kept}
     known = [link for link in links if link.count and link.source in names and link.target in names]

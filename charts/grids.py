@@ -21,7 +21,7 @@ def draw_heatmap(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """A number in every cell, and shades by fifths of `low` to `high`; below `low` is hatched by its own class."""
+    """Draw a number in every cell, with shades by fifths of `low` to `high`; what is below `low` is hatched."""
     left = min(200.0, max([text_width(name) for name in rows], default=0) + 32)
     across = (WIDTH - left - 8) / max(len(columns), 1)
     canvas = Canvas(WIDTH, 62 + 32 * len(rows))

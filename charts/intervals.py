@@ -26,7 +26,7 @@ class IntervalSpan:
 def draw_intervals(
     key: str, title: str, spans: Sequence[IntervalSpan], *, x: str, summary: str = "", source: str = ""
 ) -> Chart:
-    """A line for each name in the order given: its interval as a bar, the value as a dot (hollow where open)."""
+    """Draw a line for each name: its interval as a bar, the value as a dot (hollow where open)."""
     canvas = Canvas(WIDTH, 60 + STEP * max(1, len(spans)))
     if spans:
         _draw_spans(canvas, spans, x)

@@ -34,7 +34,7 @@ SPECIAL = {
 
 
 def escape_latex(words: str) -> str:
-    """The words as LaTeX prints them."""
+    """Return the words as LaTeX prints them."""
     return "".join(SPECIAL.get(letter, letter) for letter in words)
 
 

@@ -42,7 +42,7 @@ def draw_lines(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Lines by name, each a sequence of (x, y); `bands`: (x, low, high) by the same names; `names`: words at x."""
+    """Draw lines by name, each of (x, y); `bands`: (x, low, high) by the same names; `names`: words at x."""
     kept = {name: _finite(points) for name, points in series.items()}
     behind = {name: _finite(band) for name, band in (bands or {}).items()}
     ys = [value for points in kept.values() for _, value in points]

@@ -32,7 +32,7 @@ def draw_scatter(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Points; named where at most 24 have a name to show. `diagonal`: the line on which both values are equal."""
+    """Draw points, named where at most 24 have a name to show. `diagonal`: the line of equal values."""
     kept = [dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y)]
     groups = list(dict.fromkeys(dot.series for dot in kept))
     canvas = Canvas(WIDTH, 360)

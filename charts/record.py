@@ -39,11 +39,11 @@ class Chart:
 
     @property
     def left_out(self) -> int:
-        """How many rows only the CSV has."""
+        """The number of rows that only the CSV has."""
         return max(0, len(self.rows) - SHOWN_ROWS)
 
     def csv(self) -> str:
-        """The table with every row; no cell can act in a spreadsheet."""
+        """Return the table with every row; no cell can act in a spreadsheet."""
         lines: Iterable[Sequence[object]] = [
             self.header,
             *([("" if cell is None else cell) for cell in row] for row in self.rows),
@@ -51,11 +51,11 @@ class Chart:
         return "".join(map(csv_line, lines))
 
     def latex(self) -> str:
-        """The table with every row, for a paper."""
+        """Return the table with every row, for a paper."""
         return latex_table(self.header, self.rows, numbers=self.numbers, caption=self.title, label=self.key)
 
     def standalone(self) -> str:
-        """The picture as a file of its own: paper, title and source line, colours as attributes."""
+        """Return the picture as a file of its own: paper, title and source line, colours as attributes."""
         height = self.height + 64
         width = number(self.width)
         size = f'width="{width}" height="{number(height)}" viewBox="0 0 {width} {number(height)}"'

@@ -2,5 +2,5 @@
 
 
 def gettext_noop(message: str) -> str:
-    """The message as it is; its name lets the extraction of messages find it (Django's own needs settings)."""
+    """Return the message as it is; the name lets the extraction of messages find it (Django's own needs settings)."""
     return message

@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class TrainingConfig(AppConfig):
-    """The app's name."""
+    """Django's configuration of the app."""
 
     name = "training"

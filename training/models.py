@@ -15,7 +15,7 @@ from training.jobs.folder import JobFolder
 
 
 class Job(LeasedJob):
-    """Something for the GPU queue: a training, or scoring with a model. Its folder holds everything else."""
+    """A job of the GPU queue: a training, or scoring with a model. Its folder holds everything else."""
 
     class Kind(models.TextChoices):
         TRAIN = "train", gettext_lazy("training")
@@ -55,16 +55,16 @@ class Job(LeasedJob):
 
     @classmethod
     def lease_seconds(cls) -> float:
-        """Shorter than others': its holder only looks after a subprocess, so nothing keeps it from renewing."""
+        """Return less than other jobs: the holder only looks after a subprocess, so it can always renew."""
         return 30.0
 
     def last_log_line(self) -> str:
-        """The last line of its log."""
+        """Return the last line of the job's log."""
         return JobFolder(Path(self.folder)).last_log_line()
 
     @property
     def verdict(self) -> str:
-        """Whether a training gained anything, in words."""
+        """The sentence on whether the training gained anything."""
         return verdict_sentence(self.result)
 
 
@@ -89,10 +89,10 @@ class Model(models.Model):
 
     @property
     def verdict(self) -> str:
-        """Whether it gained anything, in words."""
+        """The sentence on whether the training gained anything."""
         return verdict_sentence(self.summary)
 
 
 def verdict_sentence(found: dict[str, Any]) -> str:
-    """The sentence of training.jobs.significance, or that there is none."""
+    """Return the sentence of training.jobs.significance, or that there is none."""
     return str((found.get("gain") or {}).get("words") or _("not measured: there is no dev split"))

@@ -66,10 +66,7 @@ def importance_weights(importances: Sequence[int]) -> list[float]:
 
 
 def check_wording(wording: Wording) -> Wording:
-    """Return the wording without space around it.
-
-    Raises BadInput unless it has a text, a rationale of one or two sentences and an importance of 1 to 5.
-    """
+    """Return the wording without space around it. Raises BadInput for what is not as in BRIGHT-Pro 3.2."""
     text, rationale = " ".join(wording.text.split()), " ".join(wording.rationale.split())
     if not text:
         raise BadInput(_("Write what the aspect is about."))

@@ -65,7 +65,7 @@ class EvidenceTarget:
 
     @property
     def text(self) -> str:
-        """As training sets carry it (FORMATS, Prism)."""
+        """The target as training sets carry it (FORMATS, Prism)."""
         return f"<contribution>{self.contribution}</contribution>\n<evidence>{self.evidence}</evidence>"
 
 
@@ -106,7 +106,7 @@ class EvidenceMeasures:
 
 
 def parse_target(text: str) -> EvidenceTarget:
-    """The two fields and nothing else, in their order, a line end between them. Raises Malformed."""
+    """Return the two fields of a text that holds nothing else, a line end between them. Raises Malformed."""
     found = _TARGET.fullmatch(text.strip())
     if found is None:
         raise Malformed(_("it is not <contribution>..</contribution>, a line end and <evidence>..</evidence>"))
@@ -116,7 +116,7 @@ def parse_target(text: str) -> EvidenceTarget:
 
 
 def check_target(contribution: str, evidence: str) -> None:
-    """Whether the two can stand in a target. Raises Malformed."""
+    """Raise Malformed unless the two can stand in a target."""
     for name, value in (("contribution", contribution), ("evidence", evidence)):
         if not value.strip():
             raise Malformed(_("the contribution is empty") if name == "contribution" else _("the evidence is empty"))
@@ -129,7 +129,7 @@ def check_target(contribution: str, evidence: str) -> None:
 
 
 def parse_output(text: str) -> EvidenceOutput:
-    """A model's answer: its first word, and each field that stands in it exactly once."""
+    """Return a model's answer: its first word, and each field that stands in it exactly once."""
     first = _OUTPUT.match(text)
     if first is None:
         return EvidenceOutput(None, None, None, text.strip())
@@ -140,7 +140,7 @@ def parse_output(text: str) -> EvidenceOutput:
 
 
 def close_fields(text: str) -> str:
-    """An answer that broke off, with the field that it was in ended there."""
+    """Return an answer that broke off with the field that it was in ended there."""
     text = re.sub(r"</?[a-z]*\Z", "", text)
     for name in _FIELDS:
         if text.count(f"<{name}>") == 1 and f"</{name}>" not in text:
@@ -149,7 +149,7 @@ def close_fields(text: str) -> str:
 
 
 def _extract_field(text: str, name: str) -> str | None:
-    """Its content when it is opened and closed exactly once and holds no tag."""
+    """Return a field's content when it is opened and closed exactly once and holds no tag."""
     if text.count(f"<{name}>") != 1 or text.count(f"</{name}>") != 1:
         return None
     found = _FIELDS[name].search(text)
@@ -159,7 +159,7 @@ def _extract_field(text: str, name: str) -> str | None:
 
 
 def format_score(text: str) -> float:
-    """0, 0.4, 0.7 or 1: "no" alone, or "yes" with both fields well formed, is 1 (P 5.3)."""
+    """Return 0, 0.4, 0.7 or 1: "no" alone, or "yes" with both fields well formed, is 1 (P 5.3)."""
     output = parse_output(text)
     if output.verdict is None:
         return 0.0
@@ -170,7 +170,7 @@ def format_score(text: str) -> float:
 
 
 def pattern_entities(text: str) -> tuple[str, ...]:
-    """Dates, percentages and numbers, each once, in the order in which they come."""
+    """Return dates, percentages and numbers, each once, in the order in which they come."""
     taken: list[tuple[int, int]] = []
     for _kind, pattern in PATTERNS:
         for found in pattern.finditer(text):
@@ -180,10 +180,7 @@ def pattern_entities(text: str) -> tuple[str, ...]:
 
 
 def stands_in(entity: str, document: str, *, whole: bool = True) -> bool:
-    """Whether the document holds the entity verbatim. `whole`: 12 does not stand in 120, 1.5 not in 11.5.
-
-    The paper takes any substring (`whole=False`).
-    """
+    """Whether the document holds the entity (`whole`: not within a longer number; the paper takes any substring)."""
     if not whole or not entity:
         return entity in document
     before = r"(?<!\d)(?<!\d[.,])" if entity[0].isdigit() else ""
@@ -192,14 +189,14 @@ def stands_in(entity: str, document: str, *, whole: bool = True) -> bool:
 
 
 def entity_fidelity(entities: Sequence[str], document: str, *, whole: bool = True) -> float | None:
-    """Share of the entities that the document holds verbatim; None where there is no entity (P 5.3)."""
+    """Return the share of the entities that the document holds verbatim; None where there is no entity (P 5.3)."""
     if not entities:
         return None
     return sum(stands_in(entity, document, whole=whole) for entity in entities) / len(entities)
 
 
 def detect_languages(text: str) -> tuple[str, ...]:
-    """Languages that a fair part of the text is in, the most frequent first; at least one."""
+    """Return languages that a fair part of the text is in, the most frequent first; at least one."""
     sizes: dict[str, int] = {}
     for piece in _group_sentences(text):
         code = detect_language(piece)
@@ -210,7 +207,7 @@ def detect_languages(text: str) -> tuple[str, ...]:
 
 
 def _group_sentences(text: str) -> Iterable[str]:
-    """Sentences in a row of about PIECE characters; the last may be shorter."""
+    """Yield sentences in a row of about PIECE characters; the last may be shorter."""
     piece = ""
     for sentence in split_sentences(text):
         piece = f"{piece} {text[sentence.start : sentence.end]}".strip()
@@ -222,7 +219,7 @@ def _group_sentences(text: str) -> Iterable[str]:
 
 
 def expected_language(document: str, query: str) -> str:
-    """The document's; where it is in several, the query's (SPEC S6)."""
+    """Return the document's language; where it is in several, the query's (SPEC S6)."""
     found = detect_languages(document)
     return found[0] if len(found) == 1 else detect_language(query)
 
@@ -239,12 +236,12 @@ def language_fits(text: str, document: str, expected: str) -> bool:
 
 
 def count_tokens(text: str) -> int:
-    """Words as `words` counts them: no model's tokenizer is at hand everywhere, and only ratios are shown."""
+    """Count words: no model's tokenizer is at hand everywhere, and only ratios are shown."""
     return len(tokenize_text(text))
 
 
 def compression_ratio(evidence: str, document: str, count: Callable[[str], int] = count_tokens) -> float | None:
-    """Tokens of the evidence over tokens of the document; None for an empty document."""
+    """Return tokens of the evidence over tokens of the document; None for an empty document."""
     size = count(document)
     return count(evidence) / size if size else None
 
@@ -265,7 +262,7 @@ def measure_target(
     named: Sequence[str] = (),
     count: Callable[[str], int] = count_tokens,
 ) -> EvidenceMeasures:
-    """Everything that rules can say. `named`: entities that a model listed; those not in the evidence are dropped."""
+    """Measure all that rules can say. `named`: entities that a model listed; those not in the evidence are dropped."""
     patterns = pattern_entities(target.evidence)
     listed = [name.strip() for name in named if name.strip() and name.strip() in target.evidence]
     entities = tuple(dict.fromkeys((*patterns, *listed)))
@@ -298,6 +295,6 @@ def is_copied(evidence: str, document: str) -> bool:
 
 
 def as_json(measures: EvidenceMeasures) -> dict[str, Any]:
-    """For a row's JSON: lists for tuples."""
+    """Return the measures for a row's JSON: lists for tuples."""
     values = {name: getattr(measures, name) for name in EvidenceMeasures.__slots__}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -15,15 +15,12 @@ SET_ASIDE = {"set_aside": True}
 
 
 def newest_targets(collection: Collection | None = None) -> QuerySet[Target]:
-    """The good target of each pair that has one, in the order of the pairs: at most one for a pair.
-
-    Withdrawn ones (undo) do not count. Without a collection: of all pairs; filter what is returned.
-    """
+    """Return the standing target of each pair that has one, by pair; of all collections where none is named."""
     return _current_targets(Target.objects.filter(pair__collection=collection) if collection else Target.objects.all())
 
 
 def texts_of(pairs: Iterable[int]) -> dict[int, str]:
-    """For each of these pairs with a good target the text that a model learns to write (FORMATS, Prism)."""
+    """Return the text that a model learns to write, for each of these pairs with a good target (FORMATS, Prism)."""
     found = _current_targets(Target.objects.filter(pair__in=list(pairs)))
     rows = found.values_list("pair", "contribution", "evidence")
     return {pair: measures.EvidenceTarget(contribution, text).text for pair, contribution, text in rows}
@@ -36,13 +33,13 @@ def _current_targets(targets: QuerySet[Target]) -> QuerySet[Target]:
 
 
 def last_text(pair: Pair | int) -> Target | None:
-    """The newest text of a pair, good or not: what a person goes on with."""
+    """Return the newest text of a pair, good or not: what a person goes on with."""
     texts = Target.objects.filter(pair=pair, withdraws=None).exclude(withdrawn_by__measures=SET_ASIDE)
     return texts.order_by("-version").first()
 
 
 def last_of_judge(pair: Pair | int) -> Target | None:
-    """The newest text that a judge wrote, with what was wrong with it."""
+    """Return the newest text that a judge wrote, with what was wrong with it."""
     return Target.objects.filter(pair=pair, kind=Target.Kind.JUDGE).order_by("-version").first()
 
 
@@ -63,11 +60,11 @@ def withdraw(item: Item, writer: str) -> None:
 
 
 def locked_pair(pair: int) -> Pair:
-    """Whoever adds a target locks its pair first: versions count without a gap."""
+    """Lock a pair and return it, before a target is added: versions count without a gap."""
     rows = Pair.objects.select_for_update(no_key=True, of=("self",))
     return rows.select_related("query", "document").get(pk=pair)
 
 
 def next_version(pair: int) -> int:
-    """The number of the next text of a pair, which is locked."""
+    """Return the number of the next text of a pair, which is locked."""
     return int(Target.objects.filter(pair=pair).aggregate(last=Max("version"))["last"] or 0) + 1

@@ -74,7 +74,7 @@ class Index:
 
     @classmethod
     def build(cls, documents: Iterable[tuple[int, str]], k1: float = K1, b: float = B) -> "Index":
-        """From (primary key, text), which must come ordered by document id, descending."""
+        """Build an index of (primary key, text), which must come ordered by document id, descending."""
         lists, keys = TokenLists(), array("q")
         for key, text in documents:
             keys.append(key)
@@ -89,7 +89,7 @@ class Index:
 
     @classmethod
     def load(cls, folder: Path) -> "Index":
-        """From a folder that `save` wrote. The matrix stays in the file: processes share the system's copy of it."""
+        """Load a folder that `save` wrote. The matrix stays in the file: processes share the system's copy of it."""
         keys = np.load(folder / "keys.npy")
         scorer = _create_scorer(K1, B)
         if len(keys):
@@ -118,7 +118,7 @@ class Index:
         return len(self._keys)
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """The best k documents with a score above 0: (primary key, score), best first."""
+        """Return the best k documents with a score above 0: (primary key, score), best first."""
         tokens = self._tokens(query)
         if not tokens:
             return []
@@ -132,11 +132,11 @@ class Index:
         return [(int(self._keys[row]), float(scores[row])) for row in best]
 
     def score(self, query: str, document: int) -> float:
-        """The BM25 score of one document by its primary key; 0.0 for one that the index does not hold."""
+        """Return the BM25 score of one document by its primary key; 0.0 for one that the index does not hold."""
         return float(self.scores(query, [document])[0])
 
     def scores(self, query: str, documents: Sequence[int] | Keys) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-        """The BM25 scores of these documents, in their order, whatever a search would find."""
+        """Return the BM25 scores of these documents, in their order, whatever a search would find."""
         wanted, held = self._rows(documents)
         total = np.zeros(len(wanted))
         if not held.any():
@@ -151,11 +151,11 @@ class Index:
         return total
 
     def holds(self, documents: Sequence[int] | Keys) -> bool:
-        """Whether it knows all of them; an index without a word knows none and misses none."""
+        """Whether the index knows all of them; an index without a word knows none and misses none."""
         return not len(self._keys) or bool(self._rows(documents)[1].all())
 
     def _rows(self, documents: Sequence[int] | Keys) -> tuple[Keys, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
-        """Where the documents stand in the index, and whether they do."""
+        """Return where the documents stand in the index, and whether they do."""
         wanted = np.asarray(documents, dtype=np.int64)
         if not len(self._keys):
             return wanted, np.zeros(len(wanted), dtype=bool)
@@ -164,14 +164,14 @@ class Index:
         return rows, self._keys[rows] == wanted
 
     def frequency(self, word: str) -> int:
-        """In how many documents a word (as `corpus.search.text.tokenize_text` gives it) stands."""
+        """Return in how many documents a word (as `corpus.search.text.tokenize_text` gives it) stands."""
         if not len(self._keys) or word not in self._scorer.vocab_dict:
             return 0
         starts, token = self._scorer.scores["indptr"], self._scorer.vocab_dict[word]
         return int(starts[token + 1] - starts[token])
 
     def _tokens(self, query: str) -> Sequence[int]:
-        """The query's known words, as often as they stand in it."""
+        """Return the query's known words, as often as they stand in it."""
         if not len(self._keys):
             return []
         vocabulary = self._scorer.vocab_dict
@@ -181,10 +181,7 @@ class Index:
 def index_for(
     collection: Collection | int, *, max_age: float = 0.0, k1: float = K1, b: float = B, tell: Tell | None = None
 ) -> Index:
-    """The index of the collection's current documents (synchronous: it asks the database).
-
-    `max_age`: seconds for which this process may go on with the index it has without asking whether documents changed.
-    """
+    """Return the index of the current documents; for `max_age` seconds without asking whether they changed."""
     key = (collection if isinstance(collection, int) else collection.pk, k1, b)
     recent = _recent.get(key)
     if recent and monotonic() - recent[0] < max_age:
@@ -198,7 +195,7 @@ def index_for(
 
 
 def _open_index(key: tuple[int, float, float], content: str, tell: Tell | None) -> Index:
-    """From VAR, else built; what is built belongs to VAR only once its documents are committed."""
+    """Load the index from VAR, else build it; it is written there only once its documents are committed."""
     collection, k1, b = key
     folder = _index_folder() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
     if (folder / "keys.npy").exists():
@@ -222,7 +219,7 @@ def _report_progress(documents: Iterable[tuple[int, str]], tell: Tell | None) ->
 
 
 def content_hash(collection: int) -> str:
-    """32 hex digits that name the set of current documents, rows and content both. One pass in the database."""
+    """Return 32 hex digits that name the set of current documents, rows and content both."""
     with connection.cursor() as cursor:
         cursor.execute(
             """SELECT count(*), COALESCE(bit_xor(hashtextextended(id || content_hash, 0)), 0),

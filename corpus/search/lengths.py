@@ -9,10 +9,7 @@ from corpus.search.text import tokenize_text
 
 
 def length_counter(tokenizer: str | None) -> tuple[Callable[[str], int], str]:
-    """What counts a text's length, and the unit. `tokenizer`: a tokenizer.json, or a folder that holds one.
-
-    Raises BadInput for a file that is no tokenizer.
-    """
+    """Return what counts a text's length, and the unit; `tokenizer`: its file or folder. Raises BadInput."""
     if tokenizer is None:
         return lambda text: len(tokenize_text(text)), "words"
     found = load_tokenizer(tokenizer)
@@ -20,7 +17,7 @@ def length_counter(tokenizer: str | None) -> tuple[Callable[[str], int], str]:
 
 
 def load_tokenizer(tokenizer: str) -> Any:
-    """The tokenizer. Raises BadInput."""
+    """Load a tokenizer. Raises BadInput for a file that is none."""
     from tokenizers import Tokenizer
 
     path = file_of(tokenizer)
@@ -31,7 +28,7 @@ def load_tokenizer(tokenizer: str) -> Any:
 
 
 def file_of(tokenizer: str) -> Path:
-    """The tokenizer.json of a folder, or the file itself. Raises BadInput where there is none."""
+    """Return the tokenizer.json of a folder, or the file itself. Raises BadInput where there is none."""
     path = Path(tokenizer)
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file():

@@ -38,7 +38,7 @@ class Shingles:
         self._sets: list[Hashes] = []
 
     def add(self, texts: Iterable[tuple[int, str]]) -> None:
-        """Texts by their keys, each key once."""
+        """Add texts by their keys, each key once."""
         keys, runs, known = [], [], self._words
         for key, text in texts:
             keys.append(key)
@@ -47,7 +47,7 @@ class Shingles:
         self._sets += self._hashed(runs)
 
     def _hashed(self, runs: list[list[int]]) -> list[Hashes]:
-        """One sorted array of distinct hashes for each run of word numbers."""
+        """Return one sorted array of distinct hashes for each run of word numbers."""
         lengths = np.array([len(run) for run in runs], dtype=np.int64)
         flat = _mix_hashes(np.fromiter((w for run in runs for w in run), dtype=np.uint64, count=int(lengths.sum())))
         ends = np.cumsum(lengths)
@@ -65,13 +65,13 @@ class Shingles:
         return found
 
     def groups(self, least: float) -> dict[int, int]:
-        """The group of each text by its key; texts in one group are joined by similarities of `least` and more."""
+        """Return the group of each text by its key; similarities of `least` and more join them."""
         labels = _find_components(self._sets, least)
         return dict(zip(self._keys, labels.tolist(), strict=True))
 
 
 def groups_of(texts: Mapping[int, str], least: float, size: int) -> dict[int, int]:
-    """`Shingles` for texts that are all there."""
+    """Return `Shingles.groups` of texts that are all there."""
     shingles = Shingles(size)
     shingles.add(texts.items())
     return shingles.groups(least)
@@ -88,7 +88,7 @@ def _mix_hashes(values: Hashes) -> Hashes:
 
 
 def _whole_text_shingle(run: Hashes) -> Hashes:
-    """The whole of a short text as one shingle; an empty one has the shingle 0."""
+    """Return the whole of a short text as one shingle; an empty one has the shingle 0."""
     value = np.zeros(1, dtype=np.uint64)
     for word in run:
         value = _mix_hashes(value * _ODD + word)
@@ -113,7 +113,7 @@ def _find_components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
 
 
 def _unite_groups(groups: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The groups after the texts of each pair (a, b) came into one."""
+    """Return the groups after the texts of each pair (a, b) came into one."""
     if not len(a):
         return groups
     n = len(groups)
@@ -123,7 +123,7 @@ def _unite_groups(groups: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np
 
 
 def _shingle_matrix(sets: list[Hashes]) -> csr_matrix:
-    """Texts by shingles, the columns in the order from rare to frequent."""
+    """Return texts by shingles, the columns in the order from rare to frequent."""
     flat = np.concatenate(sets)
     starts = np.concatenate([[0], np.cumsum([len(one) for one in sets])])
     _, number, uses = np.unique(flat, return_inverse=True, return_counts=True)
@@ -135,7 +135,7 @@ def _shingle_matrix(sets: list[Hashes]) -> csr_matrix:
 
 
 def _candidate_pairs(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Pairs of texts (a, b) that share a shingle of their prefixes, in pieces of about AT_ONCE."""
+    """Yield pairs of texts (a, b) that share a shingle of their prefixes, in pieces of about AT_ONCE."""
     sizes = np.diff(matrix.indptr)
     prefix = sizes - np.ceil(least * sizes - 1e-9).astype(np.int64) + 1
     text = np.repeat(np.arange(len(sizes)), sizes)
@@ -158,7 +158,7 @@ def _candidate_pairs(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray
 def _distinct_pairs(
     text: NDArray[np.int64], sizes: NDArray[np.int64], partners: NDArray[np.int64], low: int, high: int, least: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Distinct pairs of the entries [low, high) with all that follow each in its shingle."""
+    """Return distinct pairs of the entries [low, high) with all that follow each in its shingle."""
     counts = partners[low:high]
     first = np.repeat(np.arange(low, high), counts)
     offset = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)

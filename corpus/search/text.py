@@ -49,19 +49,19 @@ class Sentence:
 
 @cache
 def _any_word() -> re.Pattern[str]:
-    """Runs of letters and digits of any script, with the marks that combine with them (Indic vowels, accents)."""
+    """Return the pattern of letters and digits of any script, with the marks that combine with them."""
     marks = "".join(c for c in map(chr, range(0x300, 0xFFFF)) if unicodedata.category(c) in {"Mn", "Mc"})
     return re.compile(f"[^\\W_][^\\W_{re.escape(marks)}]*(?:[{re.escape(marks)}]+[^\\W_]*)*")
 
 
 @cache
 def _optional_diacritics() -> re.Pattern[str]:
-    """Marks that the same word is written with and without: Arabic vowels and the stretcher."""
+    """Return the pattern of marks that are written or left out: Arabic vowels and the stretcher."""
     return re.compile("[\u0640\u064b-\u065f\u0670]")
 
 
 def tokenize_text(text: str) -> list[str]:
-    """Words as retrieval counts them: case-folded, width-normalised, Chinese, Japanese and Korean as bigrams."""
+    """Return words as retrieval counts them: case-folded, width-normalised, CJK as bigrams."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     text = _optional_diacritics().sub("", unicodedata.normalize("NFKC", text).casefold())
@@ -72,7 +72,7 @@ def tokenize_text(text: str) -> list[str]:
 
 
 def _split_cjk(word: str) -> Iterator[str]:
-    """A word without CJK as it is; each CJK run in it as its bigrams (a single character as itself)."""
+    """Yield a word without CJK as it is; each CJK run in it as its bigrams (a single character as itself)."""
     at = 0
     for run in _CJK_RUN.finditer(word):
         if run.start() > at:
@@ -88,7 +88,7 @@ def _split_cjk(word: str) -> Iterator[str]:
 
 
 def split_sentences(text: str) -> list[Sentence]:
-    """Where the sentences are, in order and without overlap; a blank line ends one too."""
+    """Return where the sentences are, in order and without overlap; a blank line ends one too."""
     found: list[Sentence] = []
     start = 0
     for end in _END.finditer(text):
@@ -109,7 +109,7 @@ def _append_sentence(found: list[Sentence], text: str, start: int, end: int) -> 
 
 
 def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
-    """False for the stop of an abbreviation, of an initial, and before a sentence that goes on in lower case."""
+    """Whether a sentence ends: not at abbreviations and initials, nor before one that goes on in lower case."""
     mark = end.group()
     if mark[0] not in ".!?…":
         return True
@@ -126,7 +126,7 @@ def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
 
 
 def detect_language(text: str) -> str:
-    """BCP 47 code for a `lang` attribute: by script, then by common words; English when nothing else shows."""
+    """Return the BCP 47 code of a text: by script, then by common words; English when nothing else shows."""
     sample = text[:4000]
     if code := "" if sample.isascii() else _by_script(sample):
         return code
@@ -137,7 +137,7 @@ def detect_language(text: str) -> str:
 
 
 def _by_script(sample: str) -> str:
-    """The language that a script shows; empty for those that share Latin letters."""
+    """Return the language that a script shows; empty for those that share Latin letters."""
     letters = sum(map(str.isalpha, sample))
     for code, script in _SCRIPTS:
         share = 0.02 if code in {"ja", "fa"} else 0.2
@@ -147,7 +147,7 @@ def _by_script(sample: str) -> str:
 
 
 def text_direction(text: str) -> str:
-    """`rtl` or `ltr`, by the first letter that has a direction (as HTML's dir=auto)."""
+    """Return `rtl` or `ltr`, by the first letter that has a direction (as HTML's dir=auto)."""
     for character in text:
         kind = unicodedata.bidirectional(character)
         if kind in {"R", "AL"}:

@@ -14,11 +14,11 @@ FINISHED, FAILED, REFUSED, CANCELLED = 0, 1, 2, 3  # Exit codes of the process t
 
 
 class TrainingCancelled(Exception):
-    """Somebody asked the process to end; what it has is saved."""
+    """The process was asked to end; what it has is saved."""
 
 
 class JobFolder:
-    """job.json in; state.json, metrics.jsonl, log.txt and checkpoints/ out."""
+    """The files of a job: job.json in; state.json, metrics.jsonl, log.txt and checkpoints/ out."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,7 +28,7 @@ class JobFolder:
 
     @property
     def job(self) -> dict[str, Any]:
-        """What the job was asked. Raises BadInput when it cannot be read."""
+        """The request that the job was begun with. Raises BadInput when it cannot be read."""
         try:
             return dict(json.loads((self.path / "job.json").read_text()))
         except (OSError, ValueError) as error:
@@ -41,7 +41,7 @@ class JobFolder:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The last word of whoever works on it; {} before the first."""
+        """The last state that the working process wrote; {} before the first."""
         try:
             return dict(json.loads((self.path / "state.json").read_text()))
         except (OSError, ValueError):

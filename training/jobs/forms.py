@@ -20,7 +20,7 @@ BASES = [
 
 
 class JudgeForm(forms.Form):
-    """Which judge scores what the models wrote, and what it may cost."""
+    """A form for the judge that scores what the models wrote, and for its budget."""
 
     judge = forms.ChoiceField(label=gettext_lazy("Judge"))
     budget = forms.FloatField(
@@ -39,7 +39,7 @@ class JudgeForm(forms.Form):
 
 
 class TrainForm(forms.Form):
-    """Which rows, which base, which recipe; empty fields take the preset's value."""
+    """A form for rows, base and recipe of a training; empty fields take the preset's value."""
 
     training_set = forms.ChoiceField(
         label=gettext_lazy("Training set"), help_text=gettext_lazy("Exports of this collection in the format prism.")
@@ -79,7 +79,7 @@ class TrainForm(forms.Form):
         field.choices = sets
 
     def clean(self) -> dict[str, Any]:
-        """The base is one or the other."""
+        """Check that the chosen base fits the recipe; take it from the second field where that is named."""
         given: dict[str, Any] = super().clean() or {}
         base = str(given.get("base") or "")
         if base == OTHER:

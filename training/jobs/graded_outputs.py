@@ -44,7 +44,7 @@ def rows_of(job: Job) -> dict[str, list[OutputRow]]:
 
 
 def count_judge_calls(job: Job) -> int:
-    """Calls at most: two for each row where label and answer are yes and both texts are there."""
+    """Return the calls at most: two for each row where label and answer are yes and both texts are there."""
     return 2 * sum(row.target is not None for rows in rows_of(job).values() for row in rows)
 
 
@@ -64,7 +64,7 @@ def why_not(job: Job) -> str:
 
 
 def ask_later(job: Job, judge: str, budget: float | None) -> None:
-    """A worker asks the judge. Raises BadInput for a judge that is not there, and where nobody can be asked."""
+    """Have a worker ask the judge. Raises BadInput for a judge that is not there, and where nobody can be asked."""
     judge_named(judge)
     if why := why_not(job):
         raise BadInput(why)
@@ -75,7 +75,7 @@ def ask_later(job: Job, judge: str, budget: float | None) -> None:
 
 
 def score_outputs(job: int, judge: str, budget: float | None) -> None:
-    """What the worker does; quiet when the job is gone. What was answered once is not paid for again."""
+    """Score all rows of a job, where it still exists; what was answered once is not paid for again."""
     found = Job.objects.select_related("collection").filter(pk=job).first()
     if found is None or found.collection is None:
         return
@@ -114,6 +114,6 @@ def _store_judged(job: int, judged: Mapping[str, Any]) -> None:
 
 
 def judged_columns(job: Job) -> list[tuple[str, list[float | None]]]:
-    """A row for each judged column with each model's value; nothing before a judge has answered."""
+    """Return a row for each judged column with each model's value; nothing before a judge has answered."""
     sides = (job.result.get("judged") or {}).get("sides") or {}
     return [(_(title), [one.get(key) for one in sides.values()]) for key, title in TITLES.items()] if sides else []

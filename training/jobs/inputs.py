@@ -49,7 +49,7 @@ NOTHING: dict[str, str] = {
 
 
 def _bm25_candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
-    """The first BM25 documents of the queries: those of the dev split for an evaluation, else all."""
+    """Yield the first BM25 documents of the queries: those of the dev split for an evaluation, else all."""
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("external_id")
     if job.kind == Job.Kind.EVALUATE:
         wanted = sorted(dev_queries(Path(job.options["data"]))[0])

@@ -85,10 +85,7 @@ def go_on(job: Job) -> bool:
 
 
 def use_model(model: Model, kind: str, user: str = "") -> Job:
-    """Score with a model: the dev queries against BM25 and the base, all queries, or what waits for people.
-
-    Or let base and model write on the dev split.
-    """
+    """Put a job into the queue that scores with a model, or lets base and model write on the dev split."""
     trained = model.job.options
     models = {
         Job.Kind.EVALUATE: {"base": trained["base"], "tuned": model.folder},
@@ -101,7 +98,7 @@ def use_model(model: Model, kind: str, user: str = "") -> Job:
 
 
 def publish_model(job: Job) -> Model:
-    """The row of the model that a training wrote."""
+    """Return the row of the model that a training wrote."""
     result = job.result
     kept = ("evaluation", "calibration", "gain", "checkpoint", "merge_difference")
     base = Path(str(job.options["base"])).name

@@ -40,7 +40,7 @@ def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
 
 
 def evaluate_rankings(folder: JobFolder) -> dict[str, Any]:
-    """BM25, base and tuned on the same queries, and each pair of them compared."""
+    """Measure BM25, base and tuned on the same queries, and compare each pair of them."""
     qrels = json.loads((folder.path / QRELS).read_text())
     rankings = {"BM25": _bm25_scores(folder)} | {name: _model_scores(folder, name) for name in ("base", "tuned")}
     found = {name: measures.evaluate_run(qrels, run, MEASURES) for name, run in rankings.items()}
@@ -63,7 +63,7 @@ def evaluate_rankings(folder: JobFolder) -> dict[str, Any]:
 
 
 def write_runs(folder: JobFolder) -> None:
-    """TREC runs of what was scored, each document's raw fp32 margin as its score."""
+    """Write TREC runs of what was scored, each document's raw fp32 margin as its score."""
     for path in folder.path.glob("*.scores.jsonl"):
         name = path.name.removesuffix(".scores.jsonl")
         run = folder.path / f"{name}.run"
@@ -83,7 +83,7 @@ def _model_scores(folder: JobFolder, name: str) -> dict[str, dict[str, float]]:
 
 
 def reorder_queue(job: Job, folder: JobFolder) -> int:
-    """The nearer a probability is to a half, the sooner people see the pair. Returns how many pairs were given one."""
+    """Order the queue by uncertainty, greatest at a probability of a half; return how many pairs got one."""
     assert job.collection is not None
     scores = {
         (line["query_id"], doc_id): probability

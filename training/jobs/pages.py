@@ -67,7 +67,7 @@ def extra_state() -> dict[str, Any]:
 
 
 def why_not() -> str:
-    """Why no job could run, in words; empty where a worker lives, or this machine has what a worker needs."""
+    """Return why no job could run; empty where a worker lives, or this machine has what a worker needs."""
     found = extra_state()
     # A job may be started while the extra is installed: it waits in the queue until the demo starts the worker.
     if workers.has_workers(worker_pool.QUEUE) or found["state"] == "installing":
@@ -101,7 +101,7 @@ def training_sets(collection: Collection) -> list[tuple[str, str]]:
 
 
 def explain_queue_wait(job: Job) -> str:
-    """Why a queued job does not run, in words; empty where it is its turn."""
+    """Return why a queued job does not run, in words; empty where it runs."""
     if job.state != Job.State.QUEUED:
         return ""
     try:

@@ -34,10 +34,7 @@ def compare_models(
 
 
 def randomisation_test(differences: np.ndarray, *, seed: int = 0) -> float:
-    """Return the two-sided p of the mean difference when each query's sign is a coin's throw; 1 when nothing differs.
-
-    Exact up to 16 queries that differ.
-    """
+    """Return the two-sided p of the mean difference under random signs, exact up to 16 queries that differ."""
     from scipy.stats import permutation_test
 
     differing = differences[np.abs(differences) > 1e-12]
@@ -58,7 +55,7 @@ def randomisation_test(differences: np.ndarray, *, seed: int = 0) -> float:
 def gain_verdict(
     measure: str, difference: float | None, p: float | None, queries: int, least: int = LEAST_QUERIES
 ) -> str:
-    """One sentence: a gain, a loss, or no gain shown; it never calls "not shown" a proof of nothing."""
+    """Return one sentence: a gain, a loss, or no gain shown, which is never called a proof of nothing."""
     if difference is None or p is None:
         return f"no gain shown: {measure} is not measured on any query that both models answered"
     if queries < least:

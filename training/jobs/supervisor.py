@@ -46,7 +46,7 @@ def supervise_job(job: Job, shutting_down: Callable[[], bool], gpu: int | None =
 
 
 def find_unseen_file(job: Job, folder: JobFolder) -> Path | None:
-    """A file that the job was begun with, or that an earlier job left for it, and that is not on this machine."""
+    """Return a file that the job needs (its own, or an earlier job's) and this machine does not have."""
     asked = job.options
     named = [asked.get("data"), asked.get("base"), *(asked.get("models") or {}).values()]
     # What is no path (tiny:qwen3, a hub id) is not absolute; the subprocess looks for it.
@@ -57,7 +57,7 @@ def find_unseen_file(job: Job, folder: JobFolder) -> Path | None:
 def _run_subprocess(
     lease: leases.Lease, folder: JobFolder, shutting_down: Callable[[], bool], gpu: int | None
 ) -> int | None:
-    """The subprocess's exit code; None when the job is no longer ours."""
+    """Return the subprocess's exit code; None when another worker holds the job."""
     job = lease.job
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if gpu is not None:
@@ -97,7 +97,7 @@ def _read_progress(folder: JobFolder) -> dict[str, Any]:
 
 
 def _record_end(job: Job, folder: JobFolder, code: int) -> None:
-    """Write what came of it."""
+    """Store how the subprocess ended, and what came of it."""
     state, news = folder.state, _read_progress(folder)
     error = str(state.get("error") or "")
     if code == FINISHED:

@@ -27,7 +27,7 @@ KINDS = {Job.Kind.EVALUATE, Job.Kind.RERANK, Job.Kind.ORDER, Job.Kind.GENERATE}
 @action("admin")
 @require_GET
 def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Jobs and models, and the form for a new training. HTMX asks for the lists alone while something runs."""
+    """Show jobs and models, and the form for a new training; HTMX asks for the lists alone while something runs."""
     if request.headers.get("HX-Request"):
         context = _lists_context(scope)
         return render(request, "training/_lists.html", context, status=200 if context["moving"] else 286)

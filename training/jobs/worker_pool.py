@@ -21,7 +21,7 @@ DRIVER = Path("/proc/driver/nvidia/version")
 
 @cache
 def available_devices() -> tuple[str, ...]:
-    """What jobs may ask for on this machine; torch is asked in a process of its own, where there is a driver."""
+    """Return what jobs may ask for on this machine, by asking torch in a process of its own where there is a driver."""
     if not DRIVER.exists():
         return ("cpu",)
     asked = "import sys, torch; sys.exit(not torch.cuda.is_available())"
@@ -35,7 +35,7 @@ def notify_workers() -> None:
 
 
 def worker_command(processes: int, name: str = "gpu") -> list[str]:
-    """The command line of a worker that does so many jobs at once: one for each GPU."""
+    """Return the command line of a worker that does so many jobs at once: one for each GPU."""
     # One job for each process, and none is fetched in advance: a training takes hours.
     options = ["--pool", "prefork", "--concurrency", str(processes), "--loglevel", "WARNING", "-Ofair", "-Q", QUEUE]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
@@ -44,7 +44,7 @@ def worker_command(processes: int, name: str = "gpu") -> list[str]:
 
 
 class OwnWorker:
-    """`with Own() as own: own.ensure()`: a worker of a waiting command, where no other serves the queue."""
+    """A worker that lives as long as a waiting command, where no other serves the queue."""
 
     def __init__(self) -> None:
         self.child: subprocess.Popen[str] | None = None
@@ -58,7 +58,7 @@ class OwnWorker:
             stop_children([self.child], patience=20)
 
     def ensure(self, device: str) -> None:
-        """See to it that somebody serves the queue who can do a job of this device."""
+        """Start the worker unless somebody serves the queue who can do a job of this device."""
         if any(device in worker.devices for worker in live_workers(QUEUE)):
             return
         # A worker that was just started takes some seconds until it says that it lives.

@@ -14,7 +14,7 @@ TINY = "tiny:"
 
 
 def of_page(name: str) -> str:
-    """What a page names: a folder under settings.BASE_MODELS, else a hub id. Raises BadInput for every other path."""
+    """Return the base that a page names: a folder under settings.BASE_MODELS, else a hub id. Raises BadInput."""
     root = settings.BASE_MODELS
     folder = Path(os.path.normpath(root / name))
     if folder.is_relative_to(root) and folder != root and folder.is_dir():
@@ -28,6 +28,6 @@ def of_page(name: str) -> str:
 
 
 def of_command(name: str) -> str:
-    """What a command names: any folder, because whoever runs commands here reads its files anyway, or a hub id."""
+    """Return the base that a command names: any folder (whoever runs commands reads them anyway), or a hub id."""
     folder = Path(name).expanduser()
     return str(folder.resolve()) if not name.startswith(TINY) and folder.is_dir() else name

@@ -27,7 +27,7 @@ class Calibration:
     reason: str = ""
 
     def probability(self, margin: float) -> float:
-        """The calibrated probability of "relevant"."""
+        """Return the calibrated probability of "relevant"."""
         return float(sigmoid(np.float64(self.a * margin + self.b)))  # type: ignore[arg-type]
 
 

@@ -112,7 +112,7 @@ def _parse_example(row: Mapping[str, Any], number: int) -> Example:
 
 
 def check_for_prism(found: TrainingSet) -> None:
-    """Raises BadInput when a row that trains point-wise has no teacher score, or one that trains text no label (S9)."""
+    """Raise BadInput when a row that trains point-wise has no teacher score, or one that trains text no label (S9)."""
     missing = sum(POINT in row.losses and row.teacher is None for row in found.train)
     if missing:
         raise BadInput(

@@ -67,7 +67,7 @@ def measure_dev_split(
 
 
 def pearson_correlation(left: Floats, right: Floats) -> float:
-    """Pearson's correlation; Undefined with fewer than two rows or when one side is constant."""
+    """Return Pearson's correlation. Raises Undefined for fewer than two rows, or when one side is constant."""
     if len(left) < 2:
         raise Undefined("fewer than two rows carry both values")
     one, other = left - left.mean(), right - right.mean()
@@ -78,7 +78,7 @@ def pearson_correlation(left: Floats, right: Floats) -> float:
 
 
 def roc_auc(margins: Floats, truth: Floats) -> float:
-    """The share of (relevant, not relevant) pairs in the right order; a tie counts half."""
+    """Return the share of (relevant, not relevant) pairs in the right order; a tie counts half."""
     if len(np.unique(truth)) < 2:
         raise Undefined("every label of the dev split is the same" if len(truth) else "no row carries a label")
     from sklearn.metrics import roc_auc_score
@@ -87,7 +87,7 @@ def roc_auc(margins: Floats, truth: Floats) -> float:
 
 
 def accuracy(margins: Floats, truth: Floats, threshold_margin: float) -> float:
-    """The share of rows whose margin lies above the threshold exactly where the label is 1 (margin 0 = score 0.5)."""
+    """Return the share of rows whose margin lies above the threshold exactly where the label is 1."""
     if not len(truth):
         raise Undefined("no row carries a label")
     return float(np.mean((margins > threshold_margin) == (truth == 1)))

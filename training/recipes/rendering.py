@@ -34,7 +34,7 @@ class RenderedPair(NamedTuple):
 
 
 def render_prompt(query: str, document: str, instruction: str = "") -> str:
-    """The prompt of a pair, up to the answer. Texts are taken unchanged."""
+    """Return the prompt of a pair, up to the answer, with the texts unchanged."""
     return f"{prompt_prefix(query, instruction)}{document}{TAIL}"
 
 
@@ -44,16 +44,16 @@ def prompt_prefix(query: str, instruction: str = "") -> str:
 
 
 def render_target(label: int, contribution_evidence: str) -> str:
-    """What the model learns to write: the label, then contribution and evidence where there are any (P 4.4)."""
+    """Return what the model learns to write: the label, then contribution and evidence where there are any (P 4.4)."""
     word = YES if label else NO
     return f"{word}\n{contribution_evidence}".strip() + END
 
 
 def prompt_text() -> str:
-    """The prompt with a mark at the place of each text, as it is kept beside a model."""
+    """Return the prompt with a mark at the place of each text, as it is kept beside a model."""
     return render_prompt("{query}", "{document}", "{instruction}")
 
 
 def prompt_sha256() -> str:
-    """Identifies the prompt: a model that was trained with another one is refused at load."""
+    """Return the hash of the prompt: a model that was trained with another one is refused at load."""
     return sha256(f"{prompt_text()}\0{DEFAULT_INSTRUCTION}".encode()).hexdigest()

@@ -85,7 +85,7 @@ LOSSES = {"prism": ("hybrid",), "cross-encoder": ("bce", "mse", "lambda")}
 
 
 def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
-    """The preset's defaults with what was given instead. Raises BadInput for a name or value that does not exist."""
+    """Return the preset's defaults with what was given instead. Raises BadInput for unknown names and values."""
     if recipe not in TABLE:
         raise BadInput(f"no recipe named {recipe!r}; there are {', '.join(TABLE)}")
     preset = given.get("preset") or "paper"
@@ -100,7 +100,7 @@ def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
 
 
 def _check_options(recipe: str, chosen: RecipeOptions) -> None:
-    """Raises BadInput for what no training can be done with."""
+    """Raise BadInput for what no training can be done with."""
     for name, allowed in (CHOICES | {"loss": LOSSES[recipe]}).items():
         if getattr(chosen, name) not in allowed:
             raise BadInput(f"{name} must be one of {', '.join(allowed)}, not {getattr(chosen, name)!r}")

@@ -32,7 +32,7 @@ class Service(ABC):
 
     @abstractmethod
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
-        """Status and JSON for the body of a POST. Raises Wrong, Full, TooLate."""
+        """Return status and JSON for the body of a POST. Raises Wrong, Full, TooLate."""
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         status, body = self.respond(environ)
@@ -46,7 +46,7 @@ class Service(ABC):
         return [data]
 
     def respond(self, environ: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Status and JSON of one request. An error is {"message"}, where Cohere's client looks, and {"detail"}."""
+        """Return status and JSON of one request; an error is {"message"}, which Cohere's client reads, and {"detail"}."""
         path, method = environ.get("PATH_INFO", ""), environ.get("REQUEST_METHOD", "")
         # The model is loaded before the first request is taken, so who lives is ready.
         if path in ("/healthz", "/readyz"):
@@ -73,7 +73,7 @@ class Service(ABC):
 
 
 def _read_body(environ: dict[str, Any]) -> bytes:
-    """The request's body. Raises Wrong when it is too large."""
+    """Return the request's body. Raises Wrong when it is too large."""
     try:
         length = int(environ.get("CONTENT_LENGTH") or 0)
     except ValueError:

@@ -17,11 +17,11 @@ Asked = ServingRequest | Callable[[], Any]
 
 
 class Full(Exception):
-    """So many requests wait that another one would wait too long."""
+    """Another request would wait too long."""
 
 
 class Batcher:
-    """`submit` from any thread; `limit`: requests that wait or are being scored."""
+    """A queue before the model, for any thread; `limit`: requests that wait or are being scored."""
 
     def __init__(self, scorer: Scorer, limit: int) -> None:
         self.scorer = scorer

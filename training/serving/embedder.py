@@ -22,7 +22,7 @@ KNOWN = ("Transformer", "Pooling", "Normalize")
 
 
 def is_embedder(folder: Path) -> bool:
-    """It says how its tokens are pooled, or it is a model without any head."""
+    """Whether a folder says how its tokens are pooled, or is a model without any head."""
     if (folder / "1_Pooling" / "config.json").exists():
         return True
     names = _read_config(folder).get("architectures") or []
@@ -30,10 +30,7 @@ def is_embedder(folder: Path) -> bool:
 
 
 def pooling_of(folder: Path, wanted: str = "") -> str:
-    """What is wanted, what the folder says, else: the last token of a causal model, the mean of an encoder.
-
-    Raises BadInput for modules that are not understood here, and for a pooling of another kind.
-    """
+    """Return the pooling: as wanted, as the folder says, or the usual one. Raises BadInput for unknown modules."""
     modules = folder / "modules.json"
     for module in json.loads(modules.read_text()) if modules.exists() else []:
         kind = str(module.get("type", "")).rpartition(".")[2]

@@ -34,7 +34,7 @@ class ServingRequest:
 
 
 def read_request(body: bytes) -> ServingRequest:
-    """Raises Wrong with one clear line."""
+    """Return the request of a body. Raises Wrong with one clear line."""
     try:
         found = json.loads(body)
     except ValueError as error:

@@ -76,20 +76,20 @@ def describe_setup(tiny: bool, device: str) -> str:
 
 
 def base_name(base: str) -> str:
-    """`owner/name` of a hub, or the last part of a folder: a path of this machine tells readers nothing."""
+    """Return `owner/name` of a hub, or the last part of a folder: a path of this machine tells readers nothing."""
     parts = [part for part in base.replace("\\", "/").split("/") if part]
     hub = len(parts) == 2 and not base.startswith(("/", ".", "~"))
     return "/".join(parts) if hub else (parts[-1] if parts else "unknown")
 
 
 def model_title(folder: str, record: Record) -> str:
-    """What the card calls the model: its folder's name, or base and recipe where that is only a number."""
+    """Return the model's name on its card: its folder's, or base and recipe where that is only a number."""
     plain = bool(re.fullmatch(r"[0-9a-f]{32}", folder))
     return f"{base_name(record.base).replace('/', '-').replace(':', '-')}-{record.recipe}" if plain else folder
 
 
 def reranker_json(record: Record) -> dict[str, Any]:
-    """The content of reranker.json, which the scorer checks at load."""
+    """Return the content of reranker.json, which the scorer checks at load."""
     return {"version": 1, **asdict(record)} | {
         "base": base_name(record.base),
         "sft_reduction": record.sft_reduction,
@@ -136,7 +136,7 @@ def _jinja_role(role: str) -> str:
 def sentence_transformers_files(
     kind: Kind, yes_id: int | None, no_id: int | None, versions: Mapping[str, str]
 ) -> dict[str, str]:
-    """Path in the folder -> text of what CrossEncoder reads beside transformers' own files."""
+    """Return what CrossEncoder reads beside transformers' own files: texts by path in the folder."""
     modules = [
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}
     ]
@@ -171,7 +171,7 @@ def as_text(value: Any) -> str:
 
 
 def model_card(record: Record, name: str) -> str:
-    """README.md of the folder: front matter for the hub, then what the model is, how good, and how to use it."""
+    """Return README.md of the folder: front matter for the hub, then what the model is, how good, and its use."""
     from jinja2 import Environment, StrictUndefined
 
     plain = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)

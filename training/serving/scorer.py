@@ -20,7 +20,7 @@ LEAST_ROOM, MOST_ROOM, BESIDES = 512, 4096, 256
 
 
 def read_reranker_json(folder: Path) -> dict[str, Any]:
-    """reranker.json of a published model; {} for a base. Raises BadInput for another prompt than ours."""
+    """Return reranker.json of a published model; {} for a base. Raises BadInput for another prompt than ours."""
     path = folder / "reranker.json"
     if not path.exists():
         return {}
@@ -87,7 +87,7 @@ class CausalScorer(Scorer):
         self.model = load_causal(folder, device)
 
     def _has_own_prompt(self) -> bool:
-        """A reranker of others brings a chat template with the roles that CrossEncoder gives to a pair (SPEC S9)."""
+        """Whether a reranker of others has a template with the roles that CrossEncoder gives a pair (SPEC S9)."""
         template = str(self.tokenizer.chat_template or "")
         return all(f'"{role}"' in template or f"'{role}'" in template for role in ("query", "document"))
 
@@ -98,7 +98,7 @@ class CausalScorer(Scorer):
         return str(self.tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
 
     def _named_ids(self, folder: Path) -> tuple[int, int] | None:
-        """The answers' ids as a reranker of others names them, beside its modules."""
+        """Return the answers' ids as a reranker of others names them, beside its modules."""
         path = folder / "1_LogitScore" / "config.json"
         if self.about or not path.exists():
             return None

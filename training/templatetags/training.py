@@ -11,7 +11,7 @@ register = template.Library()
 
 @register.filter
 def basename(value: str) -> str:
-    """The last part of a path: where things lie on the server is nobody's business."""
+    """Return the last part of a path: where things lie on the server is nobody's business."""
     return PurePath(value).name
 
 
@@ -35,5 +35,5 @@ def chance(value: float) -> str:
 
 @register.filter
 def ndcg(value: dict[str, Any]) -> str:
-    """nDCG@10 of a line of measures, whose name no template can spell."""
+    """Return nDCG@10 of a line of measures, whose name no template can spell."""
     return figure(value.get("ndcg@10"))

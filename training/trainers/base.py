@@ -15,10 +15,7 @@ from training.trainers.tiny_bases import TINY, tiny_base, tiny_encoder
 
 
 def find_base(name: str, made: Path) -> Path:
-    """The folder of a base: a tiny one (made in `made` when missing), a folder, or a hub id from the local cache.
-
-    Nothing is downloaded. Raises BadInput where it cannot be had.
-    """
+    """Return the folder of a base (a tiny one is made in `made`), without any download. Raises BadInput."""
     if name in TINY:
         folder = made / name.replace(":", "-")
         if (folder / "config.json").exists():
@@ -48,7 +45,7 @@ def _cached_snapshot(name: str) -> Path:
 
 
 def check_causal(folder: Path) -> Any:
-    """The config of a base that can write text. Raises BadInput for encoders and what transformers does not know."""
+    """Return the config of a base that can write text. Raises BadInput for encoders and unknown models."""
     try:
         config = AutoConfig.from_pretrained(folder)
     except (OSError, ValueError, KeyError) as error:
@@ -66,7 +63,7 @@ def check_causal(folder: Path) -> Any:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer, with something to pad with."""
+    """Load the tokenizer, with something to pad with."""
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -74,7 +71,7 @@ def load_tokenizer(folder: Path) -> Any:
 
 
 def answer_ids(tokenizer: Any) -> tuple[int, int]:
-    """The ids of "yes" and "no". Raises BadInput unless each is one token."""
+    """Return the ids of "yes" and "no". Raises BadInput unless each is one token."""
     found = []
     for word in (rendering.YES, rendering.NO):
         ids = tokenizer(word, add_special_tokens=False)["input_ids"]
@@ -85,7 +82,7 @@ def answer_ids(tokenizer: Any) -> tuple[int, int]:
 
 
 def load_model(folder: Path, device: str, dtype: torch.dtype) -> Any:
-    """The model in training form on its device."""
+    """Load the model for training, on its device."""
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
     model.config.use_cache = False
     return model.to(device)

@@ -19,11 +19,11 @@ class Epochs:
 
     @property
     def per_epoch(self) -> int:
-        """How many steps one pass over the rows takes."""
+        """The number of steps that one pass over the rows takes."""
         return -(-len(self.lengths) // self.batch)
 
     def step(self, number: int) -> list[int]:
-        """Rows of a step: shuffled, then sorted by length among neighbours, then the steps shuffled."""
+        """Return the rows of a step, from 0."""
         epoch, place = divmod(number, self.per_epoch)
         return self.order(epoch)[place]
 

@@ -34,7 +34,7 @@ class LoraTrained:
         return self.prompt.margins(self.model, self.tokenizer, rows)
 
     def write(self, folder: Path) -> None:
-        """The merged model, and the adapter in `adapter/`. The adapter cannot be scored apart afterwards."""
+        """Write the merged model, and the adapter in `adapter/`. The adapter cannot be scored apart afterwards."""
         # safe_merge refuses an adapter that makes weights which are not finite.
         merged = self.model.merge_and_unload(safe_merge=True)
         write_causal(
@@ -59,7 +59,7 @@ class LoraTrained:
 
 
 def chat_messages(query: str, document: str, instruction: str) -> list[dict[str, str]]:
-    """The roles that the published chat template reads; sentence-transformers makes the same of a pair."""
+    """Return a pair in the roles that the published chat template reads, as sentence-transformers does."""
     system = [{"role": "system", "content": instruction}] if instruction else []
     return [*system, {"role": "query", "content": query}, {"role": "document", "content": document}]
 

@@ -105,7 +105,7 @@ class CrossEncoder:
         return {self.loss: len(rows)}
 
     def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
-        """Sum of the loss over the rows; one forward pass. Weights stay fp32, bf16 is an autocast."""
+        """Return the sum of the loss over the rows. Weights stay fp32, bf16 is an autocast."""
         chosen, half = [self.features[row] for row in rows], self.task.precision == "bf16"
         with torch.autocast(self.task.device.split(":")[0], dtype=torch.bfloat16, enabled=half):
             return {self.loss: summed_loss(model, chosen, self.tokenizer, self.task.device, self.loss)}
@@ -135,12 +135,12 @@ class CrossEncoder:
 
 
 def bce_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Binary cross-entropy of each logit, (n,) fp32; targets in 0..1, so that soft labels work too. Returns (n,)."""
+    """Return the binary cross-entropy of each logit, (n,) fp32; targets in 0..1, so that soft labels work too."""
     return functional.binary_cross_entropy_with_logits(logits.float(), targets.float(), reduction="none")
 
 
 def mse_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """(sigmoid(logit) - teacher)^2 of each row, as Prism's point-wise term. Returns (n,)."""
+    """Return (sigmoid(logit) - teacher)^2 of each row, (n,), as Prism's point-wise term."""
     return (torch.sigmoid(logits.float()) - targets.float()) ** 2
 
 

@@ -29,7 +29,7 @@ class Pooled:
 
     @torch.inference_mode()
     def encode(self, texts: Sequence[str]) -> tuple[Vectors, int]:
-        """Vectors of length 1, (n, size), and how many tokens were read."""
+        """Return vectors of length 1, (n, size), and how many tokens were read."""
         ids = self.tokenizer(list(texts), truncation=True, max_length=self.length)["input_ids"]
         order = sorted(range(len(texts)), key=lambda place: len(ids[place]))
         rows: dict[int, Vectors] = {}

@@ -38,7 +38,7 @@ def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0) -> Any:
 
 
 def longest_input(folder: Path, tokenizer: Any, wanted: int | None = None) -> int:
-    """The shortest of what is wanted, what the tokenizer says and what the positions allow."""
+    """Return the least of what is wanted, what the tokenizer says and what the positions allow."""
     config = AutoConfig.from_pretrained(folder)
     limits = [wanted or LONGEST, int(tokenizer.model_max_length)]
     positions = getattr(config, "max_position_embeddings", None)

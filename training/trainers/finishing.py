@@ -31,16 +31,16 @@ class Trained(Protocol):
     has_adapter: bool
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:
-        """The base's own margins with our prompt."""
+        """Return the base's own margins with our prompt."""
 
     def trained_margins(self, rows: Sequence[Any]) -> list[float]:
-        """The chosen checkpoint's margins: base and adapter, or the tuned encoder."""
+        """Return the chosen checkpoint's margins: base and adapter, or the tuned encoder."""
 
     def write(self, folder: Path) -> None:
         """Merge in fp32 and write weights, tokenizer and template."""
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """Margins of the model in the folder, loaded by plain transformers."""
+        """Return the margins of the model in the folder, loaded by plain transformers."""
 
 
 def finish_training(

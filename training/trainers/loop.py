@@ -57,7 +57,7 @@ class TrainingProgress:
 
 
 class Loop:
-    """One training. `asked_to_stop` is looked at after every forward pass."""
+    """One training, which may be asked to stop after every forward pass."""
 
     def __init__(
         self, folder: JobFolder, task: TrainingTask, recipe: Recipe, world: World, asked_to_stop: Callable[[], bool]
@@ -161,7 +161,7 @@ class Loop:
         return {name: value / max(1, counts[name]) for name, value in sums.items()}
 
     def check_stop(self) -> None:
-        """Alone, a training ends between two passes; several processes agree after the step."""
+        """End a training that runs alone between two passes; several processes agree after the step."""
         if self.world.size == 1 and self.asked():
             self.optimizer.zero_grad(set_to_none=True)
             self.save()

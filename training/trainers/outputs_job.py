@@ -24,10 +24,7 @@ MOST_NEW_TOKENS = 512
 
 
 def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
-    """`<name>.outputs.jsonl` for each model of the job and evaluation.json; returns the latter.
-
-    Rows that an earlier process wrote stay. Raises TrainingCancelled, and BadInput for encoders and an empty dev split.
-    """
+    """Write answers and evaluation.json of each model; return the latter. Rows of an earlier process stay."""
     job = folder.job
     rows = data.read_training_set(Path(job["data"])).dev
     rows = rows[: int(job["limit"])] if job.get("limit") else rows
@@ -74,7 +71,7 @@ class OutputWriter:
 def _write_model_outputs(
     folder: JobFolder, writer: OutputWriter, name: str, rows: Sequence[Example], before: int, stop: Callable[[], bool]
 ) -> list[dict[str, Any]]:
-    """A line {query_id, doc_id, label, output} for each row, with `finish_reason` "length" where the answer was cut."""
+    """Write a line for each row, with `finish_reason` "length" where the answer was cut; return all lines."""
     path = folder.path / f"{name}.outputs.jsonl"
     kept = path.read_text().split("\n")[:-1] if path.exists() else []
     # What a killed process left of a last line is cut off, and its row is written again.

@@ -153,7 +153,7 @@ class PrismRecipe:
 
 
 def check_packing(config: Any) -> None:
-    """Raises BadInput where rows in one sequence would see each other (linear attention keeps its state)."""
+    """Raise BadInput where rows in one sequence would see each other (linear attention keeps its state)."""
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if kinds - {"full_attention", "sliding_attention"}:
         raise BadInput(
@@ -185,7 +185,7 @@ def label_logits(model: torch.nn.Module, rows: Sequence[PrismRow], pad: int, *, 
 def prism_losses(
     logits: Tensor, rows: Sequence[PrismRow], yes_id: int, no_id: int, reduction: str
 ) -> dict[str, Tensor]:
-    """Sums over the rows of (sigmoid(margin) - teacher)^2 and of cross-entropy (sum or mean over a row's tokens)."""
+    """Return the sums of (sigmoid(margin) - teacher)^2 and of cross-entropy (sum or mean over a row's tokens)."""
     sizes = [len(row.label_positions) for row in rows]
     firsts = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)
     first = logits[firsts]
@@ -206,7 +206,7 @@ def prism_losses(
 
 
 def needed_memory(task: TrainingTask, config: Any, longest: int, answer: int) -> int:
-    """Bytes, from below: weights, adapter, activations of the longest row, logits of its answer."""
+    """Return a lower bound in bytes: weights, adapter, activations of the longest row, logits of its answer."""
     size = 2 if task.dtype is torch.bfloat16 else 4
     weights = sum(path.stat().st_size for path in task.base.glob("*.safetensors"))
     hidden, layers = int(config.hidden_size), int(config.num_hidden_layers)
@@ -220,7 +220,7 @@ def needed_memory(task: TrainingTask, config: Any, longest: int, answer: int) ->
 
 
 def available_memory(device: str) -> int:
-    """Bytes that a new process may take: free memory of the GPU, or of the machine within its limit."""
+    """Return the bytes that a new process may take: of the GPU, or of the machine within its limit."""
     if device == "cuda":
         return int(torch.cuda.mem_get_info()[0])
     # A container's limit, which the machine's free memory knows nothing of.
@@ -229,7 +229,7 @@ def available_memory(device: str) -> int:
 
 
 def check_memory(task: TrainingTask, config: Any, longest: int, answer: int) -> None:
-    """Raises BadInput when the task cannot fit, with both numbers."""
+    """Raise BadInput when the task cannot fit, with both numbers."""
     need = needed_memory(task, config, longest, answer)
     there = available_memory(task.device) if task.memory_mb is None else int(task.memory_mb * 2**20)
     if need > there:

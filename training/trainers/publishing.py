@@ -27,10 +27,7 @@ class MergeDiffers(BadInput):
 
 
 def check_merge(expected: Sequence[float], found: Sequence[float]) -> float:
-    """Return the greatest difference of what was trained and what was written, raw fp32 margins of the same rows.
-
-    Raises MergeDiffers when one margin differs by more than TOLERANCE or is not a number.
-    """
+    """Return the greatest difference of two models' margins. Raises MergeDiffers above TOLERANCE, or for NaN."""
     difference = greatest_difference(expected, found)
     if not difference <= TOLERANCE:
         raise MergeDiffers(
@@ -75,7 +72,7 @@ def save_model(folder: Path, model: Any, tokenizer: Any, max_length: int) -> Non
 
 
 def annotate_folder(folder: Path, record: Record, *, name: str) -> None:
-    """reranker.json, README.md and the files of sentence-transformers, beside what transformers wrote."""
+    """Write reranker.json, README.md and the files of sentence-transformers beside what transformers wrote."""
     versions = {
         "pytorch": torch.__version__,
         "sentence_transformers": version("sentence-transformers"),

@@ -15,7 +15,7 @@ from training.trainers.finishing import Trained
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """What is trained: checked, before anything large is loaded."""
+    """The work of a recipe, checked before anything large is loaded."""
 
     recipe: str
     base: Path
@@ -28,7 +28,7 @@ class TrainingTask:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the base's weights while training; what is trained itself stays in fp32."""
+        """The number format of the base's weights; what is trained itself stays in fp32."""
         return torch.bfloat16 if self.precision == "bf16" else torch.float32
 
     @property
@@ -40,7 +40,7 @@ class TrainingTask:
 
     @property
     def checkpointing(self) -> bool:
-        """Activations are computed again on the way back instead of kept."""
+        """Whether activations are computed again on the way back instead of kept."""
         asked = self.options.gradient_checkpointing
         return self.device == "cuda" and not self.tiny if asked is None else asked
 

@@ -13,7 +13,7 @@ from training.trainers.base import find_base
 
 
 def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
-    """`<name>.scores.jsonl` for each model, one line a query; those that are there stay. Raises TrainingCancelled."""
+    """Write `<name>.scores.jsonl` for each model, one line a query; those that are there stay."""
     job = folder.job
     lines = read_lines(folder.path / "pairs.jsonl")
     models: dict[str, str] = job["models"]
@@ -53,7 +53,7 @@ def _score_lines(
 
 
 def whole_lines(path: Path) -> int:
-    """How many lines a killed process left whole; a torn one is cut off."""
+    """Count the lines that a killed process left whole; cut off a torn one."""
     if not path.exists():
         return 0
     data = path.read_bytes()

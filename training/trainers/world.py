@@ -15,14 +15,14 @@ from jobs.processes import spawn_child, stop_children
 
 @dataclass
 class World:
-    """Which of how many this process is."""
+    """One of the processes that share a training."""
 
     rank: int = 0
     size: int = 1
 
     @property
     def leads(self) -> bool:
-        """Writes metrics, state and checkpoints."""
+        """Whether this process writes metrics, state and checkpoints."""
         return self.rank == 0
 
     def total(self, values: Mapping[str, float]) -> dict[str, float]:
@@ -34,12 +34,12 @@ class World:
         return dict(zip(values, both.tolist(), strict=True))
 
     def any(self, flag: bool) -> bool:
-        """Whether it is true in any of the processes."""
+        """Whether a flag is true in any of the processes."""
         return self.total({"flag": float(flag)})["flag"] > 0
 
 
 class Together:
-    """`with Together(folder, size) as world`: the first process starts the others, which run the same module."""
+    """The other processes of a training, started by the first and ended with it."""
 
     def __init__(self, folder: Path, size: int, device: str, program: Sequence[str] = ()) -> None:
         self.folder, self.size, self.device = folder, size, device

@@ -77,7 +77,7 @@ class Command(QuorumCommand):
 
 
 def insert_relevant(wanted: dict[str, list[str]], path: Path) -> dict[str, list[str]]:
-    """Relevant documents that a query's list lacks are added to it (SPEC S9, the ablation); which, by query."""
+    """Add relevant documents that a query's list lacks (SPEC S9, the ablation); return them by query."""
     found: dict[str, list[str]] = {}
     for query, graded in read_qrels(path).items():
         if query in wanted:
@@ -89,7 +89,7 @@ def insert_relevant(wanted: dict[str, list[str]], path: Path) -> dict[str, list[
 
 
 def load_texts(collection: Collection, wanted: dict[str, list[str]]) -> tuple[dict[str, Query], dict[str, str]]:
-    """The queries and the documents' texts. Raises BadInput for ids that the collection does not know."""
+    """Return the queries and the documents' texts. Raises BadInput for ids that the collection does not know."""
     rows = Query.objects.filter(collection=collection, is_current=True, external_id__in=list(wanted))
     queries = {one.external_id: one for one in rows}
     names = sorted({one for ids in wanted.values() for one in ids})
