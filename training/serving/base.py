@@ -46,7 +46,7 @@ class Service(ABC):
         return [data]
 
     def respond(self, environ: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Return status and JSON of one request; an error is {"message"}, which Cohere's client reads, and {"detail"}."""
+        """Return status and JSON of one request; an error is {"message"} (for Cohere's client) and {"detail"}."""
         path, method = environ.get("PATH_INFO", ""), environ.get("REQUEST_METHOD", "")
         # The model is loaded before the first request is taken, so who lives is ready.
         if path in ("/healthz", "/readyz"):
