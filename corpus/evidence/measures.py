@@ -117,15 +117,14 @@ def parse_target(text: str) -> EvidenceTarget:
 
 def check_target(contribution: str, evidence: str) -> None:
     """Raise Malformed unless the two can stand in a target."""
-    for name, value in (("contribution", contribution), ("evidence", evidence)):
+    for value, empty, tagged in (
+        (contribution, _("the contribution is empty"), _("the contribution holds one of the tags")),
+        (evidence, _("the evidence is empty"), _("the evidence holds one of the tags")),
+    ):
         if not value.strip():
-            raise Malformed(_("the contribution is empty") if name == "contribution" else _("the evidence is empty"))
+            raise Malformed(empty)
         if any(tag in value for tag in TAGS):
-            raise Malformed(
-                _("the contribution holds one of the tags")
-                if name == "contribution"
-                else _("the evidence holds one of the tags")
-            )
+            raise Malformed(tagged)
 
 
 def parse_output(text: str) -> EvidenceOutput:

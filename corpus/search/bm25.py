@@ -9,7 +9,7 @@ import logging
 import shutil
 import tempfile
 from array import array
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
@@ -200,8 +200,8 @@ def _open_index(key: tuple[int, float, float], content: str, tell: Tell | None) 
     folder = _index_folder() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
     if (folder / "keys.npy").exists():
         return Index.load(folder)
-    with closing(_iterate_documents(collection)) as documents:
-        index = Index.build(_report_progress(documents, tell), k1, b)
+    with closing(_iterate_documents(collection, tell)) as documents:
+        index = Index.build(documents, k1, b)
     transaction.on_commit(lambda: index.save(folder))
     # A worker lives long: what it keeps of a large index is the file's, not its own memory.
     return Index.load(folder) if (folder / "keys.npy").exists() else index
@@ -209,13 +209,6 @@ def _open_index(key: tuple[int, float, float], content: str, tell: Tell | None) 
 
 def _index_folder() -> Path:
     return Path(settings.VAR) / "indexes"
-
-
-def _report_progress(documents: Iterable[tuple[int, str]], tell: Tell | None) -> Iterator[tuple[int, str]]:
-    for number, document in enumerate(documents):
-        if tell is not None and number % EVERY == 0:
-            tell(number)
-        yield document
 
 
 def content_hash(collection: int) -> str:
@@ -231,7 +224,7 @@ def content_hash(collection: int) -> str:
     return f"{VERSION}-{count}-{first & (2**64 - 1):016x}{second & (2**64 - 1):016x}"
 
 
-def _iterate_documents(collection: int) -> Generator[tuple[int, str], None, None]:
+def _iterate_documents(collection: int, tell: Tell | None) -> Generator[tuple[int, str], None, None]:
     """Primary key and text of the current documents, by document id descending, read in chunks.
 
     Outside a transaction it opens none (the cursor is WITH HOLD then): whoever is told the progress may write it down,
@@ -243,7 +236,10 @@ def _iterate_documents(collection: int) -> Generator[tuple[int, str], None, None
                WHERE collection_id = %s AND is_current ORDER BY external_id COLLATE "C" DESC""",
             [collection],
         )
-        yield from cursor
+        for number, document in enumerate(cursor):
+            if tell is not None and number % EVERY == 0:
+                tell(number)
+            yield document
 
 
 def delete_indexes(collection: Collection) -> None:

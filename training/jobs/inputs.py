@@ -12,8 +12,7 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
-from training.jobs.folder import JobFolder
-from training.jobs.folder import write_atomically as write_whole
+from training.jobs.folder import JobFolder, write_atomically
 from training.models import Job
 from training.recipes import data
 from training.recipes.metrics import kept_apart
@@ -36,9 +35,10 @@ def write_inputs(job: Job, folder: JobFolder) -> None:
     if not lines:
         raise BadInput(NOTHING[job.kind])
     if job.kind == Job.Kind.EVALUATE:
-        write_whole(folder.path / QRELS, json.dumps(_load_qrels(job.collection, [line["query_id"] for line in lines])))
+        qrels = _load_qrels(job.collection, [line["query_id"] for line in lines])
+        write_atomically(folder.path / QRELS, json.dumps(qrels))
     # Last, because whoever finds the pairs takes everything else to be there, too.
-    write_whole(folder.path / PAIRS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    write_atomically(folder.path / PAIRS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
 
 NOTHING: dict[str, str] = {

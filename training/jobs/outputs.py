@@ -29,8 +29,6 @@ def measure_outputs(
         for row, one in both
         if one.target
     ]
-    shares = [one.fidelity for one in found if one.fidelity is not None]
-    substrings = [one.fidelity_prism for one in found if one.fidelity_prism is not None]
     points = [
         (count(row.document), count(one.evidence))
         for row, one in zip(rows, outputs, strict=True)
@@ -40,8 +38,8 @@ def measure_outputs(
     values = {
         "label_match": _mean_or_none([float(label == verdict) for label, verdict in labelled]),
         "format": _mean_or_none([measures.format_score(text) for text in texts]),
-        "fidelity": _mean_or_none(shares),
-        "fidelity_prism": _mean_or_none(substrings),
+        "fidelity": _mean_or_none([one.fidelity for one in found]),
+        "fidelity_prism": _mean_or_none([one.fidelity_prism for one in found]),
         "language": _mean_or_none([float(one.language_fits) for one in found]),
     }
     why = {
@@ -59,7 +57,7 @@ def measure_outputs(
         "labelled": len(labelled),
         "yes_yes": len(both),
         "with_fields": len(found),
-        "with_entities": len(shares),
+        "with_entities": sum(one.fidelity is not None for one in found),
         "said_yes": sum(one.verdict == 1 for one in outputs),
         "copied": sum(one.copied for one in found),
         "reasons": {name: why[name] for name, value in values.items() if value is None}
@@ -68,5 +66,6 @@ def measure_outputs(
     }
 
 
-def _mean_or_none(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _mean_or_none(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -174,7 +174,6 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "model": found,
         "table": pages.evaluation_table(summary.get("evaluation")),
         "sides": pages.SIDES,
-        "gain": summary.get("gain") or {},
         "calibration": summary.get("calibration") or {},
         "checkpoint": summary.get("checkpoint") or {},
         "used": Job.objects.filter(collection=scope.collection, options__model=found.pk).order_by("-pk")[:20],

@@ -120,17 +120,15 @@ def _template_pieces(text: str, marks: Sequence[str]) -> str:
     for mark in marks:
         if text.count(mark) not in ((0, 1) if mark == MARK[2] else (1,)):
             raise ValueError(f"the prompt must hold its {names[mark]} exactly once")
-    pieces = re.split(f"({'|'.join(marks)})", text)
-    return "".join(_jinja_role(names[piece]) if piece in names else _jinja_literal(piece) for piece in pieces if piece)
-
-
-def _jinja_literal(text: str) -> str:
-    # Jinja reads escapes in its strings as Python does, so json's form of them is understood.
-    return f"{{{{- {json.dumps(text, ensure_ascii=False)} -}}}}"
-
-
-def _jinja_role(role: str) -> str:
-    return f'{{{{- messages | selectattr("role", "eq", "{role}") | map(attribute="content") | first -}}}}'
+    template = ""
+    for piece in filter(None, re.split(f"({'|'.join(marks)})", text)):
+        if piece in names:
+            of_role = f'selectattr("role", "eq", "{names[piece]}") | map(attribute="content") | first'
+            template += f"{{{{- messages | {of_role} -}}}}"
+        else:
+            # Jinja reads escapes in its strings as Python does, so json's form of them is understood.
+            template += f"{{{{- {json.dumps(piece, ensure_ascii=False)} -}}}}"
+    return template
 
 
 def sentence_transformers_files(

@@ -119,7 +119,7 @@ class CausalScorer(Scorer):
         return [self.margins(one.query, one.documents, one.instruction) for one in asked]
 
     def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
-        from training.trainers.generating import generate_answers
+        from training.trainers.margins import generate_answers
 
         texts = [self.prompt.render(query, document, instruction)]
         room = max_new_tokens or self.room_for(document)

@@ -1,4 +1,4 @@
-"""Raw fp32 margins by plain transformers: the slow, independent scoring that published folders are held to."""
+"""Raw fp32 margins and answers by plain transformers: what published folders are held to."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
+from transformers import GenerationConfig
 
+from training.recipes.rendering import RenderedPair
 from training.trainers.batching import pack_batches
 
 BATCH_TOKENS = 8192  # Of one forward pass, padding counted.
@@ -70,6 +72,30 @@ def encoder_margins(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]
         return list(logits.float().reshape(len(rows)).tolist())
 
     return map_batches(places, score)
+
+
+def generate_answers(
+    model: Any, tokenizer: Any, prompt: PromptTokens, texts: Sequence[str], *, max_new_tokens: int
+) -> list[RenderedPair]:
+    """Return what a causal reranker writes after each rendered prompt, cut after max_new_tokens, in the order given."""
+    end = tokenizer.eos_token_id
+    pad = int(end if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
+    # Greedy, so that the same model writes the same answer again.
+    settings = GenerationConfig(  # type: ignore[no-untyped-call]
+        do_sample=False, max_new_tokens=max_new_tokens, eos_token_id=end, pad_token_id=pad
+    )
+
+    def write(rows: list[list[int]]) -> list[RenderedPair]:
+        # Padded on the left: the answer must follow its prompt at once.
+        ids, mask = pad_rows(rows, pad, model.device, side="left")
+        with torch.inference_mode():
+            written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings, use_cache=True)
+        answers = written[:, ids.shape[1] :]
+        ended = (answers == end).any(dim=1).tolist()
+        said = tokenizer.batch_decode(answers, skip_special_tokens=True)
+        return [RenderedPair(str(text), is_cut=not whole) for text, whole in zip(said, ended, strict=True)]
+
+    return map_batches(encode_prompts(texts, tokenizer, prompt), write, room=max_new_tokens)
 
 
 def map_batches(

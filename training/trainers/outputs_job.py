@@ -15,8 +15,7 @@ from training.serving.publication import describe_setup
 from training.serving.scorer import read_reranker_json
 from training.trainers.base import answer_ids, check_causal, find_base, is_tiny, load_tokenizer
 from training.trainers.causal import load_causal
-from training.trainers.generating import generate_answers
-from training.trainers.margins import PromptTokens
+from training.trainers.margins import PromptTokens, generate_answers
 
 AT_ONCE = 16
 LONGEST = 4096

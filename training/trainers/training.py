@@ -16,7 +16,7 @@ from training.trainers.base import find_base, is_tiny
 from training.trainers.finishing import finish_training
 from training.trainers.loop import Loop
 from training.trainers.recipe import Recipe, TrainingTask
-from training.trainers.world import Together
+from training.trainers.world import share_training
 
 
 def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
@@ -35,13 +35,27 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
         print(phase, flush=True)  # noqa: T201
         folder.say(phase=phase)
 
-    with Together(folder.path, task.options.processes, task.device) as world:
+    with share_training(folder.path, task.options.processes, task.device) as world:
         recipe = open_recipe(task)
         loop = Loop(folder, task, recipe, world, asked_to_stop)
         step, why = loop.run()
         if not world.leads:
             return {}
-        record = record_of(task, recipe, {"step": step, "words": why}, loop.total)
+        record = Record(
+            recipe=task.recipe,
+            base=task.base_name,
+            options=asdict(task.options),
+            evaluation={},
+            calibration=Calibration(),
+            dataset=task.data.collection,
+            dataset_sha256=task.data.sha256,
+            teacher=task.data.teacher,
+            tiny=task.tiny,
+            device=task.device,
+            checkpoint={"step": step, "words": why},
+            steps=loop.total,
+            **recipe.record(),
+        )
         if out.exists():  # Publishing renames a folder to this name.
             out.rmdir()
         record = finish_training(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
@@ -83,22 +97,3 @@ def open_recipe(task: TrainingTask) -> Recipe:
     from training.trainers.cross_encoder import CrossEncoder
 
     return CrossEncoder(task)
-
-
-def record_of(task: TrainingTask, recipe: Recipe, checkpoint: dict[str, Any], steps: int) -> Record:
-    """Return what is known of a model before it is measured."""
-    return Record(
-        recipe=task.recipe,
-        base=task.base_name,
-        options=asdict(task.options),
-        evaluation={},
-        calibration=Calibration(),
-        dataset=task.data.collection,
-        dataset_sha256=task.data.sha256,
-        teacher=task.data.teacher,
-        tiny=task.tiny,
-        device=task.device,
-        checkpoint=checkpoint,
-        steps=steps,
-        **recipe.record(),
-    )

@@ -1,9 +1,9 @@
 """The processes that share a training: one, or several over gloo (CPU) or NCCL (GPU)."""
 
 import os
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,32 +38,26 @@ class World:
         return self.total({"flag": float(flag)})["flag"] > 0
 
 
-class Together:
-    """The other processes of a training, started by the first and ended with it."""
-
-    def __init__(self, folder: Path, size: int, device: str, program: Sequence[str] = ()) -> None:
-        self.folder, self.size, self.device = folder, size, device
-        self.program = list(program) or ["-m", "training.trainer", str(folder)]
-        self.children: list[subprocess.Popen[str]] = []
-
-    def __enter__(self) -> World:
-        rank = int(os.environ.get("QUORUM_RANK", "0"))
-        if self.size == 1:
-            return World()
-        meeting = self.folder / ".meeting"
-        if rank == 0:
-            # A file that a killed training left would let these processes meet ones that are gone.
-            meeting.unlink(missing_ok=True)
-            for other in range(1, self.size):
-                environment = {**os.environ, "QUORUM_RANK": str(other)}
-                self.children.append(spawn_child([sys.executable, *self.program], environment))
-        # Gloo would look up the host's own name, which many containers cannot resolve.
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        backend = "nccl" if self.device == "cuda" else "gloo"
-        dist.init_process_group(backend, init_method=f"file://{meeting}", rank=rank, world_size=self.size)
-        return World(rank, self.size)
-
-    def __exit__(self, *_: object) -> None:
-        if self.size > 1:
-            dist.destroy_process_group()
-            stop_children(self.children)
+@contextmanager
+def share_training(folder: Path, size: int, device: str, program: Sequence[str] = ()) -> Iterator[World]:
+    """Give the world of a training: the first process starts the others, which run the same module, and ends them."""
+    if size == 1:
+        yield World()
+        return
+    rank = int(os.environ.get("QUORUM_RANK", "0"))
+    meeting, children = folder / ".meeting", []
+    command = [sys.executable, *(program or ("-m", "training.trainer", str(folder)))]
+    if rank == 0:
+        # A file that a killed training left would let these processes meet ones that are gone.
+        meeting.unlink(missing_ok=True)
+        for other in range(1, size):
+            children.append(spawn_child(command, {**os.environ, "QUORUM_RANK": str(other)}))
+    # Gloo would look up the host's own name, which many containers cannot resolve.
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, init_method=f"file://{meeting}", rank=rank, world_size=size)
+    try:
+        yield World(rank, size)
+    finally:
+        dist.destroy_process_group()
+        stop_children(children)

@@ -12,7 +12,7 @@ from tests.training.trainers.learnable import export  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes import data, rendering  # noqa: E402
 from training.trainers import outputs_job  # noqa: E402
-from training.trainers.generating import generate_answers  # noqa: E402
+from training.trainers.margins import generate_answers  # noqa: E402
 from training.trainers.outputs_job import OutputWriter, write_outputs  # noqa: E402
 from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
 

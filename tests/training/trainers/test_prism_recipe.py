@@ -171,12 +171,12 @@ from training.recipes import data, table
 from training.trainers.loop import Loop
 from training.trainers.prism import PrismRecipe
 from training.trainers.recipe import TrainingTask
-from training.trainers.world import Together
+from training.trainers.world import share_training
 from training.jobs.folder import JobFolder
 folder, base, rows, size = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 options = table.recipe_options("prism", {"preset": "tiny", "lora_rank": 4, "token_budget": 500, "batch": 7})
 task = TrainingTask("prism", base, "tiny", data.read_training_set(rows), options, "cpu", True)
-with Together(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]) as world:
+with share_training(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]) as world:
     loop = Loop(JobFolder(folder), task, PrismRecipe(task), world, lambda: False)
     parts = loop.gradients(loop.epochs.step(3))
     if world.leads:
