@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg, text_width
 from charts.record import Chart, Value
+from charts.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def draw_bars(
         if mark is not None and row.value is not None:
             middle = plot.top + place * step + (45 if row.detail else 29)
             canvas.rule(plot.x(mark), middle - 10, plot.x(mark), middle + 10, kind="soft", width=1.5)
-    words = summary or " ".join(f"{row.label}: {_bar_text(row)}." for row in rows) or _("Nothing to draw yet.")
+    words = summary or " ".join(f"{row.label}: {_bar_text(row)}." for row in rows) or say("nothing")
     picture = render_svg(canvas, key=key, title=title, summary=words)
     header = ("", "value", "low", "high", "n", "note")
     table = tuple((row.label, row.value, row.low, row.high, row.n, row.detail or row.words) for row in rows)
@@ -79,11 +80,9 @@ def _draw_bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
 def _bar_text(row: Bar) -> str:
     if row.value is None:
         return row.words or _("not measured")
-    interval = (
-        _(" (%(two)s to %(two2)s)") % {"two": _format_value(row.low), "two2": _format_value(row.high)}
-        if row.low is not None
-        else ""
-    )
+    interval = ""
+    if row.low is not None:
+        interval = say("interval", two=_format_value(row.low), two2=_format_value(row.high))
     return f"{_format_value(row.value)}{interval}" + (f", n = {format_figure(row.n)}" if row.n is not None else "")
 
 

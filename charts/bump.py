@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from charts.drawing import SERIES, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
 from charts.record import Chart, Value
+from charts.sentences import say
 from charts.translation import gettext_noop
 
 STEP = 26
@@ -53,12 +53,12 @@ def draw_bump(
     canvas.text(room, 16, x[0], anchor="end", kind="ink", bold=True)
     canvas.text(WIDTH - room, 16, x[1], kind="ink", bold=True)
     if not rows:
-        canvas.text(WIDTH / 2, 50, _("Nothing to draw yet."), anchor="middle")
+        canvas.text(WIDTH / 2, 50, say("nothing"), anchor="middle")
     # What moved most is painted last, above the others.
     for one in sorted(rows, key=lambda one: abs(one.climbed)):
         _draw_slope(canvas, one, room, _slot_top(left[one.name]), _slot_top(right[one.name]))
     words = summary or summarise_moves(rows, x, y)
-    ranks = tuple(_("rank, %(when)s") % {"when": when} for when in x)
+    ranks = tuple(say("rank", when=when) for when in x)
     header = (gettext_noop("system"), *ranks, gettext_noop("ranks won"), f"{y}, {x[0]}", f"{y}, {x[1]}")
     table = tuple((one.name, one.before, one.after, one.climbed, one.value_before, one.value_after) for one in rows)
     picture = render_svg(canvas, key=key, title=title, summary=words)
@@ -98,19 +98,11 @@ def summarise_moves(rows: Sequence[BumpPlace], x: tuple[str, str], y: str) -> st
     """Return who moved, in words: as many as one reads, then how many more."""
     moved = sorted((one for one in rows if one.climbed), key=lambda one: (-abs(one.climbed), one.name))
     if not rows:
-        return _("Nothing to draw yet.")
+        return say("nothing")
     if not moved:
-        return _("By %(measure)s every system keeps its rank.") % {"measure": y}
-    few = "; ".join(
-        _("%(name)s %(before)s to %(after)s") % {"name": one.name, "before": one.before, "after": one.after}
-        for one in moved[:6]
-    )
+        return say("unmoved", measure=y)
+    few = "; ".join(say("move", name=one.name, before=one.before, after=one.after) for one in moved[:6])
     more = len(moved) - 6
     rest = ngettext(", and %(more)s more", ", and %(more)s more", more) % {"more": more} if more > 0 else ""
-    return _("By %(measure)s %(moved)s of %(all)s systems change their rank: %(few)s%(rest)s.") % {
-        "measure": y,
-        "moved": format_figure(len(moved)),
-        "all": format_figure(len(rows)),
-        "few": few,
-        "rest": rest,
-    }
+    counts = {"moved": format_figure(len(moved)), "all": format_figure(len(rows))}
+    return say("moved", measure=y, few=few, rest=rest, **counts)

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from django.utils.translation import gettext as _
-
 from charts.drawing import HEAT, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
 from charts.record import Chart, Value
+from charts.sentences import say
 
 
 def draw_heatmap(
@@ -57,13 +56,7 @@ def _shade_step(value: Value, low: float, high: float) -> int:
 
 def _summarise_grid(known: Sequence[tuple[float, str, str]]) -> str:
     if not known:
-        return _("Nothing to draw yet.")
+        return say("nothing")
     least, most = min(known), max(known)
-    return _("Highest at %(row)s, %(column)s (%(high)s); lowest at %(low_row)s, %(low_column)s (%(low)s).") % {
-        "row": most[1],
-        "column": most[2],
-        "high": format_figure(most[0]),
-        "low_row": least[1],
-        "low_column": least[2],
-        "low": format_figure(least[0]),
-    }
+    high, low = format_figure(most[0]), format_figure(least[0])
+    return say("grid", row=most[1], column=most[2], high=high, low_row=least[1], low_column=least[2], low=low)

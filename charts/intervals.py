@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.utils.translation import gettext as _
-
 from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg, text_width
 from charts.record import Chart
+from charts.sentences import say
 from charts.translation import gettext_noop
 
 STEP = 30
@@ -31,7 +30,7 @@ def draw_intervals(
     if spans:
         _draw_spans(canvas, spans, x)
     else:
-        canvas.text(WIDTH / 2, 40, _("Nothing to draw yet."), anchor="middle")
+        canvas.text(WIDTH / 2, 40, say("nothing"), anchor="middle")
     words = summary or _summarise_intervals(spans, x)
     picture = render_svg(canvas, key=key, title=title, summary=words)
     rows = tuple((one.name, one.value, one.low, one.high, one.high - one.low) for one in spans)
@@ -60,12 +59,7 @@ def _draw_spans(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
 
 def _summarise_intervals(spans: Sequence[IntervalSpan], x: str) -> str:
     if not spans:
-        return _("Nothing to draw yet.")
+        return say("nothing")
     widest = max(spans, key=lambda one: one.high - one.low)
-    return _("%(measure)s moves most for %(name)s: now %(value)s, at least %(low)s, at most %(high)s.") % {
-        "measure": x,
-        "name": widest.name,
-        "value": f"{widest.value:.3f}",
-        "low": f"{widest.low:.3f}",
-        "high": f"{widest.high:.3f}",
-    }
+    ends = {"low": f"{widest.low:.3f}", "high": f"{widest.high:.3f}"}
+    return say("widest", measure=x, name=widest.name, value=f"{widest.value:.3f}", **ends)

@@ -4,8 +4,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from django.utils.translation import gettext as _
-
 from charts.drawing import (
     CHARACTER,
     SERIES,
@@ -19,6 +17,7 @@ from charts.drawing import (
     text_width,
 )
 from charts.record import Cell, Chart, Value
+from charts.sentences import say
 
 T = TypeVar("T", bound=tuple[float, ...])
 # Longer lines are thinned for the picture: more than a screen has no more to show.
@@ -50,7 +49,7 @@ def draw_lines(
     xs = [at for points in kept.values() for at, _ in points]
     canvas = Canvas(WIDTH, 300)
     if not xs:
-        canvas.text(WIDTH / 2, 150, _("Nothing to draw yet."), anchor="middle")
+        canvas.text(WIDTH / 2, 150, say("nothing"), anchor="middle")
     else:
         ends = (min(ys) if low is None else low, max(ys) if high is None else high)
         room = min(180.0, max(text_width(name) for name in kept) + 16)
@@ -95,20 +94,20 @@ def _draw_curves(canvas: Canvas, plot: Plot, kept: Mapping[str, list[tuple[float
 
 def _summarise_lines(kept: Mapping[str, list[tuple[float, float]]], y: str) -> str:
     said = [
-        _("%(name)s is %(figure)s") % {"name": name, "figure": format_figure(points[0][1])}
+        say("point", name=name, figure=format_figure(points[0][1]))
         if len(points) == 1
-        else _("%(name)s goes from %(first)s to %(last)s (lowest %(least)s, highest %(most)s)")
-        % {
-            "name": name,
-            "first": format_figure(points[0][1]),
-            "last": format_figure(points[-1][1]),
-            "least": format_figure(min(value for _, value in points)),
-            "most": format_figure(max(value for _, value in points)),
-        }
+        else say(
+            "line",
+            name=name,
+            first=format_figure(points[0][1]),
+            last=format_figure(points[-1][1]),
+            least=format_figure(min(value for _, value in points)),
+            most=format_figure(max(value for _, value in points)),
+        )
         for name, points in kept.items()
         if points
     ]
-    return f"{y}: {'; '.join(said)}." if said else _("Nothing to draw yet.")
+    return f"{y}: {'; '.join(said)}." if said else say("nothing")
 
 
 def _line_table(
@@ -121,8 +120,7 @@ def _line_table(
     edges = {name: {at: (down, up) for at, down, up in band} for name, band in behind.items() if band}
     header = [x]
     for name in values:
-        bounds = [_("%(name)s, low") % {"name": name}, _("%(name)s, high") % {"name": name}]
-        header += [name, *bounds] if name in edges else [name]
+        header += [name, say("low", name=name), say("high", name=name)] if name in edges else [name]
     rows: list[tuple[Cell, ...]] = []
     for at in sorted({at for points in values.values() for at in points}):
         row: list[Cell] = [at if names is None else names.get(at, format_figure(at))]

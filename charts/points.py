@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.utils.translation import gettext as _
-
 from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg
 from charts.record import Chart
+from charts.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ def draw_scatter(
     groups = list(dict.fromkeys(dot.series for dot in kept))
     canvas = Canvas(WIDTH, 360)
     if not kept:
-        canvas.text(WIDTH / 2, 180, _("Nothing to draw yet."), anchor="middle")
+        canvas.text(WIDTH / 2, 180, say("nothing"), anchor="middle")
     else:
         xs, ys = [dot.x for dot in kept], [dot.y for dot in kept]
         both = [*xs, *ys]
@@ -47,11 +46,8 @@ def draw_scatter(
         if diagonal:
             canvas.rule(plot.left, plot.bottom, plot.right, plot.top, kind="soft")
         _draw_dots(canvas, plot, kept, groups)
-    words = summary or (
-        _("%(figure)s points of %(x)s against %(y)s.") % {"figure": format_figure(len(kept)), "x": x, "y": y}
-        if kept
-        else _("Nothing to draw yet.")
-    )
+    said = say("points", figure=format_figure(len(kept)), x=x, y=y) if kept else say("nothing")
+    words = summary or said
     picture = render_svg(canvas, key=key, title=title, summary=words)
     table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in kept)
     return Chart(key, title, words, picture, ("name", "group", x, y), table, source, canvas.height, numbers=2)
