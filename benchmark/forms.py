@@ -14,7 +14,7 @@ from benchmark.models import RUN_NAME, Qrels, Run
 from benchmark.runs import llm_budget
 from benchmark.runs.importing import name_of
 from benchmark.runs.limits import LIMITS
-from benchmark.systems.chosen import K, version_title
+from benchmark.systems.chosen import K, ready_runs, version_title
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
@@ -24,6 +24,7 @@ from judges.panels.offline_panel import judges_that_vote
 
 PEOPLE = "people"
 OWN_PANEL = ":chosen"  # Ends the name of a panel that one collection alone may use.
+STOPS = gettext_lazy("It stops there and can go on later.")
 POLICIES = [
     (PEOPLE, gettext_lazy("people judge every pair")),
     ("debate+ensemble", gettext_lazy("debate and panel, people for the rest")),
@@ -97,7 +98,14 @@ def run_name(file: str) -> str:
     return fine.lstrip("._+-")[:100] or "run"
 
 
-class MakeForm(forms.Form):
+class LimitsForm(forms.Form):
+    """What a run that asks models may spend in all."""
+
+    budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+
+
+class MakeForm(LimitsForm):
     """A run that is made here. A kind's form has the fields of its recipe alone (FIELDS)."""
 
     name = forms.CharField(max_length=100, validators=[RUN_NAME], label=gettext_lazy("Name"))
@@ -152,13 +160,6 @@ class MakeForm(forms.Form):
     document_prefix = forms.CharField(
         required=False, max_length=200, strip=False, label=gettext_lazy("Before each document")
     )
-    budget = forms.FloatField(
-        min_value=0.000001,
-        required=False,
-        label=gettext_lazy("Budget (USD)"),
-        help_text=gettext_lazy("It stops there and can go on later."),
-    )
-    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
 
     FIELDS = {
         Run.Kind.BM25: ("name", "depth", "k1", "b"),
@@ -184,11 +185,12 @@ class MakeForm(forms.Form):
     def __init__(self, *args: Any, collection: Collection, kind: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.kind = kind
+        self.fields["budget"].help_text = STOPS
+        self.order_fields([name for name in self.fields if name not in LIMITS])
         wanted = self.FIELDS[Run.Kind(kind)]
         for name in set(self.fields) - set(wanted):
             del self.fields[name]  # one class with all fields, so that a field has one label and help on every page
-        ready = Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY).order_by("name")
-        names = [(run.name, run.name) for run in ready] if "run" in wanted else []
+        names = [(run.name, run.name) for run in ready_runs(collection)] if "run" in wanted else []
         judges = llm_budget.judges_for(kind) if "judge" in wanted else []
         dense = llm_budget.judges_for(Run.Kind.DENSE) if "over" in wanted else []
         self._choose(
@@ -229,13 +231,6 @@ class MakeForm(forms.Form):
         return sum(1 for _one in field.widget.choices) if isinstance(field, forms.ChoiceField) else None
 
 
-class LimitsForm(forms.Form):
-    """What a run that asks models may spend in all."""
-
-    budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
-    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
-
-
 class FollowingForm(forms.Form):
     """Two runs of one system: under the original instructions, and under changed ones."""
 
@@ -254,13 +249,15 @@ class FollowingForm(forms.Form):
 
 
 class ChoiceOfRuns(forms.Form):
-    """Which runs, at which depth."""
+    """Which runs, at which depth, by which versions of the qrels."""
 
     runs = forms.MultipleChoiceField(label=gettext_lazy("Runs"), widget=forms.CheckboxSelectMultiple)
     k = forms.IntegerField(min_value=1, max_value=1000, initial=K, label=gettext_lazy("Depth k"))
 
-    def __init__(self, *args: Any, runs: Sequence[Run], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, runs: Sequence[Run], versions: Sequence[Qrels], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.versions = {str(version.pk): version for version in versions}
+        self.titles = [(key, version_title(version)) for key, version in self.versions.items()]
         self.by_key = {str(run.pk): run for run in runs if run.state == JobState.READY}
         self.fields["runs"].choices = [(key, run.name) for key, run in self.by_key.items()]  # type: ignore[attr-defined]
         self.fields["runs"].initial = list(self.by_key)
@@ -283,31 +280,22 @@ class ReportForm(ChoiceOfRuns):
         help_text=gettext_lazy("Leave blank for depth k. BRIGHT-Pro uses 25."),
     )
 
-    def __init__(self, *args: Any, versions: Sequence[Qrels], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.versions = {str(version.pk): version for version in versions}
-        choices = [(key, version_title(version)) for key, version in self.versions.items()]
         for name, at in (("before", 0), ("after", -1)):
-            self.fields[name].choices = choices  # type: ignore[attr-defined]
-            self.fields[name].initial = choices[at][0] if choices else None
+            self.fields[name].choices = self.titles  # type: ignore[attr-defined]
+            self.fields[name].initial = self.titles[at][0] if self.titles else None
 
     def pair(self) -> tuple[Qrels, Qrels]:
         """Return the versions of the qrels before and after."""
         return self.versions[self.cleaned_data["before"]], self.versions[self.cleaned_data["after"]]
 
 
-class JudgingForm(forms.Form):
+class JudgingForm(LimitsForm):
     """Who judges pairs that nobody judged."""
 
     policy = forms.ChoiceField(label=gettext_lazy("Who judges"), choices=POLICIES)
     panel = forms.ChoiceField(required=False, label=gettext_lazy("Panel"))
-    budget = forms.FloatField(
-        min_value=0.000001,
-        required=False,
-        label=gettext_lazy("Budget (USD)"),
-        help_text=gettext_lazy("It stops there and can go on later."),
-    )
-    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
     filter = forms.MultipleChoiceField(
         required=False,
         label=gettext_lazy("Filter: three judges of different families"),
@@ -317,6 +305,7 @@ class JudgingForm(forms.Form):
 
     def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["budget"].help_text = STOPS
         ours = Q(name=f"{collection.name}{OWN_PANEL}") | Q(is_default=True) | ~Q(name__endswith=OWN_PANEL)
         names = Panel.objects.filter(ours).order_by("-is_default", "name").values_list("name", flat=True)
         self.fields["panel"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
@@ -357,14 +346,10 @@ class HoleFillingForm(ChoiceOfRuns, JudgingForm):
 
     before = forms.ChoiceField(required=False, label=gettext_lazy("Qrels that are filled"))
 
-    def __init__(
-        self, *args: Any, collection: Collection, runs: Sequence[Run], versions: Sequence[Qrels], **kwargs: Any
-    ) -> None:
-        super().__init__(*args, collection=collection, runs=runs, **kwargs)
-        self.versions = {str(version.pk): version for version in versions}
-        choices = [(key, version_title(version)) for key, version in self.versions.items()]
-        self.fields["before"].choices = choices or [("", _("1, original"))]  # type: ignore[attr-defined]
-        self.fields["before"].initial = choices[-1][0] if choices else ""
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["before"].choices = self.titles or [("", _("1, original"))]  # type: ignore[attr-defined]
+        self.fields["before"].initial = self.titles[-1][0] if self.titles else ""
 
     def version(self) -> Qrels | None:
         """Return the qrels to fill; None: the reference grades, whose version does not exist yet."""

@@ -1,6 +1,6 @@
 """Celery's side of benchmark: judge workers make runs and reports, and look how far fillings are."""
 
-from benchmark import hole_filling
+from benchmark.hole_filling import starting
 from benchmark.models import Report, Run
 from benchmark.report import reports
 from benchmark.runs import builders
@@ -8,4 +8,4 @@ from jobs.tasks import CHORES, JobKind, register_job_kind
 
 make_run = register_job_kind(JobKind(builders.MAKE_RUN, Run, builders.work_on_run))
 make_report = register_job_kind(JobKind(reports.MAKE_REPORT, Report, reports.work_on_report))
-CHORES.append(("", hole_filling.advance_due))
+CHORES.append(("", starting.advance_due))

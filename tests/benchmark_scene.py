@@ -12,8 +12,9 @@ from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from benchmark import hole_filling, qrels
+from benchmark.hole_filling import stages, starting
 from benchmark.models import Filling, Qrels, Report, Run
+from benchmark.qrels import versions
 from benchmark.report import reports
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from tests.factories import make_collection, make_member, make_query
@@ -127,7 +128,7 @@ def judge_all(member: Membership) -> int:
 
 def filled(collection: Collection, runs: list[Run]) -> Filling:
     """A filling to depth 10, settled to its end by what people would say (`judge_all` goes through the queue)."""
-    begun = hole_filling.start_filling(collection=collection, runs=runs, depth=DEPTH, policy="people", by="charlie")
+    begun = starting.start_filling(collection=collection, runs=runs, depth=DEPTH, policy="people", by="charlie")
     known = truth()
     pairs = Pair.objects.filter(pk__in=begun.pairs).select_related("query", "document")
     Label.objects.bulk_create(
@@ -135,7 +136,7 @@ def filled(collection: Collection, runs: list[Run]) -> Filling:
         for pair in pairs
     )
     Item.objects.filter(pair__in=begun.pairs).update(state=Item.State.SETTLED)
-    return hole_filling.advance_filling(begun)
+    return stages.advance_filling(begun)
 
 
 def reported(collection: Collection, runs: list[Run], before: Qrels, after: Qrels) -> tuple[Report, Report]:
@@ -149,7 +150,7 @@ def whole_scene(name: str = "books") -> tuple[Collection, Membership]:
     collection = collection_of_books(name)
     charlie = make_member(collection, "charlie", Role.ADMIN)
     runs = runs_of(collection)
-    before = qrels.original_version(collection, by="charlie")
+    before = versions.original_version(collection, by="charlie")
     done = filled(collection, runs)
     assert done.after is not None
     reported(collection, runs, before, done.after)

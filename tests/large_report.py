@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark import qrels
 from benchmark.models import Qrels, Ranking, Run
+from benchmark.qrels import versions
 from benchmark.qrels.reading import ReadQrel
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
@@ -52,10 +52,10 @@ def large_report(systems: int, queries: int, depth: int = 10, documents: int = 2
     )
     grades[:, :KNOWN] = [2, 0, 1]
     pks = [query.pk for query in asked]
-    before = qrels.store_version(
+    before = versions.store_version(
         collection, Qrels.Kind.ORIGINAL, _rows(pks, candidates[:, :KNOWN], grades[:, :KNOWN], "original")
     )
-    after = qrels.store_version(collection, Qrels.Kind.FILLED, _rows(pks, candidates, grades, "debate"))
+    after = versions.store_version(collection, Qrels.Kind.FILLED, _rows(pks, candidates, grades, "debate"))
     runs = [_run(collection, place, pks, candidates, grades, depth) for place in range(systems)]
     return Large(collection, before, after, runs)
 

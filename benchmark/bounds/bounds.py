@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.report.measures import dcg_discounts
+from benchmark.report.measures import dcg_discounts, divide_or_zero
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -41,7 +41,7 @@ def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Intege
     them are as good as more). `counts`: (problems, grades) judged documents by grade. `gains`: (grades,) ascending,
     from 0. An ideal of 0 makes the ratio 0.
     """
-    ratio = _divide_or_zero(const, ideal_dcg(counts, gains, k))
+    ratio = divide_or_zero(const, ideal_dcg(counts, gains, k))
     # A problem is open until an iteration gains nothing; one without unjudged documents never is.
     chosen = np.zeros((len(const), weights.shape[1]), dtype=np.int64)
     open_ = np.flatnonzero(sizes)
@@ -54,11 +54,6 @@ def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Intege
     return ratio, chosen
 
 
-def _divide_or_zero(gained: Floats, best: Floats) -> Floats:
-    """The ratio of two gains, and 0 where nothing can be gained."""
-    return np.asarray(np.divide(gained, best, out=np.zeros_like(gained), where=best > TINY))
-
-
 def _ndcg_of_grades(
     const: Floats, weights: Floats, sizes: Integers, grades: Integers, counts: Integers, gains: Floats, k: int
 ) -> Floats:
@@ -66,7 +61,7 @@ def _ndcg_of_grades(
     inside = np.arange(weights.shape[1]) < sizes[:, None]
     given = np.stack([((grades == grade) & inside).sum(axis=1) for grade in range(len(gains))], axis=1)
     gained = const + np.where(inside, weights * gains[grades], 0.0).sum(axis=1)
-    return _divide_or_zero(gained, ideal_dcg(counts + given, gains, k))
+    return divide_or_zero(gained, ideal_dcg(counts + given, gains, k))
 
 
 def _best_grades(weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int, ratio: Floats) -> Integers:

@@ -4,22 +4,21 @@ All is over nDCG@k with linear gain, averaged over queries; queries are judged i
 extreme of a mean is the mean of the extremes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
+from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.bounds.bounds import Floats, Integers, ideal_dcg, largest_ndcg, smallest_ndcg
-from benchmark.report.measures import dcg_discounts
+from benchmark.measures.pooling import Judged, Rankings
+from benchmark.report.measures import dcg_discounts, divide_or_zero
 
 EPSILON = 1e-9  # Of a mean: a smaller difference is none.
 CHUNK = 100  # Queries whose problems are solved together.
 MOST = 2_000  # Pairs that are named, of those that could settle an order.
 
-Rankings = Mapping[int, Mapping[int, NDArray[np.int64]]]  # run -> query -> documents, best first.
-# query -> judged documents, ascending, and their grades.
-Judged = Mapping[int, tuple[NDArray[np.int64], NDArray[np.int16]]]
 # Query and document of an unjudged pair, and how far its grade can move the open differences, summed over them.
 Influence = tuple[int, int, float]
 Told = Callable[[int, int], None]  # How many steps of how many are done.
@@ -50,15 +49,7 @@ class RankingBounds:
     @property
     def document(self) -> dict[str, object]:
         """The bounds as the JSON that a report stores."""
-        return {
-            "k": self.k,
-            "queries": self.queries,
-            "unjudged": self.unjudged,
-            "systems": [asdict(one) for one in self.systems],
-            "unsettled": [list(pair) for pair in self.unsettled],
-            "settled": len(self.systems) * (len(self.systems) - 1) // 2 - len(self.unsettled),
-            "first": [list(one) for one in self.first],
-        }
+        return asdict(self) | {"settled": comb(len(self.systems), 2) - len(self.unsettled)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +123,7 @@ def _sum_ndcg_bounds(pools: Sequence[BoundsPool], gains: Floats, k: int) -> tupl
     counts = np.concatenate([np.repeat(pool.counts[None, :], runs, axis=0) for pool in pools])
     weights, sizes = _stack_weights([pool.weights for pool in pools], k)
     best = ideal_dcg(counts, gains, k)
-    today = np.divide(const, best, out=np.zeros_like(const), where=best > 0)
+    today = divide_or_zero(const, best)
     low, _ = smallest_ndcg(const, weights, sizes, counts, gains, k)
     high, _ = largest_ndcg(const, weights, sizes, counts, gains, k)
     low, high, today = (values.reshape(-1, runs).sum(axis=0) for values in (low, high, today))
@@ -176,18 +167,16 @@ def _find_open_orders(
     pools: Sequence[BoundsPool], gains: Floats, k: int, low: Floats, high: Floats, lead: Floats
 ) -> list[tuple[int, int]]:
     """Pairs of runs of which each can come out ahead. What the cheap bounds leave open is computed exactly."""
-    found = []
-    for one in range(len(low)):
-        for other in range(one + 1, len(low)):
-            if low[one] >= high[other] or low[other] >= high[one]:
-                continue  # their intervals do not overlap
-            # The exact lead costs a dynamic program, so it is asked for only where the attained one says nothing.
-            if all(
-                lead[a, b] > EPSILON or _exact_lead(pools, gains, k, a, b) > EPSILON
-                for a, b in ((one, other), (other, one))
-            ):
-                found.append((one, other))
-    return found
+
+    def can_lead(one: int, other: int) -> bool:
+        # The exact lead costs a dynamic program, so it is asked for only where the attained one says nothing.
+        return lead[one, other] > EPSILON or _exact_lead(pools, gains, k, one, other) > EPSILON
+
+    return [
+        (one, other)
+        for one, other in combinations(range(len(low)), 2)
+        if low[one] < high[other] and low[other] < high[one] and can_lead(one, other) and can_lead(other, one)
+    ]
 
 
 def _exact_lead(pools: Sequence[BoundsPool], gains: Floats, k: int, one: int, other: int) -> float:
@@ -225,7 +214,7 @@ def _pair_influences(pool: BoundsPool, one: Integers, other: Integers, gains: Fl
     counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
     counts[0] = pool.counts
     ideals = ideal_dcg(counts, gains, k)
-    inverse = np.divide(1.0, ideals, out=np.zeros_like(ideals), where=ideals > 0)
+    inverse = divide_or_zero(np.ones_like(ideals), ideals)
     ahead = (pool.gained[one] - pool.gained[other])[:, None]
     apart = pool.weights[one] - pool.weights[other]
     moved = np.zeros_like(apart)

@@ -6,13 +6,14 @@ from typing import Any
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from benchmark import hole_filling
 from benchmark.forms import SendForm
-from benchmark.models import Qrels, Run
+from benchmark.hole_filling import starting
+from benchmark.models import Run
+from benchmark.qrels.versions import latest_version
 from benchmark.report import tables
 from benchmark.report.downloads import DownloadTable
 from benchmark.systems import chosen, figures
@@ -35,12 +36,8 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> Ht
     runs = chosen.runs_of(scope.collection)
     stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), runs)
     shown = show_bounds(stored) if stored and stored.is_ready else None
-    if shown and (file := tables.download(request, [shown["chart"]], shown["tables"])) is not None:
-        return file
-    latest = Qrels.objects.filter(collection=scope.collection).order_by("-number").first()
+    latest = latest_version(scope.collection)
     context = {
-        "scope": scope,
-        "section": "benchmark",
         "stored": stored,
         "shown": shown,
         "runs": runs,
@@ -48,10 +45,10 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> Ht
         "form": form,
         "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
     }
-    if request.headers.get("HX-Request"):
-        over = stored is None or stored.report.is_over
-        return render(request, "benchmark/_bounds.html", context, status=286 if over else 200)
-    return render(request, "benchmark/bounds.html", context, status=422 if form.is_bound else 200)
+    files: dict[str, Any] = {"charts": [shown["chart"]], "tables": shown["tables"]} if shown else {}
+    news: dict[str, Any] = {"news": "benchmark/_bounds.html", "is_over": stored is None or stored.report.is_over}
+    status = 422 if form.is_bound else 200
+    return tables.answer_page(request, scope, "benchmark/bounds.html", context, **files, **news, status=status)
 
 
 def show_bounds(stored: StoredReport) -> dict[str, Any]:
@@ -98,7 +95,7 @@ def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         return _render_page(request, scope, form)
     try:
         with transaction.atomic():
-            found = hole_filling.send_pairs(
+            found = starting.send_pairs(
                 collection=scope.collection,
                 runs=list(Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)),
                 before=stored.report.before,

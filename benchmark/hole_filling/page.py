@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from benchmark.hole_filling import PEOPLE
+from benchmark.hole_filling.planning import PEOPLE
 from benchmark.models import Filling
 from benchmark.report.downloads import DownloadTable
 from charts import Chart, Link, Node, draw_flow

@@ -6,10 +6,10 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from benchmark import qrels
 from benchmark.hole_filling.pairs import known_to_people
 from benchmark.measures.pooling import JudgmentPool, pool_rankings
 from benchmark.models import Qrels, Run
+from benchmark.qrels import reading
 from benchmark.runs import rankings
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
@@ -46,7 +46,7 @@ def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qre
         raise BadInput(_("these qrels are not of this collection"))
     if not 1 <= depth <= DEEPEST:
         raise BadInput(_("depth %(depth)s: give a number from 1 to %(most)s") % {"depth": depth, "most": DEEPEST})
-    return pool_rankings(rankings.load([run.pk for run in runs], depth), depth, qrels.load(before))
+    return pool_rankings(rankings.load([run.pk for run in runs], depth), depth, reading.load(before))
 
 
 def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> dict[str, int]:

@@ -1,15 +1,17 @@
 """How far fillings are, stored: by whoever started one, by the command, and by workers between their jobs."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from benchmark import qrels
 from benchmark.hole_filling.funnel import Funnel, compute_funnel, labels_of
 from benchmark.hole_filling.pairs import withdraw_tasks
 from benchmark.models import Filling, Qrels
+from benchmark.qrels import reading, versions
 from benchmark.qrels.reading import ReadQrel
 from corpus.errors import BadInput
 from judges.campaigns import lifecycle
@@ -87,7 +89,7 @@ def finish_filling(filling: Filling, by: str = "") -> Qrels:
 
 def filled_rows(filling: Filling) -> dict[int, ReadQrel]:
     """The rows of the filled version by query: those before, with what is settled now."""
-    rows = qrels.load_rows(filling.before)
+    rows = reading.load_rows(filling.before)
     added: dict[int, list[tuple[int, int, str]]] = {}
     for query, document, grade, origin in labels_of(filling):
         added.setdefault(query, []).append((document, grade, origin))
@@ -103,13 +105,13 @@ def filled_rows(filling: Filling) -> dict[int, ReadQrel]:
 
 def is_current(filling: Filling) -> bool:
     """Whether a filling's filled version is what it would come to now."""
-    return filling.after is not None and qrels.content_hash(filled_rows(filling)) == filling.after.content_hash
+    return filling.after is not None and versions.content_hash(filled_rows(filling)) == filling.after.content_hash
 
 
 def make_version(filling: Filling, by: str) -> Qrels:
     """Store the filled version: one of its own for each filling, even if another holds the same."""
     kind, rows = Qrels.Kind.FILLED, filled_rows(filling)
-    return qrels.store_version(filling.collection, kind, rows, parent=filling.before, by=by, once=False)
+    return versions.store_version(filling.collection, kind, rows, parent=filling.before, by=by, once=False)
 
 
 def ask_to_finish(filling: Filling, by: str = "") -> None:
@@ -126,27 +128,42 @@ def ask_to_finish(filling: Filling, by: str = "") -> None:
 
 
 def finish_requested(key: int) -> bool:
-    """Make the filled version that was asked for, unless another worker does; whether that was done here.
+    """Make the filled version that was asked for; what fails goes on being judged and says why."""
 
-    What fails goes on being judged and says why. Killed on the way: nothing is stored, and the next worker begins anew.
+    def finish(filling: Filling) -> None:
+        finish_filling(filling, filling.options.get("finished_by", ""))
+
+    failed = {"state": State.JUDGING}
+    return claim_and_act(key, State.FINISHING, finish, failed, failed, "the filled version was not made: ")
+
+
+def claim_and_act(
+    key: int,
+    state: str,
+    act: Callable[[Filling], object],
+    refused: Mapping[str, Any],
+    failed: Mapping[str, Any],
+    problem: str = "",
+) -> bool:
+    """Act on a filling that waits for a worker in a state, unless another worker does; whether that was done here.
+
+    `refused` and `failed` are stored beside the error for bad input and for anything else, which is raised again.
+    Killed on the way: nothing is stored, and the next worker begins anew.
     """
+    waiting = Filling.objects.filter(pk=key, state=state)
     try:
         with transaction.atomic():
-            rows = Filling.objects.select_for_update(skip_locked=True, of=("self",)).defer("pairs")
-            filling = rows.filter(pk=key, state=State.FINISHING).first()
+            rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("collection", "before")
+            filling = rows.defer("pairs").first()
             if filling is None:
                 return False
-            finish_filling(filling, filling.options.get("finished_by", ""))
+            act(filling)
     except BadInput as error:
-        _go_on(key, f"the filled version was not made: {error}")
+        waiting.update(error=f"{problem}{error}", **refused)
     except Exception as error:
-        _go_on(key, f"the filled version was not made: {type(error).__name__}: {error}")
+        waiting.update(error=f"{problem}{type(error).__name__}: {error}", **failed)
         raise
     return True
-
-
-def _go_on(key: int, why: str) -> None:
-    Filling.objects.filter(pk=key, state=State.FINISHING).update(state=State.JUDGING, error=why)
 
 
 @transaction.atomic
@@ -176,10 +193,5 @@ def due_fillings() -> list[Filling]:
     with connection.cursor() as cursor:
         cursor.execute(DUE, {"least": LOOK_S, "pace": PAIRS_A_SECOND})
         keys = [key for (key,) in cursor.fetchall()]
-    return list(unfinished_fillings().filter(pk__in=keys))
-
-
-def unfinished_fillings() -> QuerySet[Filling, Filling]:
-    """Fillings that wait for judges or people, oldest first."""
-    rows = Filling.objects.filter(state__in=UNFINISHED).select_related("collection").defer("pairs")
-    return rows.order_by("pk")
+    rows = Filling.objects.filter(pk__in=keys, state__in=UNFINISHED).select_related("collection").defer("pairs")
+    return list(rows.order_by("pk"))

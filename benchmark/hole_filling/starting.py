@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from benchmark import qrels
-from benchmark.bounds import compute_bounds
+from benchmark.bounds.order import compute_bounds
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.pairs import Integers, open_tasks, pairs_of, without_final
 from benchmark.hole_filling.planning import PEOPLE, judging_configuration, pool_of
 from benchmark.hole_filling.stages import (
     UNFINISHED,
     advance_filling,
+    claim_and_act,
     due_fillings,
     finish_requested,
     is_current,
@@ -29,6 +29,7 @@ from benchmark.hole_filling.stages import (
     store_funnel,
 )
 from benchmark.models import Filling, Qrels, Run
+from benchmark.qrels import reading, versions
 from benchmark.report import reports
 from benchmark.runs import rankings
 from corpus.errors import BadInput
@@ -93,7 +94,7 @@ def start_filling(
     first = None if pairs is None else len(pairs)
     options = {"policy": policy, "panel": panel or "", "filters": list(filters), "first": first, **limits}
     with transaction.atomic():
-        before = before or qrels.original_version(collection, by)
+        before = before or versions.original_version(collection, by)
         # Two equal starts at once would make two fillings: the second waits here, and finds the first.
         Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
         wish = _Wish(collection, runs, depth, before, wanted, options, by, retry)
@@ -189,28 +190,17 @@ def _has_runs(filling: Filling, runs: Sequence[Run]) -> bool:
 
 
 def prepare_filling(key: int) -> bool:
-    """Write the pairs of a filling that waits for it, unless somebody does; whether it was done here.
+    """Write the pairs of a filling that waits for it. What cannot be started any more is cancelled and says why."""
 
-    What cannot be started any more is cancelled and says why. Anything else is tried again; its page says what it was.
-    """
-    try:
-        with transaction.atomic():
-            rows = Filling.objects.select_for_update(skip_locked=True, of=("self",))
-            filling = rows.select_related("collection", "before").filter(pk=key, state=State.PREPARING).first()
-            if filling is None:
-                return False
-            given = filling.options
-            wanted = judging_configuration(given["policy"], given["panel"] or None, given["filters"])
-            runs = list(filling.runs.order_by("pk"))
-            wish = _Wish(filling.collection, runs, filling.depth, filling.before, wanted, given, filling.made_by)
-            _begin_filling(wish, *_unjudged_pairs(wish, None), own=filling)
-    except BadInput as error:
-        over = {"state": State.CANCELLED, "error": str(error), "ended_at": timezone.now()}
-        Filling.objects.filter(pk=key, state=State.PREPARING).update(**over)
-    except Exception as error:
-        Filling.objects.filter(pk=key, state=State.PREPARING).update(error=f"{type(error).__name__}: {error}")
-        raise
-    return True
+    def prepare(filling: Filling) -> None:
+        given = filling.options
+        wanted = judging_configuration(given["policy"], given["panel"] or None, given["filters"])
+        runs = list(filling.runs.order_by("pk"))
+        wish = _Wish(filling.collection, runs, filling.depth, filling.before, wanted, given, filling.made_by)
+        _begin_filling(wish, *_unjudged_pairs(wish, None), own=filling)
+
+    # Anything else than bad input is tried again; the filling's page says what it was.
+    return claim_and_act(key, State.PREPARING, prepare, {"state": State.CANCELLED, "ended_at": Now()}, {})
 
 
 def send_pairs(
@@ -243,7 +233,7 @@ def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels
     if report is not None and report.state == JobState.READY and report.result:
         return [(query, document) for query, document, _value in report.result["safety"]["first"]]
     loaded = rankings.load([run.pk for run in runs], k)
-    found = compute_bounds(loaded, qrels.load(before), collection.grades, k)
+    found = compute_bounds(loaded, reading.load(before), collection.grades, k)
     return [(query, document) for query, document, _value in found.first]
 
 

@@ -9,11 +9,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from benchmark import hole_filling as services
-from benchmark import qrels
 from benchmark.forms import PEOPLE, HoleFillingForm
 from benchmark.hole_filling import page as pages
+from benchmark.hole_filling import planning, stages, starting
 from benchmark.models import Filling
+from benchmark.qrels import versions
 from benchmark.report import tables
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
@@ -41,25 +41,24 @@ def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             form.add_error(None, str(error))
     rows = Filling.objects.filter(collection=scope.collection).select_related("before", "after")
     rows = rows.defer("pairs").order_by("-pk")
-    if "table" in request.GET and (file := tables.download(request, [], [tables.fillings_table(rows)])) is not None:
-        return file
-    context = {"scope": scope, "section": "benchmark", "form": form, "fillings": rows[:SHOWN]}
-    return render(request, "benchmark/hole_fillings.html", context, status=422 if form.is_bound else 200)
+    files = [tables.fillings_table(rows)] if "table" in request.GET else []  # all rows: read only to be saved
+    context, status = {"form": form, "fillings": rows[:SHOWN]}, 422 if form.is_bound else 200
+    return tables.answer_page(request, scope, "benchmark/hole_fillings.html", context, tables=files, status=status)
 
 
 def _render_confirmation(request: HttpRequest, scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
     given = form.cleaned_data
     policy: dict[str, Any] = form.asked()
-    before = form.version() or qrels.original_version(scope.collection, by=scope.user.username)
+    before = form.version() or versions.original_version(scope.collection, by=scope.user.username)
     where = (scope.collection, form.chosen(), given["k"], before)
     estimate = None
     if given["policy"] != PEOPLE:
-        estimate = services.estimate_cost(*where, policy["policy"], policy["panel"], policy["filters"])
+        estimate = planning.estimate_cost(*where, policy["policy"], policy["panel"], policy["filters"])
     context = {
         "scope": scope,
         "section": "benchmark",
         "form": form,
-        "preview": services.preview_filling(*where),
+        "preview": planning.preview_filling(*where),
         "estimate": estimate,
         "people": given["policy"] == PEOPLE,
         "filters": policy["filters"],
@@ -71,7 +70,7 @@ def _render_confirmation(request: HttpRequest, scope: AccessScope, form: HoleFil
 def _start_filling(scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
     given = form.cleaned_data
     with transaction.atomic():
-        found = services.start_filling(
+        found = starting.start_filling(
             collection=scope.collection,
             runs=form.chosen(),
             depth=given["k"],
@@ -90,24 +89,20 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
     """One filling: its funnel, who is waited for, and what came of it. HTMX asks for news."""
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs")
     found = get_object_or_404(rows, pk=filling, collection=scope.collection)
-    funnel = services.current_funnel(found).document
+    funnel = stages.current_funnel(found).document
     chart, table = pages.funnel_chart(funnel, found), pages.funnel_table(funnel)
-    if (file := tables.download(request, [chart], [table])) is not None:
-        return file
     context = {
-        "scope": scope,
-        "section": "benchmark",
         "filling": found,
+        "runs": found.runs.order_by("name"),
         "funnel": funnel,
         "asked": pages.describe_judges(found),
         "steps": pages.funnel_steps(funnel),
         "chart": chart,
         "unattended": chosen.is_unattended(found),
     }
-    if request.headers.get("HX-Request"):
-        return render(request, "benchmark/_hole_filling.html", context, status=286 if found.is_over else 200)
-    context["runs"] = found.runs.order_by("name")
-    return render(request, "benchmark/hole_filling.html", context)
+    news: dict[str, Any] = {"news": "benchmark/_hole_filling.html", "is_over": found.is_over}
+    files: dict[str, Any] = {"charts": [chart], "tables": [table]}
+    return tables.answer_page(request, scope, "benchmark/hole_filling.html", context, **files, **news)
 
 
 @action("admin")
@@ -120,9 +115,9 @@ def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act:
     try:
         with transaction.atomic():
             if act == "finish":
-                services.ask_to_finish(found, by=scope.user.username)
+                stages.ask_to_finish(found, by=scope.user.username)
             else:
-                services.cancel_filling(found)
+                stages.cancel_filling(found)
             record_act(scope, "filling.ended", filling=found.pk, what=act)
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmark.models import Qrels, QrelsRow
 
 ROWS = """
-SELECT r.query_id, r.documents, r.grades, r.origins FROM benchmark_qrelsrow r WHERE r.qrels_id = %s ORDER BY r.query_id
+SELECT query_id, documents, grades, origins FROM benchmark_qrelsrow WHERE qrels_id = %(qrels)s ORDER BY query_id
 """
 NAMED = """
 SELECT q.external_id, d.external_id, g.grade
@@ -40,8 +40,13 @@ def load(qrels: Qrels) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int16]]]
 
 def load_rows(qrels: Qrels) -> dict[int, ReadQrel]:
     """Load a version as `load` does, with origins."""
+    return fetch_rows(ROWS, {"qrels": qrels.pk})
+
+
+def fetch_rows(statement: str, values: dict[str, int]) -> dict[int, ReadQrel]:
+    """Run a statement that selects a query, its documents, their grades and their origins."""
     with connection.cursor() as cursor:
-        cursor.execute(ROWS, [qrels.pk])
+        cursor.execute(statement, values)
         return {
             query: ReadQrel(np.array(documents, dtype=np.int64), np.array(grades, dtype=np.int16), origins)
             for query, documents, grades, origins in cursor.fetchall()

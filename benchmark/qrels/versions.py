@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
 from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from benchmark.models import Qrels, QrelsRow
-from benchmark.qrels.reading import ReadQrel
+from benchmark.qrels.reading import ReadQrel, fetch_rows
 from corpus.errors import BadInput
 from corpus.models import Collection
 
@@ -21,7 +20,8 @@ BATCH = 500
 
 # Reference grades of what is current; of several the newest.
 REFERENCE = f"""
-SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(s.grade ORDER BY p.document_id)
+SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(s.grade ORDER BY p.document_id),
+       array_agg('{ORIGINAL}')
 FROM (
     SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade
     FROM corpus_assessor a JOIN current_judgment j ON j.assessor_id = a.id
@@ -31,11 +31,6 @@ FROM (
 JOIN corpus_query q ON q.id = p.query_id AND q.is_current
 JOIN corpus_document d ON d.id = p.document_id AND d.is_current
 GROUP BY p.query_id
-"""
-# (id + 0: read the assessor's own rows, not all judgments from the newest back.)
-MARK = f"""
-SELECT COALESCE(max(j.id + 0), 0) FROM corpus_assessor a JOIN corpus_judgment j ON j.assessor_id = a.id
-WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND a.name <> '{EXPERTS}'
 """
 LABELS = """
 SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(l.grade ORDER BY p.document_id),
@@ -47,9 +42,10 @@ WHERE p.collection_id = %(collection)s AND l.aspect_id IS NULL GROUP BY p.query_
 """
 
 
-def latest_version(collection: Collection, kind: str = Qrels.Kind.ORIGINAL) -> Qrels | None:
-    """The newest version of a kind; None where there is none yet. Reads only."""
-    return Qrels.objects.filter(collection=collection, kind=kind).order_by("-number").first()
+def latest_version(collection: Collection, *kinds: str) -> Qrels | None:
+    """The newest version, of one of the kinds where any are named; None where there is none yet."""
+    versions = Qrels.objects.filter(collection=collection)
+    return (versions.filter(kind__in=kinds) if kinds else versions).order_by("-number").first()
 
 
 def version_numbered(collection: Collection, number: int) -> Qrels:
@@ -64,55 +60,23 @@ def version_numbered(collection: Collection, number: int) -> Qrels:
     return found
 
 
-def is_stale(collection: Collection) -> bool:
-    """Whether reference grades came since the newest original was made, or there is none. Reads only."""
-    newest = latest_version(collection)
-    return newest is None or newest.counts.get("mark") != _newest_judgment_id(collection)
-
-
-def _newest_judgment_id(collection: Collection) -> int:
-    """Mark the state of the reference grades: judgments are only ever added."""
-    with connection.cursor() as cursor:
-        cursor.execute(MARK, {"collection": collection.pk})
-        (newest,) = cursor.fetchone()
-    return int(newest)
-
-
 @transaction.atomic
 def original_version(collection: Collection, by: str = "") -> Qrels:
     """The version of the imported reference grades: made on first use, and anew when they changed."""
     _lock_numbering(collection)
-    mark = _newest_judgment_id(collection)
-    rows = {
-        query: ReadQrel(np.array(documents, np.int64), np.array(grades, np.int16), [ORIGINAL] * len(documents))
-        for query, documents, grades in _fetch_rows(REFERENCE, collection)
-    }
-    found = store_version(collection, Qrels.Kind.ORIGINAL, rows, by=by)
-    # The mark tells `is_stale` without reading the grades whether some came since.
-    if found.counts.get("mark") != mark:
-        found.counts["mark"] = mark
-        found.save(update_fields=["counts"])
-    return found
+    rows = fetch_rows(REFERENCE, {"collection": collection.pk})
+    return store_version(collection, Qrels.Kind.ORIGINAL, rows, by=by)
 
 
 def labels_version(collection: Collection, by: str = "") -> Qrels:
     """A version of every label that the collection has now, whoever gave it."""
-    rows = {
-        query: ReadQrel(np.array(documents, np.int64), np.array(grades, np.int16), origins)
-        for query, documents, grades, origins in _fetch_rows(LABELS, collection)
-    }
+    rows = fetch_rows(LABELS, {"collection": collection.pk})
     if not rows:
         raise BadInput(
             _("%(collection)s has no label yet: judge some pairs first, or import judgments of people")
             % {"collection": collection.name}
         )
     return store_version(collection, Qrels.Kind.LABELS, rows, by=by)
-
-
-def _fetch_rows(statement: str, collection: Collection) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {"collection": collection.pk})
-        return list(cursor.fetchall())
 
 
 @transaction.atomic
@@ -137,10 +101,10 @@ def store_version(
     # Labels that are exported twice without a change between come to one version, not to two.
     if once and same is not None and same.content_hash == digest:
         return same
-    newest = Qrels.objects.filter(collection=collection).order_by("-number").values_list("number", flat=True).first()
+    newest = latest_version(collection)
     made = Qrels.objects.create(
         collection=collection,
-        number=(newest or 0) + 1,
+        number=newest.number + 1 if newest else 1,
         kind=kind,
         note=note,
         parent=parent,

@@ -9,10 +9,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
-from benchmark import qrels as services
 from benchmark.forms import QrelsForm
 from benchmark.models import Qrels
+from benchmark.qrels import comparing, importing, reading
 from benchmark.qrels.comparing import What
+from benchmark.qrels.versions import labels_version, original_version
 from benchmark.report import tables
 from benchmark.report.downloads import DownloadTable
 from benchmark.runs.importing import saved_uploads
@@ -45,10 +46,9 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             messages.success(request, _version_message(new))
             return redirect("qrels", scope.collection.name)
     found = chosen.versions_of(scope.collection)
-    if (file := tables.download(request, [], [tables.versions_table(found)])) is not None:
-        return file
-    context = {"scope": scope, "section": "benchmark", "versions": found, "form": form}
-    return render(request, "benchmark/qrels.html", context, status=422 if form.is_bound else 200)
+    context, status = {"versions": found, "form": form}, 422 if form.is_bound else 200
+    files = [tables.versions_table(found)]
+    return tables.answer_page(request, scope, "benchmark/qrels.html", context, tables=files, status=status)
 
 
 def _version_message(version: Qrels) -> str:
@@ -68,14 +68,14 @@ def _make_version(scope: AccessScope, form: QrelsForm, what: str) -> Qrels | Non
     by = scope.user.username
     with transaction.atomic():
         if what == "original":
-            found = services.original_version(scope.collection, by=by)
+            found = original_version(scope.collection, by=by)
         elif what == "labels":
-            found = services.labels_version(scope.collection, by=by)
+            found = labels_version(scope.collection, by=by)
         elif not form.is_valid():
             return None
         else:
             with saved_uploads([form.cleaned_data["file"]]) as (path,):
-                found = services.import_version(scope.collection, path, note=form.cleaned_data["note"], by=by)
+                found = importing.import_version(scope.collection, path, note=form.cleaned_data["note"], by=by)
         record_act(scope, "qrels.made", version=found.number, what=what)
     return found
 
@@ -85,7 +85,7 @@ def _make_version(scope: AccessScope, form: QrelsForm, what: str) -> Qrels | Non
 def qrels_diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """What one version has that another has not: added, removed, changed."""
     one, other = (_get_version(scope, request.GET.get(name)) for name in ("one", "other"))
-    found = services.diff_versions(one, other)
+    found = comparing.diff_versions(one, other)
     words = {"added": _("Added"), "removed": _("Removed"), "changed": _("Changed")}
     if request.GET.get("table"):
         return _diff_file(request, found)
@@ -101,7 +101,7 @@ def qrels_diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     return render(request, "benchmark/diff.html", context)
 
 
-def _diff_file(request: HttpRequest, found: services.Diff) -> HttpResponse:
+def _diff_file(request: HttpRequest, found: comparing.Diff) -> HttpResponse:
     header = (_("what"), _("query"), _("document"), _("before"), _("after"), _("origin"))
     words = {"added": _("added"), "removed": _("removed"), "changed": _("changed")}
     rows = tuple(
@@ -128,6 +128,6 @@ def _get_version(scope: AccessScope, number: str | None) -> Qrels:
 def qrels_file(request: HttpRequest, scope: AccessScope, number: int) -> HttpResponseBase:
     """A version as TREC qrels, streamed."""
     found = get_object_or_404(Qrels, collection=scope.collection, number=number)
-    response = StreamingHttpResponse(services.write_trec(found), content_type="text/plain; charset=utf-8")
+    response = StreamingHttpResponse(reading.write_trec(found), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-qrels-{number}.txt"'
     return response

@@ -6,9 +6,9 @@ import numpy as np
 from django.db import connection
 from django.db.models import Max
 
-from benchmark import qrels
 from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, ideal_alpha_dcg
 from benchmark.models import Qrels, Report, Run
+from benchmark.qrels import reading
 from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem
 from benchmark.report.graded_runs import Floats, Judgments, Rankings
 from benchmark.report.naming import ASPECTS
@@ -56,7 +56,7 @@ def load_question(report: Report) -> ReportQuestion:
 
 def load_judgments(version: Qrels) -> Judgments:
     """The queries of which the version judges anything, as trec_eval counts queries."""
-    return {query: found for query, found in qrels.load(version).items() if len(found[0])}
+    return {query: found for query, found in reading.load(version).items() if len(found[0])}
 
 
 def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspected | None:

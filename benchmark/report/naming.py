@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 # The field's own names, the same in every language.
 PLAIN = {
@@ -16,19 +17,20 @@ PLAIN = {
     "alpha_ndcg": "alpha-nDCG@{k}",
     "a_recall": "A-Recall@{k}",
 }
+FORMS = {
+    "_exp": gettext_lazy("%(measure)s (exponential gain)"),
+    "_bridge": gettext_lazy("%(measure)s (BRIDGE code)"),
+    "_one": gettext_lazy("%(measure)s (one aspect a document)"),
+}
 # In the order of tables; `_one`: each document under one aspect, as in the paper.
 ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
 
 
 def measure_label(key: str, k: int) -> str:
     """Name a measure, such as nDCG@10 (exponential gain)."""
-    base, _at, form = key.partition("_") if key.startswith("ndcg_") else (key.removesuffix("_one"), "", "")
-    name = PLAIN[base].format(k=k)
-    if form == "exp":
-        return _("%(measure)s (exponential gain)") % {"measure": name}
-    if form == "bridge":
-        return _("%(measure)s (BRIDGE code)") % {"measure": name}
-    return _("%(measure)s (one aspect a document)") % {"measure": name} if key.endswith("_one") else name
+    form = next((ending for ending in FORMS if key.endswith(ending)), "")
+    name = PLAIN[key.removesuffix(form)].format(k=k)
+    return FORMS[form] % {"measure": name} if form else name
 
 
 def label_in(result: Mapping[str, Any], key: str) -> str:

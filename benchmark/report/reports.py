@@ -9,9 +9,10 @@ import numpy as np
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from benchmark import bounds, qrels
+from benchmark.bounds import order
 from benchmark.measures.following import Following, became_irrelevant, p_mrr
 from benchmark.models import Qrels, Report, ReportValues, Run
+from benchmark.qrels import reading
 from benchmark.report import inputs
 from benchmark.report.computing import VERSION, ComputedReport, ReportQuestion, compute_report
 from benchmark.report.graded_runs import Floats
@@ -143,7 +144,7 @@ def make_report(report: Report, progress: Callable[[int, int], None] = lambda do
         # One version beside itself: what is asked is how far the pairs that nobody judged could still change the order.
         ranked = {system.run: system.rankings for system in asked.systems}
         top = report.collection.grades
-        found.result["safety"] = bounds.compute_bounds(ranked, asked.before, top, asked.k, progress).document
+        found.result["safety"] = order.compute_bounds(ranked, asked.before, top, asked.k, progress).document
     _store_report(report, asked, found)
 
 
@@ -172,5 +173,5 @@ def query_values(report: Report, run: Run | int, measure: str) -> tuple[Floats, 
 
 def measure_following(original: Run, changed: Run, before: Qrels, after: Qrels) -> Following:
     """p-MRR of a system's two runs; `after` judges by the changed instructions. Raises BadInput without a change."""
-    gone = became_irrelevant(qrels.load_named(before), qrels.load_named(after), original.collection.relevant_from)
+    gone = became_irrelevant(reading.load_named(before), reading.load_named(after), original.collection.relevant_from)
     return p_mrr(rankings.as_run(original), rankings.as_run(changed), gone)

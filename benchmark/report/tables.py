@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -16,6 +17,7 @@ from benchmark.systems.page import SystemPage
 from benchmark.systems.queries import RankCell
 from charts import Chart
 from corpus import chart_downloads
+from corpus.access import AccessScope
 from corpus.models import Query
 
 LENGTH = 160  # Letters of a text beside its id.
@@ -37,6 +39,27 @@ def download(
     text = table.csv() if form == "csv" else table.latex()
     headers = {"Content-Disposition": f'attachment; filename="{table.key}.{form}"'}
     return HttpResponse(text, content_type=f"{chart_downloads.TYPES[form]}; charset=utf-8", headers=headers)
+
+
+def answer_page(
+    request: HttpRequest,
+    scope: AccessScope,
+    page: str,
+    context: dict[str, Any],
+    *,
+    charts: Iterable[Chart | None] = (),
+    tables: Iterable[DownloadTable | None] = (),
+    news: str = "",
+    is_over: bool = True,
+    status: int = 200,
+) -> HttpResponse:
+    """Answer with the file that was asked for, with the template of `news` for HTMX (286: the last), or the page."""
+    if (file := download(request, charts, tables)) is not None:
+        return file
+    context = {"scope": scope, "section": "benchmark", **context}
+    if news and request.headers.get("HX-Request"):
+        return render(request, news, context, status=286 if is_over else 200)
+    return render(request, page, context, status=status)
 
 
 def _shorten_text(text: str) -> str:
@@ -98,7 +121,7 @@ def _cost_table(found: SystemPage) -> DownloadTable:
         (_("instruction"), run.instruction),
         (pgettext("column", "queries"), cost["queries"]),
         (_("documents of a query at most"), run.depth),
-        (_("seconds of a query (mean)"), cost["seconds"]),
+        (_("seconds of a query (mean)"), cost["seconds_per_query"]),
         (_("queries whose time is known"), cost["timed"]),
         (_("tokens in"), cost["tokens_in"]),
         (_("tokens out"), cost["tokens_out"]),

@@ -1,5 +1,7 @@
 """The report of two versions of the qrels, and the leaderboard."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -7,9 +9,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from benchmark import qrels
 from benchmark.forms import FollowingForm, ReportForm
 from benchmark.models import Qrels, Report, Run
+from benchmark.qrels.versions import original_version
 from benchmark.report import page, tables
 from benchmark.report import reports as services
 from benchmark.systems import chosen
@@ -38,16 +40,12 @@ def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None)
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     stored = chosen.stored_report(found, runs)
     shown = page.show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
-    if shown and (file := tables.download(request, shown["charts"], shown["tables"])) is not None:
-        return file
-    context: dict[str, object] = {"scope": scope, "section": "benchmark", "stored": stored, "shown": shown}
+    form = ReportForm(runs=runs, versions=versions, initial=_initial_values(found))
+    context = {"stored": stored, "shown": shown, "form": form, "versions": versions}
     context |= {"unattended": chosen.is_unattended(found), **_following_context(request, stored, runs)}
-    if request.headers.get("HX-Request"):
-        over = stored is None or stored.report.is_over
-        return render(request, "benchmark/_report.html", context, status=286 if over else 200)
-    context["form"] = ReportForm(runs=runs, versions=versions, initial=_initial_values(found))
-    context["versions"] = versions
-    return render(request, "benchmark/report.html", context)
+    news: dict[str, Any] = {"news": "benchmark/_report.html", "is_over": stored is None or stored.report.is_over}
+    files: dict[str, Any] = {key: shown[key] for key in ("charts", "tables")} if shown else {}
+    return tables.answer_page(request, scope, "benchmark/report.html", context, **files, **news)
 
 
 def _following_context(request: HttpRequest, stored: StoredReport | None, runs: list[Run]) -> dict[str, object]:
@@ -123,7 +121,7 @@ def _chosen_versions(request: HttpRequest, scope: AccessScope, form: ReportForm)
         if one is None or other is None:
             raise Http404(_("Choose two versions."))
         return one, other
-    versions = list(form.versions.values()) or [qrels.original_version(scope.collection, by=scope.user.username)]
+    versions = list(form.versions.values()) or [original_version(scope.collection, by=scope.user.username)]
     return versions[-1 if "safety" in request.POST else 0], versions[-1]
 
 
@@ -137,7 +135,5 @@ def leaderboard(request: HttpRequest, scope: AccessScope, report: int) -> HttpRe
     if stored is None or not stored.is_ready:
         raise Http404(_("This report is not there yet."))
     board = page.build_leaderboard(stored, request.GET.get("sort", ""), request.GET.get("of", ""))
-    if (file := tables.download(request, [], [board["table"]])) is not None:
-        return file
-    context = {"scope": scope, "section": "benchmark", "stored": stored, "board": board}
-    return render(request, "benchmark/leaderboard.html", context)
+    context = {"stored": stored, "board": board}
+    return tables.answer_page(request, scope, "benchmark/leaderboard.html", context, tables=[board["table"]])

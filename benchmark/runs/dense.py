@@ -13,9 +13,8 @@ from django.utils.translation import gettext as _
 from benchmark.models import Run
 from benchmark.runs import limits, llm_budget, rankings
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.nearest import nearest_vectors
 from benchmark.runs.rankings import RankedQuery
-from benchmark.runs.vectors import Places, Store, Vectors, text_digest
+from benchmark.runs.vectors import Places, Store, Vectors, nearest_vectors, text_digest
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
 from judges.campaigns.estimates import Estimate, of_calls

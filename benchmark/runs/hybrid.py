@@ -64,8 +64,10 @@ def _normalise_runs(collection: Collection, recipe: dict[str, Any]) -> dict[str,
         raise BadInput(_("runs are two: BM25's, and the one whose documents are scored; or name that one alone as run"))
     first = ready_run(collection, names[0])
     if first.kind != Run.Kind.BM25:
-        told = _("run %(name)s is no BM25 run made here: name the reranked run alone, and k1 and b of BM25")
-        raise BadInput(told % {"name": first.name})
+        raise BadInput(
+            _("run %(name)s is no BM25 run made here: name the reranked run alone, and k1 and b of BM25")
+            % {"name": first.name}
+        )
     parameters = {key: first.recipe[key] for key in ("k1", "b") if key in first.recipe}
     return {**parameters, **{key: value for key, value in recipe.items() if key != "runs"}, "run": names[1]}
 

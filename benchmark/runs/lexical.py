@@ -40,12 +40,17 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     left_out = rankings.excluded_documents(run.collection)
 
     def rank(query: Query) -> RankedQuery:
-        begin = perf_counter()
-        found = index.search(query.text, run.depth + len(left_out.get(query.pk, ())))
-        seconds = perf_counter() - begin
-        return RankedQuery([key for key, _score in found], [score for _key, score in found], seconds)
+        return rank_by_bm25(index, query.text, run.depth + len(left_out.get(query.pk, ())))
 
     each_query(run, rank, progress, stopped, _("searching"))
+
+
+def rank_by_bm25(index: bm25.Index, text: str, depth: int) -> RankedQuery:
+    """Rank the documents for the words of a text, and take the time."""
+    begin = perf_counter()
+    found = index.search(text, depth)
+    seconds = perf_counter() - begin
+    return RankedQuery([key for key, _score in found], [score for _key, score in found], seconds)
 
 
 def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, Any] | None = None) -> bm25.Index:

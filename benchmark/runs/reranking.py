@@ -37,8 +37,10 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     llm_budget.known_keys(recipe, ("run", "judge", "instruction", "top"))
     first = builders.find_run(collection, str(recipe.get("run") or ""))
     if first is None or first.state != JobState.READY:
-        told = _("run %(name)s is not there, or not ready: name a run of %(collection)s whose documents are reranked")
-        raise BadInput(told % {"name": repr(recipe.get("run")), "collection": collection.name})
+        raise BadInput(
+            _("run %(name)s is not there, or not ready: name a run of %(collection)s whose documents are reranked")
+            % {"name": repr(recipe.get("run")), "collection": collection.name}
+        )
     top = recipe.get("top") or TOP
     if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= MOST_TOP:
         raise BadInput(_("top must be a whole number from 1 to %(most)s") % {"most": f"{MOST_TOP:,}"})

@@ -1,7 +1,6 @@
 """Searching with any text: what rewriting and reasoning do with what a judge wrote, and dense runs with the query."""
 
 from collections.abc import Mapping, Sequence
-from time import perf_counter
 from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
@@ -39,12 +38,7 @@ class Lexical:
         self, texts: Mapping[int, str], depths: Mapping[int, int]
     ) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         """Search for the words of each text."""
-        found = {}
-        for query, text in texts.items():
-            begin = perf_counter()
-            best = self.index.search(text, depths[query])
-            seconds = perf_counter() - begin
-            found[query] = RankedQuery([key for key, _score in best], [score for _key, score in best], seconds)
+        found = {query: lexical.rank_by_bm25(self.index, text, depths[query]) for query, text in texts.items()}
         return found, RetrievalReply()
 
 
@@ -66,10 +60,9 @@ def check_searcher(collection: Collection, over: object) -> dict[str, Any]:
     chosen = {"kind": over} if isinstance(over, str) else over
     if not isinstance(chosen, dict) or chosen.get("kind") not in ("bm25", "dense"):
         raise BadInput(_('over says what searches for the text: {"kind": "bm25"}, or {"kind": "dense", "judge": ...}'))
+    rest = {key: value for key, value in chosen.items() if key != "kind"}
     if chosen["kind"] == "dense":
         from benchmark.runs import dense
 
-        rest = {key: value for key, value in chosen.items() if key != "kind"}
         return {"kind": "dense", **dense.check(collection, rest, 1)}
-    rest = {key: value for key, value in chosen.items() if key != "kind"}
     return {**BM25, **(lexical.check(collection, rest, 1) if rest else {})}

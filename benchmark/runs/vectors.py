@@ -7,7 +7,7 @@ a kill left half is cut away by the next writer. Several processes may append: o
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +21,8 @@ from judges.records import Judge
 Vectors = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
 WIDTH = 16
+BLOCK = 8192  # Documents whose products with all queries of a batch are held at a time.
+Found = tuple[Places, Vectors]  # Places and scores of one query's documents, best first.
 
 
 def text_digest(text: str) -> bytes:
@@ -116,3 +118,31 @@ def unit_vectors(rows: Vectors) -> Vectors:
     """Scale vectors to length 1, so that a product is a cosine; a vector of zeros stays one."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths == 0, 1, lengths), dtype=np.float32)
+
+
+def nearest_vectors(
+    queries: Vectors, documents: int, rows: Callable[[int, int], Vectors], depths: Sequence[int], block: int = BLOCK
+) -> list[Found]:
+    """For each query (q, size) the places and scores of the documents with the largest products, best first.
+
+    `rows(begin, end)` gives documents' vectors. Of equal scores the earlier place goes first, at the cut too.
+    """
+    best: list[Found] = [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in depths]
+    for begin in range(0, documents, block):
+        end = min(begin + block, documents)
+        scores = queries @ rows(begin, end).T
+        for place, depth in enumerate(depths):
+            best[place] = _merge_best(best[place], scores[place], begin, depth)
+    return best
+
+
+def _merge_best(best: Found, scores: Vectors, begin: int, depth: int) -> Found:
+    """Best so far and a block together. Places of a block come after all earlier ones, so a stable sort is enough."""
+    places, kept = best
+    fresh = np.arange(len(scores)) if len(kept) < depth else np.flatnonzero(scores > kept[-1])
+    if len(fresh) > depth:
+        bound = np.partition(scores[fresh], -depth)[-depth]
+        fresh = fresh[scores[fresh] >= bound]
+    together = np.concatenate([kept, scores[fresh]])
+    order = np.argsort(-together, kind="stable")[:depth]
+    return np.concatenate([places, fresh + begin])[order], together[order]

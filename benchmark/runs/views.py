@@ -28,14 +28,6 @@ KINDS = [(kind, kind.label) for kind in MakeForm.FIELDS]
 @require_GET
 def runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """All runs, the upload, and what can be made. HTMX asks for the list alone while something is made."""
-    if request.headers.get("HX-Request"):
-        found = chosen.runs_of(scope.collection)
-        moving = any(not run.is_over for run in found)
-        context = {"scope": scope, "runs": found, "unattended": chosen.is_unattended(*found)}
-        return render(request, "benchmark/_runs.html", context, status=200 if moving else 286)
-    if "table" in request.GET:
-        rows = chosen.runs_of(scope.collection)
-        return tables.download(request, [], [tables.runs_table(rows)]) or _render_page(request, scope, UploadForm())
     return _render_page(request, scope, UploadForm())
 
 
@@ -43,17 +35,19 @@ def _render_page(
     request: HttpRequest, scope: AccessScope, form: UploadForm, problems: list[str] | None = None
 ) -> HttpResponse:
     found = chosen.runs_of(scope.collection)
-    context = {
-        "scope": scope,
-        "section": "benchmark",
-        "runs": found,
-        "moving": any(not run.is_over for run in found),
-        "unattended": chosen.is_unattended(*found),
-        "form": form,
-        "problems": problems or [],
-        "kinds": KINDS,
-    }
-    return render(request, "benchmark/runs.html", context, status=422 if form.is_bound else 200)
+    moving, unattended = any(not run.is_over for run in found), chosen.is_unattended(*found)
+    context = {"runs": found, "moving": moving, "unattended": unattended, "form": form}
+    context |= {"problems": problems or [], "kinds": KINDS}
+    return tables.answer_page(
+        request,
+        scope,
+        "benchmark/runs.html",
+        context,
+        tables=[tables.runs_table(found)],
+        news="benchmark/_runs.html",
+        is_over=not moving,
+        status=422 if form.is_bound else 200,
+    )
 
 
 @action("admin")

@@ -7,6 +7,7 @@ systems with a dozen differences; here groups grow greedily from the best system
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations_with_replacement
 from string import ascii_lowercase
 
 import numpy as np
@@ -65,7 +66,7 @@ def _sweep_groups(groups: list[Group]) -> list[Group]:
 
 def _group_pairs(group: Group) -> list[frozenset[int]]:
     """Every pair of a group, and every member as a pair with itself."""
-    return [frozenset((one, other)) for one in group for other in group if one <= other]
+    return [frozenset(pair) for pair in combinations_with_replacement(group, 2)]
 
 
 def _letter_names(wanted: int) -> list[str]:

@@ -6,8 +6,9 @@ that interval and p never contradict each other. The sum of a difference under r
 sums, so 300 pairs of 25 systems cost 25 columns.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import combinations
 from math import ceil
 
 import numpy as np
@@ -122,14 +123,9 @@ def holm_levels(p: Sequence[float]) -> list[float]:
 
 def significant_differences(tests: Tests, columns: Sequence[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":
     """(systems, systems) which differ from which, after Holm's correction over all their pairs."""
-    pairs = list(pairs_of(len(columns)))
+    pairs = list(combinations(range(len(columns)), 2))
     corrected = holm_correction([tests.p(columns[one], columns[other]) for one, other in pairs])
     found = np.zeros((len(columns), len(columns)), dtype=np.bool_)
     for (one, other), p in zip(pairs, corrected, strict=True):
         found[one, other] = found[other, one] = p < LEVEL
     return found
-
-
-def pairs_of(systems: int) -> Iterable[tuple[int, int]]:
-    """The places of every two systems, the first before the second."""
-    return ((one, other) for one in range(systems) for other in range(one + 1, systems))

@@ -13,14 +13,15 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
-from benchmark import qrels
-from benchmark.models import RUN_NAME, Qrels, Report, ReportValues, Run, Suite, SuiteMember
+from benchmark.models import RUN_NAME, Qrels, Report, ReportValues, Suite, SuiteMember
+from benchmark.qrels import versions
 from benchmark.report import reports
 from benchmark.report.computing import VERSION
 from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.significance.tests import Values, add_tests, join_members, mean_changes
+from benchmark.systems.chosen import ready_runs
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -92,13 +93,12 @@ def member_report(collection: Collection, k: int = reports.K) -> Report | None:
 
 def ensure_report(collection: Collection, k: int = reports.K, by: str = "") -> Report | None:
     """A report of all ready runs on the original qrels and the newest filled ones; None: there is no ready run."""
-    runs = list(Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY))
-    deep = [run for run in runs if not run.depth or run.depth >= k]
-    if not deep:
+    runs = ready_runs(collection, k)
+    if not runs:
         return None
-    before = qrels.original_version(collection, by)
-    filled = qrels.latest_version(collection, Qrels.Kind.FILLED)
-    return reports.ensure_report(collection, before, filled or before, deep, k, by)
+    before = versions.original_version(collection, by)
+    filled = versions.latest_version(collection, Qrels.Kind.FILLED)
+    return reports.ensure_report(collection, before, filled or before, runs, k, by)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report.computing import VERSION
+from benchmark.report.tabling import CHANGE_FIELDS
 from benchmark.runs.hybrid import scores_told
 from corpus.models import Collection
 from jobs import notifications, workers
@@ -24,6 +25,11 @@ PATIENCE_S = 8.0  # A worker that is starting takes as long until it is heard of
 def runs_of(collection: Collection) -> list[Run]:
     """The collection's runs that are not deleted, by name."""
     return list(Run.objects.filter(collection=collection, is_deleted=False).order_by("name"))
+
+
+def ready_runs(collection: Collection, k: int = 0) -> list[Run]:
+    """The collection's finished runs that can be measured at k, by name."""
+    return [run for run in runs_of(collection) if run.state == JobState.READY and (not run.depth or run.depth >= k)]
 
 
 def versions_of(collection: Collection) -> list[Qrels]:
@@ -45,12 +51,9 @@ def newest_report(collection: Collection, *, compares: bool) -> Report | None:
     return same.exclude(state=JobState.CANCELLED).exclude(outdated).first()
 
 
-FIELDS = ("before", "after", "change", "low", "high", "p", "p_holm", "rank_before", "rank_after", "shift")
-
-
 def complete_figures(value: Mapping[str, Any]) -> dict[str, Any]:
     """A measure's figures with None where it has none: Hole@k has no before, Judged@k no p."""
-    return {**dict.fromkeys(FIELDS), "letters_before": "", "letters_after": "", **value}
+    return {**dict.fromkeys((*CHANGE_FIELDS, "shift")), "letters_before": "", "letters_after": "", **value}
 
 
 @dataclass(frozen=True)

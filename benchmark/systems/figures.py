@@ -60,13 +60,20 @@ def bump_chart(stored: StoredReport, key: str) -> Chart:
 
 
 def _pool_curves(
-    stored: StoredReport, key: str, title: str, curves: dict[str, list[dict[str, Any]]], field: str, **words: Any
+    stored: StoredReport,
+    key: str,
+    title: str,
+    curves: dict[str, list[dict[str, Any]]],
+    field: str,
+    y: str,
+    summary: str,
 ) -> Chart:
     """`field` of each point over how many systems are in the pool, with the band over the seeded orders."""
     low, high = ("holes_low", "holes_high") if field == "holes" else ("low", "high")
     lines = {name: [(one["systems"], one[field]) for one in rows] for name, rows in curves.items()}
     bands = {name: [(one["systems"], one[low], one[high]) for one in rows] for name, rows in curves.items()}
-    return draw_lines(key, title, lines, bands=bands, low=0.0, source=source_line(stored), **words)
+    words = {"x": _("other systems in the pool") if field == "value" else _("systems in the pool"), "y": y}
+    return draw_lines(key, title, lines, bands=bands, low=0.0, source=source_line(stored), summary=summary, **words)
 
 
 def growth_chart(stored: StoredReport) -> Chart | None:
@@ -80,8 +87,7 @@ def growth_chart(stored: StoredReport) -> Chart | None:
         summary = _("With the second system the known holes grow by %(first)s, with the last one by %(last)s.") % ends
     else:
         summary = _("One system alone finds every hole, so the last step has no rate.")
-    words = {"x": _("systems in the pool"), "y": name, "summary": summary}
-    return _pool_curves(stored, "growth", title, {name: rows}, "rate", **words)
+    return _pool_curves(stored, "growth", title, {name: rows}, "rate", name, summary)
 
 
 def holes_chart(stored: StoredReport) -> Chart | None:
@@ -95,8 +101,7 @@ def holes_chart(stored: StoredReport) -> Chart | None:
         "last": f"{rows[-1]['holes']:,.0f}",
         "systems": len(rows),
     }
-    words = {"x": _("systems in the pool"), "y": name, "summary": summary}
-    return _pool_curves(stored, "holes", title, {name: rows}, "holes", **words)
+    return _pool_curves(stored, "holes", title, {name: rows}, "holes", name, summary)
 
 
 def marginal_chart(stored: StoredReport) -> Chart | None:
@@ -112,5 +117,4 @@ def marginal_chart(stored: StoredReport) -> Chart | None:
     summary = _("What a system's own pairs add to its values, beside one other system and beside all: %(ends)s.") % {
         "ends": ends
     }
-    words = {"x": _("other systems in the pool"), "y": _("marginal contribution"), "summary": summary}
-    return _pool_curves(stored, "marginal", title, known, "value", **words)
+    return _pool_curves(stored, "marginal", title, known, "value", _("marginal contribution"), summary)

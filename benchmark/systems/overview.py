@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from benchmark.models import Filling
 from benchmark.systems import chosen
 from corpus.models import Collection
@@ -24,28 +22,22 @@ def benchmark_overview(collection: Collection) -> dict[str, Any]:
     making = [run for run in runs if not run.is_over]
     newest = versions[-1] if versions else None
     is_old = bool(safety and newest and safety.report.before_id != newest.pk)
-    open_order = bool(safety and safety.result.get("safety", {}).get("unsettled"))
     # The page asks for news while one of these moves. People take days, so a filling that waits for them does not.
     followed: list[LeasedJob | Filling] = [*making]
     followed += [one.report for one in (safety, report) if one is not None and not one.report.is_over]
     followed += [filling] if filling is not None and filling.state in MOVING else []
-    # The first step that holds is the one to take: a key for the template, whether it holds, and why.
+    # The first step that holds is the one to take: a key for the template, and whether it holds.
     steps = [
-        ("runs", len(ready) < 2 and not making,
-         _("Bring two runs or more: only systems beside each other have an order.")),
-        ("wait", bool(making), _("Runs are being made. The page follows them.")),
-        ("safety", safety is None, _("Work out how far today's order can be trusted.")),
-        ("filling", filling is not None and filling.state in UNDER_WAY,
-         _("A filling is under way: see how far it is, and who is waited for.")),
-        ("fill", filling is None,
-         _("Some orders are not settled: judge the pairs that decide them.") if open_order
-         else _("Judge what nobody judged, and see whether the order holds.")),
-        ("report", report is None and len(versions) > 1,
-         _("There is a new version of the qrels: see what it does to every ranking.")),
-        ("again", bool(report and report.new), _("Runs came after the last report: work it out again.")),
-        ("safety", is_old, _("Look how safe the order is by the newest qrels.")),
-        ("done", True, _("Every step is done. A new system is one more run: its holes come to the same pool.")),
-    ]  # fmt: skip
+        ("runs", len(ready) < 2 and not making),
+        ("wait", bool(making)),
+        ("safety", safety is None),
+        ("filling", filling is not None and filling.state in UNDER_WAY),
+        ("fill", filling is None),
+        ("report", report is None and len(versions) > 1),
+        ("again", bool(report and report.new)),
+        ("safety", is_old),
+        ("done", True),
+    ]
     return {
         "runs": runs,
         "versions": versions,
@@ -55,8 +47,7 @@ def benchmark_overview(collection: Collection) -> dict[str, Any]:
         "ready": ready,
         "runs_in_progress": making,
         "followed": followed,
-        "is_moving": bool(followed),
         "newest": newest,
         "is_old": is_old,
-        "next": next((key, why) for key, holds, why in steps if holds),
+        "next": next(key for key, holds in steps if holds),
     }

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
-from django.db.models import Avg, Count, Sum
+from django.db.models import Avg, Count, Q, Sum
 
 from benchmark.models import Ranking, Run
 from benchmark.report import reports
@@ -76,29 +76,33 @@ def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemP
     systems = report.result["systems"] if report else []
     mine = next((one for one in systems if one["run"] == run.pk), None)
     if report is None or mine is None:
-        return SystemPage(run, _run_cost(run))
+        return SystemPage(run, run_cost(run))
     shown = [
         (key, label_in(report.result, key), chosen.complete_figures(mine["values"][key]))
         for key in report.result["measures"]
     ]
     holes, more = _holes_by_query(report, run, whole=whole == "holes")
     changes = _largest_changes(report, run, None if whole == "changes" else SHOWN)
-    return SystemPage(run, _run_cost(run), report, shown, mine["missing"], changes, holes, more)
+    return SystemPage(run, run_cost(run), report, shown, mine["missing"], changes, holes, more)
 
 
-def _run_cost(run: Run) -> dict[str, Any]:
-    """What a run took. `seconds`: the mean of the queries whose time is known; `paid` None: no model was asked."""
+def run_cost(run: Run) -> dict[str, Any]:
+    """What a run took. `timed`: queries whose seconds are known; `paid` None: no model was asked."""
     cost = Ranking.objects.filter(run=run).aggregate(
         queries=Count("pk"),
+        # Later entries see earlier ones, so what takes a field's name comes behind the others of that field.
+        empty=Count("pk", filter=Q(documents__len=0)),
+        documents=Sum("documents__len", default=0),
         timed=Count("seconds"),
-        seconds=Avg("seconds"),
+        seconds_per_query=Avg("seconds"),
+        seconds=Sum("seconds"),
         tokens_in=Sum("tokens_in", default=0),
         tokens_out=Sum("tokens_out", default=0),
     )
     if not run.campaign:
-        return {**cost, "calls": 0, "paid": None}
+        return {**cost, "calls": 0, "calls_cached": 0, "paid": None}
     spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=run.campaign)))
-    return {**cost, "calls": spent.calls, "paid": spent.paid}
+    return {**cost, "calls": spent.calls, "calls_cached": spent.cached, "paid": spent.paid}
 
 
 def _largest_changes(report: StoredReport, run: Run, most: int | None) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import connection
 
 from benchmark.models import Qrels, QrelsRow, Ranking
+from benchmark.qrels.versions import latest_version
 from benchmark.systems import chosen
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
@@ -36,7 +37,7 @@ def list_queries(collection: Collection, *, words: str, order: str, page: int, w
     Each row has the query and how many of its documents are judged, relevant, and holes: relevant, but not of the
     original qrels. `whole`: all of them at once, to be saved.
     """
-    version = Qrels.objects.filter(collection=collection).order_by("-number").first()
+    version = latest_version(collection)
     order = order if order in ORDERS else "holes"
     # In a pattern of LIKE these three letters stand for others; a reader who types them means them.
     like = words.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")

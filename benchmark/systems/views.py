@@ -1,5 +1,6 @@
 """Pages of the benchmark's systems: its home, one system, its queries, one query side by side, a document's text."""
 
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -9,10 +10,10 @@ from django.views.decorators.http import require_GET
 from benchmark.forms import LimitsForm
 from benchmark.models import Run
 from benchmark.report import tables
-from benchmark.systems import chosen, figures, page
+from benchmark.systems import chosen, figures
 from benchmark.systems import queries as pages
 from benchmark.systems.overview import benchmark_overview
-from corpus import chart_downloads
+from benchmark.systems.page import system_page
 from corpus.access import AccessScope, action
 from corpus.models import Document, Query
 
@@ -27,19 +28,10 @@ def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     stored, compared = found["safety"], found["report"]
     safety = figures.bounds_chart(stored) if stored and stored.is_ready else None
     ranks = figures.bump_chart(compared, figures.MEASURE) if compared and compared.is_ready else None
-    if (file := chart_downloads.download(request, [safety, ranks])) is not None:
-        return file
-    context = {
-        "scope": scope,
-        "section": "benchmark",
-        "overview": found,
-        "safety": safety,
-        "ranks": ranks,
-        "unattended": chosen.is_unattended(*found["followed"]),
-    }
-    if request.headers.get("HX-Request"):
-        return render(request, "benchmark/_story.html", context, status=200 if found["is_moving"] else 286)
-    return render(request, "benchmark/home.html", context)
+    unattended = chosen.is_unattended(*found["followed"])
+    context = {"overview": found, "safety": safety, "ranks": ranks, "unattended": unattended}
+    news: dict[str, Any] = {"news": "benchmark/_story.html", "is_over": not found["followed"]}
+    return tables.answer_page(request, scope, "benchmark/home.html", context, charts=[safety, ranks], **news)
 
 
 @action("admin")
@@ -47,20 +39,12 @@ def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """A run: how far it is while it is made, then its values, changes, holes and cost."""
     found = get_object_or_404(Run, pk=run, collection=scope.collection)
-    shown = page.system_page(scope.collection, found, whole=request.GET.get("table", ""))
-    if (file := tables.download(request, [], tables.system_tables(shown))) is not None:
-        return file
-    context = {
-        "scope": scope,
-        "section": "benchmark",
-        "run": found,
-        "limits": LimitsForm(initial=found.recipe),
-        "system": shown,
-        "unattended": chosen.is_unattended(found),
-    }
-    if request.headers.get("HX-Request"):
-        return render(request, "benchmark/_run.html", context, status=286 if found.is_over else 200)
-    return render(request, "benchmark/system.html", context)
+    shown = system_page(scope.collection, found, whole=request.GET.get("table", ""))
+    limits, unattended = LimitsForm(initial=found.recipe), chosen.is_unattended(found)
+    context = {"run": found, "limits": limits, "system": shown, "unattended": unattended}
+    files, news = tables.system_tables(shown), "benchmark/_run.html"
+    page = "benchmark/system.html"
+    return tables.answer_page(request, scope, page, context, tables=files, news=news, is_over=found.is_over)
 
 
 def _number_within(given: str | None, least: int, most: int, otherwise: int) -> int:
@@ -79,11 +63,9 @@ def benchmark_queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         page=_number_within(request.GET.get("page"), 1, 100_000, 1),
         whole="table" in request.GET,
     )
-    if (file := tables.download(request, [], [tables.queries_table(found["rows"])])) is not None:
-        return file
-    asked = urlencode({"words": found["words"], "order": found["order"]})
-    context = {"scope": scope, "section": "benchmark", "listed": found, "asked": asked}
-    return render(request, "benchmark/queries.html", context)
+    context = {"listed": found, "asked": urlencode({"words": found["words"], "order": found["order"]})}
+    files = [tables.queries_table(found["rows"])]
+    return tables.answer_page(request, scope, "benchmark/queries.html", context, tables=files)
 
 
 @action("admin")
@@ -94,11 +76,9 @@ def benchmark_query(request: HttpRequest, scope: AccessScope, query: int) -> Htt
     depth = _number_within(request.GET.get("k"), 1, DEEPEST, chosen.K)
     side = pages.side_by_side(scope.collection, found, names=request.GET.getlist("run"), k=depth)
     table = tables.side_by_side_table(found, side, with_grades=scope.collection.grades > 1)
-    if (file := tables.download(request, [], [table])) is not None:
-        return file
-    context = {"scope": scope, "section": "benchmark", "query": found, "side": side, "depths": (10, 20, 50, 100)}
-    context["asked"] = urlencode([("k", depth), *(("run", column["run"].name) for column in side["columns"])])
-    return render(request, "benchmark/query.html", context)
+    asked = urlencode([("k", depth), *(("run", column["run"].name) for column in side["columns"])])
+    context = {"query": found, "side": side, "depths": (10, 20, 50, 100), "asked": asked}
+    return tables.answer_page(request, scope, "benchmark/query.html", context, tables=[table])
 
 
 @action("admin")

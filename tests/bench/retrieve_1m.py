@@ -105,9 +105,9 @@ def step(role: str) -> dict[str, Any]:
 
 def make(name: str) -> dict[str, Any]:
     """A run as a worker makes it."""
-    from benchmark.management.commands.retrieve import run_cost
     from benchmark.models import Run
     from benchmark.runs import builders
+    from benchmark.systems.page import run_cost
     from corpus.models import Collection
     from jobs import leases
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from annotation.models import Role
-from benchmark import qrels
+from benchmark.qrels import versions
 from benchmark.report import reports
 from corpus.models import Collection
 from judges.panels.offline_panel import ensure_offline
@@ -72,7 +72,7 @@ def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage"
     collection = scene.collection_of_books()
     charlie = make_member(collection, "charlie", Role.ADMIN)
     runs = scene.runs_of(collection)
-    before = qrels.original_version(collection)
+    before = versions.original_version(collection)
     reports.ensure_report(collection, before, before, runs, scene.DEPTH)
     page = new_page(user=charlie.user, **LIGHT)
     page.goto("/c/books/benchmark/bounds/")

@@ -7,10 +7,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark import bounds, hole_filling, qrels
-from benchmark.hole_filling import Funnel
+from benchmark.bounds import order
+from benchmark.hole_filling import planning, stages, starting
+from benchmark.hole_filling.funnel import Funnel
 from benchmark.management.commands.import_runs import paths_by_name
 from benchmark.models import Filling, Qrels, Run
+from benchmark.qrels import reading, versions
 from benchmark.runs import builders, rankings
 from benchmark.runs.files import read_run
 from benchmark.runs.importing import import_runs
@@ -85,9 +87,9 @@ class Command(Judge):
         """Look at the pool; fill it where that was asked for."""
         collection = collection_named(options["name"])
         check_options(collection, options)
-        before = qrels.version_numbered(collection, options["qrels"]) if options["qrels"] is not None else None
+        before = versions.version_numbered(collection, options["qrels"]) if options["qrels"] is not None else None
         runs = runs_of(collection, options["runs"])
-        before = before or qrels.original_version(collection, shell_user())
+        before = before or versions.original_version(collection, shell_user())
         document = inspect_pool(collection, runs, options["depth"], before, options["first"] or 0)
         begun = self.begin(collection, runs, before, document, options) if options["fill"] else None
         for line in format_lines(document):
@@ -102,9 +104,9 @@ class Command(Judge):
         if options["wait"] and campaign is not None and campaign.state == Campaign.State.RUNNING:
             with self.interruptible(begun.collection, campaign):
                 self.wait(begun.collection, campaign, options["workers"])
-        begun = hole_filling.advance_filling(begun)
+        begun = stages.advance_filling(begun)
         if options["with_what_there_is"]:
-            hole_filling.finish_filling(begun, shell_user())
+            stages.finish_filling(begun, shell_user())
         begun.refresh_from_db()
         document["filling"] = filling_document(begun, runs)
         for line in funnel_lines(begun):
@@ -129,12 +131,12 @@ class Command(Judge):
         limits = {"budget": options["budget"], "max_calls": options["max_calls"], "by": shell_user()}
         limits["retry"] = options["retry_failed"]
         depth = options["depth"]
-        told = hole_filling.estimate_cost(collection, runs, depth, before, most=options["first"], **who)
+        told = planning.estimate_cost(collection, runs, depth, before, most=options["first"], **who)
         self.confirm_cost(collection, told, options)
         about: dict[str, Any] = {"collection": collection, "runs": runs, "before": before, **who, **limits}
         if options["first"]:
-            return hole_filling.send_pairs(k=depth, first=options["first"], **about)
-        return hole_filling.start_filling(depth=depth, failed_to_people=options["failed_to_people"], **about)
+            return starting.send_pairs(k=depth, first=options["first"], **about)
+        return starting.start_filling(depth=depth, failed_to_people=options["failed_to_people"], **about)
 
     def ended(self, begun: Filling, document: dict[str, Any], *, waited: bool) -> object:
         """Return the document; raise Incomplete (exit 3) when judges left something undone, but not for people."""
@@ -159,14 +161,14 @@ def check_options(collection: Collection, options: dict[str, Any]) -> None:
         raise BadInput("--retry-failed is for judges, and --people asks none")
     if options["out"] is not None and options["out"].exists():
         raise BadInput(f"{options['out']} exists already: name a new file")
-    if not 1 <= options["depth"] <= hole_filling.DEEPEST:
-        raise BadInput(f"--depth {options['depth']}: give a number from 1 to {hole_filling.DEEPEST:,}")
+    if not 1 <= options["depth"] <= planning.DEEPEST:
+        raise BadInput(f"--depth {options['depth']}: give a number from 1 to {planning.DEEPEST:,}")
     if options["first"] is not None and options["first"] < 1:
         raise BadInput(f"--first {options['first']}: give a number from 1")
     if options["workers"] is not None and not 1 <= options["workers"] <= 64:
         raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
     if options["fill"]:
-        wanted = hole_filling.judging_configuration(policy_of(options), options["panel"], options["filter"])
+        wanted = planning.judging_configuration(policy_of(options), options["panel"], options["filter"])
         if wanted is not None:
             lifecycle.check_budget(collection, wanted, options["budget"], options["max_calls"], None)
 
@@ -174,15 +176,15 @@ def check_options(collection: Collection, options: dict[str, Any]) -> None:
 def policy_of(options: dict[str, Any]) -> str:
     """Return the policy: people with --people, else the one named, else the panel's usual one."""
     if options["people"]:
-        return hole_filling.PEOPLE
+        return planning.PEOPLE
     return options["policy"] or configurations.build_configuration(panel=options["panel"]).policy
 
 
 def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels, first: int) -> dict[str, Any]:
     """Counts of the pool, bounds of each run, orders that are not settled, the first pairs: the JSON document."""
-    told = hole_filling.preview_filling(collection, runs, depth, before)
+    told = planning.preview_filling(collection, runs, depth, before)
     loaded = rankings.load([run.pk for run in runs], depth)
-    found = bounds.compute_bounds(loaded, qrels.load(before), collection.grades, depth)
+    found = order.compute_bounds(loaded, reading.load(before), collection.grades, depth)
     called = {run.pk: run.name for run in runs}
     values = [{"name": called[one.run], **asdict(one)} for one in found.systems]
     return {
@@ -197,7 +199,7 @@ def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before
     }
 
 
-def by_name(pairs: Sequence[bounds.Influence]) -> list[dict[str, Any]]:
+def by_name(pairs: Sequence[order.Influence]) -> list[dict[str, Any]]:
     """Return pairs by the ids of files, with what each could move."""
     queries = dict(Query.objects.filter(pk__in={one[0] for one in pairs}).values_list("pk", "external_id"))
     documents = dict(Document.objects.filter(pk__in={one[1] for one in pairs}).values_list("pk", "external_id"))
@@ -245,7 +247,7 @@ def write_filled_qrels(begun: Filling, path: Path) -> None:
     if begun.after is None:
         raise BadInput(f"{path} was not written: there is no filled version yet, see --with-what-there-is")
     with path.open("x", encoding="utf-8") as file:
-        file.writelines(qrels.write_trec(begun.after))
+        file.writelines(reading.write_trec(begun.after))
 
 
 def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:

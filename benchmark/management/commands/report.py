@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark import qrels
 from benchmark.models import Qrels, Run
+from benchmark.qrels import versions
 from benchmark.report import reports, tabling
 from benchmark.report.downloads import DownloadTable
 from benchmark.report.measures import RANKING
@@ -15,11 +15,11 @@ from benchmark.report.naming import label_in
 from benchmark.report.verdict import explain_verdict, recall_shift
 from benchmark.runs import builders
 from benchmark.runs.hybrid import scores_told
+from benchmark.systems.chosen import ready_runs
 from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
-from jobs.models import JobState
 from judges.management.commands.status import collection_named
 
 
@@ -70,8 +70,7 @@ class Command(QuorumCommand):
 def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run]:
     """Return the runs of these names, or all that are ready and deep enough. Raises BadInput."""
     if names is None:
-        ready = Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY)
-        return [run for run in ready if not run.depth or run.depth >= k]
+        return ready_runs(collection, k)
     found = []
     for name in names:
         run = builders.find_run(collection, name)
@@ -85,12 +84,12 @@ def choose_versions(collection: Collection, before: int | None, after: int | Non
     """Return the two versions to compare; the same twice where nothing is filled yet."""
     # The original is made, or renewed, before `after` is looked up: its number may be the one that is meant.
     if before is None:
-        first = qrels.original_version(collection, shell_user())
+        first = versions.original_version(collection, shell_user())
     else:
-        first = qrels.version_numbered(collection, before)
+        first = versions.version_numbered(collection, before)
     if after is not None:
-        return first, qrels.version_numbered(collection, after)
-    return first, qrels.latest_version(collection, Qrels.Kind.FILLED) or first
+        return first, versions.version_numbered(collection, after)
+    return first, versions.latest_version(collection, Qrels.Kind.FILLED) or first
 
 
 def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:

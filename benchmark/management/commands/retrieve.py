@@ -1,25 +1,22 @@
 """retrieve NAME --system KIND: a run of a collection's queries by a system of ours."""
 
-import sys
 import time
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import connection
 
 from benchmark.models import Run
 from benchmark.runs import builders
 from benchmark.runs.hybrid import SCORES, scores_told
 from benchmark.runs.searching import BM25
+from benchmark.systems.page import run_cost
 from corpus.collections.audit_log import shell_user
-from corpus.commands import QuorumCommand
-from corpus.errors import BadInput, Incomplete
+from corpus.errors import Incomplete
 from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
-from judges.campaigns import counters
-from judges.costs.accounting import Paid, of_calls
 from judges.engine import worker_pool
+from judges.management.commands.judge import Command as Judge
 from judges.management.commands.judge import ShownProgress, split_names
 from judges.management.commands.status import collection_named
 
@@ -30,15 +27,10 @@ RECIPE = (
     *("k1", "b", "method", "judge", "samples", "run", "top", "scores"),
     *("instruction", "query_prefix", "document_prefix", "budget", "max_calls"),
 )
-COST = """
-SELECT count(*), COALESCE(sum(cardinality(documents)), 0), count(*) FILTER (WHERE cardinality(documents) = 0),
-       sum(seconds), avg(seconds), COALESCE(sum(tokens_in), 0), COALESCE(sum(tokens_out), 0)
-FROM benchmark_ranking WHERE run_id = %s
-"""
-COST_FIELDS = ("queries", "documents", "empty", "seconds", "seconds_per_query", "tokens_in", "tokens_out")
 
 
-class Command(QuorumCommand):
+class Command(Judge):
+    name = "retrieve"
     act = "run.started"
     help = "Rank a collection's queries with a built-in system. Running the command again continues where it stopped."
 
@@ -96,16 +88,19 @@ class Command(QuorumCommand):
         asked = {"collection": collection, "kind": options["system"], "recipe": recipe_from_options(options)}
         if options["estimate"]:
             return self.tell_estimate(**asked)
-        self.confirm_cost(asked, options)
+        found = builders.estimate_cost(**asked)
+        if found is not None and not found.free:
+            self.note(f"estimate: {found.line()}")
+            self.confirm_start(options)
         name = options["as_name"] or name_for(options)
         run = builders.start_or_join(**asked, name=name, depth=options["depth"], by=shell_user())
         if run.is_over and run.state == JobState.READY:
             self.note(f"run {run.name} is there already: nothing to do")
         elif options["wait"]:
-            self.wait(run)
+            self.wait_for(run)
         elif not workers.live_workers():
             self.note("no worker serves this instance: start `serve`, or wait here with --wait")
-        return self.end(run, strict=options["wait"])
+        return self.end_run(run, strict=options["wait"])
 
     def tell_estimate(self, collection: Collection, kind: str, recipe: dict[str, Any]) -> object:
         """Print and return what a run would cost."""
@@ -114,22 +109,9 @@ class Command(QuorumCommand):
         self.say(line)
         return {"collection": collection.name, "system": kind, "estimate": line}
 
-    def confirm_cost(self, asked: dict[str, Any], options: dict[str, Any]) -> None:
-        """Print what a paid run may cost, and ask on a terminal. Raises BadInput for anything but yes."""
-        found = builders.estimate_cost(**asked)
-        if found is None or found.free:
-            return
-        self.note(f"estimate: {found.line()}")
-        bounded = options["budget"] is not None or options["max_calls"] is not None
-        if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return
-        self.stderr.write("Go on? [y/N] ", ending="")
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise BadInput("not started: set a --budget, or answer yes")
-
-    def wait(self, run: Run) -> None:
+    def wait_for(self, run: Run) -> None:
         """Wait until a run is over, with a worker of our own where no other serves the queue."""
-        shown, checked, begun = ShownProgress(self), 0.0, (time.monotonic(), run.done)  # type: ignore[arg-type]
+        shown, checked, begun = ShownProgress(self), 0.0, (time.monotonic(), run.done)
         try:
             with worker_pool.WorkerPool(1) as own:
                 while not run.is_over:
@@ -147,8 +129,10 @@ class Command(QuorumCommand):
             self.note(f"interrupted: run {run.name} keeps what it has, and the same command goes on")
             raise
 
-    def end(self, run: Run, *, strict: bool) -> object:
+    def end_run(self, run: Run, *, strict: bool) -> object:
         """Return the document; raise Incomplete (exit 3) when the run did not come to its end."""
+        cost = run_cost(run)
+        paid, _timed = cost.pop("paid"), cost.pop("timed")
         document = {
             "collection": run.collection.name,
             "run": run.name,
@@ -156,21 +140,18 @@ class Command(QuorumCommand):
             "state": run.state,
             "depth": run.depth,
             "instruction": run.instruction,
-            **run_cost(run),
+            **cost,
+            "cost": paid.usd if paid else 0.0,
         }
         if run.kind == Run.Kind.HYBRID:
             document["scores"] = run.recipe.get("scores")
         if run.state == JobState.READY:
-            self.say(summarise_run(run, document))
+            told = f", {cost['calls']:,} calls, {paid}" if cost["calls"] else ""
+            self.say(summarise_run(run, document, told))
         elif strict:
             why = run.error or f"it was {run.state}"
             raise Incomplete(f"run {run.name}: {why}; the same command goes on with the rest", document)
         return document
-
-    def note(self, line: str) -> None:
-        """Write a line about the work, never on standard output."""
-        self.stderr.write(line)
-        self.stderr.flush()
 
 
 def recipe_from_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -203,36 +184,12 @@ def format_progress(run: Run, begun: tuple[float, int]) -> str:
     return f"run {run.name}: {run.phase or run.state}, {run.done:,} of {run.total:,}{rate}"
 
 
-def run_cost(run: Run) -> dict[str, Any]:
-    """Rankings, their documents, those without any; seconds (null: unknown) and tokens in all, seconds of a query.
-
-    And the calls that were sent for it, those taken over from earlier ones, and USD (null: no price is known).
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(COST, [run.pk])
-        found = dict(zip(COST_FIELDS, cursor.fetchone(), strict=True))
-    calls, cached, cost = paid_calls(run)
-    return {**found, "calls": calls, "calls_cached": cached, "cost": cost.usd}
-
-
-def paid_calls(run: Run) -> tuple[int, int, Paid]:
-    """Calls that were sent, calls taken over from equal ones, and what was paid."""
-    if run.campaign is None:
-        return 0, 0, Paid(0.0)
-    sums = counters.read(run.campaign)
-    calls, unpriced = int(sums["calls"]), int(sums["calls_without_price"])
-    assumed, most = int(sums["calls_assumed"]), sums["cost_assumed"]
-    return calls, int(sums["calls_cached"]), of_calls(sums["cost"], calls, unpriced, assumed, most)
-
-
-def summarise_run(run: Run, document: dict[str, Any]) -> str:
+def summarise_run(run: Run, document: dict[str, Any], paid: str = "") -> str:
     """A line for people on a run that is ready."""
     seconds = document["seconds_per_query"]
     took = "" if seconds is None else f", {seconds * 1000:,.1f} ms a query"
     tokens = document["tokens_in"] + document["tokens_out"]
     missing = f", {document['empty']:,} without a document" if document["empty"] else ""
-    asked = f", {tokens:,} tokens" if tokens else ""
-    calls, _cached, cost = paid_calls(run)
-    asked += f", {calls:,} calls, {cost}" if calls else ""
+    asked = (f", {tokens:,} tokens" if tokens else "") + paid
     found = f"{run.name}: {document['queries']:,} queries, {document['documents']:,} documents{missing}{took}{asked}"
     return "; ".join(filter(None, [found, scores_told(run)]))

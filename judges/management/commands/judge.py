@@ -226,6 +226,10 @@ class Command(QuorumCommand):
         if line := found.line():
             short = "; this campaign is expected to stop there" if found.is_short_for(forecast.known.expected) else ""
             self.note(f"{line}{short}")
+        self.confirm_start(options)
+
+    def confirm_start(self, options: dict[str, Any]) -> None:
+        """Ask on a terminal whether to start what has no limit of its own. Raises BadInput for anything but yes."""
         bounded = options["budget"] is not None or options["max_calls"] is not None
         # A script has nobody to ask: what it starts is bounded by its options and the collection's caps.
         if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.bounds import compute_bounds
 from benchmark.bounds.bounds import dcg_discounts, ideal_dcg, largest_ndcg, smallest_ndcg
-from benchmark.bounds.order import Judged, RankingBounds, Rankings
+from benchmark.bounds.order import Judged, RankingBounds, Rankings, compute_bounds
 from tests.speed import slowness
 
 D2 = 1 / math.log2(3)

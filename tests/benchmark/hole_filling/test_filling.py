@@ -12,11 +12,12 @@ from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from benchmark import hole_filling, qrels
-from benchmark.hole_filling import Funnel, starting
-from benchmark.hole_filling.starting import informative_pairs
+from benchmark.hole_filling import planning, stages, starting
+from benchmark.hole_filling.funnel import Funnel, compute_funnel
+from benchmark.hole_filling.starting import advance_due, informative_pairs, prepare_filling, send_pairs, start_filling
 from benchmark.measures.pooling import pool_rankings
 from benchmark.models import Filling, Qrels, Run
+from benchmark.qrels import comparing, reading, versions
 from corpus.collections.removal import delete_collection
 from corpus.collections.task_order import reprioritise_tasks
 from corpus.errors import BadInput
@@ -90,35 +91,35 @@ def test_the_pool_is_the_union_of_the_best_without_what_is_judged() -> None:
 
 def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], alice: Membership) -> None:
     """The pool to depth 3: q1 a b c d, q2 a b c d; a and b of q1 and b of q2 are judged, five are not."""
-    before = qrels.original_version(books)
-    told = hole_filling.preview_filling(books, runs, 3, before)
+    before = versions.original_version(books)
+    told = planning.preview_filling(books, runs, 3, before)
     assert told == {"queries": 2, "pool": 8, "judged": 3, "candidates": 5, "known": 0}
-    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people", by="admin")
+    begun = start_filling(collection=books, runs=runs, depth=3, policy="people", by="admin")
     assert (begun.state, begun.before, begun.campaign, len(begun.pairs)) == ("people", before, None, 5)
     assert sorted(Item.objects.values_list("reason", "state", "overlap")) == [("hole", "open", 1)] * 5
-    funnel = hole_filling.compute_funnel(begun)
+    funnel = compute_funnel(begun)
     assert (funnel.candidates, funnel.asked, funnel.to_people, funnel.people_open, funnel.settled) == (5, 5, 5, 5, 0)
     with pytest.raises(BadInput, match="nothing is settled yet"):
-        hole_filling.finish_filling(begun)
+        stages.finish_filling(begun)
     assert len(judge_all(alice)) == 5
-    done = hole_filling.advance_filling(begun)
+    done = stages.advance_filling(begun)
     assert done.state == "filled" and done.after is not None
-    assert qrels.load_named(done.after) == {
+    assert reading.load_named(done.after) == {
         "q1": {"a": 1, "b": 0, "c": 1, "d": 0},
         "q2": {"a": 0, "b": 1, "c": 0, "d": 1},
     }
     assert done.after.counts == {"queries": 2, "judged": 8, "relevant": 4, "origins": {"original": 3, "people": 5}}
     assert done.after.parent == before
-    assert qrels.diff_versions(before, done.after).counts == {"added": 5, "removed": 0, "changed": 0, "same": 3}
-    assert {row.origin for row in qrels.diff_versions(before, done.after).rows("added")} == {"people"}
+    assert comparing.diff_versions(before, done.after).counts == {"added": 5, "removed": 0, "changed": 0, "same": 3}
+    assert {row.origin for row in comparing.diff_versions(before, done.after).rows("added")} == {"people"}
     assert done.funnel["relevant"] == 2 and done.funnel["is_done"]
-    assert qrels.load_named(before) == KNOWN, "the version before is as it was"
+    assert reading.load_named(before) == KNOWN, "the version before is as it was"
 
 
 def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(
     books: Collection, runs: list[Run], alice: Membership, client: Client
 ) -> None:
-    hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people")
+    start_filling(collection=books, runs=runs, depth=3, policy="people")
     client.force_login(alice.user)
     page = client.post("/c/books/judge/next/", headers={"HX-Request": "true"}).text
     assert "A system returned it for this query, and nobody has judged it yet." in page
@@ -132,46 +133,46 @@ def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(
 
 def test_the_same_start_twice_asks_nobody_twice(books: Collection, runs: list[Run], alice: Membership) -> None:
     options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
-    first = hole_filling.start_filling(**options)
-    assert hole_filling.start_filling(**options) == first and Item.objects.count() == 5
+    first = start_filling(**options)
+    assert start_filling(**options) == first and Item.objects.count() == 5
     judge_all(alice, most=2)
-    assert hole_filling.start_filling(**options) == first and Item.objects.count() == 5
+    assert start_filling(**options) == first and Item.objects.count() == 5
     judge_all(alice)
-    after = hole_filling.finish_filling(first)
-    assert hole_filling.finish_filling(first) == after
-    assert hole_filling.start_filling(**options) == first, "nothing changed since"
+    after = stages.finish_filling(first)
+    assert stages.finish_filling(first) == after
+    assert start_filling(**options) == first, "nothing changed since"
     assert (Filling.objects.count(), Qrels.objects.count(), Item.objects.count()) == (1, 2, 5)
-    alone = hole_filling.start_filling(**{**options, "runs": runs[:1]})
+    alone = start_filling(**{**options, "runs": runs[:1]})
     assert alone != first and alone.funnel["known"] == 3
-    assert hole_filling.advance_filling(alone).state == "filled", "people know its pairs already"
+    assert stages.advance_filling(alone).state == "filled", "people know its pairs already"
     assert Item.objects.count() == 5
 
 
 def test_one_can_fill_with_what_there_is_and_again_later(books: Collection, runs: list[Run], alice: Membership) -> None:
     options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
-    early = hole_filling.start_filling(**options)
+    early = start_filling(**options)
     judge_all(alice, most=2)
-    assert hole_filling.finish_filling(early).counts["judged"] == 5
+    assert stages.finish_filling(early).counts["judged"] == 5
     assert Item.objects.filter(state="open").count() == 3, "people go on"
     judge_all(alice)
-    late = hole_filling.start_filling(**options)
+    late = start_filling(**options)
     assert late != early
-    assert hole_filling.advance_filling(late).after.counts["judged"] == 8
+    assert stages.advance_filling(late).after.counts["judged"] == 8
 
 
 def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(
     books: Collection, runs: list[Run], alice: Membership
 ) -> None:
-    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people")
+    begun = start_filling(collection=books, runs=runs, depth=3, policy="people")
     assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(alice)))
-    hole_filling.cancel_filling(begun)
+    stages.cancel_filling(begun)
     assert sorted(Item.objects.values_list("state", flat=True)) == ["open"] + ["withdrawn"] * 4
     with pytest.raises(BadInput, match="is over already"):
-        hole_filling.cancel_filling(begun)
+        stages.cancel_filling(begun)
     begun.refresh_from_db()
     with pytest.raises(BadInput, match="cancelled"):
-        hole_filling.finish_filling(begun)
-    again = hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people")
+        stages.finish_filling(begun)
+    again = start_filling(collection=books, runs=runs, depth=3, policy="people")
     assert again != begun and Item.objects.filter(state="open").count() == 5
     assert Item.objects.filter(seq=1).count() == 4
 
@@ -182,7 +183,7 @@ def test_a_pair_that_waits_for_people_already_is_not_asked_about_twice(books: Co
     )  # fmt: skip
     make_item(pair, "disagreement")
     make_item(pair, "check", state="standing")
-    hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="people")
+    start_filling(collection=books, runs=runs, depth=3, policy="people")
     assert Item.objects.filter(reason="hole").count() == 4
 
 
@@ -204,11 +205,11 @@ LABELLED = {"state": "labelled", "label": 1, "agreed_in_round": 1}
 def test_judges_label_people_settle_and_the_funnel_counts_every_step(
     books: Collection, runs: list[Run], alice: Membership
 ) -> None:
-    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, policy="debate+ensemble", panel="offline")
+    begun = start_filling(collection=books, runs=runs, depth=3, policy="debate+ensemble", panel="offline")
     campaign = Campaign.objects.get(pk=begun.campaign)
     assert (begun.state, campaign.scope) == ("judging", f"filling {begun.pk}")
     assert sorted(Work.objects.values_list("pair", flat=True)) == sorted(begun.pairs), "exactly these pairs"
-    assert hole_filling.compute_funnel(begun).pending == 5
+    assert compute_funnel(begun).pending == 5
     judged(
         begun,
         {
@@ -220,18 +221,18 @@ def test_judges_label_people_settle_and_the_funnel_counts_every_step(
         },
     )
     Campaign.objects.update(state="finished")
-    assert hole_filling.advance_filling(begun).state == "people"
-    funnel = hole_filling.compute_funnel(begun)
+    assert stages.advance_filling(begun).state == "people"
+    funnel = compute_funnel(begun)
     assert [(one["round"], one["agreed"], one["open"]) for one in funnel.rounds] == [(1, 1, 4), (2, 2, 2)]
     assert (funnel.labelled, funnel.to_people, funnel.people_open, funnel.failed, funnel.pending) == (2, 2, 2, 1, 0)
     assert funnel.asked == funnel.labelled + funnel.to_people + funnel.failed + funnel.pending
     judge_all(alice)
-    funnel = hole_filling.compute_funnel(begun)
+    funnel = compute_funnel(begun)
     assert (funnel.people_open, funnel.people_settled, funnel.settled, funnel.relevant) == (0, 2, 4, 2)
-    assert hole_filling.advance_filling(begun).state == "people", "a pair failed, so it does not end by itself"
-    after = hole_filling.finish_filling(begun)
+    assert stages.advance_filling(begun).state == "people", "a pair failed, so it does not end by itself"
+    after = stages.finish_filling(begun)
     assert after.counts["origins"] == {"debate+ensemble": 2, "original": 3, "people": 2}
-    assert "a" not in qrels.load_named(after)["q2"]
+    assert "a" not in reading.load_named(after)["q2"]
 
 
 def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(books: Collection, runs: list[Run]) -> None:
@@ -241,9 +242,7 @@ def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(books: Colle
     documents = {one.external_id: one.pk for one in Document.objects.all()}
     queries = {one.external_id: one.pk for one in Query.objects.all()}
     wanted = [(queries[query], documents[name]) for query, name in (("q2", "d"), ("q1", "c"), ("q2", "a"), ("q1", "d"))]
-    begun = hole_filling.start_filling(
-        collection=books, runs=runs, depth=3, policy="single", panel="offline", pairs=wanted
-    )
+    begun = start_filling(collection=books, runs=runs, depth=3, policy="single", panel="offline", pairs=wanted)
     assert begun.pairs != sorted(begun.pairs), "the ids of the pairs have another order"
     work = Work.objects.order_by("pk").values_list("pair__query_id", "pair__document_id")
     assert list(work) == wanted
@@ -257,16 +256,16 @@ def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(books: Colle
 
 def test_more_runs_ask_only_about_what_is_new(books: Collection, runs: list[Run]) -> None:
     options = {"collection": books, "depth": 3, "policy": "debate+ensemble", "panel": "offline"}
-    first = hole_filling.start_filling(runs=runs[:1], **options)
+    first = start_filling(runs=runs[:1], **options)
     assert Work.objects.count() == 3
     judged(first, dict.fromkeys([("q1", "c"), ("q2", "d"), ("q2", "a")], LABELLED))
     Campaign.objects.update(state="finished")
-    assert hole_filling.advance_filling(first).state == "filled"
-    second = hole_filling.start_filling(runs=runs, **options)
+    assert stages.advance_filling(first).state == "filled"
+    second = start_filling(runs=runs, **options)
     assert Work.objects.count() == 5 and Campaign.objects.count() == 2
-    funnel = hole_filling.compute_funnel(second)
+    funnel = compute_funnel(second)
     assert (funnel.asked, funnel.labelled, funnel.pending) == (5, 3, 2), "what is known from the first one counts"
-    third = hole_filling.start_filling(runs=runs[:1], **options)
+    third = start_filling(runs=runs[:1], **options)
     assert third == first, "all is settled, nothing changed"
 
 
@@ -276,7 +275,7 @@ def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collectio
 
     make_pair(books, make_query(books, external_id="q3"), make_document(books, external_id="f"))
     wanted = build_configuration(panel="offline")
-    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, panel="offline")
+    begun = start_filling(collection=books, runs=runs, depth=3, panel="offline")
     judged(begun, {("q1", "c"): LABELLED})
     assert pairs_to_judge(books, wanted, limit=None) == 5, "six candidates, one of them judged"
     started = start_or_join(collection=books, wanted=wanted)
@@ -288,13 +287,13 @@ def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collectio
 
 def test_the_estimate_is_of_the_pairs_that_are_left(books: Collection, runs: list[Run]) -> None:
     """Offline: two debaters for one to two rounds, five votes: five pairs make at most 5 x (4 + 5) = 45 calls."""
-    before = qrels.original_version(books)
-    told = hole_filling.estimate_cost(books, runs, 3, before, "debate+ensemble", "offline")
+    before = versions.original_version(books)
+    told = planning.estimate_cost(books, runs, 3, before, "debate+ensemble", "offline")
     assert told is not None and told.calls.upper == 45 and told.free
-    assert hole_filling.estimate_cost(books, runs, 3, before, "people") is None
-    begun = hole_filling.start_filling(collection=books, runs=runs, depth=3, panel="offline")
+    assert planning.estimate_cost(books, runs, 3, before, "people") is None
+    begun = start_filling(collection=books, runs=runs, depth=3, panel="offline")
     judged(begun, dict.fromkeys([("q1", "c"), ("q2", "d")], LABELLED))
-    left = hole_filling.estimate_cost(books, runs, 3, before, "debate+ensemble", "offline")
+    left = planning.estimate_cost(books, runs, 3, before, "debate+ensemble", "offline")
     assert left is not None and left.calls.upper == 27
 
 
@@ -303,17 +302,17 @@ def test_a_large_one_is_prepared_by_a_worker(
 ) -> None:
     monkeypatch.setattr(starting, "AT_ONCE", 4)
     options = {"collection": books, "runs": runs, "depth": 3, "policy": "people", "later": True}
-    waiting = hole_filling.start_filling(**options)
+    waiting = start_filling(**options)
     assert (waiting.state, waiting.pairs, Item.objects.count()) == ("preparing", [], 0)
-    assert Funnel.of(waiting).candidates == hole_filling.current_funnel(waiting).pending == 5
-    assert hole_filling.start_filling(**options) == waiting, "the same again waits for the same"
-    hole_filling.advance_due()
+    assert Funnel.of(waiting).candidates == stages.current_funnel(waiting).pending == 5
+    assert start_filling(**options) == waiting, "the same again waits for the same"
+    advance_due()
     waiting.refresh_from_db()
     assert (waiting.state, len(waiting.pairs), Item.objects.count()) == ("people", 5, 5)
-    hole_filling.advance_due()
+    advance_due()
     assert len(judge_all(alice)) == Item.objects.count() == 5
     Filling.objects.update(looked_at=None)
-    hole_filling.advance_due()
+    advance_due()
     waiting.refresh_from_db()
     assert waiting.state == "filled", "it ends by itself"
 
@@ -322,9 +321,9 @@ def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(
     books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starting, "AT_ONCE", 4)
-    waiting = hole_filling.start_filling(collection=books, runs=runs, depth=3, panel="offline", later=True)
+    waiting = start_filling(collection=books, runs=runs, depth=3, panel="offline", later=True)
     Run.objects.filter(pk=runs[0].pk).update(is_deleted=True)
-    assert hole_filling.prepare_filling(waiting.pk) and not hole_filling.prepare_filling(waiting.pk)
+    assert prepare_filling(waiting.pk) and not prepare_filling(waiting.pk)
     waiting.refresh_from_db()
     assert waiting.state == "cancelled" and "run one is not ready" in waiting.error
 
@@ -334,7 +333,7 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
 ) -> None:
     monkeypatch.setattr(starting, "AT_ONCE", 0)
     options = {"collection": books, "runs": runs, "policy": "people", "later": True}
-    broken, sound = hole_filling.start_filling(**options, depth=2), hole_filling.start_filling(**options, depth=3)
+    broken, sound = start_filling(**options, depth=2), start_filling(**options, depth=3)
     known = starting.pairs_of
 
     def breaks_once(*given: Any) -> list[int]:
@@ -343,18 +342,18 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
 
     monkeypatch.setattr(starting, "pairs_of", breaks_once)
     with pytest.raises(ExceptionGroup, match="could not go on"):
-        hole_filling.advance_due()
+        advance_due()
     broken.refresh_from_db()
     sound.refresh_from_db()
     assert (broken.state, broken.error, sound.state) == ("preparing", "OSError: no room", "people")
-    hole_filling.advance_due()
+    advance_due()
     broken.refresh_from_db()
     assert (broken.state, broken.error) == ("people", "")
 
 
 def test_a_filling_goes_with_its_collection(books: Collection, runs: list[Run]) -> None:
-    hole_filling.start_filling(collection=books, runs=runs, depth=3, panel="offline")
-    hole_filling.start_filling(collection=books, runs=runs, depth=2, policy="people")
+    start_filling(collection=books, runs=runs, depth=3, panel="offline")
+    start_filling(collection=books, runs=runs, depth=2, policy="people")
     delete_collection(books)
     assert not Filling.objects.exists() and not Qrels.objects.exists() and not Run.objects.exists()
 
@@ -364,7 +363,7 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
         JudgeVersion.objects.create(name=name, model=name, provider="openai-compatible", base_url="http://127.0.0.1:1")
         for name in ("gpt-x", "llama-x", "qwen-x")
     ]
-    begun = hole_filling.start_filling(
+    begun = start_filling(
         collection=books, runs=runs, depth=3, panel="offline", filters=[judge.name for judge in names]
     )
     prompt = PromptVersion.objects.create(name="vote", sha256="0" * 64, text="")
@@ -377,7 +376,7 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
             )  # fmt: skip
         Work.objects.filter(pk=work.pk).update(state="labelled", label=0, agreed_in_round=1 if role == "vote" else None)
         Label.objects.create(pair=work.pair, grade=0, origin="debate+ensemble")
-    funnel = hole_filling.compute_funnel(begun)
+    funnel = compute_funnel(begun)
     assert (funnel.asked, funnel.filtered, funnel.after_filter, funnel.labelled) == (5, 1, 4, 2)
     assert [(one["agreed"], one["open"]) for one in funnel.rounds] == [(1, 3), (0, 3)]
 
@@ -396,25 +395,23 @@ def test_what_cannot_be_started_changes_nothing(
     books: Collection, runs: list[Run], change: dict[str, object], told: str
 ) -> None:
     with pytest.raises(BadInput, match=told):
-        hole_filling.start_filling(**{"collection": books, "runs": runs, "depth": 3, **change})
+        start_filling(**{"collection": books, "runs": runs, "depth": 3, **change})
     assert not Filling.objects.exists() and not Item.objects.exists() and not Campaign.objects.exists()
 
 
 def test_with_everything_judged_there_is_nothing_to_fill(books: Collection, runs: list[Run]) -> None:
     with pytest.raises(BadInput, match="nothing to fill"):
-        hole_filling.start_filling(
-            collection=books, runs=[make_run(books, "known", {"q1": ["a", "b"]})], depth=3, policy="people"
-        )
+        start_filling(collection=books, runs=[make_run(books, "known", {"q1": ["a", "b"]})], depth=3, policy="people")
 
 
 def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_order(
     books: Collection, runs: list[Run], alice: Membership
 ) -> None:
-    before = qrels.original_version(books)
+    before = versions.original_version(books)
     later = make_pair(books, make_query(books, external_id="later"), make_document(books, external_id="later"))
     make_item(later, "disagreement", priority=-1.0)
     wanted = informative_pairs(books, runs, before, 3)
-    sent = hole_filling.send_pairs(collection=books, runs=runs, before=before, k=3, first=3, by="admin")
+    sent = send_pairs(collection=books, runs=runs, before=before, k=3, first=3, by="admin")
     assert (len(sent.pairs), sent.depth, sent.state) == (3, 3, "people")
     Collection.objects.filter(pk=books.pk).update(order="random")
     reprioritise_tasks(Collection.objects.get(pk=books.pk))
@@ -423,9 +420,9 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
     documents = dict(books.document_set.values_list("pk", "external_id"))
     assert lent[:3] == [(queries[query], documents[document]) for query, document in wanted[:3]]
     assert lent[3] == ("later", "later")
-    assert hole_filling.advance_filling(sent).after.counts["judged"] == 6
+    assert stages.advance_filling(sent).after.counts["judged"] == 6
 
 
 def test_an_order_that_is_settled_sends_nothing(books: Collection, runs: list[Run]) -> None:
     with pytest.raises(BadInput, match="is settled"):
-        hole_filling.send_pairs(collection=books, runs=runs[:1], before=qrels.original_version(books), k=3, first=5)
+        send_pairs(collection=books, runs=runs[:1], before=versions.original_version(books), k=3, first=5)

@@ -7,9 +7,11 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Role
-from benchmark import hole_filling, qrels
 from benchmark.hole_filling import stages, starting
+from benchmark.hole_filling.stages import ask_to_finish, cancel_filling, finish_requested
+from benchmark.hole_filling.starting import advance_due, start_filling
 from benchmark.models import Filling, Qrels, Run
+from benchmark.qrels import versions
 from benchmark.report import reports
 from corpus.errors import BadInput
 from corpus.models import Collection, Label
@@ -44,7 +46,7 @@ def charlie(books: Collection) -> Client:
 def begun(books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> Filling:
     """A filling that is large, of which people have settled five pairs."""
     monkeypatch.setattr(stages, "LIVE", 10)
-    found = hole_filling.start_filling(collection=books, runs=runs, depth=5, policy="people")
+    found = start_filling(collection=books, runs=runs, depth=5, policy="people")
     Label.objects.bulk_create(Label(pair_id=pair, grade=1, origin="people") for pair in found.pairs[:5])
     return stages.store_funnel(found)
 
@@ -61,8 +63,8 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
     assert "being made by a worker, of 5 settled pairs" in shown and "<progress" in shown
     assert "Fill with what is settled" not in shown, "it is asked for already"
     charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/")
-    hole_filling.advance_due()
-    hole_filling.advance_due()
+    advance_due()
+    advance_due()
     begun.refresh_from_db()
     assert begun.state == "filled" and begun.after is not None
     assert begun.after.made_by == "charlie" and begun.after.counts["origins"]["people"] == 5
@@ -84,14 +86,14 @@ def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(
     def dies(*_: object, **__: object) -> None:
         raise SystemExit
 
-    hole_filling.ask_to_finish(begun)
+    ask_to_finish(begun)
     with monkeypatch.context() as broken:
         broken.setattr(stages, "timezone", type("Clock", (), {"now": staticmethod(dies)}))
         with pytest.raises(SystemExit):
-            hole_filling.finish_requested(begun.pk)
+            finish_requested(begun.pk)
     begun.refresh_from_db()
     assert (begun.state, Qrels.objects.filter(kind="filled").count()) == ("finishing", 0)
-    assert hole_filling.finish_requested(begun.pk) and not hole_filling.finish_requested(begun.pk)
+    assert finish_requested(begun.pk) and not finish_requested(begun.pk)
     assert Qrels.objects.filter(kind="filled").count() == 1
 
 
@@ -99,8 +101,8 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Label.objects.all().delete()
-    hole_filling.ask_to_finish(begun)
-    assert hole_filling.finish_requested(begun.pk)
+    ask_to_finish(begun)
+    assert finish_requested(begun.pk)
     shown = page(charlie, begun)
     assert "The filled version was not made: nothing is settled yet" in shown and "Do not wait for the rest" in shown
 
@@ -111,25 +113,25 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     Label.objects.create(pair_id=begun.pairs[0], grade=1, origin="people")
     with monkeypatch.context() as broken:
         broken.setattr("benchmark.hole_filling.stages.make_version", breaks)
-        hole_filling.ask_to_finish(begun)
+        ask_to_finish(begun)
         with pytest.raises(MemoryError):
-            hole_filling.finish_requested(begun.pk)
+            finish_requested(begun.pk)
     assert "MemoryError: no room" in page(charlie, begun)
-    hole_filling.ask_to_finish(begun)
-    assert hole_filling.finish_requested(begun.pk)
+    ask_to_finish(begun)
+    assert finish_requested(begun.pk)
     begun.refresh_from_db()
     assert (begun.state, begun.error) == ("filled", "")
 
 
 def test_what_is_cancelled_is_not_finished(begun: Filling) -> None:
-    hole_filling.cancel_filling(begun)
+    cancel_filling(begun)
     with pytest.raises(BadInput, match="this filling is cancelled"):
-        hole_filling.ask_to_finish(begun)
+        ask_to_finish(begun)
 
 
 def test_the_same_again_waits_for_what_is_being_finished(begun: Filling, books: Collection, runs: list[Run]) -> None:
-    hole_filling.ask_to_finish(begun)
-    again = hole_filling.start_filling(collection=books, runs=runs, depth=5, policy="people")
+    ask_to_finish(begun)
+    again = start_filling(collection=books, runs=runs, depth=5, policy="people")
     assert (again, again.state) == (begun, "finishing")
 
 
@@ -138,8 +140,8 @@ def test_pages_say_when_nobody_works_at_what_they_wait_for(
 ) -> None:
     """Being prepared, being judged, a report: after some seconds without a worker, until one comes."""
     monkeypatch.setattr(starting, "AT_ONCE", 4)
-    waiting = hole_filling.start_filling(collection=books, runs=runs, depth=5, panel="offline", later=True)
-    before = qrels.original_version(books)
+    waiting = start_filling(collection=books, runs=runs, depth=5, panel="offline", later=True)
+    before = versions.original_version(books)
     report = reports.request_report(books, before, before, runs)
     run = Run.objects.create(collection=books, name="slow", kind="bm25")
     pages = ["", "runs/", f"runs/{run.pk}/", "bounds/", f"hole-filling/{waiting.pk}/"]
@@ -154,7 +156,7 @@ def test_pages_say_when_nobody_works_at_what_they_wait_for(
     with monkeypatch.context() as served:
         served.setattr(workers, "live_workers", lambda *_: [workers.Worker("here", 1, 1)])
         assert not [part for part in pages if NOBODY in charlie.get(HOME + part).content.decode()]
-    hole_filling.advance_due()
+    advance_due()
     waiting.refresh_from_db()
     assert waiting.state == "judging" and NOBODY in page(charlie, waiting), "its campaign runs"
     Campaign.objects.update(state="paused")

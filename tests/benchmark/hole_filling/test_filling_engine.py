@@ -2,8 +2,10 @@
 
 import pytest
 
-from benchmark import hole_filling, qrels
+from benchmark.hole_filling import stages, starting
+from benchmark.hole_filling.funnel import compute_funnel
 from benchmark.models import Filling
+from benchmark.qrels import reading
 from corpus.models import Collection, Item
 from judges.campaigns import selectors
 from judges.models import Attempt, Campaign
@@ -50,10 +52,10 @@ def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_
     )  # fmt: skip
     runs = list(collection.runs.all())
     options = {"collection": collection, "runs": runs, "depth": 10, "panel": "main", "filters": families}
-    begun = hole_filling.start_filling(**options, max_calls=500)
+    begun = starting.start_filling(**options, max_calls=500)
     until(lambda: Campaign.objects.get(pk=begun.campaign).state == "finished")
-    until(lambda: hole_filling.advance_filling(Filling.objects.get(pk=begun.pk)).state == "people")
-    funnel = hole_filling.compute_funnel(begun)
+    until(lambda: stages.advance_filling(Filling.objects.get(pk=begun.pk)).state == "people")
+    funnel = compute_funnel(begun)
     assert (funnel.pool, funnel.asked, funnel.filtered, funnel.after_filter) == (6, 6, 1, 5)
     assert [(one["round"], one["agreed"], one["open"]) for one in funnel.rounds] == [(1, 3, 2), (2, 1, 1)]
     assert (funnel.labelled, funnel.to_people, funnel.people_open, funnel.relevant) == (4, 2, 2, 2)
@@ -62,10 +64,10 @@ def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_
     }  # fmt: skip
     assert set(Attempt.objects.values_list("pair__query__external_id", flat=True)) == {"q"}, "exactly these pairs"
     calls = Attempt.objects.count()
-    again = hole_filling.start_filling(**options, max_calls=500)
+    again = starting.start_filling(**options, max_calls=500)
     assert again == begun and Attempt.objects.count() == calls, "the same start pays for nothing twice"
-    after = hole_filling.finish_filling(begun)
-    assert qrels.load_named(after) == {"q": {"d0": 0, "d1": 1, "d2": 0, "d3": 1}}
+    after = stages.finish_filling(begun)
+    assert reading.load_named(after) == {"q": {"d0": 0, "d1": 1, "d2": 0, "d3": 1}}
     assert after.counts["origins"] == {"debate+ensemble": 3, "filter": 1}
     assert sums_up(selectors.campaign_status(collection, Campaign.objects.get(pk=begun.campaign)))
 
@@ -75,12 +77,12 @@ def test_a_filling_that_the_budget_stopped_goes_on_with_more(worker: object, mod
     collection = shelves()
     make_panel(model_server, debate=("yes", "yes"))
     options = {"collection": collection, "runs": list(collection.runs.all()), "depth": 10, "panel": "main"}
-    begun = hole_filling.start_filling(**options, max_calls=8)
+    begun = starting.start_filling(**options, max_calls=8)
     until(lambda: Campaign.objects.get(pk=begun.campaign).state == "budget")
-    stopped = hole_filling.advance_filling(Filling.objects.get(pk=begun.pk))
-    assert stopped.state == "judging" and hole_filling.compute_funnel(stopped).pending > 0
-    assert hole_filling.start_filling(**options, max_calls=100) == begun
+    stopped = stages.advance_filling(Filling.objects.get(pk=begun.pk))
+    assert stopped.state == "judging" and compute_funnel(stopped).pending > 0
+    assert starting.start_filling(**options, max_calls=100) == begun
     until(lambda: Campaign.objects.get(pk=begun.campaign).state == "finished")
-    done = hole_filling.advance_filling(Filling.objects.get(pk=begun.pk))
+    done = stages.advance_filling(Filling.objects.get(pk=begun.pk))
     assert done.state == "filled" and done.after.counts["judged"] == 6
     assert Campaign.objects.count() == 1 and Attempt.objects.filter(cached=False).count() == 6 * 7

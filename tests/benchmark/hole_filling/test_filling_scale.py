@@ -5,9 +5,10 @@ import time
 import pytest
 from django.db import connection
 
-from benchmark import hole_filling, qrels
-from benchmark.hole_filling import Funnel
+from benchmark.hole_filling import funnel, planning, stages, starting
+from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import Run
+from benchmark.qrels import comparing, versions
 from corpus.models import Assessor, Collection
 from tests.factories import make_collection
 from tests.speed import slowness
@@ -66,13 +67,13 @@ def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
         told.append(f"{what} {seconds:.2f} s")
         return seconds
 
-    before = qrels.original_version(collection)
+    before = versions.original_version(collection)
     lap("original")
-    preview = hole_filling.preview_filling(collection, runs, 10, before)
+    preview = planning.preview_filling(collection, runs, 10, before)
     lap(f"preview of {preview['candidates']:,} pairs")
-    begun = hole_filling.start_filling(collection=collection, runs=runs, depth=10, before=before, panel="offline")
+    begun = starting.start_filling(collection=collection, runs=runs, depth=10, before=before, panel="offline")
     started = lap("start")
-    assert hole_filling.compute_funnel(begun).pending == preview["candidates"]
+    assert funnel.compute_funnel(begun).pending == preview["candidates"]
     counted = lap("funnel")
     assert Funnel.of(begun).pending == preview["candidates"]
     lap("funnel as stored")
@@ -81,10 +82,10 @@ def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
         cursor.execute("INSERT INTO corpus_label (pair_id, grade, origin) SELECT pair_id, 0, 'debate' FROM judges_work")
         cursor.execute("ANALYZE")
     lap("labels (the test's own)")
-    after = hole_filling.finish_filling(begun)
+    after = stages.finish_filling(begun)
     finished = lap("filled version")
     assert after.counts["judged"] == preview["candidates"] + QUERIES
-    assert qrels.diff_versions(before, after).counts["added"] == preview["candidates"]
+    assert comparing.diff_versions(before, after).counts["added"] == preview["candidates"]
     lap("diff")
     print("\n" + ", ".join(told))
     assert preview["candidates"] > 250_000

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from benchmark import hole_filling, qrels
+from benchmark.hole_filling import funnel, starting
 from benchmark.models import Filling, Qrels, Run
+from benchmark.qrels import reading
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.models import Campaign, Panel, Work
 from judges.panels.offline_panel import ensure_offline
@@ -134,7 +135,7 @@ def test_a_filling_judges_by_what_the_panel_can_do(
 def test_without_a_policy_start_takes_the_panels(books: Collection) -> None:
     ensure_offline()
     Panel.objects.create(name="mine", debate=[], ensemble=["offline-bm25"], majority=1)
-    begun = hole_filling.start_filling(
+    begun = starting.start_filling(
         collection=books, runs=[make_run(books, "one", {"q1": ["a", "b"]})], depth=3, panel="mine"
     )
     assert begun.options["policy"] == "single"
@@ -220,11 +221,9 @@ def test_the_offline_panel_fills_in_one_command(manage: Manage, tmp_path: Path) 
     assert told["labelled"] + told["people_open"] == 9 and told["labelled"] > 0
     (begun,) = Filling.objects.all()
     assert Campaign.objects.get().scope == f"filling {begun.pk}"
-    assert hole_filling.compute_funnel(begun).document == {
-        key: told[key] for key in hole_filling.compute_funnel(begun).document
-    }
+    assert funnel.compute_funnel(begun).document == {key: told[key] for key in funnel.compute_funnel(begun).document}
     again = manage(*command, "--with-what-there-is").json["filling"]
     assert again["after"] == 2 and Campaign.objects.count() == 1
     version = Qrels.objects.get(number=2)
     assert version.counts["origins"] == {"original": 1, "debate+ensemble": told["labelled"]}
-    assert len(qrels.load_named(version)["q1"]) == 1 + told["labelled"]
+    assert len(reading.load_named(version)["q1"]) == 1 + told["labelled"]

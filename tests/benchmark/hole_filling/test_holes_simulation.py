@@ -16,9 +16,11 @@ from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from benchmark import hole_filling, qrels
+from benchmark.hole_filling import stages, starting
 from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Run
+from benchmark.qrels import reading
+from benchmark.qrels.versions import original_version
 from benchmark.runs import builders, rankings
 from benchmark.runs.files import read_qrels
 from benchmark.significance.tests import kendall_tau
@@ -122,15 +124,15 @@ def judge_by(members: Sequence[Membership], hidden: Grades) -> int:
 def simulate(collection: Collection, full: Grades, hidden: Grades) -> Result:
     """Fill from the pool of our systems, by two people. The collection's reference grades lack what is hidden."""
     runs = made(collection)
-    before = qrels.original_version(collection)
-    begun = hole_filling.start_filling(collection=collection, runs=runs, depth=10, before=before, policy="people")
+    before = original_version(collection)
+    begun = starting.start_filling(collection=collection, runs=runs, depth=10, before=before, policy="people")
     members = [make_member(collection, name) for name in ("alice", "bob")]
     asked = judge_by(members, hidden)
-    done = hole_filling.advance_filling(begun)
+    done = stages.advance_filling(begun)
     assert done.after is not None and done.funnel["is_done"]
     ranked = [rankings.as_run(run) for run in runs]
     pool = {(query, document) for run in ranked for query, found in run.items() for document in found}
-    versions = {"full": full, "before": qrels.load_named(before), "after": qrels.load_named(done.after)}
+    versions = {"full": full, "before": reading.load_named(before), "after": reading.load_named(done.after)}
     over = {name: {query: grades.get(query, {}) or {"": 0} for query in full} for name, grades in versions.items()}
     values = {
         name: [evaluate_run(one, run, "Success@10 nDCG@10").means for run in ranked] for name, one in over.items()

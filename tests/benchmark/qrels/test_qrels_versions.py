@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmark import qrels
 from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Qrels
+from benchmark.qrels import comparing, importing, reading
+from benchmark.qrels.versions import labels_version, latest_version, original_version
 from corpus.errors import BadInput
 from corpus.importing.assess import import_judgments
 from corpus.models import Assessor, Collection, Judgment, Label, Pair
@@ -29,27 +30,26 @@ def books() -> Collection:
 
 
 def test_the_original_holds_the_reference_grades_and_is_made_once(books: Collection) -> None:
-    assert qrels.latest_version(books) is None and qrels.is_stale(books)
-    made = qrels.original_version(books, by="alice")
-    assert qrels.load_named(made) == {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
+    assert latest_version(books) is None
+    made = original_version(books, by="alice")
+    assert reading.load_named(made) == {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
     assert (made.number, made.kind, made.made_by) == (1, "original", "alice")
     assert {key: made.counts[key] for key in ("queries", "judged", "relevant", "origins")} == {
         "queries": 2, "judged": 3, "relevant": 2, "origins": {"original": 3},
     }  # fmt: skip
-    assert qrels.original_version(books) == made and not qrels.is_stale(books)
-    assert qrels.latest_version(books) == made
+    assert original_version(books) == made
+    assert latest_version(books) == made
 
 
 def test_other_reference_grades_make_another_original_and_the_first_stays(books: Collection) -> None:
-    first = qrels.original_version(books)
+    first = original_version(books)
     pair = Pair.objects.get(query__external_id="q1", document__external_id="b")
     before = Judgment.objects.get(pair=pair)
     Judgment.objects.create(pair=pair, assessor=before.assessor, step="import", grade=3, supersedes=before)
-    assert qrels.is_stale(books)
-    second = qrels.original_version(books)
-    assert (second.number, qrels.load_named(second)["q1"]) == (2, {"a": 2, "b": 3})
-    assert qrels.load_named(first)["q1"] == {"a": 2, "b": 0}
-    found = qrels.diff_versions(first, second)
+    second = original_version(books)
+    assert (second.number, reading.load_named(second)["q1"]) == (2, {"a": 2, "b": 3})
+    assert reading.load_named(first)["q1"] == {"a": 2, "b": 0}
+    found = comparing.diff_versions(first, second)
     assert found.counts == {"added": 0, "removed": 0, "changed": 1, "same": 2}
     (row,) = found.rows("changed")
     assert (row.query, row.document, row.before, row.after, row.origin) == ("q1", "b", 0, 3, "original")
@@ -63,14 +63,14 @@ def test_gold_of_the_collections_own_experts_is_no_part_of_it(books: Collection)
     experts = Assessor.objects.create(collection=books, kind="reference", name=EXPERTS)
     pair = make_pair(books, make_query(books, external_id="more"), make_document(books, external_id="more"))
     Judgment.objects.create(pair=pair, assessor=experts, step="import", grade=1)
-    assert qrels.original_version(books).counts["judged"] == 3 and not qrels.is_stale(books)
+    assert original_version(books).counts["judged"] == 3
 
 
 def test_a_file_is_a_version_of_its_own_and_the_diff_lists_what_differs(books: Collection, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("q1 0 a 1\nq1 0 c 2\nq2 0 c 1\n")
-    one, other = qrels.original_version(books), qrels.import_version(books, tmp_path / "other.txt", by="bob")
+    one, other = original_version(books), importing.import_version(books, tmp_path / "other.txt", by="bob")
     assert (other.kind, other.number, other.note) == ("imported", 2, "other.txt")
-    found = qrels.diff_versions(one, other)
+    found = comparing.diff_versions(one, other)
     assert found.counts == {"added": 1, "removed": 1, "changed": 1, "same": 1}
     told = {
         what: [(row.query, row.document, row.before, row.after) for row in found.rows(what)]
@@ -81,22 +81,22 @@ def test_a_file_is_a_version_of_its_own_and_the_diff_lists_what_differs(books: C
         "removed": [("q1", "b", 0, None)],
         "changed": [("q1", "a", 2, 1)],
     }
-    assert qrels.is_stale(books) is False, "a file changes nothing about the reference grades"
+    assert original_version(books) == one, "a file changes nothing about the reference grades"
 
 
 def test_measures_are_computed_for_both_versions(books: Collection, tmp_path: Path) -> None:
     """The run has c, a for q1: a alone relevant gives RR 1/2, with c relevant it is 1."""
     (tmp_path / "other.txt").write_text("q1 0 c 2\nq1 0 a 2\nq2 0 c 1\n")
     run = {"q1": {"c": 2.0, "a": 1.0}, "q2": {"c": 1.0}}
-    versions = [qrels.original_version(books), qrels.import_version(books, tmp_path / "other.txt")]
-    values = [evaluate_run(qrels.load_named(version), run, "RR R@1").means for version in versions]
+    versions = [original_version(books), importing.import_version(books, tmp_path / "other.txt")]
+    values = [evaluate_run(reading.load_named(version), run, "RR R@1").means for version in versions]
     assert values == [pytest.approx({"RR": 0.75, "R@1": 0.5}), pytest.approx({"RR": 1.0, "R@1": 0.75})]
 
 
 def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books: Collection, tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("q1 0 a 1\nq9 0 a 1\nq1 0 z 1\nq1 0 a 1\nq1 0 b 9\nq1 0 b x\n")
     with pytest.raises(BadInput) as told:
-        qrels.import_version(books, tmp_path / "bad.txt")
+        importing.import_version(books, tmp_path / "bad.txt")
     for line in (
         'line 2: no query has the id "q9"',
         'line 3: no document has the id "z"',
@@ -110,28 +110,28 @@ def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books: Collecti
 
 def test_a_row_below_0_is_left_out_of_a_version_and_counted(books: Collection, tmp_path: Path) -> None:
     (tmp_path / "pool.txt").write_text("q1 0 a 1\nq1 0 b -1\nq2 0 c -1\n")
-    made = qrels.import_version(books, tmp_path / "pool.txt")
-    assert qrels.load_named(made) == {"q1": {"a": 1}}
+    made = importing.import_version(books, tmp_path / "pool.txt")
+    assert reading.load_named(made) == {"q1": {"a": 1}}
     assert (made.counts["judged"], made.counts["not_judged"]) == (1, 2)
     (tmp_path / "none.txt").write_text("q1 0 a -1\n")
     with pytest.raises(BadInput, match="holds no grade"):
-        qrels.import_version(books, tmp_path / "none.txt")
+        importing.import_version(books, tmp_path / "none.txt")
 
 
 def test_all_labels_are_a_version_with_their_origins(books: Collection) -> None:
     with pytest.raises(BadInput, match="has no label yet"):
-        qrels.labels_version(books)
+        labels_version(books)
     pairs = list(Pair.objects.order_by("pk"))
     for pair, origin in zip(pairs, ("people", "debate+ensemble", "adjudicator"), strict=True):
         Label.objects.create(pair=pair, grade=1, origin=origin)
-    made = qrels.labels_version(books)
+    made = labels_version(books)
     assert made.kind == "labels"
     assert made.counts["origins"] == {"adjudicator": 1, "debate+ensemble": 1, "people": 1}
 
 
 def test_trec_lines_are_read_back_the_same(books: Collection, tmp_path: Path) -> None:
-    made = qrels.original_version(books)
-    (tmp_path / "out.txt").write_text("".join(qrels.write_trec(made)))
+    made = original_version(books)
+    (tmp_path / "out.txt").write_text("".join(reading.write_trec(made)))
     assert (tmp_path / "out.txt").read_text() == "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
     import_judgments(books, tmp_path / "out.txt", assessor="again", kind="reference")
-    assert qrels.original_version(books) == made, "the same grades once more are the same version"
+    assert original_version(books) == made, "the same grades once more are the same version"

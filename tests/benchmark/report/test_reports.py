@@ -12,8 +12,8 @@ from annotation.models import Role
 from benchmark.measures.aspects import evaluate_aspects
 from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Qrels, Report, ReportValues, Run
-from benchmark.qrels import load_named, store_version
-from benchmark.qrels.reading import ReadQrel
+from benchmark.qrels.reading import ReadQrel, load_named
+from benchmark.qrels.versions import store_version
 from benchmark.report import reports, tabling
 from benchmark.report.reports import measure_following
 from benchmark.runs.rankings import RankedQuery, as_run

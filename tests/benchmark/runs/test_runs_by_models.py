@@ -10,7 +10,7 @@ import pytest
 
 from annotation.models import Role
 from benchmark.models import Ranking, Run
-from benchmark.runs import builders, limits, llm_budget, rankings
+from benchmark.runs import builders, limits, rankings
 from config.env import ROOT
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
@@ -21,6 +21,7 @@ from judges.costs.ledger import ledger_rows
 from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
+from judges.retrieval.model_requests import judges_for
 from tests.bench.paid_twice import repeated_beyond_flight
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_member, make_query
@@ -385,7 +386,7 @@ def test_a_rewriting_may_be_searched_for_by_vectors(wings, model_server):
 
 @pytest.mark.parametrize("method", ["hyde", "query2doc", "mugi"])
 def test_the_offline_judge_rewrites_without_a_key_and_always_alike(wings, method):
-    assert llm_budget.judges_for("rewrite")[0] == "offline-rewriter"
+    assert judges_for("rewrite")[0] == "offline-rewriter"
     one = make(start(wings, "rewrite", name="one", method=method, judge="offline-rewriter"))
     two = make(start(wings, "rewrite", name="two", method=method, judge="offline-rewriter"))
     assert (one.state, one.error) == ("ready", "")

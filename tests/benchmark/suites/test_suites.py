@@ -9,8 +9,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import AuditEntry, Role
-from benchmark import qrels
 from benchmark.models import Report, Suite
+from benchmark.qrels import versions
 from benchmark.report import reports
 from benchmark.suites import groups
 from corpus.errors import BadInput
@@ -81,7 +81,7 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, m
     other = collection_of_books("stones")
     make_member(other, "charlie", Role.ADMIN)
     runs = runs_of(other)
-    before = qrels.original_version(other)
+    before = versions.original_version(other)
     done = filled(other, runs)
     assert done.after is not None
     reports.ensure_report(other, before, done.after, runs)

@@ -9,8 +9,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from annotation.models import AuditEntry, Membership, Role
-from benchmark import qrels
 from benchmark.models import Filling, Qrels, Report, Run, Suite
+from benchmark.qrels import comparing, reading
+from benchmark.qrels.versions import latest_version, original_version
 from benchmark.report import reports
 from corpus.models import Collection, Item, Query
 from jobs.models import JobState
@@ -90,7 +91,7 @@ def test_the_home_tells_the_story_and_the_next_step_changes_with_it(charlie: Cli
     assert charlie.get(HOME, **HTMX).status_code == 286, "nothing moves any more: polling ends"
     page = text(charlie, HOME)
     assert "could still change places" in page and "Some orders are not settled" in page
-    before = qrels.latest_version(books)
+    before = latest_version(books, "original")
     assert before is not None
     done = scene.filled(books, [first, second, *rest])
     assert "see what it does to every ranking" in text(charlie, HOME)
@@ -210,7 +211,7 @@ def test_how_safe_names_bounds_and_open_orders(whole: Client) -> None:
 
 def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
-    before = qrels.original_version(books)
+    before = original_version(books)
     reports.ensure_report(books, before, before, runs, 10)
     response = charlie.post(f"{HOME}bounds/send/", {"first": "5", "policy": "people"})
     filling = Filling.objects.get()
@@ -304,7 +305,7 @@ def calls_of(page: str) -> int:
 def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
     three = three_families()
-    before = qrels.original_version(books)
+    before = original_version(books)
     reports.ensure_report(books, before, before, runs, 10)
     form = {"first": "5", "policy": "single", "panel": "offline"}
     refused = charlie.post(f"{HOME}bounds/send/", {**form, "filter": three[:1]})
@@ -540,7 +541,7 @@ def test_versions_of_the_qrels_are_listed_compared_and_saved(whole: Client) -> N
     assert "1, original" in page and "2, filled" in page
     changed = text(whole, f"{HOME}qrels/diff/?one=1&other=2")
     one, two = Qrels.objects.order_by("number")
-    counts = qrels.diff_versions(one, two).counts
+    counts = comparing.diff_versions(one, two).counts
     assert f"{counts['added']:,}" in changed and counts["removed"] == counts["changed"] == 0
     rows = table(whole, f"{HOME}qrels/diff/?one=1&other=2&table=diff&as=csv")
     assert len(rows) == 1 + counts["added"] and rows[1][0] == "added" and rows[1][-1] == "people"
@@ -622,7 +623,7 @@ def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     address = f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}"
     assert "no document became irrelevant" in text(whole, address)
     kept = report.before
-    rows = qrels.load_named(kept)
+    rows = reading.load_named(kept)
     lines = [f"{query} 0 {document} 0\n" for query, found in rows.items() for document in found]
     changed = SimpleUploadedFile("changed.txt", "".join(lines).encode())
     whole.post(f"{HOME}qrels/", {"file": changed, "note": "changed instructions", "what": "import"})
