@@ -218,17 +218,10 @@ class MakeForm(LimitsForm):
 
     @property
     def lacks(self) -> str:
-        """A sentence on what has to be there first; empty where everything is."""
-        if self._count("judge") == 0:
-            return _("No model is configured for this. Add one to the judges file first (docs/judges-file.md).")
-        if self._count("run") == 0:
-            return _("It starts from runs that are there already: bring or make those first.")
-        return ""
-
-    def _count(self, name: str) -> int | None:
-        """Return how many choices a field has; None where this kind has no such field."""
-        field = self.fields.get(name)
-        return sum(1 for _one in field.widget.choices) if isinstance(field, forms.ChoiceField) else None
+        """The field for which there is nothing to choose yet; empty where there is no such field."""
+        chosen = {name: self.fields.get(name) for name in ("judge", "run")}
+        empty = [name for name, one in chosen.items() if isinstance(one, forms.ChoiceField) and not one.choices]
+        return next(iter(empty), "")
 
 
 class FollowingForm(forms.Form):

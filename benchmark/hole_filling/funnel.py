@@ -1,6 +1,6 @@
 """How far a filling is, step by step (SPEC S8): from the pool to labels. Exact, from the rows themselves."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from django.db import connection
@@ -124,11 +124,10 @@ def _build_funnel(filling: Filling, campaign: Campaign | None, parts: list[dict[
         return sum(part["n"] for part in parts if wanted.items() <= part.items())
 
     # What the start counted; the array of pairs is long and stays in the database.
-    begun = filling.funnel
-    candidates, known = int(begun["candidates"]), int(begun["known"])
-    asked, filtered = candidates - known, count(dropped=True)
+    begun = Funnel.of(filling)
+    asked, filtered = begun.candidates - begun.known, count(dropped=True)
     # What people say counts before what judges said of the same pair.
-    judges, settled_by_people = count(state="labelled", people=False), count(people=True) - known
+    judges, settled_by_people = count(state="labelled", people=False), count(people=True) - begun.known
     if campaign is None:
         to_people, waiting, failed, pending = asked, asked - settled_by_people, 0, 0
     else:
@@ -142,11 +141,8 @@ def _build_funnel(filling: Filling, campaign: Campaign | None, parts: list[dict[
         agreed = count(agreed=round)
         left -= agreed
         rounds.append({"round": round, "agreed": agreed, "open": left})
-    return Funnel(
-        pool=int(begun["pool"]),
-        judged=int(begun["judged"]),
-        candidates=candidates,
-        known=known,
+    return replace(
+        begun,
         asked=asked,
         filtered=filtered,
         after_filter=asked - filtered,

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from benchmark.hole_filling.planning import PEOPLE
 from benchmark.models import Filling
 from benchmark.report.downloads import DownloadTable
 from charts import Chart, Link, Node, draw_flow
@@ -14,41 +13,19 @@ from judges.domain.routing import RoutingPolicy
 from judges.models import Campaign, JudgeVersion
 
 
-def describe_judges(filling: Filling) -> list[tuple[str, str]]:
-    """Who judges, by name: (what, who). From its campaign, or until there is one from what was asked for.
-
-    Two statements.
-    """
+def describe_judges(filling: Filling) -> dict[str, Any]:
+    """Name who judges, from its campaign, or until there is one from what was asked for."""
     given = filling.options
-    if given.get("policy") == PEOPLE:
-        return [(_("Policy"), _("people judge every pair")), *_describe_limit(given)]
+    found = {"policy": given.get("policy", ""), "first": given.get("first"), "debaters": "", "judges": ""}
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:
-        rows = [
-            (_("Policy"), str(given.get("policy", ""))),
-            (_("Panel"), given.get("panel") or _("the default panel")),
-            (_("Filter"), ", ".join(given.get("filters", []))),
-        ]
-    else:
-        debaters = campaign.debaters if RoutingPolicy(campaign.policy).debates else []
-        seats = [debaters, campaign.voters, Protocol.of(campaign.protocol).filter]
-        versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats for key in keys])
-        names = dict(versions.values_list("pk", "name"))
-        debating, voting, dropping = (", ".join(number_names([names[key] for key in keys])) for keys in seats)
-        rows = [
-            (_("Policy"), str(campaign.get_policy_display())),
-            (_("Panel"), campaign.panel),
-            (_("Debaters"), debating),
-            (_("Judges"), voting),
-            (_("Filter"), dropping),
-        ]
-    return [row for row in rows if row[1]] + _describe_limit(given)
-
-
-def _describe_limit(given: dict[str, Any]) -> list[tuple[str, str]]:
-    if not (first := given.get("first")):
-        return []
-    return [(_("Pairs"), _("the first %(first)s that could settle an order") % {"first": f"{first:,}"})]
+        return {**found, "panel": given.get("panel"), "filter": ", ".join(given.get("filters", [])), "is_open": True}
+    debaters = campaign.debaters if RoutingPolicy(campaign.policy).debates else []
+    seats = {"debaters": debaters, "judges": campaign.voters, "filter": Protocol.of(campaign.protocol).filter}
+    versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats.values() for key in keys])
+    names = dict(versions.values_list("pk", "name"))
+    told = {seat: ", ".join(number_names([names[key] for key in keys])) for seat, keys in seats.items()}
+    return {**found, "policy": campaign.get_policy_display(), "panel": campaign.panel, **told}
 
 
 def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:

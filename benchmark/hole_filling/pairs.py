@@ -1,6 +1,6 @@
 """From a pool to pairs of the collection, and to items with the reason `hole`: pairs that people are asked about."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,8 +82,13 @@ def _copy_lines(queries: Integers, documents: Integers) -> Iterator[str]:
 def known_to_people(collection: Collection, queries: Integers, documents: Integers) -> int:
     """How many of these pairs people or an adjudicator labelled already."""
     labels = Label.objects.filter(pair__collection=collection, aspect=None, origin__in=FINAL)
-    known = set(labels.values_list("pair__query_id", "pair__document_id"))
-    return sum(pair in known for pair in zip(queries.tolist(), documents.tolist(), strict=True)) if known else 0
+    return count_among(labels.values_list("pair__query_id", "pair__document_id"), queries, documents)
+
+
+def count_among(known: Iterable[tuple[int, int]], queries: Integers, documents: Integers) -> int:
+    """Count the pairs that are among the known ones, given as query and document."""
+    found = set(known)
+    return sum(pair in found for pair in zip(queries.tolist(), documents.tolist(), strict=True)) if found else 0
 
 
 def without_final(pairs: Sequence[int]) -> list[int]:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from django.utils.translation import gettext as _
-from numpy.typing import NDArray
 
-from benchmark.hole_filling.pairs import known_to_people
+from benchmark.hole_filling.pairs import count_among, known_to_people
 from benchmark.measures.pooling import JudgmentPool, pool_rankings
 from benchmark.models import Qrels, Run
 from benchmark.qrels import reading
@@ -22,6 +21,7 @@ from judges.models import Work
 # The policy under which no judge is asked: an item for each pair, as many people as the collection asks.
 PEOPLE = "people"
 DEEPEST = 1_000
+ENDED = (Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED)  # A pair's outcome is known.
 
 
 def judging_configuration(policy: str | None, panel: str | None, filters: Sequence[str] = ()) -> Configuration | None:
@@ -80,8 +80,10 @@ def estimate_cost(
     queries, documents = pool_of(collection, runs, depth, before).candidates
     if wanted is None or not len(queries):
         return None
+    known = lifecycle.same_configuration(collection, wanted)
+    judged = Work.objects.filter(campaign__in=known, state__in=ENDED) if known else Work.objects.none()
     left = len(queries) - known_to_people(collection, queries, documents)
-    left -= _count_judged(collection, wanted, queries, documents)
+    left -= count_among(judged.values_list("pair__query_id", "pair__document_id"), queries, documents)
     left = left if most is None else min(left, most)
     if left <= 0:
         return None
@@ -94,14 +96,3 @@ def estimate_cost(
         if query in texts[0] and document in texts[1]
     ]
     return forecasts.estimate_pairs(wanted, left, shown)
-
-
-def _count_judged(
-    collection: Collection, wanted: Configuration, queries: NDArray[np.int64], documents: NDArray[np.int64]
-) -> int:
-    """How many of the pairs have their outcome from this configuration, in whatever campaign."""
-    known = lifecycle.same_configuration(collection, wanted)
-    ended = [Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED]
-    rows = Work.objects.filter(campaign__in=known, state__in=ended)
-    done = set(rows.values_list("pair__query_id", "pair__document_id")) if known else set()
-    return sum(pair in done for pair in zip(queries.tolist(), documents.tolist(), strict=True)) if done else 0

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmark.report import tabling, verdict
 from benchmark.report.measures import RANKING
-from benchmark.report.naming import explain_measure, label_in
+from benchmark.report.naming import label_in
 from benchmark.systems import figures
 from benchmark.systems.chosen import StoredReport, complete_figures
 
@@ -35,7 +35,6 @@ def show_report(stored: StoredReport, asked: str) -> dict[str, Any]:
     return {
         "measure": measure,
         "label": label_in(result, measure),
-        "explanation": explain_measure(measure),
         "measures": [(key, label_in(result, key)) for key in RANKING],
         "rows": lines,
         "mean": first["means"],
@@ -69,6 +68,5 @@ def build_leaderboard(stored: StoredReport, asked: str, of: str) -> dict[str, An
         "columns": [(key, label_in(stored.result, key)) for key in stored.result["measures"]],
         "rows": known + [row for row in lines if row["value"][of] is None],
         "table": tabling.leaderboard_table(stored.result, measure),
-        "explanation": explain_measure(measure),
         "note": verdict.recall_shift(stored.result) if measure == "recall" else "",
     }

@@ -41,7 +41,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None)
     stored = chosen.stored_report(found, runs)
     shown = page.show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
     form = ReportForm(runs=runs, versions=versions, initial=_initial_values(found))
-    context = {"stored": stored, "shown": shown, "form": form, "versions": versions}
+    context: dict[str, Any] = {"stored": stored, "shown": shown, "form": form, "versions": versions}
     context |= {"unattended": chosen.is_unattended(found), **_following_context(request, stored, runs)}
     news: dict[str, Any] = {"news": "benchmark/_report.html", "is_over": stored is None or stored.report.is_over}
     files: dict[str, Any] = {key: shown[key] for key in ("charts", "tables")} if shown else {}

@@ -14,7 +14,7 @@ from benchmark.forms import SuiteForm
 from benchmark.models import Suite, SuiteMember
 from benchmark.report import tables
 from benchmark.report.measures import RANKING
-from benchmark.report.naming import explain_measure, measure_label
+from benchmark.report.naming import measure_label
 from benchmark.suites import groups as services
 from benchmark.systems.chosen import K
 from benchmark.systems.figures import MEASURE
@@ -70,7 +70,6 @@ def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
     return {
         "measure": measure,
         "label": measure_label(measure, K),
-        "explanation": explain_measure(measure),
         "measures": [(key, measure_label(key, K)) for key in MEASURES],
         "columns": columns,
         "lines": lines,

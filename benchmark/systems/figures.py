@@ -72,8 +72,9 @@ def _pool_curves(
     low, high = ("holes_low", "holes_high") if field == "holes" else ("low", "high")
     lines = {name: [(one["systems"], one[field]) for one in rows] for name, rows in curves.items()}
     bands = {name: [(one["systems"], one[low], one[high]) for one in rows] for name, rows in curves.items()}
-    words = {"x": _("other systems in the pool") if field == "value" else _("systems in the pool"), "y": y}
-    return draw_lines(key, title, lines, bands=bands, low=0.0, source=source_line(stored), summary=summary, **words)
+    x = _("other systems in the pool") if field == "value" else _("systems in the pool")
+    source = source_line(stored)
+    return draw_lines(key, title, lines, bands=bands, x=x, y=y, low=0.0, summary=summary, source=source)
 
 
 def growth_chart(stored: StoredReport) -> Chart | None:

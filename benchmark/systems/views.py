@@ -12,7 +12,6 @@ from benchmark.models import Run
 from benchmark.report import tables
 from benchmark.systems import chosen, figures
 from benchmark.systems import queries as pages
-from benchmark.systems.overview import benchmark_overview
 from benchmark.systems.page import system_page
 from corpus.access import AccessScope, action
 from corpus.models import Document, Query
@@ -24,7 +23,7 @@ DEEPEST = 100
 @require_GET
 def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """What there is, how safe its order is, what filling did, what to do next. HTMX asks for news while work runs."""
-    found = benchmark_overview(scope.collection)
+    found = chosen.benchmark_overview(scope.collection)
     stored, compared = found["safety"], found["report"]
     safety = figures.bounds_chart(stored) if stored and stored.is_ready else None
     ranks = figures.bump_chart(compared, figures.MEASURE) if compared and compared.is_ready else None

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from benchmark.synthesis import scores
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
-from corpus.models import Collection
+from judges.management.commands.status import collection_named
 from judges.retrieval.synthesis import LONGEST
 
 K = 3
@@ -40,9 +40,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """Draw documents, ask the judge about each, and write the data."""
-        collection = Collection.objects.filter(name=options["name"]).first()
-        if collection is None:
-            raise BadInput(f"there is no collection {options['name']!r}")
+        collection = collection_named(options["name"])
         if not 1 <= options["k"] <= 10 or not 1 <= options["documents"] <= 100:
             raise BadInput("--k is a number from 1 to 10, --documents one from 1 to 100")
         out: Path = options["out"]

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.runs.nearest import nearest_vectors
 from benchmark.runs.rewriting import combine_texts, count_repeats
-from benchmark.runs.vectors import Store, text_digest, unit_vectors
+from benchmark.runs.vectors import Store, nearest_vectors, text_digest, unit_vectors
 from corpus.errors import BadInput
 from judges.domain.verdicts import Unparsed
 from judges.errors import ProviderError
