@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from benchmark.models import RUN_NAME, Qrels, Run
-from benchmark.runs import llm_budget
 from benchmark.runs.importing import name_of
 from benchmark.runs.limits import LIMITS
 from benchmark.systems.chosen import K, ready_runs, version_title
@@ -21,9 +20,11 @@ from jobs.models import JobState
 from judges.campaigns import configurations
 from judges.models import Panel
 from judges.panels.offline_panel import judges_that_vote
+from judges.retrieval.model_requests import judges_for
 
 PEOPLE = "people"
 OWN_PANEL = ":chosen"  # Ends the name of a panel that one collection alone may use.
+ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
 STOPS = gettext_lazy("It stops there and can go on later.")
 POLICIES = [
     (PEOPLE, gettext_lazy("people judge every pair")),
@@ -191,8 +192,8 @@ class MakeForm(LimitsForm):
         for name in set(self.fields) - set(wanted):
             del self.fields[name]  # one class with all fields, so that a field has one label and help on every page
         names = [(run.name, run.name) for run in ready_runs(collection)] if "run" in wanted else []
-        judges = llm_budget.judges_for(kind) if "judge" in wanted else []
-        dense = llm_budget.judges_for(Run.Kind.DENSE) if "over" in wanted else []
+        judges = judges_for(ROLES[Run.Kind(kind)]) if "judge" in wanted else []
+        dense = judges_for(ROLES[Run.Kind.DENSE]) if "over" in wanted else []
         self._choose(
             run=names,
             judge=[(name, name) for name in judges],

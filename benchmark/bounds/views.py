@@ -53,7 +53,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: SendForm) -> Ht
 
 def show_bounds(stored: StoredReport) -> dict[str, Any]:
     """What the page says of a stored report: a line for each system, and the orders that are not settled."""
-    found, k = stored.result["safety"], stored.k
+    found = stored.result["safety"]
     open_of = Counter(run for pair in found["unsettled"] for run in pair[:2])
     lines = [{**one, "name": stored.name(one["run"]), "open": open_of[one["run"]]} for one in found["systems"]]
     lines.sort(key=lambda line: (-line["value"], line["name"]))
@@ -62,12 +62,6 @@ def show_bounds(stored: StoredReport) -> dict[str, Any]:
     unsettled = [sorted((place[one], place[other])) for one, other, *_more in found["unsettled"]]
     pairs = [(lines[ahead], lines[behind]) for ahead, behind in unsettled]
     pairs.sort(key=lambda pair: (pair[0]["value"] - pair[1]["value"], pair[0]["name"], pair[1]["name"]))
-    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
-    rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
-    systems = DownloadTable("safety", _("How safe today's ranking is"), header, rows)
-    names = (_("ahead today"), _("behind today"), _("difference in nDCG@%(k)s") % {"k": k})
-    rows = tuple((one["name"], other["name"], one["value"] - other["value"]) for one, other in pairs)
-    orders = DownloadTable("unsettled", _("Orders that are not settled"), names, rows, 2)
     return {
         "lines": lines,
         "unsettled": pairs[:SHOWN],
@@ -77,9 +71,21 @@ def show_bounds(stored: StoredReport) -> dict[str, Any]:
         "unjudged": int(found["unjudged"]),
         "sendable": len(found.get("first", [])),
         "chart": figures.bounds_chart(stored),
-        "tables": [systems, orders],
-        "k": k,
+        "tables": bounds_tables(lines, pairs, stored.k),
+        "k": stored.k,
     }
+
+
+def bounds_tables(
+    lines: list[dict[str, Any]], pairs: list[tuple[dict[str, Any], dict[str, Any]]], k: int
+) -> list[DownloadTable]:
+    """The bounds of every system, and all orders that are not settled."""
+    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
+    rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
+    systems = DownloadTable("safety", _("How safe today's ranking is"), header, rows)
+    names = (_("ahead today"), _("behind today"), _("difference in nDCG@%(k)s") % {"k": k})
+    rows = tuple((one["name"], other["name"], one["value"] - other["value"]) for one, other in pairs)
+    return [systems, DownloadTable("unsettled", _("Orders that are not settled"), names, rows, 2)]
 
 
 @action("admin")

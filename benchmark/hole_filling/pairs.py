@@ -1,6 +1,6 @@
 """From a pool to pairs of the collection, and to items with the reason `hole`: pairs that people are asked about."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,9 @@ def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> 
     # Some hundred thousand pairs: copied into a table of their own and joined, not sent one by one.
     plan_for_bulk()
     create_temporary_table("filling_pool", "place int, query_id bigint, document_id bigint")
-    copy_lines("filling_pool", _copy_lines(queries, documents), "pairs", ignore_progress)
+    pairs = enumerate(zip(queries.tolist(), documents.tolist(), strict=True))
+    lines = (f"{place}\t{query}\t{document}\n" for place, (query, document) in pairs)
+    copy_lines("filling_pool", lines, "pairs", ignore_progress)
     execute_sql("ANALYZE filling_pool")
     here = "p.query_id = s.query_id AND p.document_id = s.document_id"
     execute_sql(f"UPDATE corpus_pair p SET is_candidate = true FROM filling_pool s WHERE {here} AND NOT p.is_candidate")
@@ -72,11 +74,6 @@ def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> 
                 JOIN corpus_document d ON d.id = s.document_id AND d.is_current ORDER BY s.place"""
         )
         return [pair for (pair,) in cursor.fetchall()]
-
-
-def _copy_lines(queries: Integers, documents: Integers) -> Iterator[str]:
-    for place, (query, document) in enumerate(zip(queries.tolist(), documents.tolist(), strict=True)):
-        yield f"{place}\t{query}\t{document}\n"
 
 
 def known_to_people(collection: Collection, queries: Integers, documents: Integers) -> int:

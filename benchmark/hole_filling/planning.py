@@ -72,10 +72,7 @@ def estimate_cost(
     filters: Sequence[str] = (),
     most: int | None = None,
 ) -> Estimate | None:
-    """Calls and cost of the judges; None where there is nothing for them to do. Reads only. Raises BadInput.
-
-    `most`: of so many pairs at most.
-    """
+    """Calls and cost of the judges for `most` pairs at most; None where there is nothing to do. Raises BadInput."""
     wanted = judging_configuration(policy, panel, filters)
     queries, documents = pool_of(collection, runs, depth, before).candidates
     if wanted is None or not len(queries):

@@ -19,6 +19,7 @@ from judges.models import Campaign
 
 State = Filling.State
 UNFINISHED = (State.JUDGING, State.PEOPLE)
+ASKING = (Campaign.State.RUNNING, Campaign.State.PAUSED, Campaign.State.BUDGET)  # Judges are asked, or can be again.
 LIVE = 20_000  # Candidates up to which a page counts by itself.
 LOOK_S = 10.0
 # A filling of so many pairs is looked at a second more rarely: counting 300,000 takes about a second.
@@ -51,7 +52,8 @@ def advance_filling(filling: Filling) -> Filling:
 def store_funnel(filling: Filling) -> Filling:
     """Store the funnel as it is now, and the state that it says."""
     funnel = compute_funnel(filling)
-    waits_for_people = not funnel.pending and not _is_judging(filling)
+    asking = Campaign.objects.filter(pk=filling.campaign or 0, state__in=ASKING)
+    waits_for_people = not funnel.pending and not asking.exists()
     filling.state = State.PEOPLE if waits_for_people else State.JUDGING
     filling.funnel = funnel.document
     # Conditional: somebody may have finished or cancelled it while the funnel was counted.
@@ -60,17 +62,9 @@ def store_funnel(filling: Filling) -> Filling:
     return filling
 
 
-def _is_judging(filling: Filling) -> bool:
-    unfinished = [Campaign.State.RUNNING, Campaign.State.PAUSED, Campaign.State.BUDGET]
-    return bool(filling.campaign) and Campaign.objects.filter(pk=filling.campaign or 0, state__in=unfinished).exists()
-
-
 @transaction.atomic
 def finish_filling(filling: Filling, by: str = "") -> Qrels:
-    """The filled version of what is settled now; a second call returns the same. Raises BadInput when nothing is.
-
-    Judges and people who still have pairs of it go on: what they say enters the next filling.
-    """
+    """The filled version of what is settled now; a second call returns the same. Raises BadInput when nothing is."""
     # The lock makes a second call wait, and find the version that the first one made.
     rows = Filling.objects.select_for_update(of=("self",)).select_related("collection", "before", "after")
     locked = rows.get(pk=filling.pk)

@@ -100,7 +100,9 @@ def start_filling(
         wish = _Wish(collection, runs, depth, before, wanted, options, by, retry)
         queries, documents, begun = _unjudged_pairs(wish, pairs)
         if later and len(queries) > AT_ONCE:
-            return _find_or_queue(wish, begun)
+            waiting = Filling.objects.filter(state=State.PREPARING, **wish.facts).defer("pairs")
+            same = next((filling for filling in waiting if _has_runs(filling, wish.runs)), None)
+            return same or _create_filling(wish, state=State.PREPARING, funnel=begun.document)
         return _begin_filling(wish, queries, documents, begun)
 
 
@@ -118,14 +120,6 @@ def _unjudged_pairs(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integer
             % {"number": wish.before.number}
         )
     return queries, documents, Funnel.begun(len(pool), int(pool.is_judged.sum()), len(queries), known=0)
-
-
-def _find_or_queue(wish: _Wish, begun: Funnel) -> Filling:
-    """Create a filling that a worker prepares, unless an equal one waits already."""
-    for filling in Filling.objects.filter(state=State.PREPARING, **wish.facts).defer("pairs"):
-        if _has_runs(filling, wish.runs):
-            return filling
-    return _create_filling(wish, state=State.PREPARING, funnel=begun.document)
 
 
 def _create_filling(wish: _Wish, **values: Any) -> Filling:
@@ -238,10 +232,7 @@ def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels
 
 
 def advance_due() -> None:
-    """Prepare and finish what waits for it, and look at what nobody looked at for a while.
-
-    A filling ends by itself that way, and pages show a funnel that is seconds old. One that fails holds up no other.
-    """
+    """Prepare and finish what waits for it, and look at fillings that nobody looked at for a while."""
     failed: list[Exception] = []
     for state, act in ((Filling.State.PREPARING, prepare_filling), (Filling.State.FINISHING, finish_requested)):
         for key in list(Filling.objects.filter(state=state).order_by("pk").values_list("pk", flat=True)):

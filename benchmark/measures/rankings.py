@@ -107,10 +107,7 @@ def _check_parameters(measure: Any) -> Any:
 
 
 def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> MeasureResult:
-    """Every measure on every query of the qrels. Scores are compared as float32, as trec_eval does.
-
-    Raises BadInput for measures that do not exist or that these qrels do not allow.
-    """
+    """Every measure on every query of the qrels. Raises BadInput for measures that these qrels do not allow."""
     wanted = parse_measures(measures)
     if not qrels:
         raise BadInput("the qrels hold no query: there is nothing to measure")
@@ -126,7 +123,10 @@ def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Measu
     for measure, query, value in _measure_queries(qrels, shared, list(names)) if shared else ():
         for name in names[measure]:
             per_query[name][query] = value
-    means = {name: _aggregate_values(wanted[name], list(values.values())) for name, values in per_query.items()}
+    means = {
+        name: float((np.sum if is_count(wanted[name]) else np.mean)(list(values.values())))
+        for name, values in per_query.items()
+    }
     return MeasureResult(len(qrels), sorted(set(qrels) - set(shared)), means, per_query)
 
 
@@ -174,10 +174,7 @@ def is_interpolated(measure: Any) -> bool:
 
 
 def interpolated_precision(measure: Any, grades: Mapping[str, int], scores: Mapping[str, float]) -> float:
-    """The highest precision at any rank from the one where the recall is reached; 0 where it never is.
-
-    `grades` and `scores` of one query by document; ties by document id, descending.
-    """
+    """The highest precision of one query at any rank from the one where the recall is reached; 0: it never is."""
     given = measure.params
     relevant = {document for document, grade in grades.items() if grade >= given.get("rel", 1)}
     ranked = sorted(scores, key=lambda document: (scores[document], document), reverse=True)
@@ -212,10 +209,6 @@ def _of_nothing(measure: Any, grades: Mapping[str, int]) -> float:
 def is_count(measure: Any) -> bool:
     """Whether it is added up over the queries, such as trec_eval's num_ret, num_rel and num_rel_ret."""
     return bool(measure.NAME.startswith("Num"))
-
-
-def _aggregate_values(measure: Any, values: Sequence[float]) -> float:
-    return float(np.sum(values)) if is_count(measure) else float(np.mean(values))
 
 
 def compare_runs(measure: str, one: Mapping[str, float], other: Mapping[str, float], *, seed: int = 0) -> Paired:

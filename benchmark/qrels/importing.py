@@ -30,8 +30,12 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
     bad: list[str] = []
     graded: dict[int, dict[int, int]] = {}
     for row in found:
-        problem = row.problem or _unknown_id(row, queries, documents)
-        if not problem:
+        problem = row.problem
+        if not problem and row.query not in queries:
+            problem = f'no query has the id "{row.query}"'
+        elif not problem and row.document not in documents:
+            problem = f'no document has the id "{row.document}"'
+        elif not problem:
             of_query = graded.setdefault(queries[row.query], {})
             if documents[row.document] in of_query:
                 problem = f'document "{row.document}" stands twice for query "{row.query}"'
@@ -51,12 +55,6 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
         keys, grades = np.array(kept, dtype=np.int64).reshape(-1, 2).T
         rows[query] = ReadQrel(keys, grades.astype(np.int16), [ORIGINAL] * len(kept))
     return store_version(collection, Qrels.Kind.IMPORTED, rows, note=note or path.name, by=by, unjudged=unjudged)
-
-
-def _unknown_id(row: reading.GradeRow, queries: dict[str, int], documents: dict[str, int]) -> str:
-    if row.query not in queries:
-        return f'no query has the id "{row.query}"'
-    return "" if row.document in documents else f'no document has the id "{row.document}"'
 
 
 def _primary_keys(model: type[Query] | type[Document], collection: Collection, names: set[str]) -> dict[str, int]:

@@ -21,7 +21,7 @@ BATCH = 500
 # Reference grades of what is current; of several the newest.
 REFERENCE = f"""
 SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(s.grade ORDER BY p.document_id),
-       array_agg('{ORIGINAL}')
+       array_agg('{ORIGINAL}'::text)
 FROM (
     SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade
     FROM corpus_assessor a JOIN current_judgment j ON j.assessor_id = a.id

@@ -13,6 +13,7 @@ from benchmark.significance.tests import Values, add_tests, count_swapped, kenda
 
 VERSION = 2  # Of the result's shape and of how it is computed: part of a report's key.
 STEPS = 5  # What `progress` counts.
+BAND = ("systems", "value", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,10 @@ def compute_report(
     marginal = curves.marginal_contributions(documents, before, after, found, orders, asked.relevant_from)
     progress(4, STEPS)
     growth = _growth_curve(sizes.astype(np.float64), curves.growth_rates(sizes), curves.last_growth_rates(found))
-    contribution = {key: _curve_points(curves.mean_bands(one)) for key, one in marginal.items()}
+    contribution = {
+        key: [dict(zip(BAND, (m, *band), strict=True)) for m, band in enumerate(curves.mean_bands(one), 1)]
+        for key, one in marginal.items()
+    }
     holes = int(found.is_hole.sum())
     result = {
         "version": VERSION,
@@ -203,7 +207,3 @@ def _growth_curve(sizes: Floats, rates: Floats, last: Floats) -> list[dict[str, 
         by_step[-1] = (None, None, None) if np.isnan(last).any() else curves.mean_bands(last[:, None])[0]
     bands = zip(curves.mean_bands(sizes), by_step, strict=True)
     return [{"systems": m, **dict(zip(names, (*size, *rate), strict=True))} for m, (size, rate) in enumerate(bands, 1)]
-
-
-def _curve_points(bands: Sequence[tuple[float | None, float | None, float | None]]) -> list[dict[str, Any]]:
-    return [{"systems": m, "value": mean, "low": low, "high": high} for m, (mean, low, high) in enumerate(bands, 1)]

@@ -163,10 +163,7 @@ def _store_report(report: Report, asked: ReportQuestion, found: ComputedReport) 
 
 
 def query_values(report: Report, run: Run | int, measure: str) -> tuple[Floats, Floats]:
-    """Each query's values before and after, in the order of result["queries"]; `before` is empty for one value.
-
-    Measures of aspects: in the order of result["aspects"]["queries"].
-    """
+    """Each query's values before and after, in the order of the measure's queries; `before` is empty for one value."""
     row = ReportValues.objects.get(report=report, run=run, measure=measure)
     return np.array(row.before), np.array(row.after)
 

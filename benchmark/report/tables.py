@@ -84,14 +84,10 @@ def system_tables(found: SystemPage) -> list[DownloadTable]:
     """A system's values, changes, holes and cost; the last alone where no report knows it."""
     if found.stored is None:
         return [_cost_table(found)]
-    k = found.stored.k
-    return [_values_table(found), _changes_table(found, k), _holes_table(found, k), _cost_table(found)]
-
-
-def _values_table(found: SystemPage) -> DownloadTable:
-    header = (pgettext("column", "measure"), *change_names())
+    k, header = found.stored.k, (pgettext("column", "measure"), *change_names())
     rows = tuple((words, *map(value.get, CHANGE_FIELDS)) for _key, words, value in found.values)
-    return DownloadTable("values", _("Values of %(run)s") % {"run": found.run.name}, header, rows)
+    values = DownloadTable("values", _("Values of %(run)s") % {"run": found.run.name}, header, rows)
+    return [values, _changes_table(found, k), _holes_table(found, k), _cost_table(found)]
 
 
 def _changes_table(found: SystemPage, k: int) -> DownloadTable:

@@ -49,24 +49,12 @@ def saturation_verdict(
 ) -> dict[str, Any]:
     """Judge the ends of both curves: means over the orders at the last step; None: no value."""
     # The largest counts: a pool is saturated only where no measure moves any more.
-    ends = [value for value in marginal.values() if value is not None]
-    largest = max(ends, default=None)
-    if systems < FEWEST:
-        key = "few"
-    elif not holes:
-        key = "none"
-    else:
-        key = _verdict_key(growth, largest)
+    largest = max((value for value in marginal.values() if value is not None), default=None)
+    key = "few" if systems < FEWEST else "open" if holes else "none"
+    if key == "open" and growth is not None and largest is not None:
+        limits = {"saturated": SATURATED, "nearly": NEARLY}
+        key = next((name for name, (most, moved) in limits.items() if growth <= most and largest <= moved), key)
     return {"key": key, "systems": systems, "holes": holes, "growth": growth, "marginal": largest}
-
-
-def _verdict_key(growth: float | None, marginal: float | None) -> str:
-    if growth is None or marginal is None:
-        return "open"
-    for key, (most_growth, most_marginal) in (("saturated", SATURATED), ("nearly", NEARLY)):
-        if growth <= most_growth and marginal <= most_marginal:
-            return key
-    return "open"
 
 
 def explain_verdict(found: Mapping[str, Any]) -> list[str]:

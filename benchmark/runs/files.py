@@ -110,12 +110,17 @@ class RunFile:
                 refuse_json(source, number, text)
             columns = text.split()
             if len(columns) != 6:
-                problems.add(number, f"{len(columns)} columns instead of the 6 of a run{_column_hint(columns)}")
+                hint = " (an id or a tag with white space?)" if len(columns) > 6 else ""
+                problems.add(number, f"{len(columns)} columns instead of the 6 of a run{hint}")
                 continue
             query, _, document, _, score, self.tag = columns
             value = _parse_float32(score)
-            if problem := _no_score(value, score) or _no_id(query) or _no_id(document):
-                problems.add(number, problem)
+            if not math.isfinite(value):
+                wrong = "not a number" if math.isnan(value) else "infinite"
+                problems.add(number, f"the score is {wrong}: {score[:40]!r}")
+                continue
+            if max(len(query), len(document)) > MAX_ID:
+                problems.add(number, f"an id is longer than {MAX_ID} characters")
                 continue
             of = queries.get(query)
             if of is None:
@@ -147,22 +152,6 @@ def _parse_float32(text: str) -> float:
         return math.nan
     except OverflowError:
         return math.inf
-
-
-def _no_score(value: float, text: str) -> str:
-    if math.isfinite(value):
-        return ""
-    if math.isnan(value):
-        return f"the score is not a number: {text[:40]!r}"
-    return f"the score is infinite: {text[:40]!r}"
-
-
-def _no_id(text: str) -> str:
-    return f"an id is longer than {MAX_ID} characters" if len(text) > MAX_ID else ""
-
-
-def _column_hint(columns: Sequence[str]) -> str:
-    return " (an id or a tag with white space?)" if len(columns) > 6 else ""
 
 
 def write_run(path: Path, ranking: dict[str, dict[str, float]], tag: str) -> int:

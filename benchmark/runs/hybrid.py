@@ -27,10 +27,7 @@ NEGATIVE = "SELECT EXISTS (SELECT FROM benchmark_ranking WHERE run_id = %s AND 0
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`run` (the reranked one), `method`, `k1` and `b` of BM25, `scores`, `weights` of BM25 and the run. BadInput.
-
-    `runs`, BM25's and the reranked one, is another way to say `run`, and the `k1` and `b` of BM25's.
-    """
+    """`run` (the reranked one) or `runs` (BM25's and it), `method`, `k1`, `b`, `scores`, `weights`. Raises BadInput."""
     given = _normalise_runs(collection, recipe)
     if unknown := given.keys() - {"method", "run", "k1", "b", "scores", "weights"}:
         others = ", ".join(sorted(unknown))

@@ -26,18 +26,13 @@ def zscore(scores: Scores) -> Scores:
     return (scores - scores.mean()) / spread if spread else np.zeros_like(scores)
 
 
-def unscaled_scores(scores: Scores) -> Scores:
-    """Return the scores as they are."""
-    return scores
-
-
 def sigmoid(margins: Scores) -> Scores:
     """Turn margins into shares, without overflow."""
     found: Scores = 0.5 * (1 + np.tanh(margins / 2))
     return found
 
 
-METHODS: dict[str, Callable[[Scores], Scores]] = {"minmax": minmax_scale, "zscore": zscore, "sum": unscaled_scores}
+METHODS: dict[str, Callable[[Scores], Scores]] = {"minmax": minmax_scale, "zscore": zscore, "sum": np.asarray}
 # Of BM25 and of the reranker, in this order.
 WEIGHTS = {"minmax": (0.1, 0.9), "zscore": (0.2, 0.8), "sum": (1.0, 100.0)}
 

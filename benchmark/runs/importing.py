@@ -138,7 +138,9 @@ def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Ke
     names = {key: one for one, key in documents.items()}
     run.kind, run.state, run.total = Run.Kind.IMPORTED, JobState.READY, len(queries)
     run.save()
-    stored = _store_rankings(run, found, names)
+    waiting, stored = iter(found), 0
+    while part := list(islice(waiting, BATCH)):
+        stored += rankings.store(run, {query: found[query] for query in part}, names)
     unknown = {
         "unknown_queries": sum(len(of.lines) for query, of in file.queries.items() if query not in queries),
         "unknown_documents": unknown_documents,
@@ -148,14 +150,6 @@ def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Ke
     run.save()
     missing = len(queries) - len(found)
     return Imported(run, len(found), stored, **unknown, excluded=lines - stored, missing=missing)
-
-
-def _store_rankings(run: Run, found: Mapping[int, RankedQuery], names: Mapping[int, str]) -> int:
-    """Store rankings in batches; return how many documents were stored."""
-    queries, stored = iter(found), 0
-    while part := list(islice(queries, BATCH)):
-        stored += rankings.store(run, {query: found[query] for query in part}, names)
-    return stored
 
 
 @contextmanager

@@ -54,10 +54,7 @@ def rank_by_bm25(index: bm25.Index, text: str, depth: int) -> RankedQuery:
 
 
 def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, Any] | None = None) -> bm25.Index:
-    """The collection's index with the parameters of the run's recipe, or of a part of it.
-
-    Raises LeaseLost when the run is to stop while it is built.
-    """
+    """The index with the parameters of the run's recipe, or of a part of it. Raises LeaseLost for a stopped run."""
     total = Document.objects.filter(collection=run.collection, is_current=True).count()
 
     def tell(documents: int) -> None:

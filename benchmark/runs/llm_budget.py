@@ -20,15 +20,9 @@ from judges.records import Judge, Turn
 from judges.retrieval import model_requests
 from judges.retrieval.model_requests import RetrievalReply, Used
 
-ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
 SAMPLED = 50  # Queries whose prompts an estimate looks at.
 # Queries that are asked about together; between two batches a run is stored and tells how far it is.
 BATCH = 64
-
-
-def judges_for(kind: str) -> list[str]:
-    """Names of the judges that can make a run of this kind."""
-    return model_requests.judges_for(ROLES[Run.Kind(kind)])
 
 
 def judge_of(role: str, recipe: Mapping[str, Any]) -> Judge:

@@ -1,6 +1,5 @@
 """Runs that search for a judge's reasoning about the query (BRIGHT). A reranker over such a run sees the query."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from benchmark.models import Run
@@ -22,7 +21,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Search for the judge's reasoning alone, without the query."""
-    query_expansion.make_expanded_run(run, ROLE, _build_requests, _reasoning_text, progress, stopped)
+    query_expansion.make_expanded_run(run, ROLE, _build_requests, lambda _query, texts: texts[0], progress, stopped)
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
@@ -32,7 +31,3 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
 
 def _build_requests(query: Query, instruction: str) -> tuple[RetrievalRequest, ...]:
     return (RetrievalRequest(ROLE, 0, reason_prompt(query.text, instruction), REASONING_SCHEMA),)
-
-
-def _reasoning_text(query: str, texts: Sequence[str]) -> str:
-    return texts[0]

@@ -21,7 +21,6 @@ from corpus.rubric import AUTO, Rubric
 from jobs.models import JobState
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.prompts.searching import plain_prompt
-from judges.records import Turn
 from judges.retrieval import model_requests
 from judges.retrieval.answers import scores_of
 from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
@@ -63,8 +62,12 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         answered = model_requests.ask_model(campaign, judge, asked, stopped=stopped)
         said = llm_budget.answered_queries(answered, batch)
         used = model_requests.usage_by_query(campaign, list(said), [ROLE])
-        found = {key: _ranked_query(documents[key], turns) for key, (_query, turns) in said.items()}
-        return {key: llm_budget.add_usage(one, used.get(key)) for key, one in found.items()}, answered
+        found = {}
+        for key, (_query, turns) in said.items():
+            scores = [score for turn in turns for score in scores_of(turn)]
+            ranked = RankedQuery(documents[key], scores or [0.0] * len(documents[key]))
+            found[key] = llm_budget.add_usage(ranked, used.get(key))
+        return found, answered
 
     llm_budget.each_batch(run, work, progress, stopped)
 
@@ -114,8 +117,3 @@ def _split_documents(documents: Sequence[str]) -> list[list[str]]:
     number = -(-len(documents) // TOGETHER)
     bounds = np.linspace(0, len(documents), number + 1).astype(int).tolist()
     return [list(documents[begin:end]) for begin, end in pairwise(bounds)]
-
-
-def _ranked_query(documents: Sequence[int], turns: Sequence[Turn]) -> RankedQuery:
-    scores = [score for turn in turns for score in scores_of(turn)]
-    return RankedQuery(documents, scores or [0.0] * len(documents))

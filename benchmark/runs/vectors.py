@@ -6,9 +6,7 @@ a kill left half is cut away by the next writer. Several processes may append: o
 
 import fcntl
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -76,7 +74,8 @@ class Store:
     def add(self, digests: Sequence[bytes], rows: Vectors) -> None:
         """Append those that are not there yet, at length 1. BadInput where the model gave other sizes before."""
         rows = unit_vectors(rows)
-        with self._exclusive_lock():
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             self.look()
             if not self.size:
                 (self.folder / "size.json").write_text(json.dumps(int(rows.shape[1])))
@@ -94,24 +93,14 @@ class Store:
             for one in fresh:
                 self.places[one] = len(self.places)
 
-    @contextmanager
-    def _exclusive_lock(self) -> Iterator[None]:
-        with (self.folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
 
 def _append_at(path: Path, at: int, data: bytes) -> None:
     """Write from byte `at` on, which is the end but for what a killed process left half."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        os.ftruncate(file, at)
-        os.lseek(file, at, os.SEEK_SET)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(file, view) :]
-    finally:
-        os.close(file)
+    path.touch(0o600)
+    with path.open("r+b") as file:
+        file.truncate(at)
+        file.seek(at)
+        file.write(data)
 
 
 def unit_vectors(rows: Vectors) -> Vectors:

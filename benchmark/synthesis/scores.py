@@ -58,16 +58,11 @@ def draw_by_query(
     if queries is not None:
         chosen = sorted(Random(f"queries {seed}").sample(chosen, min(queries, len(chosen))))
     ranked = _from_run(collection, run, chosen) if run else _by_bm25(collection, chosen)
-    return {
-        query: draw_documents(
-            positives[query],
-            negatives.get(query, []),
-            ranked.get(query, []),
-            seed=f"{seed} {query}",
-            number=number,
-        )
-        for query in chosen
-    }
+    found = {}
+    for query in chosen:
+        given = positives[query], negatives.get(query, []), ranked.get(query, [])
+        found[query] = draw_documents(*given, seed=f"{seed} {query}", number=number)
+    return found
 
 
 def make_scores(

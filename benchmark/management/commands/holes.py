@@ -18,7 +18,7 @@ from benchmark.runs.files import read_run
 from benchmark.runs.importing import import_runs
 from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
-from corpus.models import Collection, Document, Query
+from corpus.models import Collection, Query
 from jobs.models import JobState
 from judges.campaigns import configurations, lifecycle
 from judges.management.commands.judge import Command as Judge
@@ -111,8 +111,11 @@ class Command(Judge):
         document["filling"] = filling_document(begun, runs)
         for line in funnel_lines(begun):
             self.say(line)
-        if options["out"] is not None:
-            write_filled_qrels(begun, options["out"])
+        if (path := options["out"]) is not None:
+            if begun.after is None:
+                raise BadInput(f"{path} was not written: there is no filled version yet, see --with-what-there-is")
+            with path.open("x", encoding="utf-8") as file:
+                file.writelines(reading.write_trec(begun.after))
         return self.ended(begun, document, waited=options["wait"])
 
     def begin(
@@ -202,7 +205,7 @@ def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before
 def by_name(pairs: Sequence[order.Influence]) -> list[dict[str, Any]]:
     """Return pairs by the ids of files, with what each could move."""
     queries = dict(Query.objects.filter(pk__in={one[0] for one in pairs}).values_list("pk", "external_id"))
-    documents = dict(Document.objects.filter(pk__in={one[1] for one in pairs}).values_list("pk", "external_id"))
+    documents = rankings.names_of(one[1] for one in pairs)
     return [
         {"query": queries[query], "document": documents[document], "influence": value}
         for query, document, value in pairs
@@ -240,14 +243,6 @@ def funnel_lines(begun: Filling) -> Iterator[str]:
     yield f"  settled    {funnel.settled:>9,}   {funnel.relevant:,} of them relevant"
     if begun.after is not None:
         yield f"version {begun.after.number} of the qrels: {begun.after.counts['judged']:,} judgments"
-
-
-def write_filled_qrels(begun: Filling, path: Path) -> None:
-    """Write the filled version as a file. Raises BadInput when there is none yet."""
-    if begun.after is None:
-        raise BadInput(f"{path} was not written: there is no filled version yet, see --with-what-there-is")
-    with path.open("x", encoding="utf-8") as file:
-        file.writelines(reading.write_trec(begun.after))
 
 
 def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:

@@ -12,7 +12,6 @@ from benchmark.runs.searching import BM25
 from benchmark.systems.page import run_cost
 from corpus.collections.audit_log import shell_user
 from corpus.errors import Incomplete
-from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
 from judges.engine import worker_pool
@@ -87,7 +86,10 @@ class Command(Judge):
         collection = collection_named(options["name"])
         asked = {"collection": collection, "kind": options["system"], "recipe": recipe_from_options(options)}
         if options["estimate"]:
-            return self.tell_estimate(**asked)
+            found = builders.estimate_cost(**asked)
+            line = found.line() if found else "no calls: it costs nothing"
+            self.say(line)
+            return {"collection": collection.name, "system": options["system"], "estimate": line}
         found = builders.estimate_cost(**asked)
         if found is not None and not found.free:
             self.note(f"estimate: {found.line()}")
@@ -101,13 +103,6 @@ class Command(Judge):
         elif not workers.live_workers():
             self.note("no worker serves this instance: start `serve`, or wait here with --wait")
         return self.end_run(run, strict=options["wait"])
-
-    def tell_estimate(self, collection: Collection, kind: str, recipe: dict[str, Any]) -> object:
-        """Print and return what a run would cost."""
-        found = builders.estimate_cost(collection, kind, recipe)
-        line = found.line() if found else "no calls: it costs nothing"
-        self.say(line)
-        return {"collection": collection.name, "system": kind, "estimate": line}
 
     def wait_for(self, run: Run) -> None:
         """Wait until a run is over, with a worker of our own where no other serves the queue."""

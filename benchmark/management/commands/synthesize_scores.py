@@ -46,13 +46,8 @@ class Command(QuorumCommand):
         out: Path = options["out"]
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise BadInput(f"{out} is not empty: name a new folder")
-        drawn = scores.draw_by_query(
-            collection,
-            options["run"],
-            number=options["documents"],
-            queries=options["queries"],
-            seed=options["seed"],
-        )
+        given: dict[str, Any] = {"number": options["documents"], "queries": options["queries"], "seed": options["seed"]}
+        drawn = scores.draw_by_query(collection, options["run"], **given)
         self.stderr.write(
             f"{len(drawn):,} queries, {sum(map(len, drawn.values())):,} documents, {options['k']} answers each"
         )
