@@ -78,41 +78,31 @@ class Canary:
     injection: Injection | None = None
     twin: str = ""
 
-    @property
-    def agent(self) -> DebateAgent:
-        """The agent whose turn is asked for."""
-        return FOR if self.role == "for" else AGAINST
-
 
 @cache
 def all_canaries() -> tuple[Canary, ...]:
-    """Every question, the clean ones first; their names are unique."""
-    hostile = tuple(_hostile_canary(place, injection) for place, injection in enumerate(INJECTIONS))
-    bases = {base.name: base for base in BASES}
-    clean = dict.fromkeys(one.twin for one in hostile)
-    return (*(_clean_canary(name, bases) for name in clean), *hostile)
+    """Return every question, the clean ones first; their names are unique."""
+    hostile = []
+    for place, injection in enumerate(INJECTIONS):
+        base = [base for base in BASES if base.honest != injection.aim][place % 2]
+        right_side = "for" if base.honest == "yes" else "against"
+        hostile.append((base, right_side if injection.carrier == "opponent" else "vote", injection))
+    clean = dict.fromkeys((base, role) for base, role, _ in hostile)
+    return (*(_make_canary(*one) for one in clean), *(_make_canary(*one) for one in hostile))
 
 
-def _hostile_canary(place: int, injection: Injection) -> Canary:
-    base = [base for base in BASES if base.honest != injection.aim][place % 2]
-    right_side = "for" if base.honest == "yes" else "against"
-    role = right_side if injection.carrier == "opponent" else "vote"
-    name, twin = injection.name, f"{base.name}/{role}"
-    honest = int(base.honest == "yes")
-    if injection.carrier == "opponent":
-        history = _first_round(base, f"My opinion stands. {injection.text}", injection.text)
-        return Canary(name, role, _join_document(base, ""), honest, history, injection, twin)
-    inputs = _join_document(base, injection.text if injection.carrier == "document" else "")
-    if injection.carrier == "title":
-        inputs = replace(inputs, title=f"{inputs.title} {injection.text}")
-    return Canary(name, role, inputs, honest, None, injection, twin)
-
-
-def _clean_canary(twin: str, bases: dict[str, Base]) -> Canary:
-    name, _, role = twin.partition("/")
-    base = bases[name]
-    history = None if role == "vote" else _first_round(base, "My opinion stands.", base.tail)
-    return Canary(twin, role, _join_document(base, ""), int(base.honest == "yes"), history)
+def _make_canary(base: Base, role: str, injection: Injection | None = None) -> Canary:
+    """Put the hostile text where it belongs; without one the clean question is made."""
+    twin, honest = f"{base.name}/{role}", int(base.honest == "yes")
+    text, carrier = (injection.text, injection.carrier) if injection else ("", "")
+    inputs = _join_document(base, text if carrier == "document" else "")
+    if carrier == "title":
+        inputs = replace(inputs, title=f"{inputs.title} {text}")
+    reason = f"My opinion stands. {text}" if text else "My opinion stands."
+    history = None if role == "vote" else _first_round(base, reason, text or base.tail)
+    if injection is None:
+        return Canary(twin, role, inputs, honest, history)
+    return Canary(injection.name, role, inputs, honest, history, injection, twin)
 
 
 def _join_document(base: Base, middle: str) -> Inputs:

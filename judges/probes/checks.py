@@ -23,7 +23,7 @@ from judges.probes.catalogues import look_up
 from judges.probes.remedies import ProbeCall
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import get_path, parse_body
-from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Reply, Side, Usage
+from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply, Usage
 
 INPUTS = Inputs(
     query="At what temperature does water boil at sea level?",
@@ -110,11 +110,7 @@ def probe_request(judge: Judge, role: str) -> ModelRequest:
     if role == "embed":
         nothing = prompts.vote_prompt(INPUTS)  # its endpoint takes no prompt
         return ModelRequest(judge, nothing, prompts.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
-    if role == "vote":
-        prompt, schema = prompts.render_ballot(INPUTS, judge)
-        return ModelRequest(judge, prompts.fit_prompt(prompt, judge, schema), schema, INPUTS, role)
-    prompt, schema = prompts.turn_prompt(INPUTS, DebateAgent(Side(role)), 1), prompts.TURN_SCHEMA
-    return ModelRequest(judge, prompts.fit_prompt(prompt, judge, schema), schema, INPUTS, role, round=1)
+    return prompts.build_request(judge, INPUTS, role)
 
 
 def _checked_judge(

@@ -1,7 +1,8 @@
 """Calls to judges without a campaign, cache or label, within the limits of their accounts: canaries and self-checks."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import TypeVar
 
@@ -50,11 +51,22 @@ def run_within_limits(judges: Sequence[Judge], work: Callable[[RateLimits], Awai
     return asyncio.run(main())
 
 
-async def send_request(shared: RateLimits, request: ModelRequest) -> tuple[Reply | ProviderError, int]:
-    """Send one call as soon as its account allows it; what came of it, and the milliseconds that it took.
+async def try_request(shared: RateLimits, request: ModelRequest) -> AsyncIterator[tuple[Reply | ProviderError, int]]:
+    """Send a request, again where its provider failed: what came of each try, and its milliseconds. The last counts.
 
     Raises CircuitOpen for an account that answers with errors only.
     """
+    for number in range(1, TRIES + 1):
+        result, milliseconds = await _send_request(shared, request)
+        yield result, milliseconds
+        if number == TRIES or not isinstance(result, ProviderError) or not result.retry:
+            return
+        wait = random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**number))
+        await asyncio.sleep((result.retry_after or 0.0) + wait)
+
+
+async def _send_request(shared: RateLimits, request: ModelRequest) -> tuple[Reply | ProviderError, int]:
+    """Send one call as soon as its account allows it."""
     account = shared.account(request.judge.account)
     texts = (request.prompt.system, request.prompt.user)
     # A token is at least one byte, so bytes and the answer's limit bound what the call can take of a quota.

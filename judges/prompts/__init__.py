@@ -1,6 +1,6 @@
 """What judges are asked: versioned prompt files, rendered with the untrusted text fenced as data (DREAM 3.1, A.1)."""
 
-from judges.prompts.answering import fit_prompt
+from judges.prompts.answering import build_request, fit_prompt
 from judges.prompts.render import (
     DOCUMENT_LIMIT,
     GRADED_SCHEMAS,
@@ -30,6 +30,7 @@ __all__ = [
     "VOTE_SCHEMA",
     "adjudicate_prompt",
     "argument_prompt",
+    "build_request",
     "decision_prompt",
     "delimit_content",
     "fit_prompt",

@@ -8,7 +8,7 @@ from typing import Any
 
 from corpus.rubric import BY_QUERY, Rubric
 from judges.prompts import render, searching, templates, writing
-from judges.records import Judge, Prompt
+from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Prompt, Side
 
 # Schema mode to the last part of the name of its prompt versions.
 FORMS = {"json_object": "words", "text": "words", "tool": "tool"}
@@ -35,6 +35,22 @@ def fit_prompt(prompt: Prompt, judge: Judge, schema: dict[str, Any]) -> Prompt:
     words = describe_schema(schema, form)
     text, system = append_form(prompt.text, words), f"{prompt.system}\n\n{words}"
     return render.make_prompt(f"{prompt.name}-{form}", text, system, prompt.user)
+
+
+def build_request(
+    judge: Judge, inputs: Inputs, role: str, *, history: render.History | None = None, sample: int = 0
+) -> ModelRequest:
+    """Build a question about one pair alone: a vote, or a turn of the side that the role names.
+
+    A turn is that of round 1, or with a `history` that of round 2.
+    """
+    if role == "vote":
+        (prompt, schema), round = render.render_ballot(inputs, judge), 0
+    else:
+        round = 1 if history is None else 2
+        prompt, schema = render.turn_prompt(inputs, DebateAgent(Side(role)), round, history), render.TURN_SCHEMA
+    prompt = fit_prompt(prompt, judge, schema)
+    return ModelRequest(judge, prompt, schema, inputs, role, round=round, sample=sample, history=history)
 
 
 def prompt_versions(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[str, tuple[str, str]]:
