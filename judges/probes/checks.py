@@ -12,8 +12,6 @@ from itertools import groupby
 from time import perf_counter
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from judges import prompts
 from judges.costs.prices import Price, call_cost, price_for_judge
 from judges.errors import ProviderError
@@ -202,53 +200,26 @@ def _missing_logprobs(first: ProbeCall) -> str:
     reply = first.reply
     if reply is None or not first.judge.alternatives or reply.tokens or reply.probabilities:
         return ""
-    return _(
-        "it was asked for log-probabilities and gave none: its grades and LARA would go without them; "
-        "choose a model that gives them, or remove logprobs"
-    )
+    return remedies.say("no logprobs")
 
 
 def _list_warnings(first: ProbeCall, context: int | None, needed: int) -> list[str]:
     """What works now and may not later: room for thinking, an unknown use of tokens, a short context."""
-    judge, reply, found = first.judge, first.reply, []
-    room, now = remedies.thinking_room(judge), judge.max_output_tokens
-    if judge.preset.asks and (first.thinks or remedies.known_to_think(judge)) and now < ROOM_TO_THINK:
+    judge, reply, found, say = first.judge, first.reply, [], remedies.say
+    now, asks = judge.max_output_tokens, judge.preset.asks
+    if asks and (first.thinks or remedies.known_to_think(judge)) and now < ROOM_TO_THINK:
         thoughts = reply.usage.reasoning if reply else 0
-        counted = _(" (%(thoughts)s tokens on this small question)") % {"thoughts": thoughts} if thoughts else ""
-        words = {**room, "now": now, "counted": counted}
-        found.append(
-            _(
-                "it thinks before it answers%(counted)s, and max_output_tokens = %(now)s cuts longer thoughts: "
-                "set max_output_tokens = %(room)s%(off)s"
-            )
-            % words
-        )
+        counted = say("thoughts", thoughts=thoughts) if thoughts else ""
+        found.append(say("short thoughts", now=now, counted=counted, **remedies.thinking_room(judge)))
     elif reply is not None and not reply.truncated and reply.usage.output > NEARLY * now:
-        found.append(
-            _("its answer to a small question took %(used)s of %(now)s tokens: raise max_output_tokens")
-            % {"used": reply.usage.output, "now": now}
-        )
-    if reply is not None and judge.preset.asks and not reply.usage.is_known:
-        found.append(
-            _(
-                "it does not say how many tokens it used: the cost of its calls stays unknown, and budgets count the "
-                "most that they can cost"
-            )
-        )
+        found.append(say("nearly cut", used=reply.usage.output, now=now))
+    if reply is not None and asks and not reply.usage.is_known:
+        found.append(say("no usage"))
     given = _most_alternatives(reply)
     if reply is not None and reply.tokens and given < judge.alternatives:
-        found.append(
-            _("it gives %(given)s alternatives of %(asked)s: set logprobs = %(given)s")
-            % {"given": given, "asked": judge.alternatives}
-        )
+        found.append(say("fewer logprobs", given=given, asked=judge.alternatives))
     if context is not None and context < needed + now:
-        found.append(
-            _(
-                "its context holds %(context)s tokens: long documents will not fit; raise the server's context length "
-                "to %(needed)s"
-            )
-            % {"context": f"{context:,}", "needed": f"{needed + now:,}"}
-        )
+        found.append(say("short context", context=f"{context:,}", needed=f"{needed + now:,}"))
     return found
 
 

@@ -5,10 +5,11 @@ when it is asked again, can still be wrong on a collection; one that does not ne
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from judges.records import Inputs
 
@@ -50,7 +51,7 @@ class OrderedCouples:
     @property
     def counts(self) -> dict[str, int]:
         """The counts by name, for sentences."""
-        return {"right": self.right, "tied": self.tied, "reversed": self.reversed, "n": self.n}
+        return asdict(self) | {"n": self.n}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +68,35 @@ class Findings:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why it does not pass, in words; empty where it does."""
-        found = []
-        if self.answered < ANSWERED * self.asked:
-            found.append(
-                _("%(asked)s of %(asked2)s questions brought no verdict")
-                % {"asked": self.asked - self.answered, "asked2": self.asked}
-            )
-        if (self.clear.share or 0.0) < ORDERED:
-            found.append(
-                _("%(right)s of %(n)s couples in the known order (%(tied)s tied, %(reversed)s reversed)")
-                % self.clear.counts
-            )
-        if self.near.reversed > (1 - ORDERED) * max(self.near.n, 1):
-            found.append(_("%(reversed)s of %(n)s neighbouring levels reversed") % self.near.counts)
-        if self.own.reversed and self.own.reversed >= self.own.right:
-            found.append(_("%(reversed)s of %(n)s couples of the collection against its reference") % self.own.counts)
-        if self.repeated < REPEATED * self.repeats:
-            found.append(
-                _("the same answer twice on %(repeated)s of %(repeats)s documents")
-                % {"repeated": self.repeated, "repeats": self.repeats}
-            )
-        return tuple(found)
+        """Why the judge does not pass, in words; empty where it does."""
+        checks: tuple[tuple[bool, str, dict[str, int]], ...] = (
+            (
+                self.answered < ANSWERED * self.asked,
+                gettext_noop("%(asked)s of %(asked2)s questions brought no verdict"),
+                {"asked": self.asked - self.answered, "asked2": self.asked},
+            ),
+            (
+                (self.clear.share or 0.0) < ORDERED,
+                gettext_noop("%(right)s of %(n)s couples in the known order (%(tied)s tied, %(reversed)s reversed)"),
+                self.clear.counts,
+            ),
+            (
+                self.near.reversed > (1 - ORDERED) * max(self.near.n, 1),
+                gettext_noop("%(reversed)s of %(n)s neighbouring levels reversed"),
+                self.near.counts,
+            ),
+            (
+                self.own.reversed > 0 and self.own.reversed >= self.own.right,
+                gettext_noop("%(reversed)s of %(n)s couples of the collection against its reference"),
+                self.own.counts,
+            ),
+            (
+                self.repeated < REPEATED * self.repeats,
+                gettext_noop("the same answer twice on %(repeated)s of %(repeats)s documents"),
+                {"repeated": self.repeated, "repeats": self.repeats},
+            ),
+        )
+        return tuple(_(words) % counts for fails, words, counts in checks if fails)
 
     @property
     def passes(self) -> bool:
@@ -96,7 +104,7 @@ class Findings:
 
 
 def count_findings(probes: Sequence[Probe], grades: Mapping[tuple[str, int], Sequence[Grade]]) -> Findings:
-    """Count. `grades`: by probe and document, one for each time it was asked; the first given one counts for order."""
+    """Count what a judge's answers show. `grades`: by probe and document, one for each time it was asked; the first given one counts for order."""
     counts: dict[str, list[int]] = {"clear": [0, 0, 0], "near": [0, 0, 0], "own": [0, 0, 0]}
     for probe in probes:
         for (a, (high, _a)), (b, (low, _b)) in combinations(enumerate(probe.documents), 2):

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from judges.domain import verdicts
 from judges.errors import Overloaded, ProviderError, RateLimited, Rejected, Unreachable
@@ -41,6 +42,85 @@ READING = ("unwrap", "ignore_case", "extra_keys")  # How answers are read.
 NO_CHANGE = ("model", "context", "max_output_tokens")
 # Statuses with which servers refuse a parameter; 500 and 501 come from those that do not check it before.
 SPEAKS = (400, 404, 415, 422, 500, 501)
+
+
+READINGS = {
+    ("unwrap", "fence"): "it answers with JSON in a Markdown fence",
+    ("unwrap", "think"): "it puts a <think> block before its answer",
+    ("unwrap", "both"): "it puts a <think> block and a Markdown fence around its answer",
+    ("ignore_case", True): 'it writes "Yes" or "NO" for yes or no',
+    ("extra_keys", "ignore"): "it adds keys that were not asked for",
+}
+# What is wrong and what mends it. Numbers are the statuses of errors.
+SENTENCES = {
+    "refused": gettext_noop("it refused a harmless question; choose another model"),
+    "thoughts cut": gettext_noop(
+        "its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: set max_output_tokens = %(room)s%(off)s"
+    ),
+    "cut": gettext_noop("its answer was cut at %(now)s tokens; raise max_output_tokens"),
+    "thoughts only": gettext_noop("it thought and answered nothing: set max_output_tokens = %(room)s%(off)s"),
+    "thoughts inside": gettext_noop(
+        "its thoughts stand in its answer, ended by </think> and begun by nothing: "
+        "switch on the server's reasoning parser"
+    ),
+    "looser": gettext_noop("%(seen)s: set %(wanted)s"),
+    "other mode works": gettext_noop(
+        'its answer in schema_mode "%(mode)s" does not follow the schema (%(error)s): set %(setting)s'
+    ),
+    "unusable": gettext_noop("its answer does not follow the schema (%(error)s); choose another model"),
+    "later api_version": gettext_noop("%(error)s: this api_version does not know it: set a later api_version"),
+    "temperature": gettext_noop('%(error)s: it takes no temperature %(temperature)s: set temperature = "default"'),
+    "context": gettext_noop(
+        "%(error)s: its context is too short for a small question and max_output_tokens = %(now)s: raise the "
+        "server's context length, or lower max_output_tokens"
+    ),
+    "max_output_tokens": gettext_noop(
+        '%(error)s: lower max_output_tokens, now %(now)s; for a model at OpenAI itself set provider = "openai"'
+    ),
+    "remove": gettext_noop("%(error)s: it does not take %(key)s: remove it"),
+    "set mode": gettext_noop("this server answers %(mode)s with %(status)s: set %(wanted)s (%(error)s)"),
+    "try mode": gettext_noop("this server answers %(mode)s with %(status)s: try %(wanted)s (%(error)s)"),
+    "no mode": gettext_noop("this server answers %(mode)s with %(status)s: choose another model (%(error)s)"),
+    "two modes": gettext_noop("%(one)s and %(two)s"),
+    "unknown model": gettext_noop('it does not know the model "%(model)s"; the nearest that it has: %(names)s'),
+    "limited": gettext_noop("%(error)s: a limit or quota is used up; wait, or lower the judge's limits"),
+    "overloaded": gettext_noop("%(error)s: the provider fails at the moment; try again later"),
+    "unreachable": gettext_noop("%(error)s: is the server up and the base_url right?"),
+    "credentials": gettext_noop("%(error)s: these credentials are not accepted, or may not use this model"),
+    "400": gettext_noop(
+        "it refuses the request in every way that was tried; a model without temperature 0 wants "
+        'temperature = "default"'
+    ),
+    "401": gettext_noop("the key in %(api_key_env)s is not accepted"),
+    "403": gettext_noop("the key in %(api_key_env)s may not use this model"),
+    "404": gettext_noop('it does not know the model "%(model)s", or the base_url is wrong'),
+    "short thoughts": gettext_noop(
+        "it thinks before it answers%(counted)s, and max_output_tokens = %(now)s cuts longer thoughts: "
+        "set max_output_tokens = %(room)s%(off)s"
+    ),
+    "thoughts": gettext_noop(" (%(thoughts)s tokens on this small question)"),
+    "nearly cut": gettext_noop(
+        "its answer to a small question took %(used)s of %(now)s tokens: raise max_output_tokens"
+    ),
+    "no usage": gettext_noop(
+        "it does not say how many tokens it used: the cost of its calls stays unknown, and budgets count the "
+        "most that they can cost"
+    ),
+    "fewer logprobs": gettext_noop("it gives %(given)s alternatives of %(asked)s: set logprobs = %(given)s"),
+    "short context": gettext_noop(
+        "its context holds %(context)s tokens: long documents will not fit; raise the server's context length "
+        "to %(needed)s"
+    ),
+    "no logprobs": gettext_noop(
+        "it was asked for log-probabilities and gave none: its grades and LARA would go without them; "
+        "choose a model that gives them, or remove logprobs"
+    ),
+}
+
+
+def say(key: str, **values: object) -> str:
+    """Fill a sentence of the table."""
+    return _(SENTENCES[key]) % values
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,48 +276,31 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
         return ""
     if first.error is not None:
         return _describe_refusal(first, first.error, second, names)
-    reply = first.reply
+    judge, reply = first.judge, first.reply
     assert reply is not None
     if reply.refused:
-        return _("it refused a harmless question; choose another model")
+        return say("refused")
     if reply.truncated:
-        return _describe_cut(first)
+        limits = thinking_room(judge) | {"now": judge.max_output_tokens, "thoughts": reply.usage.reasoning}
+        thought = first.thinks and judge.max_output_tokens < ROOM_TO_THINK
+        return say("thoughts cut" if thought else "cut", **limits)
     if not reply.text.strip() and first.thinks:
-        return _("it thought and answered nothing: set max_output_tokens = %(room)s%(off)s") % thinking_room(
-            first.judge
-        )
+        return say("thoughts only", **thinking_room(judge))
     if (settings := looser_reading(first)) is not None:
-        return _describe_loosening(settings)
+        seen = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
+        wanted = " and ".join(setting_line(key, value) for key, value in settings.items())
+        return say("looser", seen=seen, wanted=wanted)
     if _thoughts_only_end(reply):
-        return _(
-            "its thoughts stand in its answer, ended by </think> and begun by nothing: "
-            "switch on the server's reasoning parser"
-        )
+        return say("thoughts inside")
     if second is not None and second.works:
-        return _('its answer in schema_mode "%(mode)s" does not follow the schema (%(error)s): set %(setting)s') % {
-            "mode": first.judge.schema_mode,
-            "error": first.unusable,
-            "setting": setting_line("schema_mode", second.judge.schema_mode),
-        }
-    return _("its answer does not follow the schema (%(error)s); choose another model") % {"error": first.unusable}
+        setting = setting_line("schema_mode", second.judge.schema_mode)
+        return say("other mode works", mode=judge.schema_mode, error=first.unusable, setting=setting)
+    return say("unusable", error=first.unusable)
 
 
 def _thoughts_only_end(reply: Reply) -> bool:
     """The chat template wrote the <think>, so that the answer has its end alone: nobody can say where thoughts end."""
     return "</think>" in reply.text and "<think>" not in reply.text
-
-
-def _describe_cut(first: ProbeCall) -> str:
-    limits = thinking_room(first.judge) | {"now": first.judge.max_output_tokens}
-    if first.thinks and first.judge.max_output_tokens < ROOM_TO_THINK:
-        assert first.reply is not None
-        limits["thoughts"] = first.reply.usage.reasoning
-        words = _(
-            "its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: "
-            "set max_output_tokens = %(room)s%(off)s"
-        )
-        return words % limits
-    return _("its answer was cut at %(now)s tokens; raise max_output_tokens") % limits
 
 
 def thinking_room(judge: Judge) -> dict[str, Any]:
@@ -251,24 +314,8 @@ def thinking_room(judge: Judge) -> dict[str, Any]:
 
 
 def known_to_think(judge: Judge) -> bool:
-    """Its own settings or its provider's documentation say that it thinks."""
+    """Whether the judge's settings or its provider's documentation say that it thinks."""
     return thinking.known_to_think(judge.model, judge.parameters, judge.preset)
-
-
-READINGS = {
-    ("unwrap", "fence"): "it answers with JSON in a Markdown fence",
-    ("unwrap", "think"): "it puts a <think> block before its answer",
-    ("unwrap", "both"): "it puts a <think> block and a Markdown fence around its answer",
-    ("ignore_case", True): 'it writes "Yes" or "NO" for yes or no',
-    ("extra_keys", "ignore"): "it adds keys that were not asked for",
-}
-
-
-def _describe_loosening(settings: dict[str, Any]) -> str:
-    """What the judge does with its answers, and which keys take them as they are."""
-    seen = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
-    wanted = " and ".join(setting_line(key, value) for key, value in settings.items())
-    return _("%(seen)s: set %(wanted)s") % {"seen": seen, "wanted": wanted}
 
 
 def setting_line(key: str, value: object) -> str:
@@ -297,75 +344,46 @@ def _describe_refusal(first: ProbeCall, error: ProviderError, second: ProbeCall 
 
 def _changed_line(judge: Judge, key: str, error: ProviderError, second: ProbeCall | None = None) -> str:
     """What to change so that the refusal does not come."""
-    said = {"error": error, "status": error.status}
     if key == "schema_mode":
         return _mode_line(judge, error, second)
     if judge.preset.client == "azure" and "unrecognized request argument" in f"{error} {error.raw}".lower():
-        return _("%(error)s: this api_version does not know it: set a later api_version") % said
+        return say("later api_version", error=error)
     if key == "temperature":
-        sent = {**said, "temperature": f"{sent_temperature(judge):g}"}
-        return _('%(error)s: it takes no temperature %(temperature)s: set temperature = "default"') % sent
-    if key == "context":
-        return _(
-            "%(error)s: its context is too short for a small question and max_output_tokens = %(now)s: raise the "
-            "server's context length, or lower max_output_tokens"
-        ) % {**said, "now": judge.max_output_tokens}
-    if key == "max_output_tokens":
-        return _(
-            '%(error)s: lower max_output_tokens, now %(now)s; for a model at OpenAI itself set provider = "openai"'
-        ) % {**said, "now": judge.max_output_tokens}
-    return _("%(error)s: it does not take %(key)s: remove it") % {**said, "key": key}
+        return say("temperature", error=error, temperature=f"{sent_temperature(judge):g}")
+    if key in ("context", "max_output_tokens"):
+        return say(key, error=error, now=judge.max_output_tokens)
+    return say("remove", error=error, key=key)
 
 
 def _mode_line(judge: Judge, error: ProviderError, second: ProbeCall | None) -> str:
     """This server answers json_schema with 400: set ... What the second call showed decides."""
-    modes = other_modes(judge)
-    said = {"mode": judge.schema_mode, "status": error.status, "error": error}
+    modes, refused = other_modes(judge), judge.schema_mode
     if second is not None and second.error is None:
         wanted = setting_line("schema_mode", second.judge.schema_mode)
-        return _("this server answers %(mode)s with %(status)s: set %(wanted)s (%(error)s)") % {
-            **said,
-            "wanted": wanted,
-        }
+        return say("set mode", mode=refused, status=error.status, wanted=wanted, error=error)
     if second is not None:
         modes = [mode for mode in modes if mode != second.judge.schema_mode]
-        said["mode"] = _("%(one)s and %(two)s") % {"one": judge.schema_mode, "two": second.judge.schema_mode}
-    if not modes:
-        return _("this server answers %(mode)s with %(status)s: choose another model (%(error)s)") % said
+        refused = say("two modes", one=judge.schema_mode, two=second.judge.schema_mode)
     wanted = _(" or ").join(setting_line("schema_mode", mode) for mode in modes)
-    return _("this server answers %(mode)s with %(status)s: try %(wanted)s (%(error)s)") % {**said, "wanted": wanted}
+    return say("try mode" if modes else "no mode", mode=refused, status=error.status, wanted=wanted, error=error)
 
 
 def unknown_model(judge: Judge, names: tuple[str, ...]) -> str:
     """The nearest names of those that the provider has."""
     by_small = {name.lower(): name for name in names}
     near = get_close_matches(judge.model.lower(), by_small, NEAREST, 0.4) or sorted(by_small)[:NEAREST]
-    return _('it does not know the model "%(model)s"; the nearest that it has: %(names)s') % {
-        "model": judge.model,
-        "names": ", ".join(by_small[name] for name in near),
-    }
+    return say("unknown model", model=judge.model, names=", ".join(by_small[name] for name in near))
 
 
 def error_advice(judge: Judge, error: ProviderError) -> str:
     """What failed and what to do about it."""
-    if isinstance(error, RateLimited):
-        return _("%(error)s: a limit or quota is used up; wait, or lower the judge's limits") % {"error": error}
-    if isinstance(error, Overloaded):
-        return _("%(error)s: the provider fails at the moment; try again later") % {"error": error}
-    if isinstance(error, Unreachable):
-        return _("%(error)s: is the server up and the base_url right?") % {"error": error}
-    preset = judge.preset
-    key = {"api_key_env": judge.api_key_env or preset.key_env or "api_key_env"}
+    for kind, key in ((RateLimited, "limited"), (Overloaded, "overloaded"), (Unreachable, "unreachable")):
+        if isinstance(error, kind):
+            return say(key, error=error)
+    preset, status = judge.preset, error.status or 0
     named = judge.api_key_env or preset.key_env
-    if error.status in (401, 403) and (judge.parameters.get("token_command") or (preset.client and not named)):
-        return _("%(error)s: these credentials are not accepted, or may not use this model") % {"error": error}
-    what = {
-        400: _(
-            "it refuses the request in every way that was tried; a model without temperature 0 wants "
-            'temperature = "default"'
-        ),
-        401: _("the key in %(api_key_env)s is not accepted") % key,
-        403: _("the key in %(api_key_env)s may not use this model") % key,
-        404: _('it does not know the model "%(model)s", or the base_url is wrong') % {"model": judge.model},
-    }.get(error.status or 0)
-    return f"{error}: {what}" if what else str(error)
+    if status in (401, 403) and (judge.parameters.get("token_command") or (preset.client and not named)):
+        return say("credentials", error=error)
+    if str(status) not in SENTENCES:
+        return str(error)
+    return f"{error}: {say(str(status), api_key_env=named or 'api_key_env', model=judge.model)}"
