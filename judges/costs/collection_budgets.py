@@ -5,6 +5,7 @@ from datetime import date
 
 from django.db import connection
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from corpus.models import Collection
 from judges.costs.accounting import format_cost
@@ -17,6 +18,30 @@ FROM corpus_collection k LEFT JOIN judges_account a ON a.collection_id = k.id,
      (SELECT (now() AT TIME ZONE 'UTC')::date AS day) today
 WHERE k.id = %s
 """
+
+LEFT = {
+    "left": gettext_noop("%(left)s of the collection's budget of %(budget)s"),
+    "left_today": gettext_noop("%(left_today)s of %(daily_budget)s for today (UTC)"),
+}
+# By cap: what stopped a campaign, and what lets it go on.
+STOPS = {
+    Campaign.Cap.COLLECTION.value: (
+        gettext_noop("the collection's budget of %(budget)s (%(spent)s spent)"),
+        gettext_noop("raise `budget` with configure_collection, %(again)s"),
+    ),
+    Campaign.Cap.DAY.value: (
+        gettext_noop("the collection's budget of %(daily_budget)s a day (%(today)s spent on %(day)s)"),
+        gettext_noop("raise `daily_budget` with configure_collection or wait until midnight UTC, %(again)s"),
+    ),
+    Campaign.Cap.PRICE.value: (
+        gettext_noop("the collection's budget, because a judge has no known price"),
+        gettext_noop("enter its price in the judges file or on the page Prices, or take the budget away, %(again)s"),
+    ),
+}
+OTHER_STOP = (
+    gettext_noop("the budget"),
+    gettext_noop("the same command with a larger --budget or --max-calls goes on"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +70,20 @@ class CollectionBudget:
         """What a start may spend today at most; None where nothing bounds it."""
         return min((left for left in (self.left, self.left_today) if left is not None), default=None)
 
+    @property
+    def amounts(self) -> dict[str, object]:
+        """What the caps allow and what was spent, as sentences say it."""
+        names = ("budget", "daily_budget", "spent", "today", "left", "left_today")
+        return {name: format_cost(getattr(self, name)) for name in names} | {"day": self.day}
+
     def is_short_for(self, usd: float) -> bool:
         """Whether a start that is expected to cost so much will be stopped by a cap."""
         return self.room is not None and usd > self.room
 
     def line(self) -> str:
         """What is left, for people; "" without a cap."""
-        told = []
-        if self.left is not None:
-            amounts = {"left": format_cost(self.left), "budget": format_cost(self.budget)}
-            told.append(_("%(left)s of the collection's budget of %(budget)s") % amounts)
-        if self.left_today is not None:
-            amounts = {"left_today": format_cost(self.left_today), "daily_budget": format_cost(self.daily_budget)}
-            told.append(_("%(left_today)s of %(daily_budget)s for today (UTC)") % amounts)
+        amounts = self.amounts
+        told = [_(words) % amounts for key, words in LEFT.items() if getattr(self, key) is not None]
         return f"left: {' and '.join(told)}" if told else ""
 
 
@@ -70,25 +96,6 @@ def collection_budget(collection: Collection) -> CollectionBudget:
 
 def describe_budget_stop(collection: Collection, cap: str) -> tuple[str, str]:
     """Which cap stopped a campaign, and what lets it go on, as the command says it."""
-    found = collection_budget(collection)
-    again = _("then the same command goes on")
-    if cap == Campaign.Cap.COLLECTION:
-        amounts = {"budget": format_cost(found.budget), "spent": format_cost(found.spent)}
-        spent = _("the collection's budget of %(budget)s (%(spent)s spent)") % amounts
-        return spent, _("raise `budget` with configure_collection, %(again)s") % {"again": again}
-    if cap == Campaign.Cap.DAY:
-        spent = _("the collection's budget of %(daily_budget)s a day (%(today)s spent on %(day)s)") % {
-            "daily_budget": format_cost(found.daily_budget),
-            "today": format_cost(found.today),
-            "day": found.day,
-        }
-        return spent, _("raise `daily_budget` with configure_collection or wait until midnight UTC, %(again)s") % {
-            "again": again
-        }
-    if cap == Campaign.Cap.PRICE:
-        return (
-            _("the collection's budget, because a judge has no known price"),
-            _("enter its price in the judges file or on the page Prices, or take the budget away, %(again)s")
-            % {"again": again},
-        )
-    return _("the budget"), _("the same command with a larger --budget or --max-calls goes on")
+    amounts = collection_budget(collection).amounts | {"again": _("then the same command goes on")}
+    cap_words, remedy = STOPS.get(cap, OTHER_STOP)
+    return _(cap_words) % amounts, _(remedy) % amounts

@@ -12,10 +12,10 @@ from judges.costs.accounting import Paid, of_calls
 from judges.models import Campaign
 
 ENTRIES = """
-SELECT v.name || '@' || v.version, v.model, l.role, l.round, l.outcome, sum(l.calls)::bigint,
-    sum(l.calls_cached)::bigint, sum(l.calls_without_price)::bigint, sum(l.tokens_in)::bigint,
+SELECT sum(l.calls)::bigint, sum(l.calls_cached)::bigint, sum(l.calls_without_price)::bigint, sum(l.tokens_in)::bigint,
     sum(l.tokens_cached)::bigint, sum(l.tokens_out)::bigint, sum(l.cost), sum(l.calls_assumed)::bigint,
-    sum(l.cost_assumed), sum(l.tokens_written)::bigint, sum(l.tokens_reasoning)::bigint
+    sum(l.cost_assumed), sum(l.tokens_written)::bigint, sum(l.tokens_reasoning)::bigint,
+    v.name || '@' || v.version, v.model, l.role, l.round, l.outcome
 FROM judges_ledger l JOIN judges_judgeversion v ON v.id = l.judge_id
 WHERE l.campaign_id = %s GROUP BY v.id, l.role, l.round, l.outcome
 """
@@ -42,6 +42,7 @@ ORDER = (
     *("filter", "for", "against", "adjudicate", "vote", "generation", "check"),
     *("write", "entity", "measure", "rewrite", "reason", "embed", "rank"),
 )
+DEBATE = gettext_noop("debate, round %(round)s")
 STEPS = {
     "filter": gettext_noop("filter"),
     "adjudicate": gettext_noop("adjudicating judge"),
@@ -66,14 +67,9 @@ PLACES = {
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """One judge's calls of one role, round and outcome. Tokens in include cached ones, tokens out reasoning."""
+class LedgerCounts:
+    """Calls, tokens and USD together. Tokens in include cached and written ones, tokens out reasoning."""
 
-    judge: str  # With its version.
-    model: str
-    role: str
-    round: int
-    outcome: str
     calls: int
     cached: int
     unpriced: int
@@ -82,21 +78,32 @@ class LedgerRow:
     tokens_out: int
     cost: float
     # Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost.
-    assumed: int = 0
-    cost_assumed: float = 0.0
-    tokens_written: int = 0  # Of tokens in, those that the provider wrote to its cache.
-    tokens_reasoning: int = 0  # Of tokens out.
+    assumed: int
+    cost_assumed: float
+    tokens_written: int  # To the provider's cache.
+    tokens_reasoning: int
 
     @property
     def paid(self) -> Paid:
         """What the calls cost."""
         return of_calls(self.cost, self.calls, self.unpriced, self.assumed, self.cost_assumed)
 
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow(LedgerCounts):
+    """One judge's calls of one role, round and outcome."""
+
+    judge: str  # With its version.
+    model: str
+    role: str
+    round: int
+    outcome: str
+
     @property
     def step(self) -> str:
         """What was asked: "debate, round 2", "votes"."""
         if self.role in ("for", "against"):
-            return _("debate, round %(round)s") % {"round": self.round}
+            return _(DEBATE) % {"round": self.round}
         return _(STEPS[self.role])
 
     @property
@@ -107,28 +114,11 @@ class LedgerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(LedgerCounts):
     """Entries together, under a name. `calls` were sent; of them `useful` brought a verdict or a text."""
 
     name: str
-    calls: int
     useful: int
-    cached: int
-    unpriced: int
-    tokens_in: int
-    tokens_cached: int
-    tokens_out: int
-    cost: float
-    # Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost.
-    assumed: int = 0
-    cost_assumed: float = 0.0
-    tokens_written: int = 0  # Of tokens in, those that the provider wrote to its cache.
-    tokens_reasoning: int = 0  # Of tokens out.
-
-    @property
-    def paid(self) -> Paid:
-        """What the calls cost."""
-        return of_calls(self.cost, self.calls, self.unpriced, self.assumed, self.cost_assumed)
 
     @property
     def per_call(self) -> float | None:
@@ -154,9 +144,9 @@ def sum_by(found: Iterable[LedgerRow], name: Callable[[LedgerRow], str]) -> list
 
 def sum_rows(name: str, group: Sequence[LedgerRow]) -> Sum:
     """Add the entries up under one name."""
-    counts = [one.name for one in fields(Sum) if one.name not in ("name", "useful")]
     useful = sum(entry.calls for entry in group if entry.outcome == "labelled")
-    return Sum(name=name, useful=useful, **{key: sum(getattr(entry, key) for entry in group) for key in counts})
+    counts = {one.name: sum(getattr(entry, one.name) for entry in group) for one in fields(LedgerCounts)}
+    return Sum(**counts, name=name, useful=useful)
 
 
 def daily_costs(campaign: Campaign) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from judges.costs.listed_prices import MILLION, Rates, list_version, listed_rates
 from judges.presets import PRESETS, thinking
@@ -68,6 +69,12 @@ THOUGHT_BESIDE = {"qwen": 81_920}
 TOOL_TOKENS = 512
 # Of the usual price, where nobody says what a batch costs: what all three providers charge for one.
 BATCH_SHARE = 0.5
+SOURCES = {
+    "page": gettext_noop("entered on the page of prices"),
+    "table": gettext_noop("price table of the judges file"),
+    "file": gettext_noop("judges file"),
+    "free": gettext_noop("free, as you said: %(who)s"),
+}
 BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)  # Providers with a batch endpoint.
 
 
@@ -98,14 +105,13 @@ def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
 
 def describe_price_source(judge: Judge) -> str:
     """Where the price that holds is from, for people."""
+    known = price_for_judge(judge)
     if judge.provider == "offline":
         return _("offline: free")
     if judge.input_price is None:
-        return list_version() if price_for_judge(judge) is not None else _("unknown")
-    known = price_for_judge(judge)
-    words = {"page": _("entered on the page of prices"), "table": _("price table of the judges file")}
-    who = words.get(judge.priced_by, _("judges file"))
-    return _("free, as you said: %(who)s") % {"who": who} if known is not None and known.is_free else who
+        return list_version() if known is not None else _("unknown")
+    who = _(SOURCES.get(judge.priced_by, SOURCES["file"]))
+    return _(SOURCES["free"]) % {"who": who} if known is not None and known.is_free else who
 
 
 def requests_reasoning(judge: Judge) -> bool:

@@ -104,7 +104,10 @@ class Findings:
 
 
 def count_findings(probes: Sequence[Probe], grades: Mapping[tuple[str, int], Sequence[Grade]]) -> Findings:
-    """Count what a judge's answers show. `grades`: by probe and document, one for each time it was asked; the first given one counts for order."""
+    """Count what a judge's answers show. `grades`: by probe and document, one for each time it was asked.
+
+    Of a document's grades the first that is one counts for the order.
+    """
     counts: dict[str, list[int]] = {"clear": [0, 0, 0], "near": [0, 0, 0], "own": [0, 0, 0]}
     for probe in probes:
         for (a, (high, _a)), (b, (low, _b)) in combinations(enumerate(probe.documents), 2):

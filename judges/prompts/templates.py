@@ -7,47 +7,28 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 _PLACE = re.compile(r"\{\{([a-z_]+)\}\}")
 
-PLACES: dict[str, frozenset[str]] = {
-    "debate-system": frozenset({"assessors", "definition", "with_answers"}),
-    "debate-first": frozenset({"inputs", "stances", "own", "others"}),
-    "debate-later": frozenset({"inputs", "previous", "history", "round", "own", "others"}),
-    "argue-system": frozenset({"assessors", "definition", "with_answers"}),
-    "argue-first": frozenset({"inputs", "stances", "own", "others"}),
-    "argue-later": frozenset({"inputs", "previous", "history", "round", "own", "others", "response"}),
-    "adjudicate-system": frozenset({"definition", "with_answers"}),
-    "adjudicate": frozenset({"inputs", "history"}),
-    "graded-system": frozenset({"definition", "with_answers", "scale", "highest"}),
-    "decision-system": frozenset({"definition", "with_answers"}),
-    "decision": frozenset({"inputs"}),
-    "scale-1": frozenset(),
-    "scale-3": frozenset(),
-    "scale-10": frozenset(),
-    "vote-system": frozenset({"definition", "with_answers"}),
-    "verdict-only-system": frozenset({"definition", "with_answers"}),
-    "score-chain-system": frozenset({"definition", "with_answers"}),
-    "vote": frozenset({"inputs"}),
-    "inputs": frozenset({"query", "document"}),
-    "repair": frozenset({"request", "problem"}),
-    "write-system": frozenset(),
-    "write": frozenset({"definition", "inputs"}),
-    "write-again": frozenset({"definition", "inputs", "earlier"}),
-    "entity-system": frozenset(),
-    "entity": frozenset({"data"}),
-    "measure-system": frozenset(),
-    "measure": frozenset({"definition", "inputs", "written"}),
-    "hyde-system": frozenset(),
-    "hyde": frozenset({"data"}),
-    "query2doc-system": frozenset(),
-    "query2doc": frozenset({"data"}),
-    "mugi-system": frozenset(),
-    "mugi": frozenset({"data", "number", "count"}),
-    "reason-system": frozenset(),
-    "reason": frozenset({"data"}),
-    "answer-words": frozenset({"keys"}),
-    "answer-tool": frozenset({"keys"}),
-    "rank": frozenset(),
-    "embed": frozenset(),
+# The names of templates by the places that they have.
+NAMES = {
+    "assessors definition with_answers": "debate-system argue-system",
+    "inputs others own stances": "debate-first argue-first",
+    "history inputs others own previous round": "debate-later",
+    "history inputs others own previous response round": "argue-later",
+    "definition with_answers": "adjudicate-system decision-system vote-system verdict-only-system score-chain-system",
+    "history inputs": "adjudicate",
+    "definition highest scale with_answers": "graded-system",
+    "inputs": "decision vote",
+    "": "scale-1 scale-3 scale-10 write-system entity-system measure-system hyde-system query2doc-system "
+    "mugi-system reason-system rank embed",
+    "document query": "inputs",
+    "problem request": "repair",
+    "definition inputs": "write",
+    "definition earlier inputs": "write-again",
+    "data": "entity hyde query2doc reason",
+    "definition inputs written": "measure",
+    "count data number": "mugi",
+    "keys": "answer-words answer-tool",
 }
+PLACES = {name: frozenset(places.split()) for places, names in NAMES.items() for name in names.split()}
 
 
 @cache

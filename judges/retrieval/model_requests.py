@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import connection
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -35,6 +36,11 @@ from judges.records import Inputs, Judge, Prompt, Turn
 
 # Role to the only wire that takes it; other roles are for judges that write text.
 ENDPOINTS = {"rank": "rerank", "embed": "embed"}
+WANTED = {
+    "rank": gettext_noop('a judge with provider = "rerank-endpoint"'),
+    "embed": gettext_noop('a judge with provider = "embed-endpoint"'),
+    "": gettext_noop("a judge that writes text"),
+}
 
 Used = tuple[float, int, int]  # Seconds, tokens in, tokens out.
 USED = """
@@ -100,7 +106,11 @@ def judge_for(role: str, name: str) -> Judge:
     """The judge of this name. Raises BadInput for an unknown one, and for one that cannot be asked so."""
     known = judges_for(role)
     if name not in known:
-        raise BadInput(_describe_unknown(role, name, known))
+        listed = ", ".join(known) or _(
+            "there is none: write one into the judges file and load it with configure_judges"
+        )
+        what = _(WANTED.get(role, WANTED[""]))
+        raise BadInput(_("%(name)s is not %(what)s: %(listed)s") % {"name": repr(name), "what": what, "listed": listed})
     judge = judge_of(JudgeVersion.objects.get(name=name, is_current=True))
     return judge if role in ENDPOINTS else raise_output_limit(judge)
 
@@ -113,15 +123,6 @@ def _supports_role(judge: Judge, role: str) -> bool:
     return judge.preset.asks and not judge.decides
 
 
-def _describe_unknown(role: str, name: str, known: Sequence[str]) -> str:
-    what = {
-        "rank": _('a judge with provider = "rerank-endpoint"'),
-        "embed": _('a judge with provider = "embed-endpoint"'),
-    }.get(role, _("a judge that writes text"))
-    listed = ", ".join(known) or _("there is none: write one into the judges file and load it with configure_judges")
-    return _("%(name)s is not %(what)s: %(listed)s") % {"name": repr(name), "what": what, "listed": listed}
-
-
 def check_limits(collection: Collection, judges: Sequence[Judge], budget: float | None, max_calls: int | None) -> None:
     """Raises BadInput for a budget that cannot be held: of a judge without a price, of nothing."""
     check_budget(collection, _build_configuration(judges), budget, max_calls, None)
@@ -130,7 +131,7 @@ def check_limits(collection: Collection, judges: Sequence[Judge], budget: float 
 def open_campaign(
     collection: Collection, judges: Sequence[Judge], purpose: str, *, budget: float | None, max_calls: int | None
 ) -> Campaign:
-    """Keeps the calls of a run. Raises BadInput as `check_limits` does."""
+    """Open the campaign that keeps the calls of a run. Raises BadInput as `check_limits` does."""
     check_limits(collection, judges, budget, max_calls)
     return open_finished_campaign(collection, _build_configuration(judges), purpose, budget, max_calls)
 
@@ -140,7 +141,7 @@ def _build_configuration(judges: Sequence[Judge]) -> Configuration:
 
 
 def judges_in(campaign: Campaign) -> list[Judge]:
-    """Those that the campaign was opened with, in the versions of then; writers with room for a long text."""
+    """The judges that the campaign was opened with, in the versions of then; writers with room for a long text."""
     return [
         judge if judge.preset.wire in ENDPOINTS.values() else raise_output_limit(judge)
         for judge in judges_of(campaign.voters)
@@ -150,7 +151,7 @@ def judges_in(campaign: Campaign) -> list[Judge]:
 def ask_model(
     campaign: Campaign, judge: Judge, wanted: Sequence[Wanted], *, stopped: Callable[[], bool] = lambda: False
 ) -> RetrievalReply:
-    """Ask all of it, as much at a time as the accounts allow. What answers bring is stored when they are here."""
+    """Ask all that is wanted, as much at a time as the accounts allow. Answers are stored as soon as they are here."""
     plan = plans.load_plan(campaign.pk)
     assert plan is not None
     held = _queries_to_ask(campaign, wanted)
