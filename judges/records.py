@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from corpus.evidence.measures import EvidenceTarget
 from corpus.rubric import BY_QUERY, Definition
-from judges.presets import Preset, preset
+from judges.presets import PRESETS, Preset
 
 SCALES = {"binary": 1, "0-3": 3, "0-10": 10}  # Highest grade by the name of a scale.
 
@@ -109,7 +109,7 @@ class JudgeSettings:
     @property
     def preset(self) -> Preset:
         """The preset of its provider."""
-        return preset(self.provider)
+        return PRESETS[self.provider]
 
     @property
     def schema_mode(self) -> str:

@@ -39,7 +39,7 @@ def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:
     before: dict[DebateAgent, Turn] | None = None
     for number in range(1, form.rounds + 1):
         before = {
-            seat: offline_debate.strongest_argument(seat, inputs, UniformLexicon(), before)
+            seat: offline_debate.argue_turn(seat, inputs, UniformLexicon(), before, gives_in=False)
             for seat in list_agents(form)
         }
         turns += stored_turns(before, number)

@@ -20,7 +20,6 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import background
 from jobs.leases import Lease, LeaseLost
-from judges import prompts
 from judges.campaigns import configurations, forecasts
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.estimates import Estimate
@@ -28,6 +27,7 @@ from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.inline.runner import ask_inline
 from judges.models import Campaign, JudgeVersion
+from judges.prompts import render
 from judges.records import DebateAgent, Side, Turn
 
 WRITE = "annotation.write_gold_reasons"
@@ -187,9 +187,9 @@ async def ask_rounds(form: Form, caller: Caller, claimed: Claimed) -> Rounds:
         said: dict[DebateAgent, Turn] = {}
         for place, (seat, judge) in enumerate(zip(seats, caller.plan.debaters, strict=True)):
             before = rounds[-1] if rounds else None
-            prompt = prompts.argument_prompt(claimed.inputs, seat, number, before, seats)
+            prompt = render.argument_prompt(claimed.inputs, seat, number, before, seats)
             # The role is not that of a debate's turn, so no page takes it for one.
-            question = JudgeQuestion(("check", number, place), judge, prompt, prompts.TURN_SCHEMA)
+            question = JudgeQuestion(("check", number, place), judge, prompt, render.TURN_SCHEMA)
             turn = await caller.ask(claimed, question)
             if isinstance(turn, Turn) and turn.verdict == int(seat.side is Side.FOR):
                 said[seat] = turn

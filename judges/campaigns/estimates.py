@@ -13,7 +13,9 @@ from django.utils.translation import gettext as _
 
 from judges.costs.prices import ENVELOPE, envelope_tokens, output_bound, price_for_judge, requests_reasoning
 from judges.domain.ensemble import asked_first, expected_votes, usual_majority
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, fit_prompt, render_ballot, writing
+from judges.prompts import writing
+from judges.prompts.answering import fit_prompt
+from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, render_ballot
 from judges.records import Inputs, Judge, Prompt, Usage
 
 DISAGREE = 0.3  # Expected share of debates that a round leaves without agreement.

@@ -6,7 +6,6 @@ from django.db.models import Max, Min
 
 from corpus.evidence.measures import EvidenceTarget
 from corpus.models import Collection, Document, Pair, Query
-from judges import prompts
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
@@ -15,7 +14,7 @@ from judges.domain.debate import FOR
 from judges.engine.plan import raise_output_limit
 from judges.evidence import campaigns as evidence
 from judges.models import Campaign
-from judges.prompts import writing
+from judges.prompts import render, writing
 from judges.records import Inputs
 
 SAMPLE = 50
@@ -53,7 +52,7 @@ def estimate_pairs(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) 
         mixes=mixes_of(wanted.judges),
         ballots=ballots_of([*wanted.voters, *wanted.filters], inputs),
     )
-    sample = [prompt for one in inputs for prompt in (prompts.turn_prompt(one, FOR, 1), prompts.vote_prompt(one))]
+    sample = [prompt for one in inputs for prompt in (render.turn_prompt(one, FOR, 1), render.vote_prompt(one))]
     return estimate_campaign(options, sample)
 
 

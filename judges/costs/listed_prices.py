@@ -7,21 +7,13 @@ from importlib.metadata import version
 # A provider's name in the list. What is not here is looked up by its address alone: a server of one's own or a gateway
 # has prices of its own, whatever the model is called.
 LISTED_AS = {
-    "openai": "openai",
+    **{name: name for name in ("openai", "azure", "anthropic", "google", "deepseek", "mistral", "groq", "together")},
+    **{name: name for name in ("fireworks", "openrouter")},
     "openai-responses": "openai",
-    "azure": "azure",
-    "anthropic": "anthropic",
     "bedrock": "aws",
-    "google": "google",
     "vertex": "google",
     "vertex-anthropic": "google",
-    "deepseek": "deepseek",
-    "mistral": "mistral",
     "xai": "x-ai",
-    "groq": "groq",
-    "together": "together",
-    "fireworks": "fireworks",
-    "openrouter": "openrouter",
 }
 
 # Input tokens at which the list is asked: some prices rise with the length of the prompt, within what judges see.

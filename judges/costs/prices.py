@@ -73,8 +73,8 @@ SOURCES = {
     "page": gettext_noop("entered on the page of prices"),
     "table": gettext_noop("price table of the judges file"),
     "file": gettext_noop("judges file"),
-    "free": gettext_noop("free, as you said: %(who)s"),
 }
+FREE_AS_SAID = gettext_noop("free, as you said: %(who)s")
 BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)  # Providers with a batch endpoint.
 
 
@@ -110,8 +110,9 @@ def describe_price_source(judge: Judge) -> str:
         return _("offline: free")
     if judge.input_price is None:
         return list_version() if known is not None else _("unknown")
-    who = _(SOURCES.get(judge.priced_by, SOURCES["file"]))
-    return _(SOURCES["free"]) % {"who": who} if known is not None and known.is_free else who
+    source = SOURCES.get(judge.priced_by, SOURCES["file"])
+    who = _(source)
+    return _(FREE_AS_SAID) % {"who": who} if known is not None and known.is_free else who
 
 
 def requests_reasoning(judge: Judge) -> bool:

@@ -16,20 +16,13 @@ class AskedModel(Protocol):
     """What decides how a model answers: of a Judge, a JudgeVersion or an entry of the judges file."""
 
     @property
-    def provider(self) -> str:
-        """Name of the provider."""
-
+    def provider(self) -> str: ...
     @property
-    def base_url(self) -> str:
-        """Address, "" for the provider's own."""
-
+    def base_url(self) -> str: ...
     @property
-    def model(self) -> str:
-        """Name of the model."""
-
+    def model(self) -> str: ...
     @property
-    def parameters(self) -> Mapping[str, Any]:
-        """Of its calls."""
+    def parameters(self) -> Mapping[str, Any]: ...
 
 
 # Provider, address, model and parameters: equal for judges whose equal questions have one key in the cache.
@@ -45,13 +38,13 @@ def kind_of(judge: AskedModel) -> Kind:
 
 
 def sample_indexes(judges: Sequence[AskedModel]) -> tuple[int, ...]:
-    """For each: how many copies of it stand before it."""
+    """For each judge, how many copies of it stand before it."""
     kinds = [kind_of(judge) for judge in judges]
     return tuple(kinds[:place].count(kind) for place, kind in enumerate(kinds))
 
 
 def copy_groups(judges: Sequence[AskedModel]) -> tuple[tuple[int, ...], ...]:
-    """Places of two and more that are copies of each other."""
+    """The places of judges that are copies of each other, two and more together."""
     found: dict[Kind, list[int]] = defaultdict(list)
     for place, judge in enumerate(judges):
         found[kind_of(judge)].append(place)
@@ -67,7 +60,7 @@ def number_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def sample_name(name: str, sample: int) -> str:
-    """Of one sample of a judge, counted from 0."""
+    """The name of one sample of a judge, counted from 0."""
     return f"{name} #{sample + 1}"
 
 

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from corpus.evidence.measures import EvidenceTarget
-from judges import prompts
 from judges.costs.budget import Budget
 from judges.costs.prices import envelope_tokens, output_bound
 from judges.domain.verdicts import NoVerdict
@@ -28,7 +27,7 @@ from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import Plan
 from judges.engine.rows import NO_ANSWER, Attempted, stored_turn
 from judges.engine.writer import ResultWriter
-from judges.errors import NotSent, ProviderError, RateLimited, Refused
+from judges.prompts import answering, render
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS
 from judges.records import Body, DebateAgent, Judge, ModelRequest, Prompt, Reply, Turn
@@ -121,9 +120,9 @@ class Caller:
         number = claimed.tries.get(slot, claimed.attempt_base) + 1
         if number > claimed.attempt_base + ATTEMPTS:
             return None
-        prompt = prompts.fit_prompt(question.prompt, question.judge, question.schema)
+        prompt = answering.fit_prompt(question.prompt, question.judge, question.schema)
         if slot in claimed.problems:
-            prompt = prompts.repair_prompt(prompt, claimed.problems[slot])
+            prompt = render.repair_prompt(prompt, claimed.problems[slot])
         return number, prompt
 
     def _wait_with(self, claimed: Claimed) -> None:

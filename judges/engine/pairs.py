@@ -6,7 +6,6 @@ from collections.abc import Coroutine
 from typing import Any
 
 from corpus.collections.task_order import pair_priority
-from judges import prompts
 from judges.costs.budget import BudgetExhausted
 from judges.domain import audits, debate, ensemble, routing, stance_flip_guard
 from judges.domain.routing import NoVerdict, RoutingOutcome, RoutingState
@@ -14,6 +13,7 @@ from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import Decided
+from judges.prompts import render
 from judges.records import DebateAgent, Judge, Side, Turn
 
 Turns = dict[tuple[int, DebateAgent], Turn | NoVerdict]
@@ -91,8 +91,8 @@ async def _debate_and_adjudicate(caller: Caller, claimed: Claimed) -> None:
     question = JudgeQuestion(
         slot=("adjudicate", plan.rounds, 0),
         judge=plan.adjudicator,
-        prompt=prompts.adjudicate_prompt(claimed.inputs, last, plan.seats),
-        schema=prompts.VOTE_SCHEMA,
+        prompt=render.adjudicate_prompt(claimed.inputs, last, plan.seats),
+        schema=render.VOTE_SCHEMA,
     )
     await caller.ask(claimed, question)
 
@@ -113,8 +113,8 @@ async def _ask_turn(caller: Caller, claimed: Claimed, move: debate.TurnRequest, 
     question = JudgeQuestion(
         slot=(seat.side.value, move.round, seat.couple),
         judge=plan.debaters[place],
-        prompt=prompts.turn_prompt(claimed.inputs, seat, move.round, move.history, plan.seats),
-        schema=prompts.TURN_SCHEMA,
+        prompt=render.turn_prompt(claimed.inputs, seat, move.round, move.history, plan.seats),
+        schema=render.TURN_SCHEMA,
         history=move.history,
     )
     await caller.ask(claimed, question)
@@ -158,7 +158,7 @@ async def _ask_vote(
 ) -> None:
     asked = judge.grades, judge.decides, judge.ballot
     if asked not in claimed.ballots:  # rendered once for all who are asked alike: it is the longest text of a call
-        claimed.ballots[asked] = prompts.render_ballot(claimed.inputs, judge)
+        claimed.ballots[asked] = render.render_ballot(claimed.inputs, judge)
     prompt, schema = claimed.ballots[asked]
     await caller.ask(claimed, JudgeQuestion(slot=slot, judge=judge, prompt=prompt, schema=schema, key_sample=sample))
 

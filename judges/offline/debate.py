@@ -15,7 +15,7 @@ verdicts, but looks at single sentences and at what all have quoted, so each age
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from corpus.search.text import tokenize_text
 from judges.domain.debate import AGAINST, FOR
@@ -42,24 +42,19 @@ WITHOUT_ANSWERS: Bounds = (0.3, 0.7, 0.42, 0.55)
 NEVER_GIVES_IN: Bounds = (0.0, 2.0, 0.0, 2.0)
 
 
-def argue_turn(seat: DebateAgent, inputs: Inputs, lexicon: Lexicon, history: Mapping[DebateAgent, Turn] | None) -> Turn:
-    """One turn. `history`: the turns of the round before; None in round 1."""
-    return _make_turn(seat, inputs, lexicon, WITH_ANSWERS if inputs.answers else WITHOUT_ANSWERS, history)
-
-
-def strongest_argument(
-    seat: DebateAgent, inputs: Inputs, lexicon: Lexicon, history: Mapping[DebateAgent, Turn] | None = None
+def argue_turn(
+    seat: DebateAgent,
+    inputs: Inputs,
+    lexicon: Lexicon,
+    history: Mapping[DebateAgent, Turn] | None,
+    *,
+    gives_in: bool = True,
 ) -> Turn:
-    """The best that can be said for a side, whatever the text says: a reason for, or against, to think about.
+    """Make one turn. `history`: the turns of the round before; None in round 1.
 
-    `history`: the turns of the round before, to which it answers without giving in.
+    An agent that never gives in says the best that can be said for its side, whatever the text says.
     """
-    return _make_turn(seat, inputs, lexicon, NEVER_GIVES_IN, history)
-
-
-def _make_turn(
-    seat: DebateAgent, inputs: Inputs, lexicon: Lexicon, bounds: Bounds, history: Mapping[DebateAgent, Turn] | None
-) -> Turn:
+    bounds = (WITH_ANSWERS if inputs.answers else WITHOUT_ANSWERS) if gives_in else NEVER_GIVES_IN
     wanted = information_needs(inputs, lexicon)
     hopeless, plain_to_see, given_up, convinced = bounds
     if history is None:
@@ -152,11 +147,8 @@ def _second_couple_turn(
         told = f"By words alone, sentence by sentence: the best one holds {held:.0%} of {what}"
         if side is Side.FOR:
             end = "I count it as support" if stays else "I find nothing to defend in that"
-            return Turn(
-                verdict,
-                f"{told}, the whole document {matched_share(need, _sentence_stems(spoken)):.0%}. {end}.",
-                quotes,
-            )
+            held = matched_share(need, _sentence_stems(spoken))
+            return Turn(verdict, f"{told}, the whole document {held:.0%}. {end}.", quotes)
         missing = _list_terms(_need_terms(need, set(best.stems if best else ()), present=False))
         end = f"It lacks {missing}" if stays else "I see nothing to object to in that"
         return Turn(verdict, f"{told}. {end}.", quotes)
@@ -185,7 +177,7 @@ def _best_row(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list
     return max(options, key=lambda option: matched_share(option[1], _sentence_stems(option[2])))
 
 
-def _sentence_stems(chosen: list[ReadSentence] | tuple[ReadSentence, ...]) -> set[str]:
+def _sentence_stems(chosen: Iterable[ReadSentence]) -> set[str]:
     return {term for sentence in chosen for term in sentence.stems}
 
 

@@ -11,7 +11,7 @@ from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, 
 from judges.costs.price_entries import PriceKeys
 from judges.panels.judge_checks import BALLOTS, check, decided
 from judges.presets import PRESETS, SCHEMA_MODES, UNWRAPS
-from judges.prompts import relevant_grade
+from judges.prompts.render import relevant_grade
 from judges.records import ALTERNATIVES, SCALES, JudgeSettings
 
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")

@@ -29,13 +29,14 @@ def judges_that_vote() -> list[str]:
 def ensure_writers() -> None:
     """Create the offline writer, measurer and rewriter where they are missing."""
     for name in OFFLINE_WRITERS:
-        _ensure_judge(name, name.removeprefix("offline-"))
+        _ensure_judge(name)
 
 
-def _ensure_judge(name: str, model: str) -> None:
-    if not JudgeVersion.objects.filter(name=name, is_current=True).exists():
-        version = JudgeVersion.objects.filter(name=name).count() + 1
-        JudgeVersion.objects.create(name=name, provider=OFFLINE, model=model, version=version)
+def _ensure_judge(name: str) -> None:
+    versions = JudgeVersion.objects.filter(name=name)
+    if not versions.filter(is_current=True).exists():
+        model = name.removeprefix("offline-")
+        JudgeVersion.objects.create(name=name, provider=OFFLINE, model=model, version=versions.count() + 1)
 
 
 @transaction.atomic
@@ -45,8 +46,8 @@ def ensure_offline() -> Panel:
     panel = Panel.objects.filter(name=OFFLINE).first()
     if panel is not None:
         return panel
-    for name, model in offline_models().items():
-        _ensure_judge(name, model)
+    for name in offline_models():
+        _ensure_judge(name)
     return Panel.objects.create(
         name=OFFLINE,
         debate=OFFLINE_DEBATE,

@@ -22,9 +22,4 @@ def _read() -> dict[str, Preset]:
 PRESETS = _read()  # By name, in the order in which they are listed.
 
 
-def preset(name: str) -> Preset:
-    """The preset of this name. Raises KeyError."""
-    return PRESETS[name]
-
-
-__all__ = ["PRESETS", "SCHEMA_MODES", "UNBOUND", "UNWRAPS", "Context", "Fact", "Preset", "preset"]
+__all__ = ["PRESETS", "SCHEMA_MODES", "UNBOUND", "UNWRAPS", "Context", "Fact", "Preset"]

@@ -111,15 +111,6 @@ def thinks_by_name(model: str, preset: Preset) -> bool:
 
 # By the name that a preset gives. Raises ValueError for a number where there is only a switch.
 THINKING: dict[str, Callable[[Thinking], dict[str, Any]]] = {
-    "anthropic": anthropic,
-    "gemini": gemini,
-    "qwen": qwen,
-    "deepseek": deepseek,
-    "openrouter": openrouter,
-    "switch": switch,
-    "budget": budget,
-    "summary": summary,
-    "template": template,
-    "effort": effort,
-    "litellm": litellm,
+    one.__name__: one
+    for one in (anthropic, gemini, qwen, deepseek, openrouter, switch, budget, summary, template, effort, litellm)
 }

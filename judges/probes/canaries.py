@@ -15,7 +15,6 @@ from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Now
 
-from judges import prompts
 from judges.campaigns.configurations import find_panel
 from judges.campaigns.estimates import Estimate
 from judges.costs.prices import price_for_judge
@@ -27,6 +26,7 @@ from judges.models import JudgeVersion, Panel
 from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.probes.canary_texts import Canary, all_canaries
 from judges.probes.limited_calls import AT_ONCE, Done, forecast_votes, run_within_limits, try_request
+from judges.prompts import answering
 from judges.records import Judge, ModelRequest
 
 TASK = "judges.probes.canaries"
@@ -65,7 +65,7 @@ def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = l
         await asyncio.get_running_loop().run_in_executor(writer, work)
 
     async def ask(shared: RateLimits, judge: Judge, canary: Canary) -> None:
-        request = prompts.build_request(judge, canary.inputs, canary.role, history=canary.history)
+        request = answering.build_request(judge, canary.inputs, canary.role, history=canary.history)
         async with room:
             row, raw = await _send_canary(shared, request)
         prompt = versions[request.prompt.name, request.prompt.sha256]

@@ -12,13 +12,13 @@ from itertools import groupby
 from time import perf_counter
 from typing import Any
 
-from judges import prompts
 from judges.costs.prices import Price, call_cost, price_for_judge
 from judges.errors import ProviderError
 from judges.panels.judge_checks import ROOM_TO_THINK
 from judges.probes import remedies
 from judges.probes.catalogues import look_up
 from judges.probes.remedies import ProbeCall
+from judges.prompts import answering, render
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import get_path, parse_body
 from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply, Usage
@@ -106,9 +106,9 @@ async def _try_call(judge: Judge, role: str) -> ProbeCall:
 def probe_request(judge: Judge, role: str) -> ModelRequest:
     """The small question, as the judge's role and its schema mode ask it."""
     if role == "embed":
-        nothing = prompts.vote_prompt(INPUTS)  # its endpoint takes no prompt
-        return ModelRequest(judge, nothing, prompts.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
-    return prompts.build_request(judge, INPUTS, role)
+        nothing = render.vote_prompt(INPUTS)  # its endpoint takes no prompt
+        return ModelRequest(judge, nothing, render.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
+    return answering.build_request(judge, INPUTS, role)
 
 
 def _checked_judge(

@@ -118,7 +118,7 @@ SENTENCES = {
 }
 
 
-def say(key: str, **values: object) -> str:
+def say(key: str, /, **values: object) -> str:
     """Fill a sentence of the table."""
     return _(SENTENCES[key]) % values
 

@@ -11,7 +11,6 @@ from itertools import count
 
 from django.utils.translation import gettext as _
 
-from judges import prompts
 from judges.campaigns.estimates import Estimate
 from judges.costs.prices import call_cost, price_for_judge
 from judges.domain import verdicts
@@ -19,6 +18,7 @@ from judges.engine.limits import CircuitOpen, RateLimits
 from judges.errors import ProviderError
 from judges.probes.known_orders import Findings, Grade, Probe, count_findings
 from judges.probes.limited_calls import AT_ONCE, Done, forecast_votes, run_within_limits, try_request
+from judges.prompts import answering
 from judges.records import Inputs, Judge, ProviderError, Reply
 
 
@@ -81,7 +81,7 @@ async def _ask_vote(shared: RateLimits, checked: SelfCheckResult, inputs: Inputs
     grade: Grade = None
     try:
         async for result, _milliseconds in try_request(
-            shared, prompts.build_request(checked.judge, inputs, "vote", sample=sample)
+            shared, answering.build_request(checked.judge, inputs, "vote", sample=sample)
         ):
             checked.book(result)
             grade = _read_grade(checked, result) if isinstance(result, Reply) else None

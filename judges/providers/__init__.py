@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from corpus.errors import BadInput
-from judges.presets import preset
+from judges.presets import PRESETS
 from judges.records import Judge, Provider
 
 # By a preset's wire and client.
@@ -36,7 +36,7 @@ def load_provider(provider: str) -> Callable[[Judge], Provider]:
     """Return the class that speaks the preset's wire."""
     # Importing an SDK takes seconds: a program whose loop must not stand still calls this in a thread before.
     require_extra(provider)
-    known = preset(provider)
+    known = PRESETS[provider]
     module, _, name = CLASSES[known.wire, known.client].rpartition(".")
     found: Callable[[Judge], Provider] = getattr(import_module(module), name)
     return found
@@ -44,7 +44,7 @@ def load_provider(provider: str) -> Callable[[Judge], Provider]:
 
 def require_extra(provider: str) -> None:
     """Raises BadInput where the provider's client needs packages that are not installed."""
-    if preset(provider).client in EXTRA and any(find_spec(name) is None for name in EXTRA[preset(provider).client]):
+    if PRESETS[provider].client in EXTRA and any(find_spec(name) is None for name in EXTRA[PRESETS[provider].client]):
         raise BadInput(f"provider {provider} needs the cloud extra: `make install-cloud` sets it up")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from anthropic import AsyncAnthropic, DefaultAioHttpClient, Omit
 
-from judges import prompts
 from judges.presets.thinking import thinks_by_name
+from judges.prompts import render
 from judges.providers.base import PLACEHOLDER, SdkProvider
 from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
 from judges.providers.received import Received
@@ -106,7 +106,7 @@ def content_blocks(request: ModelRequest, kept: dict[str, Any]) -> list[dict[str
     # After the query, which the next document shares, and in a debate after the document, which the next round shares.
     # Writing to the cache costs more than other input, so what one call alone reads is not marked.
     user, shared = request.prompt.user, request.role in SIDES
-    ends = prompts.shared_prefix_ends(user)[: 2 if shared else 1]
+    ends = render.shared_prefix_ends(user)[: 2 if shared else 1]
     cuts = [user[start:end] for start, end in pairwise([0, *ends, len(user)])]
     marked = [{"type": "text", "text": text, **kept} for text in cuts[:-1]]
     return [*marked, {"type": "text", "text": cuts[-1]}]

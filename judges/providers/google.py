@@ -9,7 +9,7 @@ import httpx2
 from google import genai
 from google.genai import types
 
-from judges import prompts
+from judges.prompts import render
 from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
 from judges.providers.bodies import DESCRIPTION, TOOL, add_parameters
 from judges.providers.connections import CONNECTIONS, IDLE_S, http_client
@@ -216,7 +216,7 @@ def answer_in(parts: list[Any], judge: Judge) -> str:
 
 def decision_body(request: ModelRequest) -> dict[str, Any]:
     """One question of the Decisions endpoint: which level of the judge's scale?"""
-    levels = list(prompts.grade_levels(request.judge.grades))
+    levels = list(render.grade_levels(request.judge.grades))
     question = {"type": "score", "instructions": request.prompt.system, "criteria": levels}
     name = request.judge.model
     model = name if name.startswith("models/") else f"models/{name}"

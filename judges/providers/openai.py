@@ -6,7 +6,7 @@ from typing import Any
 
 from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient, Omit
 
-from judges import prompts
+from judges.prompts import render
 from judges.providers.base import PLACEHOLDER, SdkProvider
 from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
 from judges.providers.received import Received
@@ -222,7 +222,7 @@ def _add_calls(calls: list[dict[str, Any]], parts: list[Any]) -> None:
 
 def decision_body(request: ModelRequest) -> dict[str, Any]:
     """One question of the Decisions endpoint: which level of the judge's scale?"""
-    meanings = prompts.grade_levels(request.judge.grades)
+    meanings = render.grade_levels(request.judge.grades)
     levels = [{"label": str(grade), "description": meaning} for grade, meaning in enumerate(meanings)]
     question = {"type": "score", "name": "relevance", "instructions": request.prompt.system, "levels": levels}
     return {"model": request.judge.model, "input": request.prompt.user, "questions": [question]}

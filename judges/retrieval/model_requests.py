@@ -109,7 +109,8 @@ def judge_for(role: str, name: str) -> Judge:
         listed = ", ".join(known) or _(
             "there is none: write one into the judges file and load it with configure_judges"
         )
-        what = _(WANTED.get(role, WANTED[""]))
+        words = WANTED.get(role, WANTED[""])
+        what = _(words)
         raise BadInput(_("%(name)s is not %(what)s: %(listed)s") % {"name": repr(name), "what": what, "listed": listed})
     judge = judge_of(JudgeVersion.objects.get(name=name, is_current=True))
     return judge if role in ENDPOINTS else raise_output_limit(judge)

@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges import prompts
 from judges.campaigns.lifecycle import check_budget
 from judges.domain import copies, ensemble
 from judges.domain.verdicts import NoVerdict
@@ -20,6 +19,7 @@ from judges.engine.leases import Claimed
 from judges.evidence.campaigns import writer_configuration
 from judges.inline.runner import InlineResult, ask_inline
 from judges.models import Attempt, Campaign
+from judges.prompts import render
 from judges.records import Turn
 
 LONGEST = 2048  # Tokens of an answer; a query with a longer one is dropped whole (ERank C).
@@ -65,7 +65,7 @@ def synthesize(
 
     async def ask(caller: Caller, claimed: Claimed) -> Synthesized | None:
         member = caller.plan.voters[0]
-        prompt, schema = prompts.render_ballot(claimed.inputs, member)
+        prompt, schema = render.render_ballot(claimed.inputs, member)
         answers: list[Turn | NoVerdict] = []
         for number in range(k):
             question = JudgeQuestion(("generation", number, 0), member, prompt, schema, key_sample=number)

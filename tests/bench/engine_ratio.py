@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from corpus.models import Collection
-from judges import prompts
 from judges.domain.debate import AGAINST, FOR
+from judges.prompts import render
 from judges.records import Inputs, Prompt
 from tests import engine_parts as parts
 from tests.bench import engine_parts as bench
@@ -31,12 +31,12 @@ def bodies(collection: Collection, sdk: str) -> list[dict[str, Any]]:
         query, document = pair.query, pair.document
         inputs = Inputs(query.text, tuple(query.answers), document.title, document.text, collection.instruction)
         for seat, model in ((FOR, "yes+a"), (AGAINST, "yes+b")):
-            found.append(BODIES[sdk](model, prompts.turn_prompt(inputs, seat, 1)))
+            found.append(BODIES[sdk](model, render.turn_prompt(inputs, seat, 1)))
     return found
 
 
 def _openai(model: str, prompt: Prompt) -> dict[str, Any]:
-    schema = {"name": "answer", "schema": prompts.TURN_SCHEMA, "strict": True}
+    schema = {"name": "answer", "schema": render.TURN_SCHEMA, "strict": True}
     messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
     body = {"model": model, "messages": messages, "temperature": 0, "max_tokens": 512}
     return body | {"response_format": {"type": "json_schema", "json_schema": schema}}
@@ -44,7 +44,7 @@ def _openai(model: str, prompt: Prompt) -> dict[str, Any]:
 
 def _anthropic(model: str, prompt: Prompt) -> dict[str, Any]:
     system = [{"type": "text", "text": prompt.system, "cache_control": {"type": "ephemeral"}}]
-    form = {"format": {"type": "json_schema", "schema": prompts.TURN_SCHEMA}}
+    form = {"format": {"type": "json_schema", "schema": render.TURN_SCHEMA}}
     messages = [{"role": "user", "content": prompt.user}]
     return {"model": model, "max_tokens": 512, "system": system, "messages": messages, "output_config": form}
 
@@ -53,7 +53,7 @@ def _google(model: str, prompt: Prompt) -> dict[str, Any]:
     config = {
         "system_instruction": prompt.system,
         "response_mime_type": "application/json",
-        "response_json_schema": prompts.TURN_SCHEMA,
+        "response_json_schema": render.TURN_SCHEMA,
         "temperature": 0,
         "max_output_tokens": 512,
         "automatic_function_calling": {"disable": True},

@@ -29,12 +29,12 @@ from corpus.errors import BadInput
 from corpus.evidence.measures import EvidenceTarget
 from corpus.models import Collection, Pair
 from corpus.rubric import HELPFULNESS, SUFFICIENCY, Definition, Rubric
-from judges import prompts
 from judges.campaigns import configurations, lifecycle
 from judges.campaigns.forecasts import pair_inputs
 from judges.domain.debate import AGAINST, FOR
 from judges.domain.protocol import Protocol
 from judges.engine.calls import JudgeQuestion
+from judges.prompts import render
 from judges.prompts.writing import measure_prompt, write_prompt
 from judges.providers.received import Received
 from judges.providers.rerank import RerankProvider
@@ -101,12 +101,12 @@ def read_page(page: str) -> str:
 
 def judged(inputs: Inputs) -> list[Prompt]:
     """Everything that judges are asked to decide, by name of policy and scale."""
-    found = [prompts.turn_prompt(inputs, FOR, 1), prompts.turn_prompt(inputs, AGAINST, 2, SAID)]
-    found += [prompts.vote_prompt(inputs, grades) for grades in SCALES.values()]  # ensemble, single, filter, LARA
-    found += [prompts.decision_prompt(inputs, grades) for grades in SCALES.values()]
-    found += [prompts.adjudicate_prompt(inputs, SAID)]
+    found = [render.turn_prompt(inputs, FOR, 1), render.turn_prompt(inputs, AGAINST, 2, SAID)]
+    found += [render.vote_prompt(inputs, grades) for grades in SCALES.values()]  # ensemble, single, filter, LARA
+    found += [render.decision_prompt(inputs, grades) for grades in SCALES.values()]
+    found += [render.adjudicate_prompt(inputs, SAID)]
     agents = Protocol().seats(4)
-    return [*found, prompts.turn_prompt(inputs, agents[0], 1, agents=agents)]
+    return [*found, render.turn_prompt(inputs, agents[0], 1, agents=agents)]
 
 
 def sent_to_a_reranker(inputs: Inputs) -> dict[str, object]:
@@ -120,7 +120,7 @@ def sent_to_a_reranker(inputs: Inputs) -> dict[str, object]:
     provider = object.__new__(RerankProvider)
     provider.base_url, provider.http = "http://127.0.0.1", httpx2.AsyncClient(transport=httpx2.MockTransport(note))
     judge = Judge("ranker", "rerank-endpoint", "ranker", id=1)
-    asyncio.run(provider.send(ModelRequest(judge, prompts.vote_prompt(inputs), {}, inputs, "vote"), Received()))
+    asyncio.run(provider.send(ModelRequest(judge, render.vote_prompt(inputs), {}, inputs, "vote"), Received()))
     return sent[0]
 
 
@@ -173,7 +173,7 @@ def versions_of(collection: Collection) -> list[tuple[int, bool]]:
 def hash_of(collection: Collection) -> str:
     """Of the prompt of a vote on its first pair."""
     pair = Pair.objects.filter(collection=collection).order_by("pk")[0]
-    return prompts.vote_prompt(pair_inputs(collection, pair.query, pair.document)).sha256
+    return render.vote_prompt(pair_inputs(collection, pair.query, pair.document)).sha256
 
 
 @pytest.mark.parametrize(
@@ -263,10 +263,10 @@ def test_queries_with_and_without_answers_have_each_their_own_definition_in_one_
     document = make_document(books)
     with_answers, without = make_query(books), make_query(books, answers=[])
     own = make_query(books, instruction=OWN)
-    votes = [prompts.vote_prompt(pair_inputs(books, query, document)) for query in (with_answers, without, own)]
+    votes = [render.vote_prompt(pair_inputs(books, query, document)) for query in (with_answers, without, own)]
     assert [read_prompt(vote.system) for vote in votes] == [SUFFICIENCY.text, HELPFULNESS.text, OWN]
     assert [vote.name for vote in votes] == ["vote-answers", "vote-plain", "vote-answers-own"]
-    assert all((vote.sha256, vote.text) == prompts.prompt_versions(books.relevance)[vote.name] for vote in votes)
+    assert all((vote.sha256, vote.text) == render.prompt_versions(books.relevance)[vote.name] for vote in votes)
     text = guidelines.current(books)[1]
     assert all(one in text for one in (*guidelines.WHERE, SUFFICIENCY.text, HELPFULNESS.text))
 
@@ -279,7 +279,7 @@ def test_helpfulness_asks_for_no_whole_answer_no_outright_words_and_no_equal_bre
         for word in ("complete", "all that is needed", "outright", "inference", "readth", "halves", "in full"):
             assert word not in told.lower(), (prompt.name, word)
         assert not any(rule in told for rule in SUFFICIENCY.rules)
-    levels = [line for grades in SCALES.values() for line in prompts.grade_levels(grades)]
+    levels = [line for grades in SCALES.values() for line in render.grade_levels(grades)]
     assert not any("needed" in line for line in levels)
 
 

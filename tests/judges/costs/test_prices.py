@@ -7,7 +7,7 @@ import pytest
 from judges.campaigns.estimates import CampaignSize, Range, estimate_campaign
 from judges.costs.prices import FREE, Price, price_for_judge, upper_bound
 from judges.domain.debate import FOR
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
+from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
 
 INPUTS = Inputs("What does a mapping map?", ("Hashable values.",), "", "A mapping maps hashable values. " * 20)

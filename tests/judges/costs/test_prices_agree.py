@@ -19,7 +19,8 @@ from judges.costs.prices import ENVELOPE, Price, envelope_tokens, output_bound, 
 from judges.engine.plan import judge_of
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
 from judges.probes import canaries, canary_texts, known_orders, self_check
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, fit_prompt, render_ballot
+from judges.prompts.answering import fit_prompt
+from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, render_ballot
 from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server

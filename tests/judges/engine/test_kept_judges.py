@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from corpus.evidence.measures import EvidenceTarget
-from judges import prompts
 from judges.domain.debate import AGAINST, FOR
 from judges.engine import cache
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion, Panel
 from judges.panels import configuration, judges_file
 from judges.panels.judges_file import JudgesFile
+from judges.prompts import render
 from judges.prompts.searching import PASSAGE_SCHEMA, plain_prompt, rewrite_prompt
 from judges.prompts.writing import (
     ENTITY_SCHEMA,
@@ -75,7 +75,7 @@ def questions(judge: Judge) -> dict[str, ModelRequest]:
     if judge.provider == "embed-endpoint":
         texts = ("A mapping.", "A set.")
         return {"embed": ModelRequest(judge, plain_prompt("embed", texts), {}, INPUTS, "embed", documents=texts)}
-    prompt, schema = prompts.render_ballot(INPUTS, judge)
+    prompt, schema = render.render_ballot(INPUTS, judge)
     votes = {
         "vote": ModelRequest(judge, prompt, schema, INPUTS, "vote"),
         "filter": ModelRequest(judge, prompt, schema, INPUTS, "filter"),
@@ -84,19 +84,19 @@ def questions(judge: Judge) -> dict[str, ModelRequest]:
     if judge.provider == "rerank-endpoint":
         texts = ("A mapping.", "A set.")
         return votes | {"rank": ModelRequest(judge, plain_prompt("rank", texts), {}, INPUTS, "rank", documents=texts)}
-    votes["vote, repaired"] = replace(votes["vote"], prompt=prompts.repair_prompt(prompt, "it was empty"))
+    votes["vote, repaired"] = replace(votes["vote"], prompt=render.repair_prompt(prompt, "it was empty"))
     if judge.decides:
         return votes
 
     def asked(role: str, prompt: Prompt, schema: dict[str, Any], **more: Any) -> ModelRequest:
         return ModelRequest(judge, prompt, schema, INPUTS, role, **more)
 
-    turn = prompts.TURN_SCHEMA
+    turn = render.TURN_SCHEMA
     later = {"round": 2, "history": SAID}
     return votes | {
-        "for": asked("for", prompts.turn_prompt(INPUTS, FOR, 1), turn, round=1),
-        "against, later": asked("against", prompts.turn_prompt(INPUTS, AGAINST, 2, SAID), turn, **later),
-        "adjudicate": asked("adjudicate", prompts.adjudicate_prompt(INPUTS, SAID), prompts.VOTE_SCHEMA),
+        "for": asked("for", render.turn_prompt(INPUTS, FOR, 1), turn, round=1),
+        "against, later": asked("against", render.turn_prompt(INPUTS, AGAINST, 2, SAID), turn, **later),
+        "adjudicate": asked("adjudicate", render.adjudicate_prompt(INPUTS, SAID), render.VOTE_SCHEMA),
         "write": asked("write", write_prompt(INPUTS), WRITE_SCHEMA),
         "entity": asked("entity", entity_prompt("A mapping maps hashable values."), ENTITY_SCHEMA, written=TARGET),
         "measure": asked("measure", measure_prompt(INPUTS, TARGET), MEASURE_SCHEMA, written=TARGET),
@@ -188,5 +188,5 @@ def test_judges_of_before_ask_what_they_asked(model_server: LocalModels, name: s
 
 
 def test_prompts_of_before_keep_their_hashes() -> None:
-    now = {name: sha for name, (sha, _) in prompts.prompt_versions().items()}
+    now = {name: sha for name, (sha, _) in render.prompt_versions().items()}
     assert {name: now.get(name) for name in RECORDED["prompts"]} == RECORDED["prompts"]

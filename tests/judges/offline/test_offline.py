@@ -21,7 +21,7 @@ from judges.offline import judges
 from judges.offline.debate import argue_turn
 from judges.offline.judges import ASSESSORS, UniformLexicon, assess_relevance
 from judges.panels.offline_panel import OFFLINE_DEBATE, OFFLINE_ENSEMBLE, ensure_offline, offline_models
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
+from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import open_provider
 from judges.providers.offline import CollectionLexicon, answer_request
 from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Quote, Side, Turn

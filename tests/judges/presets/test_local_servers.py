@@ -18,7 +18,8 @@ from judges.presets import PRESETS
 from judges.presets.record import Context
 from judges.probes.catalogues import context_length
 from judges.probes.checks import run_checks
-from judges.prompts import VOTE_SCHEMA, fit_prompt, vote_prompt
+from judges.prompts.answering import fit_prompt
+from judges.prompts.render import VOTE_SCHEMA, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.records import Inputs, Judge, JudgeSettings, ModelRequest, Reply
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server

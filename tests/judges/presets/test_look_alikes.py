@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
+from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.records import DebateAgent, Inputs, Side
 from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
 from tests.modelserver.presets import LOOK_ALIKES

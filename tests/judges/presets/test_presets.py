@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from annotation.models import Role
 from config.env import ROOT
 from corpus.errors import BadInput
-from judges import prompts
 from judges.domain import verdicts
 from judges.domain.debate import PAIR
 from judges.engine.plan import judge_of
@@ -21,7 +20,7 @@ from judges.models import Attempt, JudgeVersion
 from judges.panels import configuration, judges_file
 from judges.presets import PRESETS, Preset
 from judges.presets.thinking import THINKING
-from judges.prompts import answering
+from judges.prompts import answering, render
 from judges.providers import CLASSES, close_providers, open_provider
 from judges.providers.openai import join_stream, read_usage
 from judges.records import Inputs, Judge, ModelRequest, Reply
@@ -79,10 +78,10 @@ def requests(asked: Judge) -> list[ModelRequest]:
     for inputs in PAIRS:
         for seat in PAIR:
             found.append(
-                ModelRequest(asked, prompts.turn_prompt(inputs, seat, 1), prompts.TURN_SCHEMA, inputs, seat.side)
+                ModelRequest(asked, render.turn_prompt(inputs, seat, 1), render.TURN_SCHEMA, inputs, seat.side)
             )
-        found.append(ModelRequest(asked, *prompts.render_ballot(inputs, asked), inputs, "vote"))
-    return [replace(one, prompt=prompts.fit_prompt(one.prompt, asked, one.schema)) for one in found]
+        found.append(ModelRequest(asked, *render.render_ballot(inputs, asked), inputs, "vote"))
+    return [replace(one, prompt=answering.fit_prompt(one.prompt, asked, one.schema)) for one in found]
 
 
 def answers(asked: Sequence[ModelRequest]) -> list[Reply]:
@@ -282,16 +281,16 @@ def test_the_rest_of_a_table_may_stand_in_extra_body(model_server: LocalModels) 
 def test_a_prompt_in_another_mode_says_the_schema_in_words_and_is_another_version() -> None:
     plain, tool, text = (Judge("j", "openai-compatible", "m", id=1, parameters={"schema_mode": mode})
                          for mode in ("json_schema", "tool", "text"))  # fmt: skip
-    asked = prompts.vote_prompt(PAIRS[0], 3)
-    schema = prompts.GRADED_SCHEMAS[3]
-    assert prompts.fit_prompt(asked, plain, schema) == asked
+    asked = render.vote_prompt(PAIRS[0], 3)
+    schema = render.GRADED_SCHEMAS[3]
+    assert answering.fit_prompt(asked, plain, schema) == asked
     found = answering.prompt_versions(judges=[plain, tool, text])
     for made in (tool, text):
-        fitted = prompts.fit_prompt(asked, made, schema)
+        fitted = answering.fit_prompt(asked, made, schema)
         assert '"score": a whole number from 0 to 3' in fitted.system and fitted.user == asked.user
-        for one in (fitted, prompts.repair_prompt(fitted, "it was empty")):
+        for one in (fitted, render.repair_prompt(fitted, "it was empty")):
             assert found[one.name] == (one.sha256, one.text)
-    assert answering.prompt_versions(judges=[plain]) == prompts.prompt_versions()
+    assert answering.prompt_versions(judges=[plain]) == render.prompt_versions()
 
 
 def test_a_stream_is_joined_to_one_answer() -> None:

@@ -16,8 +16,8 @@ from judges.domain.verdicts import parse_answer, unwrap_answer
 from judges.errors import BadAnswer, Overloaded, RateLimited, Refused, Rejected
 from judges.panels.judge_keys import JudgeTable
 from judges.presets import PRESETS
-from judges.prompts import TURN_SCHEMA, VOTE_SCHEMA, render_ballot, turn_prompt, vote_prompt
 from judges.prompts.answering import fit_prompt
+from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, render_ballot, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers.openai import join_stream
 from judges.providers.replies import refusal_error

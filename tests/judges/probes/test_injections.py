@@ -18,7 +18,7 @@ from corpus.models import Collection, Pair
 from judges.domain.verdicts import OutOfRange, Unparsed, Unusable, parse_turn, parse_vote
 from judges.models import Attempt
 from judges.probes.injections import INJECTIONS, Injection
-from judges.prompts import TEXT_LIMIT, repair_prompt, vote_prompt
+from judges.prompts.render import TEXT_LIMIT, repair_prompt, vote_prompt
 from judges.records import Inputs
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
 from tests.hostile_scene import CALM, FIRST, TEXTS, hostile_collection, wrapped

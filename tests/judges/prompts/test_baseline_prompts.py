@@ -8,7 +8,7 @@ from corpus.models import Label
 from corpus.rubric import RUBRICS, Rubric
 from judges.models import Attempt
 from judges.panels.judges_file import parse
-from judges.prompts import GRADED_SCHEMAS, prompt_versions, relevant_grade, render_ballot
+from judges.prompts.render import GRADED_SCHEMAS, prompt_versions, relevant_grade, render_ballot
 from judges.records import Inputs, Judge
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
 from tests.judges.panels.test_judges_file import text

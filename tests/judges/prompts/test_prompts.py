@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from corpus.evidence.measures import EvidenceTarget
 from corpus.rubric import HELPFULNESS, SUFFICIENCY, Rubric
 from judges.domain.debate import AGAINST, FOR, PAIR
-from judges.prompts import (
+from judges.prompts import templates
+from judges.prompts.render import (
     DOCUMENT_LIMIT,
     TEXT_LIMIT,
     TURN_SCHEMA,
@@ -21,7 +22,6 @@ from judges.prompts import (
     prompt_versions,
     repair_prompt,
     shared_prefix_ends,
-    templates,
     turn_prompt,
     vote_prompt,
 )

@@ -4,7 +4,7 @@ import json
 import re
 
 from judges.models import Attempt, PromptVersion
-from judges.prompts import prompt_versions
+from judges.prompts.render import prompt_versions
 from tests.conftest import Manage
 from tests.engine_parts import FAST, make_panel
 from tests.factories import make_collection, make_document, make_pair, make_query

@@ -34,8 +34,8 @@ from judges.panels.judge_keys import JudgeTable
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.thinking import known_to_think
-from judges.prompts import VOTE_SCHEMA, render_ballot, vote_prompt
 from judges.prompts.answering import fit_prompt
+from judges.prompts.render import VOTE_SCHEMA, render_ballot, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers import tokens as access
 from judges.providers.tokens import Tokens, from_command

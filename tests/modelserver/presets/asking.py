@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from judges import prompts
+from judges.prompts import render
 from judges.prompts.searching import PASSAGE_SCHEMA, REASONING_SCHEMA
 from tests.modelserver.behaviours import place
 
@@ -143,7 +143,7 @@ def schema_in_words(system: str, user: str) -> dict[str, Any]:
         if all(f'"{name}"' in words for name in schema["properties"]):
             return schema
     if place(user)[0] != "vote":
-        return prompts.TURN_SCHEMA
+        return render.TURN_SCHEMA
     if '"score"' in words:
-        return prompts.GRADED_SCHEMAS[10 if re.search(r"\b10\b", words) else 3]
-    return prompts.VOTE_SCHEMA
+        return render.GRADED_SCHEMAS[10 if re.search(r"\b10\b", words) else 3]
+    return render.VOTE_SCHEMA

@@ -22,7 +22,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from judges.domain.verdicts import parse_vote  # noqa: E402
-from judges.prompts import render_ballot  # noqa: E402
+from judges.prompts.render import render_ballot  # noqa: E402
 from judges.providers import close_providers, open_provider  # noqa: E402
 from judges.records import Inputs, Judge, Reply  # noqa: E402
 from judges.records import ModelRequest as JudgeRequest  # noqa: E402
