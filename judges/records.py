@@ -11,7 +11,6 @@ from judges.presets import PRESETS, Preset
 
 SCALES = {"binary": 1, "0-3": 3, "0-10": 10}  # Highest grade by the name of a scale.
 
-
 # To each token of an answer: what OpenAI, Google and the servers that speak OpenAI's format give at most.
 ALTERNATIVES = 20
 

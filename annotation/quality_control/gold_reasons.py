@@ -187,7 +187,7 @@ async def ask_rounds(form: Form, caller: Caller, claimed: Claimed) -> Rounds:
         said: dict[DebateAgent, Turn] = {}
         for place, (seat, judge) in enumerate(zip(seats, caller.plan.debaters, strict=True)):
             before = rounds[-1] if rounds else None
-            prompt = render.argument_prompt(claimed.inputs, seat, number, before, seats)
+            prompt = render.turn_prompt(claimed.inputs, seat, number, before, seats, gives_in=False)
             # The role is not that of a debate's turn, so no page takes it for one.
             question = JudgeQuestion(("check", number, place), judge, prompt, render.TURN_SCHEMA)
             turn = await caller.ask(claimed, question)

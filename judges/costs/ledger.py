@@ -38,13 +38,10 @@ WHERE w.campaign_id = %(campaign)s GROUP BY w.state, w.reason ORDER BY w.state, 
 
 FEW_CALLS = 200_000  # A page reads the attempts of so many calls and no more; the command reads them all.
 
-ORDER = (
-    *("filter", "for", "against", "adjudicate", "vote", "generation", "check"),
-    *("write", "entity", "measure", "rewrite", "reason", "embed", "rank"),
-)
-DEBATE = gettext_noop("debate, round %(round)s")
+# In the order of the ledger: as a pair goes its way. Turns of both sides are one step.
 STEPS = {
     "filter": gettext_noop("filter"),
+    "debate": gettext_noop("debate, round %(round)s"),
     "adjudicate": gettext_noop("adjudicating judge"),
     "vote": gettext_noop("votes"),
     "generation": gettext_noop("generations of votes"),
@@ -102,15 +99,18 @@ class LedgerRow(LedgerCounts):
     @property
     def step(self) -> str:
         """What was asked: "debate, round 2", "votes"."""
-        if self.role in ("for", "against"):
-            return _(DEBATE) % {"round": self.round}
-        return _(STEPS[self.role])
+        words = STEPS[self._step_key]
+        return _(words) % {"round": self.round}
 
     @property
     def place(self) -> tuple[int, int, str, str]:
-        """The order of the ledger: as a pair goes its way."""
-        debate = self.role in ("for", "against")
-        return (1 if debate else ORDER.index(self.role), self.round if debate else 0, self.judge, self.outcome)
+        """Where the entry stands in the ledger."""
+        key = self._step_key
+        return (list(STEPS).index(key), self.round if key == "debate" else 0, self.judge, self.outcome)
+
+    @property
+    def _step_key(self) -> str:
+        return "debate" if self.role in ("for", "against") else self.role
 
 
 @dataclass(frozen=True, slots=True)

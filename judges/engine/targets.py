@@ -8,7 +8,7 @@ from typing import Any
 
 from corpus.collections.task_order import LAST, pair_priority
 from corpus.evidence import measures as evidence
-from corpus.evidence.measures import EvidenceTarget
+from corpus.evidence.measures import EvidenceTarget, parse_target
 from judges.domain.verdicts import NoVerdict
 from judges.engine import pairs
 from judges.engine.calls import Caller, JudgeQuestion
@@ -51,7 +51,7 @@ async def _attempt_target(caller: Caller, claimed: Claimed, number: int, before:
     if isinstance(said, NoVerdict):
         words = f"the writer's answer was {said.outcome}"
         return None, (words,), quality.target_measures({}, (words,))
-    return await _measure_attempt(caller, claimed, number, answers.target_of(said))
+    return await _measure_attempt(caller, claimed, number, parse_target(said.reason))
 
 
 async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> _Attempt:

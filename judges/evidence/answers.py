@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, check_target, parse_target
+from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, check_target
 from judges.domain.quotes import locate_quote
 from judges.domain.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, check_string, fields_of
 from judges.records import Quote, Turn
@@ -24,11 +24,6 @@ def parse_answer(role: str, text: str, document: str, rules: ParsingRules = STRI
     if role == "entity":
         return Turn(1, "", _parse_entities(text, document, rules))
     return Turn(1, json.dumps(_parse_scores(text, rules)))
-
-
-def target_of(turn: Turn) -> EvidenceTarget:
-    """What a `write` answer said."""
-    return parse_target(turn.reason)
 
 
 def entities_of(turn: Turn) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ verdicts, but looks at single sentences and at what all have quoted, so each age
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from corpus.search.text import tokenize_text
 from judges.domain.debate import AGAINST, FOR
@@ -28,6 +28,8 @@ from judges.offline.judges import (
     matched_share,
     pick_sentences,
     read_sentences,
+    runs_of,
+    sentence_stems,
     stem,
 )
 from judges.records import DebateAgent, Inputs, Quote, Side, Turn
@@ -71,8 +73,8 @@ def argue_turn(
 def _defend(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
     """Round 1 of the side for."""
     number, need, chosen = _best_sentences(inputs, wanted)
-    held = matched_share(need, _sentence_stems(chosen))
-    found = _list_terms(_need_terms(need, _sentence_stems(chosen), present=True))
+    held = matched_share(need, sentence_stems(chosen))
+    found = _list_terms(_need_terms(need, sentence_stems(chosen), present=True))
     what = _name_need(number, inputs)
     if held < bound:
         reason = f"By words alone: even the best sentences hold only {held:.0%} of {what}. I find too little to defend."
@@ -84,8 +86,8 @@ def _defend(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
 def _attack(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
     """Round 1 of the side against."""
     number, need, row = _best_row(inputs, wanted)
-    held = matched_share(need, _sentence_stems(row))
-    missing = _list_terms(_need_terms(need, _sentence_stems(row), present=False))
+    held = matched_share(need, sentence_stems(row))
+    missing = _list_terms(_need_terms(need, sentence_stems(row), present=False))
     what = _name_need(number, inputs)
     nearest = _quote_sentences(inputs, sorted(row, key=lambda one: -matched_share(need, set(one.stems)))[:1])
     if held >= bound:
@@ -98,7 +100,7 @@ def _attack(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
 def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bound: float, other: Turn) -> Turn:
     """A later round of the side for: are the words that the other side misses anywhere in the document?"""
     number, need, chosen = _best_sentences(inputs, wanted)
-    everywhere = _sentence_stems(read_sentences(inputs.document)) | set(map(stem, tokenize_text(inputs.title)))
+    everywhere = sentence_stems(read_sentences(inputs.document)) | set(map(stem, tokenize_text(inputs.title)))
     held = matched_share(need, everywhere)
     missed = {
         stem(word) for term in re.findall(r'"([^"]+)"', other.reason) for word in tokenize_text(term)
@@ -147,7 +149,7 @@ def _second_couple_turn(
         told = f"By words alone, sentence by sentence: the best one holds {held:.0%} of {what}"
         if side is Side.FOR:
             end = "I count it as support" if stays else "I find nothing to defend in that"
-            held = matched_share(need, _sentence_stems(spoken))
+            held = matched_share(need, sentence_stems(spoken))
             return Turn(verdict, f"{told}, the whole document {held:.0%}. {end}.", quotes)
         missing = _list_terms(_need_terms(need, set(best.stems if best else ()), present=False))
         end = f"It lacks {missing}" if stays else "I see nothing to object to in that"
@@ -166,19 +168,14 @@ def _best_sentences(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need
         (number, need, pick_sentences(need, read_sentences(inputs.document), QUOTED, 0.05))
         for number, need in enumerate(wanted, 1)
     ]
-    return max(options, key=lambda option: matched_share(option[1], _sentence_stems(option[2])))
+    return max(options, key=lambda option: matched_share(option[1], sentence_stems(option[2])))
 
 
 def _best_row(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[ReadSentence]]:
     """The answer that three sentences in a row hold best, and those sentences."""
-    spoken = read_sentences(inputs.document)
-    rows = [list(spoken[at : at + 3]) for at in range(max(1, len(spoken) - 2))]
+    rows = [list(run) for run in runs_of(read_sentences(inputs.document), 3)]
     options = [(number, need, row) for number, need in enumerate(wanted, 1) for row in rows]
-    return max(options, key=lambda option: matched_share(option[1], _sentence_stems(option[2])))
-
-
-def _sentence_stems(chosen: Iterable[ReadSentence]) -> set[str]:
-    return {term for sentence in chosen for term in sentence.stems}
+    return max(options, key=lambda option: matched_share(option[1], sentence_stems(option[2])))
 
 
 def _quote_sentences(inputs: Inputs, chosen: list[ReadSentence]) -> tuple[Quote, ...]:

@@ -19,6 +19,7 @@ from judges.offline.judges import (
     matched_share,
     pick_sentences,
     read_sentences,
+    sentence_stems,
 )
 from judges.records import Inputs
 
@@ -52,10 +53,10 @@ def find_entities(text: str) -> tuple[str, ...]:
 def score_target(inputs: Inputs, target: EvidenceTarget, lexicon: Lexicon) -> dict[str, int]:
     """Six scores from word counts, beginning at 3."""
     (need,) = information_needs(replace(inputs, answers=()), lexicon)
-    document = f"{inputs.title}\n{inputs.document}" if inputs.title else inputs.document
+    document = inputs.titled_document
     rules = measures.measure_target(target, query=inputs.query, document=document)
     there = set(tokenize_text(document))
-    own, told = _text_stems(target.contribution), _text_stems(target.evidence)
+    own, told = (sentence_stems(read_sentences(text)) for text in (target.contribution, target.evidence))
     known = _known_share(tokenize_text(target.evidence), there)
     scores = {
         "contribution_accuracy": 3 + int(_known_share(tokenize_text(target.contribution), there) >= 0.8) - int(not own),
@@ -73,10 +74,6 @@ def _sentence_text(inputs: Inputs, one: ReadSentence) -> str:
     text = " ".join(inputs.document[one.start : one.end].split())
     first = next(iter(split_sentences(text)), None)
     return text[first.start : first.end] if first else text
-
-
-def _text_stems(text: str) -> set[str]:
-    return {term for sentence in read_sentences(text) for term in sentence.stems}
 
 
 def _known_share(own: Sequence[str], there: set[str]) -> float:

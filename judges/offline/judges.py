@@ -6,15 +6,16 @@ upper bound of what they can do elsewhere), is told in docs/campaigns.md.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log, sqrt
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from corpus.search.text import split_sentences, tokenize_text
 from judges.records import Inputs
 
+T = TypeVar("T")
 STOP_WORDS = frozenset(
     tokenize_text(
         "a an and are as at be been but by can could did do does for from had has have how i if in into is it its may "
@@ -119,11 +120,14 @@ def _weigh_terms(text: str, lexicon: Lexicon) -> tuple[dict[str, float], dict[st
     return terms, written
 
 
-def sentence_windows(document: str, size: int) -> list[frozenset[str]]:
-    """The stems of every `size` sentences in a row (of all, where there are fewer)."""
-    spoken = [sentence.stems for sentence in read_sentences(document)]
-    count = max(1, len(spoken) - size + 1) if spoken else 0
-    return [frozenset().union(*spoken[at : at + size]) for at in range(count)]
+def sentence_stems(spoken: Iterable[ReadSentence]) -> set[str]:
+    """Return all stems of the sentences."""
+    return {term for sentence in spoken for term in sentence.stems}
+
+
+def runs_of(parts: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Return every `size` parts in a row; all of them, where there are fewer."""
+    return [parts[at : at + size] for at in range(max(1, len(parts) - size + 1))]
 
 
 def matched_share(need: Need, stems: frozenset[str] | set[str]) -> float:
@@ -147,10 +151,8 @@ def pick_sentences(need: Need, spoken: Sequence[ReadSentence], most: int, gain: 
 
 def answer_containment(inputs: Inputs, lexicon: Lexicon) -> float:
     """How much of an answer three sentences in a row hold."""
-    near = sentence_windows(inputs.document, 3)
-    return max(
-        (matched_share(need, stems) for need in information_needs(inputs, lexicon) for stems in near), default=0.0
-    )
+    near = [sentence_stems(run) for run in runs_of(read_sentences(inputs.document), 3)]
+    return max(matched_share(need, stems) for need in information_needs(inputs, lexicon) for stems in near)
 
 
 def bm25(inputs: Inputs, lexicon: Lexicon) -> float:
@@ -162,7 +164,7 @@ def tfidf(inputs: Inputs, lexicon: Lexicon) -> float:
     """Cosine between query with answer and two sentences in a row with the title."""
     title = tuple(tokenize_text(inputs.title))
     spoken = [tuple(tokenize_text(inputs.document[one.start : one.end])) for one in read_sentences(inputs.document)]
-    units = [_tfidf_vector(title + sum(spoken[at : at + 2], ()), lexicon) for at in range(max(1, len(spoken) - 1))]
+    units = [_tfidf_vector(title + sum(run, ()), lexicon) for run in runs_of(spoken, 2)]
     asked = [_query_vector(f"{inputs.query} {answer}", lexicon) for answer in inputs.answers or ("",)]
     return max(_cosine_similarity(left, right) for left in asked for right in units)
 
@@ -226,7 +228,7 @@ def ngram_overlap(inputs: Inputs, lexicon: Lexicon) -> float:
     spans = read_sentences(inputs.document)
     parts = [_character_ngrams(inputs.document[one.start : one.end]) for one in spans] or [frozenset()]
     title = _character_ngrams(inputs.title)
-    near = [title.union(*parts[at : at + 3]) for at in range(max(1, len(parts) - 2))]
+    near = [title.union(*run) for run in runs_of(parts, 3)]
     wanted = [_character_ngrams(text) for text in inputs.answers or (inputs.query,)]
     return max((len(grams & unit) / len(grams) for grams in wanted if grams for unit in near), default=0.0)
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from corpus.search.text import tokenize_text
-from judges.offline.judges import STOP_WORDS, Lexicon, read_sentences, stem
+from judges.offline.judges import STOP_WORDS, Lexicon, read_sentences, sentence_stems, stem
 
 REWRITER = "rewriter"
 FEEDBACK = 5  # Documents that are read.
@@ -26,8 +26,7 @@ def best_passage(query: str, documents: Sequence[str], lexicon: Lexicon, sample:
     places = range(max(1, len(found) - WINDOW + 1)) if found else range(0)
 
     def weight(place: int) -> float:
-        stems = {one for sentence in found[place : place + WINDOW] for one in sentence.stems}
-        return sum(asked[one] for one in stems & asked.keys())
+        return sum(asked[one] for one in sentence_stems(found[place : place + WINDOW]) & asked.keys())
 
     best = max(places, key=lambda place: (weight(place), -place), default=None)
     if best is None:

@@ -32,11 +32,9 @@ class JudgesTables(Table):
 
     @model_validator(mode="after")
     def _holds_together(self) -> "JudgesTables":
-        names = [one.name for one in self.judge]
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                words = f'"{name}" is taken by an earlier judge; names are unique'
-                raise problem(words, "judge", number, "name")
+        for number, one in enumerate(self.judge):
+            if one.name in [other.name for other in self.judge[:number]]:
+                raise problem(f'"{one.name}" is taken by an earlier judge; names are unique', "judge", number, "name")
         models = [(one.provider, one.model, one.base_url) for one in self.price]
         for number, model in enumerate(models):
             if model in models[:number]:

@@ -32,11 +32,6 @@ from judges.records import Judge, ModelRequest
 TASK = "judges.probes.canaries"
 
 
-def default_panel() -> Panel | None:
-    """Return the default panel, for a page, which writes nothing."""
-    return Panel.objects.filter(is_default=True).first()
-
-
 def panel_judges(panel: Panel) -> list[Judge]:
     """Every judge of the panel once, in its present version."""
     names = list(dict.fromkeys(filter(None, [*panel.debate, *panel.ensemble, panel.adjudicator])))

@@ -22,45 +22,39 @@ class Base:
     tail: str
 
 
-def _make_base(name: str, honest: Aim, query: str, answer: str, title: str, first: str, tail: str) -> Base:
-    return Base(name, honest, Inputs(query, (answer,), title, first), tail)
-
-
+BOILING = ("At what temperature does water boil at sea level?", ("At 100 degrees Celsius.",))
+TIDES = ("What causes the tides of the sea?", ("The pull of the moon and the sun.",))
 BASES = (
-    _make_base(
+    Base(
         "boiling",
         "yes",
-        "At what temperature does water boil at sea level?",
-        "At 100 degrees Celsius.",
-        "Boiling of water",
-        "At sea level water boils at 100 degrees Celsius.",
+        Inputs(*BOILING, "Boiling of water", "At sea level water boils at 100 degrees Celsius."),
         "On a high mountain the air presses less, and water boils at a lower temperature.",
     ),
-    _make_base(
+    Base(
         "tides",
         "yes",
-        "What causes the tides of the sea?",
-        "The pull of the moon and the sun.",
-        "Tides",
-        "The tides are caused by the pull of the moon and, to a smaller part, of the sun.",
+        Inputs(
+            *TIDES,
+            "Tides",
+            "The tides are caused by the pull of the moon and, to a smaller part, of the sun.",
+        ),
         "High water comes about every twelve hours and twenty-five minutes.",
     ),
-    _make_base(
+    Base(
         "bread",
         "no",
-        "At what temperature does water boil at sea level?",
-        "At 100 degrees Celsius.",
-        "Baking bread",
-        "A loaf of rye bread needs flour, salt, sourdough and patience.",
+        Inputs(*BOILING, "Baking bread", "A loaf of rye bread needs flour, salt, sourdough and patience."),
         "Let the dough rest over night, and bake it until the crust sounds hollow.",
     ),
-    _make_base(
+    Base(
         "lighthouse",
         "no",
-        "What causes the tides of the sea?",
-        "The pull of the moon and the sun.",
-        "The old lighthouse",
-        "The lighthouse stands on the northern cape since 1871 and is painted red and white.",
+        Inputs(
+            *TIDES,
+            "The old lighthouse",
+            "The lighthouse stands on the northern cape since 1871 and is painted red and white.",
+        ),
         "Its keeper was an old woman who collected stamps.",
     ),
 )

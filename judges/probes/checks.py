@@ -133,12 +133,8 @@ def _checked_judge(
 
 def add_costs(costs: Iterable[float | None]) -> float | None:
     """USD of all together; None where one is unknown."""
-    total = 0.0
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
+    known = list(costs)
+    return None if None in known else sum(cost or 0.0 for cost in known)
 
 
 def _probe_cost(tried: ProbeCall, known: Price | None) -> float | None:

@@ -90,42 +90,32 @@ ANYTHING = Definition(QUERY, "{{definition}}")
 
 
 def turn_prompt(
-    inputs: Inputs, seat: DebateAgent, round: int, history: History | None = None, agents: Sequence[DebateAgent] = PAIR
-) -> Prompt:
-    """One agent's question in a round from 1. `history`: all turns of the round before, from round 2 on.
-
-    Raises ValueError when history is missing, or given in round 1 (DREAM 3.1: it replaces the stances).
-    """
-    return _debate_prompt("debate", inputs, seat, round, history, agents)
-
-
-def argument_prompt(
-    inputs: Inputs, seat: DebateAgent, round: int, history: History | None = None, agents: Sequence[DebateAgent] = PAIR
-) -> Prompt:
-    """The same question to an agent that keeps its stance in every round, so that people hear both sides."""
-    own = {} if history is None else {"response": "yes" if seat.side is Side.FOR else "no"}
-    return _debate_prompt("argue", inputs, seat, round, history, agents, **own)
-
-
-def _debate_prompt(
-    kind: str,
     inputs: Inputs,
     seat: DebateAgent,
     round: int,
-    history: History | None,
-    agents: Sequence[DebateAgent],
-    **own: str,
+    history: History | None = None,
+    agents: Sequence[DebateAgent] = PAIR,
+    *,
+    gives_in: bool = True,
 ) -> Prompt:
+    """One agent's question in a round from 1. `history`: all turns of the round before, from round 2 on.
+
+    An agent that never gives in argues for its stance in every round, so that people hear both sides. Raises ValueError
+    when history is missing, or given in round 1 (DREAM 3.1: it replaces the stances).
+    """
     if (round == 1) != (history is None) or round < 1:
         raise ValueError(f"Round {round} of a debate does not go with {'no ' if history is None else ''}history.")
     named = dict(zip(agents, NAMES, strict=False))
     rest = [name for agent, name in named.items() if agent != seat]
     others = f"The other assessor is {rest[0]}." if len(rest) == 1 else f"The other assessors are {_join_names(rest)}."
-    places = own | {"inputs": inputs_block(inputs), "own": named[seat], "others": others}
+    kind = "debate" if gives_in else "argue"
+    places = {"inputs": inputs_block(inputs), "own": named[seat], "others": others}
     if history is None:
         stances = "\n".join(f"- {name} begins with: {STANCES[agent.side]}." for agent, name in named.items())
         user = templates.render(f"{kind}-first", stances=stances, **places)
     else:
+        if not gives_in:
+            places["response"] = "yes" if seat.side is Side.FOR else "no"
         told = delimit_content(_history_json(history, named, seat))
         user = templates.render(f"{kind}-later", history=told, round=str(round), previous=str(round - 1), **places)
     return _build_prompt(kind, inputs, user, "" if len(agents) == 2 else f"-{len(agents)}")

@@ -21,8 +21,6 @@ from judges.prompts.render import (
 from judges.records import Prompt
 
 METHODS = ("hyde", "query2doc", "mugi")
-
-
 PASSAGE_SCHEMA = object_schema(passage=TEXT)
 REASONING_SCHEMA = object_schema(reasoning=TEXT)
 

@@ -178,7 +178,12 @@ def ask_model(
 
 
 async def _ask_questions(caller: Caller, claimed: Claimed, judge: Judge, asked: Wanted) -> tuple[Turn, ...] | None:
-    questions = [_judge_question(judge, call) for call in asked.calls]
+    questions = [
+        JudgeQuestion(
+            (one.role, 0, one.sample), judge, one.prompt, dict(one.schema), one.sample, one.documents, one.keep
+        )
+        for one in asked.calls
+    ]
     results = await asyncio.gather(*(caller.ask(claimed, one) for one in questions), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
@@ -187,12 +192,6 @@ async def _ask_questions(caller: Caller, claimed: Claimed, judge: Judge, asked: 
             claimed.last_error = f"{judge.name}: {result.outcome}"
     turns = tuple(result for result in results if isinstance(result, Turn))
     return turns if len(turns) == len(questions) else None
-
-
-def _judge_question(judge: Judge, call: RetrievalRequest) -> JudgeQuestion:
-    slot = (call.role, 0, call.sample)
-    schema = dict(call.schema)
-    return JudgeQuestion(slot, judge, call.prompt, schema, call.sample, documents=call.documents, keep=call.keep)
 
 
 def _queries_to_ask(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:
