@@ -178,12 +178,11 @@ def ask_model(
 
 
 async def _ask_questions(caller: Caller, claimed: Claimed, judge: Judge, asked: Wanted) -> tuple[Turn, ...] | None:
-    questions = [
-        JudgeQuestion(
-            (one.role, 0, one.sample), judge, one.prompt, dict(one.schema), one.sample, one.documents, one.keep
-        )
-        for one in asked.calls
-    ]
+    questions = []
+    for one in asked.calls:
+        slot, schema, texts = (one.role, 0, one.sample), dict(one.schema), one.documents
+        question = JudgeQuestion(slot, judge, one.prompt, schema, one.sample, documents=texts, keep=one.keep)
+        questions.append(question)
     results = await asyncio.gather(*(caller.ask(claimed, one) for one in questions), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
