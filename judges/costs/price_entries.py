@@ -8,11 +8,6 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from corpus.importing.toml_files import Line, Table, otherwise, problem
 from judges.presets import PRESETS
 
-# USD per million tokens.
-PRICES = (
-    *("input_price", "output_price", "cached_input_price", "written_input_price", "reasoning_price"),
-    *("batch_input_price", "batch_output_price", "batch_cached_input_price"),
-)
 HIGHEST = 1e6
 PAID = [name for name in PRESETS if name != "offline"]
 Price = Annotated[float, Field(ge=0, le=HIGHEST), otherwise(f"must be a number from 0 to {HIGHEST:g}")]
@@ -54,6 +49,9 @@ class PriceKeys(Table):
             key, words = found
             raise problem(words, key)
         return self
+
+
+PRICES = tuple(PriceKeys.model_fields)
 
 
 def _paid(provider: str) -> str:

@@ -20,19 +20,18 @@ def without_evidence(turns: Turns) -> frozenset[tuple[int, DebateAgent]]:
 def relies_on_stance_flip(turns: Turns, round: int) -> bool:
     """Whether an agreement in this round rests on an agent that came to its side without evidence, then or before."""
     marked = without_evidence(turns)
-    return any(last in marked for last in _last_changes(turns, round))
+    changes = ((_last_change(turns, round, seat), seat) for seat in {seat for _, seat in turns})
+    return any(last in marked for last in changes)
 
 
-def _last_changes(turns: Turns, round: int) -> Iterator[tuple[int, DebateAgent]]:
-    """Each agent's last change of sides, which alone counts: one that came back with evidence stands on that."""
-    for seat in {seat for _, seat in turns}:
-        verdict, last = _opening(seat), None
-        for at in range(1, round + 1):
-            turn = turns.get((at, seat))
-            if isinstance(turn, Turn) and turn.verdict != verdict:
-                verdict, last = turn.verdict, (at, seat)
-        if last is not None:
-            yield last
+def _last_change(turns: Turns, last: int, seat: DebateAgent) -> int:
+    """The round of the agent's last change of sides, which alone counts: coming back with evidence stands on that."""
+    verdict, found = _opening(seat), 0
+    for round in range(1, last + 1):
+        turn = turns.get((round, seat))
+        if isinstance(turn, Turn) and turn.verdict != verdict:
+            verdict, found = turn.verdict, round
+    return found
 
 
 def _opening(seat: DebateAgent) -> int:

@@ -1,14 +1,7 @@
 """The extractive pair: two offline agents that argue from a document's sentences, word by word (DESIGN 4). Pure.
 
-They follow the debate's protocol (DREAM 3.1): each begins with its stance, both speak without seeing the other's turn
-of that round, and from the second round on each reads both turns of the round before.
-
-- The side for picks up to three sentences that together hold most of an answer, and quotes them. It gives in at once
-  when even those hold next to nothing. Later it looks up the words that the other side misses, in the whole document
-  with its title, and gives in when too few are there.
-- The side against names the answer's words that the best three sentences in a row do not hold, and quotes the nearest
-  of them. It gives in at once when next to nothing is missing. Later it reads the quoted sentences of the other side,
-  drops those that are not in the document, and gives in when what is left holds most of the answer.
+They follow the debate's protocol (DREAM 3.1). Each gives in at once where its side is hopeless, and later where what
+the other side said shows it.
 
 Between the bounds they stay apart, and the pair goes to people. Where four debate, the second couple comes to the same
 verdicts, but looks at single sentences and at what all have quoted, so each agent has something of its own to say.
@@ -71,7 +64,7 @@ def argue_turn(
 
 
 def _defend(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
-    """Round 1 of the side for."""
+    """Round 1 of the side for: the sentences that together hold most of an answer."""
     number, need, chosen = _best_sentences(inputs, wanted)
     held = matched_share(need, sentence_stems(chosen))
     found = _list_terms(_need_terms(need, sentence_stems(chosen), present=True))
@@ -84,7 +77,7 @@ def _defend(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
 
 
 def _attack(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
-    """Round 1 of the side against."""
+    """Round 1 of the side against: the words that the best three sentences in a row lack."""
     number, need, row = _best_row(inputs, wanted)
     held = matched_share(need, sentence_stems(row))
     missing = _list_terms(_need_terms(need, sentence_stems(row), present=False))

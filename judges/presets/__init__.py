@@ -11,15 +11,11 @@ def _table(name: str) -> dict[str, Any]:
     return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def _read() -> dict[str, Preset]:
-    index = _table("index")
-    return {
-        name: Preset.model_validate({"name": name, **_table(name)}, context=index["thinkers"])
-        for name in index["order"]
-    }
-
-
-PRESETS = _read()  # By name, in the order in which they are listed.
+_INDEX = _table("index")
+# By name, in the order in which they are listed.
+PRESETS = {
+    name: Preset.model_validate({"name": name, **_table(name)}, context=_INDEX["thinkers"]) for name in _INDEX["order"]
+}
 
 
 __all__ = ["PRESETS", "SCHEMA_MODES", "UNBOUND", "UNWRAPS", "Context", "Fact", "Preset"]

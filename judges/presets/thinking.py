@@ -20,7 +20,7 @@ def anthropic(thinking: Thinking) -> dict[str, Any]:
         return {"thinking": {"type": "adaptive", "display": "summarized"} if thinking else {"type": "disabled"}}
     if thinking < LEAST_BUDGET:
         raise ValueError(f"must be at least {LEAST_BUDGET} tokens: Anthropic takes no smaller budget")
-    return {"thinking": {"type": "enabled", "budget_tokens": thinking}}
+    return budget(thinking)
 
 
 def gemini(thinking: Thinking) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def qwen(thinking: Thinking) -> dict[str, Any]:
 
 def deepseek(thinking: Thinking) -> dict[str, Any]:
     """DeepSeek: a switch without a budget."""
-    return {"thinking": {"type": "enabled" if _switch(thinking) else "disabled"}}
+    return budget(_switch(thinking))
 
 
 def openrouter(thinking: Thinking) -> dict[str, Any]:
@@ -77,9 +77,7 @@ def effort(thinking: Thinking) -> dict[str, Any]:
 
 def litellm(thinking: Thinking) -> dict[str, Any]:
     """LiteLLM translates an effort or a budget for the model behind it."""
-    if isinstance(thinking, bool):
-        return {"reasoning_effort": "medium"} if thinking else {"thinking": {"type": "disabled"}}
-    return {"thinking": {"type": "enabled", "budget_tokens": thinking}}
+    return {"reasoning_effort": "medium"} if thinking is True else budget(thinking)
 
 
 def _switch(thinking: Thinking) -> bool:

@@ -1,7 +1,6 @@
 """Canaries are sent to judges, and what each said is kept (MECHANICS M3, untrusted text: measured, not promised).
 
-Every question is one call, tried again where the provider failed; the account's limits hold. An answer is stored as
-soon as it is here. No campaign, no cache and no label has a part in it.
+An answer is stored as soon as it is here.
 """
 
 import asyncio

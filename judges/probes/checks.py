@@ -92,7 +92,25 @@ async def check_one(judge: Judge, role: str) -> CheckedJudge:
     second = await _try_call(other, role) if other else None
     reached = first.reply is not None or (first.error is not None and first.error.status is not None)
     names, context = await look_up(judge) if reached else ((), None)
-    return _checked_judge(first, second, names, context, seconds)
+    reply, known = first.reply, price_for_judge(judge)
+    tried = [one for one in (first, second) if one]
+    named = reply.model if reply else ""
+    used = [one.reply.usage for one in tried if one.reply is not None]
+    counts = ("input", "cached", "output", "reasoning", "written")
+    return CheckedJudge(
+        judge,
+        role,
+        problem=remedies.describe_problem(first, second, names) or _missing_logprobs(first),
+        price=known,
+        answered_as=named if named not in ("", judge.model, judge.model.removeprefix("models/")) else "",
+        usage=Usage(**{name: sum(getattr(one, name) for one in used) for name in counts}),
+        seconds=seconds,
+        calls=len(tried),
+        cost=add_costs(_probe_cost(one, known) for one in tried),
+        warnings=tuple(_list_warnings(first, context, LONGEST_PROMPT)),
+        found=_found_abilities(first, second, context)
+        | {"price": known and {"input": known.input, "output": known.output}},
+    )
 
 
 async def _try_call(judge: Judge, role: str) -> ProbeCall:
@@ -109,26 +127,6 @@ def probe_request(judge: Judge, role: str) -> ModelRequest:
         nothing = render.vote_prompt(INPUTS)  # its endpoint takes no prompt
         return ModelRequest(judge, nothing, render.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
     return answering.build_request(judge, INPUTS, role)
-
-
-def _checked_judge(
-    first: ProbeCall, second: ProbeCall | None, names: tuple[str, ...], context: int | None, seconds: float
-) -> CheckedJudge:
-    judge, reply, known = first.judge, first.reply, price_for_judge(first.judge)
-    tried = [one for one in (first, second) if one]
-    problem = remedies.describe_problem(first, second, names) or _missing_logprobs(first)
-    named = reply.model if reply else ""
-    answered_as = named if named not in ("", judge.model, judge.model.removeprefix("models/")) else ""
-    warnings = tuple(_list_warnings(first, context, LONGEST_PROMPT))
-    used = [one.reply.usage for one in tried if one.reply is not None]
-    counts = ("input", "cached", "output", "reasoning", "written")
-    usage = Usage(**{name: sum(getattr(one, name) for one in used) for name in counts})
-    total = add_costs(_probe_cost(one, known) for one in tried)
-    found = _found_abilities(first, second, context)
-    found["price"] = known and {"input": known.input, "output": known.output}
-    return CheckedJudge(
-        judge, first.role, problem, known, answered_as, usage, seconds, len(tried), total, warnings, found
-    )
 
 
 def add_costs(costs: Iterable[float | None]) -> float | None:

@@ -17,6 +17,13 @@ from judges.records import Inputs
 ANSWERS, SUBJECT, ELSEWHERE = 2, 1, 0
 # Shares from which a judge passes: of couples in the right order, of equal repeats, of questions answered.
 ORDERED, REPEATED, ANSWERED = 0.85, 0.9, 0.95
+PROBLEMS = {
+    "answered": gettext_noop("%(asked)s of %(asked2)s questions brought no verdict"),
+    "clear": gettext_noop("%(right)s of %(n)s couples in the known order (%(tied)s tied, %(reversed)s reversed)"),
+    "near": gettext_noop("%(reversed)s of %(n)s neighbouring levels reversed"),
+    "own": gettext_noop("%(reversed)s of %(n)s couples of the collection against its reference"),
+    "repeated": gettext_noop("the same answer twice on %(repeated)s of %(repeats)s documents"),
+}
 
 Grade = int | None  # On the judge's own scale; None: it gave no verdict.
 
@@ -69,34 +76,19 @@ class Findings:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why the judge does not pass, in words; empty where it does."""
-        checks: tuple[tuple[bool, str, dict[str, int]], ...] = (
-            (
-                self.answered < ANSWERED * self.asked,
-                gettext_noop("%(asked)s of %(asked2)s questions brought no verdict"),
-                {"asked": self.asked - self.answered, "asked2": self.asked},
-            ),
-            (
-                (self.clear.share or 0.0) < ORDERED,
-                gettext_noop("%(right)s of %(n)s couples in the known order (%(tied)s tied, %(reversed)s reversed)"),
-                self.clear.counts,
-            ),
-            (
-                self.near.reversed > (1 - ORDERED) * max(self.near.n, 1),
-                gettext_noop("%(reversed)s of %(n)s neighbouring levels reversed"),
-                self.near.counts,
-            ),
-            (
-                self.own.reversed > 0 and self.own.reversed >= self.own.right,
-                gettext_noop("%(reversed)s of %(n)s couples of the collection against its reference"),
-                self.own.counts,
-            ),
-            (
-                self.repeated < REPEATED * self.repeats,
-                gettext_noop("the same answer twice on %(repeated)s of %(repeats)s documents"),
-                {"repeated": self.repeated, "repeats": self.repeats},
-            ),
-        )
-        return tuple(_(words) % counts for fails, words, counts in checks if fails)
+        counts = {
+            "answered": {"asked": self.asked - self.answered, "asked2": self.asked},
+            "repeated": {"repeated": self.repeated, "repeats": self.repeats},
+            **{kind: getattr(self, kind).counts for kind in ("clear", "near", "own")},
+        }
+        failed = {
+            "answered": self.answered < ANSWERED * self.asked,
+            "clear": (self.clear.share or 0.0) < ORDERED,
+            "near": self.near.reversed > (1 - ORDERED) * max(self.near.n, 1),
+            "own": self.own.reversed > 0 and self.own.reversed >= self.own.right,
+            "repeated": self.repeated < REPEATED * self.repeats,
+        }
+        return tuple(_(PROBLEMS[key]) % counts[key] for key, fails in failed.items() if fails)
 
     @property
     def passes(self) -> bool:

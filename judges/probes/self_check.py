@@ -1,8 +1,4 @@
-"""Ask judges what `judges.probes.known_orders` wants to know. The account's limits hold; no campaign, cache or label
-has a part.
-
-Every question is one call, tried again where the provider failed. Each is asked anew each time: that is the point.
-"""
+"""Ask judges what `judges.probes.known_orders` wants to know, anew each time: that is the point."""
 
 import asyncio
 from collections.abc import Sequence

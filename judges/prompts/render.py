@@ -173,6 +173,11 @@ def make_prompt(name: str, text: str, system: str, user: str) -> Prompt:
     return Prompt(name=name, sha256=sha256_of(text), system=system, user=user, text=text)
 
 
+def make_general_prompt(name: str, system: str, user: str) -> Prompt:
+    """The messages of a prompt without a definition of relevance."""
+    return make_prompt(name, prompt_versions()[name][1], system, user)
+
+
 def render_definition(definition: Definition) -> str:
     """What relevant means, as prompts say it: a rubric as it stands, somebody's own words as a JSON string."""
     if not definition.is_own:

@@ -13,9 +13,8 @@ from judges.prompts.render import (
     TEXT_LIMIT,
     delimit_content,
     dump_json,
-    make_prompt,
+    make_general_prompt,
     object_schema,
-    prompt_versions,
     put_truncated,
 )
 from judges.records import Prompt
@@ -28,23 +27,18 @@ REASONING_SCHEMA = object_schema(reasoning=TEXT)
 def rewrite_prompt(method: str, query: str, instruction: str = "", number: int = 1, count: int = 1) -> Prompt:
     """What to search for instead of the query, or beside it. `number`: which of `count` texts, for MuGI."""
     places = {"number": str(number), "count": str(count)} if method == "mugi" else {}
-    return _build_prompt(
-        method, templates.render(method, data=delimit_content(_query_json(query, instruction)), **places)
-    )
+    user = templates.render(method, data=delimit_content(_query_json(query, instruction)), **places)
+    return make_general_prompt(method, templates.text(f"{method}-system"), user)
 
 
 def reason_prompt(query: str, instruction: str = "") -> Prompt:
     """Thoughts about the query, to be searched for."""
-    return _build_prompt("reason", templates.render("reason", data=delimit_content(_query_json(query, instruction))))
+    return rewrite_prompt("reason", query, instruction)
 
 
 def plain_prompt(name: str, texts: Sequence[str], instruction: str = "") -> Prompt:
     """For roles rank and embed: what is sent, so that it has a hash and a bound. No model sees this form of it."""
-    return make_prompt(name, prompt_versions()[name][1], instruction, json.dumps(list(texts), ensure_ascii=False))
-
-
-def _build_prompt(name: str, user: str) -> Prompt:
-    return make_prompt(name, prompt_versions()[name][1], templates.text(f"{name}-system"), user)
+    return make_general_prompt(name, instruction, json.dumps(list(texts), ensure_ascii=False))
 
 
 def _query_json(query: str, instruction: str) -> str:

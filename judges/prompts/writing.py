@@ -15,9 +15,9 @@ from judges.prompts.render import (
     dump_json,
     form_of,
     inputs_block,
+    make_general_prompt,
     make_prompt,
     object_schema,
-    prompt_versions,
     render_statement,
     stored_definition,
     version_name,
@@ -44,7 +44,7 @@ def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems
 def entity_prompt(evidence: str) -> Prompt:
     """Which names and terms stand in the evidence: the model's pass (P 5.3); patterns are the other."""
     user = templates.render("entity", data=delimit_content(dump_json({"text": evidence[:TEXT_LIMIT]})))
-    return make_prompt("entity", prompt_versions()["entity"][1], templates.text("entity-system"), user)
+    return make_general_prompt("entity", templates.text("entity-system"), user)
 
 
 def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:

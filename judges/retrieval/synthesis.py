@@ -74,11 +74,12 @@ def synthesize(
 
     found = ask_inline(collection, wanted, "scoring", pairs, ask, budget=budget, max_calls=max_calls, done=done)
     tokens = _tokens_by_answer(found.campaign)
-    counted = {
-        pair: tuple(tokens.get((pair, turn.reason, turn.score or 0), 0) for turn in one.generations)
-        for pair, one in found.answers.items()
-    }
-    return replace(found, answers={pair: replace(one, tokens=counted[pair]) for pair, one in found.answers.items()})
+
+    def count_tokens(pair: int, one: Synthesized) -> Synthesized:
+        keys = ((pair, turn.reason, turn.score or 0) for turn in one.generations)
+        return replace(one, tokens=tuple(tokens.get(key, 0) for key in keys))
+
+    return replace(found, answers={pair: count_tokens(pair, one) for pair, one in found.answers.items()})
 
 
 def _synthesized_pair(claimed: Claimed, prompt: str, answers: Sequence[Turn | NoVerdict]) -> Synthesized | None:
