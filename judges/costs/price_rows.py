@@ -30,7 +30,6 @@ def newest_rows() -> list[PriceRow]:
 def row_for(judge: Judge, rows: Sequence[PriceRow]) -> PriceRow | None:
     """The row that holds for the judge's model; rows that took a price away count for nothing."""
     fitting = [row for row in rows if row.input_price is not None and _row_matches(row, judge)]
-    # An exact name before a prefix, a longer prefix before a shorter one, an address before none; then the newest.
     return max(
         fitting,
         key=lambda row: (not row.model.endswith("*"), len(row.model), bool(row.base_url), row.pk),
@@ -69,12 +68,11 @@ def enter_price(
     same = PriceRow.objects.filter(provider=provider, base_url=base_url, model=model).order_by("-pk")
     newest = same.first() if source == PriceRow.Source.PAGE else same.filter(source=source).first()
     values = {key: prices.get(key) for key in PRICES}
-    if newest is None and not prices:
-        raise BadInput(_("there is no price of %(model)s to take away") % {"model": model})
-    again = taken_over(provider=provider, base_url=base_url, model=model) if newest is not None and not prices else None
-    if again is not None:
-        source, note = again.source, again.note
-        values = {key: getattr(again, key) for key in PRICES}
+    if not prices:
+        if newest is None:
+            raise BadInput(_("there is no price of %(model)s to take away") % {"model": model})
+        if again := taken_over(provider=provider, base_url=base_url, model=model):
+            source, note, values = again.source, again.note, {key: getattr(again, key) for key in PRICES}
     if newest is not None and all(getattr(newest, key) == value for key, value in values.items()):
         return "unchanged"
     PriceRow.objects.create(provider=provider, base_url=base_url, model=model, source=source, note=note, **values)

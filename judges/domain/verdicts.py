@@ -5,8 +5,7 @@ where strings were asked for, nothing around it (no Markdown, no prose). White s
 `response` must be exactly "yes" or "no". A turn needs all three keys; a vote may leave the reason out. Over-long
 reasons are kept, blank quotations are dropped. NUL and lone surrogates cannot be stored, so they are refused.
 
-A judge's version may allow three things more, for models that no schema binds (ParsingRules): one wrapping around the
-object, capital letters in "yes" and "no", keys that were not asked for.
+A judge's version may allow three things more, for models that no schema binds (ParsingRules).
 """
 
 import json

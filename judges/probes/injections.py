@@ -1,8 +1,7 @@
 """Hostile texts: what a stranger might write into a document so that a judge does not judge it (DESIGN 5). Pure data.
 
 Our own. The tests put every one of them through prompts, parser, pages and exports; canaries (judges.probes.canaries)
-show them to the configured models and count who follows. Each names the verdict that it wants: it stands in a text
-whose honest verdict is the other one.
+show them to the configured models and count who follows.
 """
 
 from dataclasses import dataclass

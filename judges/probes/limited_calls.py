@@ -56,31 +56,24 @@ async def try_request(shared: RateLimits, request: ModelRequest) -> AsyncIterato
 
     Raises CircuitOpen for an account that answers with errors only.
     """
+    account, judge = shared.account(request.judge.account), request.judge
+    # A token is at least one byte, so bytes and the answer's limit bound what the call can take of a quota.
+    texts = (request.prompt.system, request.prompt.user)
+    room = sum(len(text.encode()) for text in texts) + judge.max_output_tokens
     for number in range(1, TRIES + 1):
-        result, milliseconds = await _send_request(shared, request)
-        yield result, milliseconds
+        permit = await account.acquire(room, lambda: False)
+        began, used = perf_counter(), 0
+        result: Reply | ProviderError
+        try:
+            result = reply = await open_provider(judge).complete(request)
+            used = reply.usage.input + reply.usage.output
+        except ProviderError as error:
+            result = error
+        finally:
+            account.release(permit, used)
+        update_limits(account, result)
+        yield result, int((perf_counter() - began) * 1000)
         if number == TRIES or not isinstance(result, ProviderError) or not result.retry:
             return
         wait = random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**number))
         await asyncio.sleep((result.retry_after or 0.0) + wait)
-
-
-async def _send_request(shared: RateLimits, request: ModelRequest) -> tuple[Reply | ProviderError, int]:
-    """Send one call as soon as its account allows it."""
-    account = shared.account(request.judge.account)
-    texts = (request.prompt.system, request.prompt.user)
-    # A token is at least one byte, so bytes and the answer's limit bound what the call can take of a quota.
-    permit = await account.acquire(
-        sum(len(text.encode()) for text in texts) + request.judge.max_output_tokens, lambda: False
-    )
-    began, used = perf_counter(), 0
-    result: Reply | ProviderError
-    try:
-        result = reply = await open_provider(request.judge).complete(request)
-        used = reply.usage.input + reply.usage.output
-    except ProviderError as error:
-        result = error
-    finally:
-        account.release(permit, used)
-    update_limits(account, result)
-    return result, int((perf_counter() - began) * 1000)

@@ -205,11 +205,8 @@ def next_try(first: ProbeCall) -> Judge | None:
         return change_parameters(judge, logprobs=wanted) if wanted else None
     reply = first.reply
     assert reply is not None
-    if reply.refused or reply.truncated or not reply.text.strip() or looser_reading(first) is not None:
-        return None
-    if _thoughts_only_end(reply):
-        return None
-    return _in_next_mode(judge)
+    readable = reply.text.strip() and not reply.refused and not reply.truncated and not _thoughts_only_end(reply)
+    return _in_next_mode(judge) if readable and looser_reading(first) is None else None
 
 
 def _without_suspect(judge: Judge, error: ProviderError) -> Judge | None:
@@ -217,9 +214,7 @@ def _without_suspect(judge: Judge, error: ProviderError) -> Judge | None:
     if not isinstance(error, Rejected | Overloaded) or error.status not in SPEAKS:
         return None
     key = suspect_key(judge, error)
-    if error.status in (404, 500, 501) and key != "schema_mode":
-        return None
-    if key in NO_CHANGE:
+    if key in NO_CHANGE or (error.status in (404, 500, 501) and key != "schema_mode"):
         return None
     if key in ("", "schema_mode"):
         return _in_next_mode(judge)

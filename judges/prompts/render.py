@@ -182,8 +182,7 @@ def render_definition(definition: Definition) -> str:
     """What relevant means, as prompts say it: a rubric as it stands, somebody's own words as a JSON string."""
     if not definition.is_own:
         return f"What relevant means here: {definition.text}"
-    told: dict[str, object] = {}
-    put_truncated(told, "definition", definition.statement, TEXT_LIMIT)
+    told = truncated_field("definition", definition.statement, TEXT_LIMIT)
     return f"What relevant means here, in the words of whoever set the task, as JSON: {dump_json(told)}"
 
 
@@ -311,20 +310,16 @@ def _join_names(names: Sequence[str]) -> str:
 
 def _query_json(inputs: Inputs) -> str:
     """Query and answers as one JSON object with a line for each."""
-    fields: dict[str, object] = {}
-    put_truncated(fields, "query", inputs.query, TEXT_LIMIT)
+    fields = truncated_field("query", inputs.query, TEXT_LIMIT)
     for number, answer in enumerate(inputs.answers, 1):
-        put_truncated(fields, f"answer {number}", answer, TEXT_LIMIT)
+        fields |= truncated_field(f"answer {number}", answer, TEXT_LIMIT)
     return dump_json(fields)
 
 
 def _document_json(inputs: Inputs) -> str:
     """Title and document as one JSON object with a line for each."""
-    fields: dict[str, object] = {}
-    if inputs.title:
-        put_truncated(fields, "document title", inputs.title, TEXT_LIMIT)
-    put_truncated(fields, "document", inputs.document, DOCUMENT_LIMIT)
-    return dump_json(fields)
+    title = truncated_field("document title", inputs.title, TEXT_LIMIT) if inputs.title else {}
+    return dump_json(title | truncated_field("document", inputs.document, DOCUMENT_LIMIT))
 
 
 def _history_json(history: History, named: Mapping[DebateAgent, str], own: DebateAgent | None = None) -> str:
@@ -333,7 +328,7 @@ def _history_json(history: History, named: Mapping[DebateAgent, str], own: Debat
         turn = history[seat]
         told: dict[str, object] = {} if own is None else {"own": seat == own}
         told["response"] = "yes" if turn.verdict else "no"
-        put_truncated(told, "reason", turn.reason, TEXT_LIMIT)
+        told |= truncated_field("reason", turn.reason, TEXT_LIMIT)
         told["reference"] = [quote.text[:TEXT_LIMIT] for quote in turn.quotes if quote.start is not None]
         if made_up := [quote.text[:TEXT_LIMIT] for quote in turn.quotes if quote.start is None]:
             told[NOT_FOUND] = made_up
@@ -343,11 +338,10 @@ def _history_json(history: History, named: Mapping[DebateAgent, str], own: Debat
     return dump_json(turns)
 
 
-def put_truncated(fields: dict[str, object], name: str, text: str, limit: int) -> None:
+def truncated_field(name: str, text: str, limit: int) -> dict[str, object]:
     """A text under its name, and where it was cut a line that says so."""
-    fields[name] = text[:limit]
-    if len(text) > limit:
-        fields[f"{name}, note"] = f"cut: the first {limit} of {len(text)} characters"
+    note = {f"{name}, note": f"cut: the first {limit} of {len(text)} characters"} if len(text) > limit else {}
+    return {name: text[:limit], **note}
 
 
 def dump_json(fields: dict[str, object]) -> str:

@@ -15,7 +15,7 @@ from judges.prompts.render import (
     dump_json,
     make_general_prompt,
     object_schema,
-    put_truncated,
+    truncated_field,
 )
 from judges.records import Prompt
 
@@ -42,8 +42,7 @@ def plain_prompt(name: str, texts: Sequence[str], instruction: str = "") -> Prom
 
 
 def _query_json(query: str, instruction: str) -> str:
-    fields: dict[str, object] = {}
-    put_truncated(fields, "query", query, TEXT_LIMIT)
+    fields = truncated_field("query", query, TEXT_LIMIT)
     if instruction.strip():
         fields["what counts as relevant"] = instruction[:TEXT_LIMIT]
     return dump_json(fields)
