@@ -133,14 +133,12 @@ def decide(
     tally = ensemble.count_votes(None if isinstance(vote, NoVerdict) else vote.verdict for vote in used_votes.values())
     agreed = move.round if isinstance(move, debate.Agreed) else None
     doubt = _evidence_uncertainty(rule, rounds, majority, move, tally)
-    settled = isinstance(move, debate.Disagreed) and isinstance(adjudicated, Turn)
+    route = ""
     if isinstance(move, debate.Disagreed) and isinstance(adjudicated, Turn):
-        move = debate.Agreed(rounds, adjudicated.verdict)
+        move, route = debate.Agreed(rounds, adjudicated.verdict), "adjudicator"
     label, reason = _label_or_reason(rule, move, tally, majority, lost_turns, lost_votes)
     if label is not None:
-        return RoutingOutcome(
-            RoutingState.LABELLED, label, EscalationReason.NONE, agreed, doubt, "adjudicator" if settled else ""
-        )
+        return RoutingOutcome(RoutingState.LABELLED, label, EscalationReason.NONE, agreed, doubt, route)
     failed = reason is EscalationReason.ERROR or rule is RoutingPolicy.SINGLE
     if failed and not failed_to_people:
         return RoutingOutcome(RoutingState.FAILED, None, reason, agreed, doubt)

@@ -50,7 +50,7 @@ def argue_turn(
     An agent that never gives in says the best that can be said for its side, whatever the text says.
     """
     bounds = (WITH_ANSWERS if inputs.answers else WITHOUT_ANSWERS) if gives_in else NEVER_GIVES_IN
-    wanted = information_needs(inputs, lexicon)
+    wanted = information_needs(inputs.query, inputs.answers, lexicon)
     hopeless, plain_to_see, given_up, convinced = bounds
     if history is None:
         is_for = seat.side is Side.FOR

@@ -6,7 +6,6 @@ Its second try leaves out sentences that begin with a word whose owner stands el
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from corpus.evidence import measures
 from corpus.evidence.measures import EvidenceTarget
@@ -32,7 +31,7 @@ _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*|\b[A-Z
 
 def write_target(inputs: Inputs, lexicon: Lexicon, tries: int) -> EvidenceTarget:
     """Sentences of the document as they stand. `tries`: 1, or 2 after a try that failed its measures."""
-    (need,) = information_needs(replace(inputs, answers=()), lexicon)
+    (need,) = information_needs(inputs.query, (), lexicon)
     every = read_sentences(inputs.document)
     spoken = [one for one in every if one.end - one.start >= SHORTEST] or every
     if tries > 1:
@@ -52,7 +51,7 @@ def find_entities(text: str) -> tuple[str, ...]:
 
 def score_target(inputs: Inputs, target: EvidenceTarget, lexicon: Lexicon) -> dict[str, int]:
     """Six scores from word counts, beginning at 3."""
-    (need,) = information_needs(replace(inputs, answers=()), lexicon)
+    (need,) = information_needs(inputs.query, (), lexicon)
     document = inputs.titled_document
     rules = measures.measure_target(target, query=inputs.query, document=document)
     there = set(tokenize_text(document))

@@ -93,13 +93,9 @@ def read_sentences(document: str) -> tuple[ReadSentence, ...]:
     return tuple(ReadSentence(start, end, tuple(map(stem, tokenize_text(document[start:end])))) for start, end in spans)
 
 
-def information_needs(inputs: Inputs, lexicon: Lexicon) -> tuple[Need, ...]:
-    """One need for each answer, or the query's alone."""
-    return _information_needs(inputs.query, inputs.answers, lexicon)
-
-
 @lru_cache(maxsize=512)
-def _information_needs(query: str, answers: tuple[str, ...], lexicon: Lexicon) -> tuple[Need, ...]:
+def information_needs(query: str, answers: tuple[str, ...], lexicon: Lexicon) -> tuple[Need, ...]:
+    """Return one need for each answer, or the query's alone."""
     context, _ = _weigh_terms(query, lexicon)
     found = []
     for text in answers or (query,):
@@ -152,7 +148,8 @@ def pick_sentences(need: Need, spoken: Sequence[ReadSentence], most: int, gain: 
 def answer_containment(inputs: Inputs, lexicon: Lexicon) -> float:
     """How much of an answer three sentences in a row hold."""
     near = [sentence_stems(run) for run in runs_of(read_sentences(inputs.document), 3)]
-    return max(matched_share(need, stems) for need in information_needs(inputs, lexicon) for stems in near)
+    wanted = information_needs(inputs.query, inputs.answers, lexicon)
+    return max(matched_share(need, stems) for need in wanted for stems in near)
 
 
 def bm25(inputs: Inputs, lexicon: Lexicon) -> float:
@@ -197,7 +194,7 @@ def _cosine_similarity(left: tuple[dict[str, float], float], right: tuple[dict[s
 def term_coverage(inputs: Inputs, lexicon: Lexicon) -> float:
     """Share of the wanted words (the query's count half) in the document, and within 30 words: the mean of both."""
     flat = [term for sentence in read_sentences(inputs.document) for term in sentence.stems]
-    return max(_need_coverage(need, flat) for need in information_needs(inputs, lexicon))
+    return max(_need_coverage(need, flat) for need in information_needs(inputs.query, inputs.answers, lexicon))
 
 
 def _need_coverage(need: Need, flat: list[str]) -> float:

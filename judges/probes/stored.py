@@ -41,7 +41,5 @@ def judge_abilities(names: Iterable[str]) -> list[dict[str, Any]]:
     newest = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")
     probes = {probe.judge_id: probe for probe in newest}
     found = {key: {**dict.fromkeys(SHOWN), **probe.found} for key, probe in probes.items()}
-    return [
-        {"judge": judge, "probe": probes.get(judge.pk), "found": found.get(judge.pk)}
-        for judge in judges.order_by("name")
-    ]
+    rows = judges.order_by("name")
+    return [{"judge": one, "probe": probes.get(one.pk), "found": found.get(one.pk)} for one in rows]
