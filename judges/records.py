@@ -154,7 +154,7 @@ class JudgeSettings:
 
     @property
     def decides(self) -> bool:
-        """Whether it is asked at its provider's Decisions endpoint, which gives a probability for each grade."""
+        """Whether the judge is asked at a Decisions endpoint, which gives a probability for each grade."""
         return bool(self.parameters.get("endpoint") == "decisions")
 
     @property
@@ -271,7 +271,7 @@ class Reply:
 
     @property
     def truncated(self) -> bool:
-        """Whether it was cut at the output limit."""
+        """Whether the answer was cut at the output limit."""
         return self.finish_reason == "length"
 
     @property

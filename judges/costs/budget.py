@@ -142,7 +142,7 @@ class Budget:
         self.calls = 0
 
     def apply_plan(self, plan: Plan) -> None:
-        """Go on with what the campaign says now."""
+        """Take over the campaign's limits as its row has them now."""
         self.bounded, self.exhausted, self.cap = plan.bounded, False, ""
         self.unpriced = None in plan.prices.values()
 
@@ -192,7 +192,7 @@ class Budget:
         self.calls += 1
 
     async def close(self) -> None:
-        """Hand back what is idle."""
+        """Hand back what this process holds and no call uses."""
         usd, calls, self.usd, self.calls = self.usd, self.calls, 0.0, 0
         if calls:
             values = self.values | {"usd": usd, "calls": calls}
@@ -229,5 +229,5 @@ class Budget:
 
 
 def renew_reservations(connection: Connection[Any], holder: str, lease: float) -> None:
-    """This process lives: its reservations hold."""
+    """Prolong the reservations of a process that lives."""
     connection.execute(RENEW, {"holder": holder, "lease": lease})

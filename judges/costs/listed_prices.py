@@ -56,7 +56,7 @@ def _highest_rates(name: str, base_url: str, model: str, tier: str, batch: bool,
 
 
 def _look_up_rates(name: str, base_url: str, model: str, tokens: int, when: datetime, context: dict[str, str]) -> Rates:
-    """At the provider's own address by its name, else by the address.
+    """Look a model up at its provider by name, or at an address of its own by that.
 
     Raises LookupError for an unknown model or address, and where the list has no prices for the context.
     """

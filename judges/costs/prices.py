@@ -116,7 +116,7 @@ def describe_price_source(judge: Judge) -> str:
 
 
 def requests_reasoning(judge: Judge) -> bool:
-    """Whether it is asked to reason before it answers, as far as its parameters say."""
+    """Whether the judge is asked to reason before it answers, as far as its parameters say."""
     return thinking.thinks(judge.model, judge.parameters, judge.preset)
 
 
@@ -151,7 +151,7 @@ def _own_batch(judge: Judge, own: Price) -> Price:
 
 
 def _price_from_rates(rates: Rates | None) -> Price | None:
-    """Kinds of tokens without a price of their own cost as other input or output."""
+    """Make a price of listed rates; tokens without a rate of their own cost as other input or output."""
     if rates is None:
         return None
     input, cached, written, output, reasoning = rates

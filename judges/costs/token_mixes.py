@@ -31,7 +31,7 @@ GROUP BY newest.judge
 
 
 def mixes_of(judges: Iterable[Judge]) -> dict[int, Mix]:
-    """By id of the judge, for those that have answered before. One statement, none for offline judges alone."""
+    """Read the mixes of judges that have answered before, by id. One statement, none for offline judges alone."""
     asked = list({judge.id for judge in judges if judge.provider != "offline"})
     if not asked:
         return {}

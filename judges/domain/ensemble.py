@@ -52,7 +52,7 @@ def count_votes(votes: Iterable[int | None]) -> Count:
 
 
 def usual_majority(panel_size: int) -> int:
-    """More than half: 1 of 1, 2 of 3, 3 of 5, 4 of 7, 5 of 9."""
+    """The votes that are more than half: 1 of 1, 2 of 3, 3 of 5, 4 of 7, 5 of 9."""
     return panel_size // 2 + 1
 
 

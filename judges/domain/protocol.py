@@ -31,7 +31,7 @@ class Protocol:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> "Protocol":
-        """From a campaign's row; what is missing has its default."""
+        """Read the options from a campaign's row; what is missing has its default."""
         known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
@@ -40,7 +40,7 @@ class Protocol:
 
     @property
     def stored(self) -> dict[str, Any]:
-        """For the campaign's row: only what differs from the default, so that equal campaigns are equal."""
+        """The options as a campaign's row keeps them: only those that differ, so that equal campaigns are equal."""
         default = asdict(Protocol())
         told = {key: value for key, value in asdict(self).items() if value != default[key]}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
@@ -65,7 +65,7 @@ def model_family(name: str, model: str) -> str:
 
 
 def same_family(members: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """Two of the (name, family) that share a family; None when all differ."""
+    """Find the names of two members that share a family; None when all differ. `members`: (name, family)."""
     for place, (name, kind) in enumerate(members):
         for other, taken in members[:place]:
             if kind == taken:

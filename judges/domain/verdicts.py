@@ -48,7 +48,7 @@ class NoVerdict:
     outcome: str
 
     def __post_init__(self) -> None:
-        """No other word may stand for a failure."""
+        """Refuse any other word for a failure."""
         if self.outcome not in ("refused", "unparsed", "truncated", "out_of_range", "error"):
             raise ValueError(f"{self.outcome!r} is not the outcome of a call without a verdict.")
 

@@ -182,7 +182,7 @@ def _need_terms(need: Need, held: set[str], *, present: bool) -> list[str]:
 
 
 def _list_terms(found: list[str]) -> str:
-    """At most six words in quotation marks."""
+    """List at most six words in quotation marks."""
     more = f" and {len(found) - 6} more" if len(found) > 6 else ""
     return ", ".join(f'"{word}"' for word in found[:6]) + more if found else "none of them"
 

@@ -45,12 +45,12 @@ def write_target(inputs: Inputs, lexicon: Lexicon, tries: int) -> EvidenceTarget
 
 
 def find_entities(text: str) -> tuple[str, ...]:
-    """Capitalised words inside sentences, codes with digits, addresses."""
+    """Find capitalised words inside sentences, codes with digits, and addresses."""
     return tuple(dict.fromkeys(found.group().rstrip(".,;") for found in _NAME.finditer(text)))
 
 
 def score_target(inputs: Inputs, target: EvidenceTarget, lexicon: Lexicon) -> dict[str, int]:
-    """Six scores from word counts, beginning at 3."""
+    """Score a target in six dimensions from word counts, beginning at 3."""
     (need,) = information_needs(inputs.query, (), lexicon)
     document = inputs.titled_document
     rules = measures.measure_target(target, query=inputs.query, document=document)

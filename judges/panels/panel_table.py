@@ -82,7 +82,7 @@ def only_voter(judges: Sequence[JudgeSettings]) -> str:
 
 
 def check_members(panel: PanelSettings, judges: Mapping[str, JudgeSettings]) -> None:
-    """Who sits on the panel is a judge of the file and can do what it sits there for."""
+    """Check that each member is a judge of the file and can do what it sits on the panel for."""
     for name in panel.debate:
         _check_member(name, "debate", judges)
         if judges[name].preset.wire == "rerank" or judges[name].decides:

@@ -103,5 +103,5 @@ class Preset(BaseModel):
 
     @property
     def asks(self) -> bool:
-        """It is asked with a prompt, and answers with text."""
+        """Whether the model is asked with a prompt and answers with text."""
         return self.wire in ("chat", "responses", "messages", "generate")

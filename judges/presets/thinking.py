@@ -96,13 +96,13 @@ def thinks(model: str, given: Mapping[str, Any], preset: Preset) -> bool:
 
 
 def known_to_think(model: str, given: Mapping[str, Any], preset: Preset) -> bool:
-    """The same, also of models for which the preset decides nothing."""
+    """Whether the model is known to think, also where its preset decides nothing."""
     told = given.keys() & {"thinking", "reasoning_effort"}
     return thinks(model, given, preset) or (not told and thinks_by_name(model, preset))
 
 
 def thinks_by_name(model: str, preset: Preset) -> bool:
-    """It is documented to think unless a request says otherwise."""
+    """Whether the model is documented to think unless a request says otherwise."""
     names = preset.thinking_models or preset.known_thinkers
     return bool(names and re.search(names, model))
 

@@ -54,7 +54,7 @@ def _model_names(entry: dict[str, Any]) -> list[str]:
 
 
 def _listed_context(model: str, listed: list[dict[str, Any]]) -> int | None:
-    """Of the entry with the model's name."""
+    """The context length in the entry with the model's name; None where no entry says one."""
     for entry in listed:
         if model.removeprefix("models/") in _model_names(entry):
             numbers = (entry.get(key) for key in ROOM)

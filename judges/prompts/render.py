@@ -137,7 +137,7 @@ def render_ballot(inputs: Inputs, judge: Judge) -> tuple[Prompt, dict[str, Any]]
 
 
 def decision_prompt(inputs: Inputs, grades: int) -> Prompt:
-    """The same question to an endpoint that gives a probability for each of `levels(grades)`."""
+    """A vote's question to an endpoint that gives a probability for each grade."""
     user = templates.render("decision", inputs=inputs_block(inputs))
     return _build_prompt("decision", inputs, user, f"-0-{grades}")
 
@@ -228,7 +228,7 @@ def prompt_versions(rubric: Rubric = BY_QUERY) -> dict[str, tuple[str, str]]:
 
 
 def version_name(kind: str, variant: str, form: str, definition: Definition) -> str:
-    """Of a prompt version: its kind, whether answers are listed, and whether the query defines relevance itself."""
+    """The name of a prompt version: its kind, whether answers are listed, and whether the query defines relevance itself."""
     return f"{kind}{variant}-{form}{'-own' if definition.name == QUERY else ''}"
 
 
@@ -295,7 +295,7 @@ def _build_prompt(kind: str, inputs: Inputs, user: str, variant: str = "") -> Pr
 
 
 def form_of(inputs: Inputs) -> str:
-    """Queries without answers have prompt versions of their own (SPEC S1)."""
+    """The form of a pair's prompts: queries without answers have versions of their own (SPEC S1)."""
     return "answers" if inputs.answers else "plain"
 
 
@@ -345,5 +345,5 @@ def truncated_field(name: str, text: str, limit: int) -> dict[str, object]:
 
 
 def dump_json(fields: dict[str, object]) -> str:
-    """Unicode as it is: only what JSON demands is escaped, so the text decodes to the same characters."""
+    """Write the fields as JSON with Unicode as it is, so that the text decodes to the same characters."""
     return json.dumps(fields, ensure_ascii=False, indent=0)

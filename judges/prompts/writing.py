@@ -48,12 +48,12 @@ def entity_prompt(evidence: str) -> Prompt:
 
 
 def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:
-    """Six dimensions in a single call (P 5.3)."""
+    """Ask for scores in all six dimensions with a single call (P 5.3)."""
     return _build_prompt("measure", inputs, "measure", written=delimit_content(dump_json(_target_fields(target))))
 
 
 def _build_prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Prompt:
-    """About a pair: what counted as relevant, and the material without the answers."""
+    """Build a prompt about a pair: what counted as relevant, and the material without the answers."""
     definition, form = inputs.relevance, form_of(inputs)
     material = inputs_block(replace(inputs, answers=()))
     user = templates.render(template, definition=render_statement(definition), inputs=material, **places)

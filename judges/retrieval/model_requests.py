@@ -194,7 +194,7 @@ async def _ask_questions(caller: Caller, claimed: Claimed, judge: Judge, asked: 
 
 
 def _queries_to_ask(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:
-    """As the engine takes it: `work` is the place in `wanted`, and nothing is leased."""
+    """Build what the engine works on: `work` is the place in `wanted`, and nothing is leased."""
     known = _answered_turns(campaign, [one.query for one in wanted if one.query])
     held = []
     for place, one in enumerate(wanted):

@@ -40,7 +40,7 @@ class Synthesized:
 
     @property
     def too_long(self) -> bool:
-        """One of its answers is longer than is trained on."""
+        """Whether one of the answers is longer than is trained on."""
         return self.cut or any(number > LONGEST for number in self.tokens)
 
 
