@@ -132,7 +132,7 @@ def matched_share(need: Need, stems: frozenset[str] | set[str]) -> float:
 
 
 def pick_sentences(need: Need, spoken: Sequence[ReadSentence], most: int, gain: float = 1e-9) -> list[ReadSentence]:
-    """Pick up to `most` sentences, each the one that adds most to what is held, and at least `gain`, in the text's order."""
+    """Pick up to `most` sentences, each adding most to what is held and at least `gain`, in the text's order."""
     chosen: list[ReadSentence] = []
     held: set[str] = set()
     while len(chosen) < most:

@@ -228,7 +228,7 @@ def prompt_versions(rubric: Rubric = BY_QUERY) -> dict[str, tuple[str, str]]:
 
 
 def version_name(kind: str, variant: str, form: str, definition: Definition) -> str:
-    """The name of a prompt version: its kind, whether answers are listed, and whether the query defines relevance itself."""
+    """Name a prompt version: its kind, whether answers are listed, whether the query defines relevance itself."""
     return f"{kind}{variant}-{form}{'-own' if definition.name == QUERY else ''}"
 
 

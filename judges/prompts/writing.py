@@ -4,7 +4,7 @@ The answers of a query are not shown: evidence says what the document says, and 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from corpus.evidence.measures import DIMENSIONS, EvidenceTarget
 from judges.prompts import templates
@@ -37,7 +37,7 @@ def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems
     """The writer's question; with `problems` its second try, which is told what was wrong with the first."""
     if not problems:
         return _build_prompt("write", inputs, "write")
-    told = {**(_target_fields(earlier) if earlier else {}), "wrong": list(problems)}
+    told = {**(asdict(earlier) if earlier else {}), "wrong": list(problems)}
     return _build_prompt("write", inputs, "write-again", earlier=delimit_content(dump_json(told)))
 
 
@@ -49,7 +49,7 @@ def entity_prompt(evidence: str) -> Prompt:
 
 def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:
     """Ask for scores in all six dimensions with a single call (P 5.3)."""
-    return _build_prompt("measure", inputs, "measure", written=delimit_content(dump_json(_target_fields(target))))
+    return _build_prompt("measure", inputs, "measure", written=delimit_content(dump_json(asdict(target))))
 
 
 def _build_prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Prompt:
@@ -59,7 +59,3 @@ def _build_prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Pr
     user = templates.render(template, definition=render_statement(definition), inputs=material, **places)
     version = writing_version(kind, form, stored_definition(definition))
     return make_prompt(version_name(kind, "", form, definition), version, templates.text(f"{kind}-system"), user)
-
-
-def _target_fields(target: EvidenceTarget) -> dict[str, object]:
-    return {"contribution": target.contribution, "evidence": target.evidence}
