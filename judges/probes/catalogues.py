@@ -55,11 +55,9 @@ def _model_names(entry: dict[str, Any]) -> list[str]:
 
 def _listed_context(model: str, listed: list[dict[str, Any]]) -> int | None:
     """The context length in the entry with the model's name; None where no entry says one."""
-    for entry in listed:
-        if model.removeprefix("models/") in _model_names(entry):
-            numbers = (entry.get(key) for key in ROOM)
-            return next((one for one in numbers if isinstance(one, int) and one > 1), None)
-    return None
+    own = [entry for entry in listed if model.removeprefix("models/") in _model_names(entry)]
+    numbers = (entry.get(key) for entry in own[:1] for key in ROOM)
+    return next((one for one in numbers if isinstance(one, int) and one > 1), None)
 
 
 def context_length(context: Context, told: object, model: str) -> int | None:
