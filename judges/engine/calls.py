@@ -27,6 +27,7 @@ from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import Plan
 from judges.engine.rows import NO_ANSWER, Attempted, stored_turn
 from judges.engine.writer import ResultWriter
+from judges.errors import NotSent, ProviderError, RateLimited, Refused
 from judges.prompts import answering, render
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS

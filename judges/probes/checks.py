@@ -21,7 +21,7 @@ from judges.probes.remedies import ProbeCall
 from judges.prompts import answering, render
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import get_path, parse_body
-from judges.records import Inputs, Judge, ModelRequest, ProviderError, Reply, Usage
+from judges.records import Inputs, Judge, ModelRequest, Reply, Usage
 
 INPUTS = Inputs(
     query="At what temperature does water boil at sea level?",

@@ -15,7 +15,7 @@ from judges.errors import ProviderError
 from judges.probes.known_orders import Findings, Grade, Probe, count_findings
 from judges.probes.limited_calls import AT_ONCE, Done, forecast_votes, run_within_limits, try_request
 from judges.prompts import answering
-from judges.records import Inputs, Judge, ProviderError, Reply
+from judges.records import Inputs, Judge, Reply
 
 
 @dataclass(slots=True)

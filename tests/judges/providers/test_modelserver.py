@@ -7,6 +7,7 @@ import pytest
 
 from judges.domain.debate import AGAINST, FOR, PAIR
 from judges.domain.verdicts import parse_turn, parse_vote
+from judges.errors import ProviderError, RateLimited, Rejected
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, repair_prompt, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import refusal_error

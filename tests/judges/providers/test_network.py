@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from judges.errors import ProviderError, Refused, Unreachable
 from judges.prompts.render import VOTE_SCHEMA, vote_prompt
-from judges.providers import close_providers, environment, open_provider
-from judges.records import Body, Inputs, Judge, ModelRequest, ProviderError, Refused, Unreachable
+from judges.providers import close_providers, connections, open_provider
+from judges.records import Body, Inputs, Judge, ModelRequest
 from tests.modelserver.fixtures import KEY, KEY_ENV
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from config.env import ROOT
 from judges.domain.debate import PAIR
+from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited, Rejected, Unreachable
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers.anthropic import AnthropicProvider
