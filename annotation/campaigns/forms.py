@@ -1,7 +1,5 @@
 """The form that starts a campaign."""
 
-from collections.abc import Iterable
-
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -34,18 +32,6 @@ OPTIONS = {
 SWITCHES = ("batch", "guard", "play_on")  # Options of the protocol that are on or off.
 
 POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in configurations.JUDGING]
-
-
-def panel_choices(rows: Iterable[Panel]) -> list[tuple[str, str]]:
-    """Names of panels with who sits on them."""
-    return [
-        (
-            row.name,
-            _("%(row)s (%(debate)s debaters, %(ensemble)s judges)")
-            % {"row": row.name, "debate": len(row.debate), "ensemble": len(row.ensemble)},
-        )
-        for row in rows
-    ]
 
 
 class WriteForm(forms.Form):
@@ -141,8 +127,9 @@ class StartForm(forms.Form):
             ensure_offline()
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         rows = {row.name: row for row in offered_panels(collection)}  # the default first
-        names = panel_choices(rows.values())
-        self.fields["panel"].choices = names  # type: ignore[attr-defined]
+        words = _("%(row)s (%(debate)s debaters, %(ensemble)s judges)")
+        sizes = {name: {"debate": len(row.debate), "ensemble": len(row.ensemble)} for name, row in rows.items()}
+        self.fields["panel"].choices = [(name, words % {"row": name, **sizes[name]}) for name in rows]  # type: ignore[attr-defined]
         judges = [(name, name) for name in judges_that_vote()]
         self.fields["filter"].choices = judges  # type: ignore[attr-defined]
         self.fields["adjudicator"].choices = [("", _("people")), *judges]  # type: ignore[attr-defined]

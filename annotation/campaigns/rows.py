@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from django.db.models import Prefetch, Sum
-from django.utils.translation import ngettext
 
 from corpus.models import Collection
 from judges.campaigns.configurations import VOTED, describe_panel
@@ -26,22 +25,22 @@ class CampaignRow:
 
     @property
     def pairs(self) -> int:
-        """Pairs it covers."""
+        """Pairs that the campaign covers."""
         return self._sum("pairs")
 
     @property
     def labelled(self) -> int:
-        """Labelled by the policy, or written by a campaign that writes targets."""
+        """Pairs that the policy labelled, or that a campaign that writes targets wrote."""
         return self._sum("labelled:") + self._sum("written")
 
     @property
     def escalated(self) -> int:
-        """Sent to people; audits are labelled pairs and do not belong."""
+        """Pairs that went to people; audits are labelled pairs and do not belong."""
         return self._sum("escalated:") - self._sum("escalated:audit")
 
     @property
     def with_label(self) -> int:
-        """Labelled by the policy or settled by people."""
+        """Pairs that the policy labelled or people settled."""
         return self.labelled + self._sum("settled")
 
     @property
@@ -74,64 +73,25 @@ class CampaignRow:
 
     @property
     def calls(self) -> int:
-        """Attempts sent."""
+        """Calls that were sent."""
         return int(self.counts.get("calls", 0))
 
     @property
-    def cost(self) -> float | None:
-        """USD; None when no call had a known price."""
-        # Nothing is known, which is not the same as nothing spent.
-        unpriced = self.counts.get("calls_without_price", 0)
-        return None if self.calls and unpriced == self.calls else float(self.counts.get("cost", 0.0))
-
-    @property
     def paid(self) -> Paid:
-        """What it cost, and how many calls are not in it."""
-        return of_calls(
-            self.cost,
-            self.calls,
-            int(self.counts.get("calls_without_price", 0)),
-            int(self.counts.get("calls_assumed", 0)),
-            self.counts.get("cost_assumed", 0.0),
-        )
+        """What the campaign cost, and how many calls are not in it."""
+        keys = ("calls", "calls_without_price", "calls_assumed")
+        counts = [int(self.counts.get(key, 0)) for key in keys]
+        return of_calls(self.counts.get("cost", 0.0), *counts, self.counts.get("cost_assumed", 0.0))
 
     @property
-    def assumed(self) -> str:
-        """How much of what counts against its budget is assumed, in a sentence; "" for nothing."""
-        n, most = int(self.counts.get("calls_assumed", 0)), self.counts.get("cost_assumed", 0.0)
-        if not n:
-            return ""
-        words = ngettext(
-            "%(most)s of what counts against the budget is assumed: %(n)s answer did not say what it used.",
-            "%(most)s of what counts against the budget is assumed: %(n)s answers did not say what they used.",
-            n,
-        )
-        return words % {"most": format_cost(most), "n": f"{n:,}"}
-
-    @property
-    def may_pause(self) -> bool:
-        """It runs."""
-        return self.campaign.state == Campaign.State.RUNNING
-
-    @property
-    def may_resume(self) -> bool:
-        """It was paused, or a limit stopped it."""
-        return self.campaign.state in (Campaign.State.PAUSED, Campaign.State.BUDGET)
-
-    @property
-    def may_cancel(self) -> bool:
-        """It is not over."""
-        return self.may_pause or self.may_resume
+    def assumed(self) -> tuple[int, str]:
+        """Answers that did not say what they used, and the cost that counts against the budget for them."""
+        return self._sum("calls_assumed"), format_cost(self.counts.get("cost_assumed", 0.0))
 
     @property
     def has_unconfirmed_batch(self) -> bool:
-        """Nobody knows of one of its batches whether the provider began it."""
+        """Whether nobody knows of one of the batches that the provider began it."""
         return any(batch.is_unconfirmed for batch in getattr(self.campaign, "out", []))
-
-    @property
-    def may_retry(self) -> bool:
-        """Pairs failed, and it was not cancelled."""
-        return bool(self.failed) and self.campaign.state != Campaign.State.CANCELLED
 
 
 def load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:

@@ -1,13 +1,11 @@
 """Campaigns of a collection: what there was, starting one, and pause / resume / retry / cancel."""
 
-from collections.abc import Callable
-
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.audit_log.recording import record
@@ -22,6 +20,8 @@ from judges.campaigns.forecasts import forecast_judging, forecast_writing
 from judges.costs.collection_budgets import collection_budget
 from judges.evidence import campaigns as evidence
 from judges.models import Campaign
+
+LIMITS = ("limit", "budget", "max_calls")
 
 
 @action("admin")
@@ -58,7 +58,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     given = form.cleaned_data
     try:
         wanted = evidence.writer_configuration(given["writer"], given["measure"])
-        limits = {name: given[name] for name in ("limit", "budget", "max_calls")}
+        limits = {name: given[name] for name in LIMITS}
         expected = (
             None if "confirm" in request.POST else forecast_writing(scope.collection, wanted, limit=given["limit"])
         )
@@ -108,50 +108,29 @@ def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> Http
     if act not in CONTROLS:
         raise Http404(_("No such act."))
     try:
+        apply, said = CONTROLS[act]
         with transaction.atomic():
-            done = CONTROLS[act](found)
+            done = apply(campaign=found)
             record(scope, "campaign.control", campaign=found.pk, what=act)
-        messages.success(request, done)
+        touched = done if isinstance(done, int) else 0
+        if act == "retry-failed" and not touched:
+            said = gettext_lazy("No pair has failed: nothing to do.")
+        messages.success(request, said % {"campaign": found.pk, "retried": f"{touched:,}", "sent": touched})
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.pk}")
 
 
-def _pause_campaign(campaign: Campaign) -> str:
-    services.pause(campaign=campaign)
-    return _("Campaign %(campaign)s is paused. Calls that are out are still taken in.") % {"campaign": campaign.pk}
-
-
-def _resume_campaign(campaign: Campaign) -> str:
-    services.resume(campaign=campaign)
-    return _("Campaign %(campaign)s goes on.") % {"campaign": campaign.pk}
-
-
-def _cancel_campaign(campaign: Campaign) -> str:
-    services.cancel(campaign=campaign)
-    return _("Campaign %(campaign)s is cancelled. What was judged stays.") % {"campaign": campaign.pk}
-
-
-def _retry_failed(campaign: Campaign) -> str:
-    retried = services.retry_failed(campaign=campaign)
-    return (
-        _("%(retried)s failed pairs are judged again.") % {"retried": f"{retried:,}"}
-        if retried
-        else _("No pair has failed: nothing to do.")
-    )
-
-
-def _send_again(campaign: Campaign) -> str:
-    sent = services.send_again(campaign=campaign)
-    return ngettext("%(sent)s batch is sent again.", "%(sent)s batches are sent again.", sent) % {"sent": sent}
-
-
-CONTROLS: dict[str, Callable[[Campaign], str]] = {
-    "pause": _pause_campaign,
-    "resume": _resume_campaign,
-    "cancel": _cancel_campaign,
-    "retry-failed": _retry_failed,
-    "send-again": _send_again,
+# What each act does, and what is said once it is done.
+CONTROLS = {
+    "pause": (services.pause, gettext_lazy("Campaign %(campaign)s is paused. Calls that are out are still taken in.")),
+    "resume": (services.resume, gettext_lazy("Campaign %(campaign)s goes on.")),
+    "cancel": (services.cancel, gettext_lazy("Campaign %(campaign)s is cancelled. What was judged stays.")),
+    "retry-failed": (services.retry_failed, gettext_lazy("%(retried)s failed pairs are judged again.")),
+    "send-again": (
+        services.send_again,
+        ngettext_lazy("%(sent)s batch is sent again.", "%(sent)s batches are sent again.", "sent"),
+    ),
 }
 
 
@@ -179,17 +158,15 @@ def _confirm_start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpR
 def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
     given = form.cleaned_data
     with transaction.atomic():
+        limits = {name: given[name] for name in LIMITS}
         started = services.start_or_join(
             collection=scope.collection,
             wanted=form.configuration(),
-            limit=given["limit"],
-            budget=given["budget"],
-            max_calls=given["max_calls"],
             again=given["again"],
             failed_to_people=given["failed_to_people"],
+            **limits,
         )
         number = started.campaign.pk if started.campaign else None
-        limits = {name: given[name] for name in ("limit", "budget", "max_calls")}
         record(scope, "campaign.started", campaign=number, pairs=started.added, **limits)
     if started.campaign is None or started.idle:
         messages.info(request, "Nothing to do: every pair has an outcome under this configuration.")
