@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from annotation.campaigns.rows import CampaignRow, load_counters
 from annotation.models import Assignment, Membership, Role, User
@@ -103,21 +102,6 @@ class CollectionOverview:
     at: datetime
 
     @property
-    def ended(self) -> int:
-        """Pairs that the campaign is done with."""
-        return int(self.status["pairs"] - self.status["pending"] - self.status["running"])
-
-    @property
-    def with_label(self) -> int:
-        """Pairs of the campaign that have a label: by its policy or by people."""
-        return int(self.status["labelled"] + self.status["settled"])
-
-    @property
-    def unjudged(self) -> int:
-        """Pairs that judges still have to look at."""
-        return int(self.status["pending"] + self.status["running"])
-
-    @property
     def for_annotators(self) -> int:
         """Escalated pairs of this campaign that wait for annotators."""
         return max(0, int(self.status["open"]) - self.own_conflicts)
@@ -128,19 +112,9 @@ class CollectionOverview:
         return sum(n for _reason, n in self.others)
 
     @property
-    def sent(self) -> int:
-        """Pairs that went to people, audits among them."""
-        return int(sum(self.status["escalations"].values()))
-
-    @property
-    def relevant(self) -> int:
-        """Pairs that the policy labelled 1."""
-        return int(self.status["labels"].get("1", 0))
-
-    @property
-    def not_relevant(self) -> int:
-        """Pairs that the policy labelled 0."""
-        return int(self.status["labels"].get("0", 0))
+    def labels(self) -> dict[str, int]:
+        """Pairs that the policy labelled 1 and 0."""
+        return {"1": 0, "0": 0} | self.status["labels"]
 
     @property
     def reasons(self) -> list[tuple[str, str, int]]:
@@ -155,24 +129,8 @@ class CollectionOverview:
         return [(key, int(n)) for key, n in sorted(self.status["agreed_in_round"].items()) if n]
 
     @property
-    def flow_summary(self) -> str:
-        """The picture as a sentence."""
-        s = self.status
-        return _(
-            "%(labelled)s labelled by judges, %(escalated)s escalated to people (%(settled)s settled, %(open)s open), "
-            "%(failed)s failed, %(pending)s still to be judged."
-        ) % {
-            "labelled": f"{s['labelled']:,}",
-            "escalated": f"{s['escalated']:,}",
-            "settled": f"{s['settled']:,}",
-            "open": f"{s['open']:,}",
-            "failed": f"{s['failed']:,}",
-            "pending": f"{s['pending'] + s['running']:,}",
-        }
-
-    @property
     def is_live(self) -> bool:
-        """Numbers change by themselves: worth asking again."""
+        """Whether the numbers change by themselves."""
         return self.campaign is not None and self.campaign.state == Campaign.State.RUNNING
 
 
