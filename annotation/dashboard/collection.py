@@ -7,7 +7,6 @@ from typing import Any
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from annotation.dashboard.overview import CollectionOverview
 from annotation.label_quality import canaries
@@ -25,8 +24,6 @@ DEBATES = ("debate", "debate+ensemble")
 HALF = 520  # Width of a chart beside another, so that its words stay as large as the page's.
 MOST_ROUTES = 6  # Routes in the picture: the home is one screen. The table of routes has all.
 NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}
-# Kinds of decisions that the story words itself, with a button that acts.
-SAID_ABOVE = {"conflicts", "skipped", "failed"}
 
 
 def build_dashboard(story: CollectionOverview, collection: Collection) -> dict[str, Any]:
@@ -34,17 +31,9 @@ def build_dashboard(story: CollectionOverview, collection: Collection) -> dict[s
     campaign, status = story.campaign, story.status
     stored = cached_statistics(collection, campaign)
     audits, costs = stored.audits, campaign_costs(collection, status)
-    waiting = list_route_decisions(
-        status,
-        audits=audits,
-        people=stored.people,
-        conflicts=story.conflicts,
-        skipped=story.skipped,
-        flips=canaries.measure_flips(canaries.judges_of(campaign)),
-    )
-    alarms = [
-        {"decision": one, "address": address_of(one, collection)} for one in waiting if one.kind not in SAID_ABOVE
-    ]
+    flips = canaries.measure_flips(canaries.judges_of(campaign))
+    waiting = list_route_decisions(audits=audits, people=stored.people, flips=flips)
+    alarms = [{"decision": one, "address": address_of(one, collection)} for one in waiting]
     # Audited pairs of the newest campaign that wait for annotators.
     pending = max(0, audits.drawn - audits.settled - audits.conflicts) if audits else 0
     # How many people a waiting pair needs, where fewer can judge here; 0 where there are enough.
@@ -57,14 +46,10 @@ def build_dashboard(story: CollectionOverview, collection: Collection) -> dict[s
         "standing": stored,
         "audits": audits,
         "costs": costs,
-        "cost_note": _describe_unpriced(costs.calls_without_price),
         "alarms": alarms,
         "pending_audits": pending,
         "people_needed": needed,
         "decision_count": len(alarms) + sum(map(bool, said)) + stopped,
-        "accuracy_summary": describe_accuracy(audits)
-        if audits
-        else _("No pair is labelled yet, so there is nothing to audit."),
         # The states that the list of pairs can be narrowed to, with their counts.
         "parts": [node for node in nodes if node.count and node.key not in NOT_STATES],
         "flow": _draw_flow(story, collection, nodes, links) if campaign else None,
@@ -76,12 +61,21 @@ def build_dashboard(story: CollectionOverview, collection: Collection) -> dict[s
 def _draw_flow(
     story: CollectionOverview, collection: Collection, nodes: Sequence[Node], links: Sequence[Link]
 ) -> Chart:
-    source = _("%(collection)s, campaign %(campaign)s, %(at)s") % {
-        "collection": collection.name,
-        "campaign": story.status["campaign"],
-        "at": _format_time(story.at),
-    }
-    return draw_flow("flow", _("Where the pairs stand"), nodes, links, summary=story.flow_summary, source=source)
+    s, at = story.status, _format_time(story.at)
+    source = _("%(collection)s, campaign %(campaign)s, %(at)s")
+    summary = _(
+        "%(labelled)s labelled by judges, %(escalated)s escalated to people (%(settled)s settled, %(open)s open), "
+        "%(failed)s failed, %(pending)s still to be judged."
+    )
+    counts = {key: f"{s[key]:,}" for key in ("labelled", "escalated", "settled", "open", "failed")}
+    return draw_flow(
+        "flow",
+        _("Where the pairs stand"),
+        nodes,
+        links,
+        summary=summary % {**counts, "pending": f"{s['pending'] + s['running']:,}"},
+        source=source % {"collection": collection.name, "campaign": s["campaign"], "at": at},
+    )
 
 
 def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Chart:
@@ -116,18 +110,6 @@ def _draw_agreement(stored: StoredStatistics, collection: Collection, at: dateti
     )
 
 
-def _describe_unpriced(calls: int) -> str:
-    """What is not in the costs, in a sentence; "" where nothing is missing."""
-    if not calls:
-        return ""
-    words = ngettext(
-        "What %(n)s call cost is unknown and stands in no sum.",
-        "What %(n)s calls cost is unknown and stands in no sum.",
-        calls,
-    )
-    return words % {"n": f"{calls:,}"}
-
-
 def address_of(decision: RouteDecision, collection: Collection) -> str:
     """Where the decision is taken."""
     try:
@@ -135,37 +117,6 @@ def address_of(decision: RouteDecision, collection: Collection) -> str:
     except NoReverseMatch:
         address = reverse("pairs", args=[collection.name])
     return f"{address}?{decision.query}" if decision.query else address
-
-
-def describe_accuracy(audits: Audits) -> str:
-    """The audit in a sentence that names its population."""
-    found = audits.overall
-    if not audits.drawn:
-        return _("Not measured: none of %(population)s is drawn for people to check.") % {
-            "population": audits.population
-        }
-    if found.value is None or found.low is None or found.high is None:
-        return _("Not measured yet: of %(population)s, %(drawn)s are drawn for people to check.") % {
-            "population": audits.population,
-            "drawn": f"{audits.drawn:,}",
-        }
-    rest = _(" This speaks for %(covered)s of them: the other routes have no settled audit.") % {
-        "covered": f"{audits.covered:.0%}"
-    }
-    return (
-        _(
-            "Of %(population)s, %(found_value)s are right by people's answers (95%% interval %(low)s to "
-            "%(high)s, from %(settled)s of %(drawn)s audited pairs)."
-        )
-        % {
-            "population": audits.population,
-            "found_value": f"{found.value:.1%}",
-            "low": f"{found.low:.1%}",
-            "high": f"{found.high:.1%}",
-            "settled": f"{audits.settled:,}",
-            "drawn": f"{audits.drawn:,}",
-        }
-    ) + (rest if audits.covered < 0.999 else "")
 
 
 def largest_routes(routes: Sequence[RouteQuality]) -> list[RouteQuality]:

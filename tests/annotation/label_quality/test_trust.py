@@ -193,9 +193,8 @@ def failed_route(collection, campaign, judges, size=30, drawn=20):
 
 def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(client, books, campaign, judges):
     failed_route(books, campaign, judges)
-    status = selectors.campaign_status(books, campaign)
     found = measure_audits(books, campaign, counters.read(campaign.pk))
-    (alarm,) = list_route_decisions(status, audits=found, people=(), conflicts=0, skipped=0)
+    (alarm,) = list_route_decisions(audits=found, people=())
     assert (alarm.kind, alarm.severity, alarm.count) == ("audit", "alarm", 10)
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     address = f"/c/books/audits/{campaign.pk}/to-people/"
@@ -222,14 +221,6 @@ def test_returned_pairs_are_those_of_the_route_alone(books, judges):
         Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, agreed_in_round=round)
     for key in ("r1.m3.y", "r1.m1.y", "r2.m3.y", "r1.m2.y"):
         assert returning.count_unasked(campaign, route_of(key)) == 1
-
-
-def test_conflicts_failures_and_skipped_pairs_wait_for_a_decision(books, campaign):
-    counters.add(campaign.pk, "failed", 3)
-    counters.add(campaign.pk, "pairs", 3)
-    status = selectors.campaign_status(books, campaign)
-    found = list_route_decisions(status, audits=None, people=None, conflicts=1, skipped=2)
-    assert [(one.kind, one.count) for one in found] == [("conflicts", 1), ("skipped", 2), ("failed", 3)]
 
 
 def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books, campaign, judges, monkeypatch):
