@@ -1,16 +1,22 @@
 """Agreement of a group as one figure: kappa with percent agreement and prevalence beside it. Pure numpy."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.agreement.measures import NO_DOUBLE, Statistic, build_statistic
-from annotation.agreement.resampling import MISSING, Floats, draw_resamples, group_patterns, percentile_interval
+from annotation.agreement.measures import (
+    NO_DOUBLE,
+    Statistic,
+    build_statistic,
+    count_grades,
+    estimate_intervals,
+    krippendorff_alphas,
+)
+from annotation.agreement.resampling import Draws, Floats, group_patterns
 
 
-@dataclass(frozen=True, slots=True)
-class AssessorGroup:
+class AssessorGroup(NamedTuple):
     """The agreement of a group. `pairs`: those with two grades and more; both figures rest on them alone."""
 
     pairs: int
@@ -26,35 +32,22 @@ def group_agreement(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: in
     `grades`: assessors x pairs of 0 and 1, MISSING where there is none. 95% intervals by resampling pairs.
     """
     found = group_patterns(grades)
-    yes, graded = (found.grades == 1).sum(axis=0), (found.grades != MISSING).sum(axis=0)
-    double = graded >= 2
-    yes, graded, counts = yes[double], graded[double], found.counts[double]
+    given = count_grades(found)
+    double = given.sum(axis=0) >= 2
+    given, counts = given[:, double], found.counts[double]
     pairs = int(counts.sum())
     if not pairs:
         none = Statistic(None, None, None, 0, NO_DOUBLE)
         return AssessorGroup(0, none, none, None)
-    no = graded - yes
-    features = np.vstack(
-        [(yes * (yes - 1) + no * (no - 1)) / (graded * (graded - 1)), yes * no / (graded - 1), yes, no]
-    )
-    value = _alpha_and_percent(counts[None].astype(np.float64), features)[:, 0]
-    low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
-    if bootstrap:
-        drawn = [_alpha_and_percent(weights, features) for weights in draw_resamples(counts, bootstrap, seed)]
-        low, high = percentile_interval(np.concatenate(drawn, axis=1).T)
-    return AssessorGroup(
-        pairs,
-        build_statistic(value[0], low[0], high[0], pairs, NO_DOUBLE),
-        build_statistic(value[1], low[1], high[1], pairs, NO_DOUBLE),
-        float((counts * yes).sum() / (counts * graded).sum()),
-    )
+    graded = given.sum(axis=0)
+    equal = (given * (given - 1)).sum(axis=0) / (graded * (graded - 1))
+    alphas = krippendorff_alphas(given)
 
+    def alpha_and_percent(weights: Floats) -> Floats:
+        weights = weights.astype(np.float64)
+        return np.stack([alphas(weights)[:, 0], weights @ equal / weights.sum(axis=1)], axis=1)
 
-def _alpha_and_percent(weights: Floats, features: Floats) -> Floats:
-    """Compute alpha and the share of equal couples, for each row of weights."""
-    sums = weights.astype(np.float64) @ features.T
-    total = sums[:, 2] + sums[:, 3]
-    chance = sums[:, 2] * sums[:, 3]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alpha = np.where(chance > 0, 1 - (total - 1) * sums[:, 1] / chance, np.nan)
-    return np.stack([alpha, sums[:, 0] / weights.sum(axis=1)])
+    both = estimate_intervals(alpha_and_percent, Draws(counts, bootstrap, seed))
+    kappa, percent = (build_statistic(*bounds, pairs, NO_DOUBLE) for bounds in both)
+    yes = (counts * given[1:].sum(axis=0)).sum()
+    return AssessorGroup(pairs, kappa, percent, float(yes / (counts * graded).sum()))

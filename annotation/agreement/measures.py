@@ -5,7 +5,7 @@ a function of sums over items, so a resample is one row of weights times feature
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -88,17 +88,8 @@ class Couples(Sequence[Pairwise]):
             a, b, n, *(build_statistic(v, low, high, n, NO_ITEM) for v, low, high in self.values[at].tolist())
         )
 
-    def __iter__(self) -> Iterator[Pairwise]:
-        for at in range(len(self)):
-            yield self[at]
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"Couples({list(self[:3])}{' ...' if len(self) > 3 else ''})"
 
     def dump(self) -> dict[str, str]:
         """Return the couples as JSON takes them."""
@@ -141,7 +132,7 @@ def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: i
     draws = Draws(found.counts, bootstrap, seed)
     given = count_grades(found)
     kappa, votes = _fleiss_statistic(given, draws, assessors)
-    alphas = _estimate_intervals(_krippendorff_alphas(given), draws)
+    alphas = estimate_intervals(krippendorff_alphas(given), draws)
     double = int(found.counts[given.sum(axis=0) >= 2].sum())
     none = ONE_ASSESSOR if assessors < 2 else NO_DOUBLE
     nominal, ordinal, by_distance = (build_statistic(value, low, high, double, none) for value, low, high in alphas)
@@ -227,7 +218,7 @@ def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, spars
     return Couples(pairs.copy(), n, values)
 
 
-def _estimate_intervals(part: Measure, draws: Draws) -> list[tuple[Floats, Floats, Floats]]:
+def estimate_intervals(part: Measure, draws: Draws) -> list[tuple[Floats, Floats, Floats]]:
     """Estimate value, low and high of each thing that `part` measures; NaN where undefined."""
     value = np.atleast_1d(part(draws.counts[None].astype(np.float64))[0])
     low = high = np.full_like(value, np.nan)
@@ -252,7 +243,7 @@ def fleiss_items(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[i
 def _fleiss_statistic(given: NDArray[np.int64], draws: Draws, assessors: int) -> tuple[Statistic, int]:
     """The kappa, and how many grades each of its items has."""
     votes, items = fleiss_items(given, draws.counts)
-    ((value, low, high),) = _estimate_intervals(fleiss_measure(given, votes), draws)
+    ((value, low, high),) = estimate_intervals(fleiss_measure(given, votes), draws)
     return build_statistic(value, low, high, items, ONE_ASSESSOR if assessors < 2 else NO_DOUBLE), votes
 
 
@@ -273,7 +264,7 @@ def fleiss_measure(given: NDArray[np.int64], votes: int) -> Measure:
     return values
 
 
-def _krippendorff_alphas(given: NDArray[np.int64]) -> Measure:
+def krippendorff_alphas(given: NDArray[np.int64]) -> Measure:
     """Krippendorff's alpha over the items with two grades and more. Values: nominal, ordinal, interval."""
     grades = np.flatnonzero(given.any(axis=1))
     counts = given[grades].astype(np.float64)

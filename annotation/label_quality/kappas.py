@@ -19,6 +19,7 @@ from annotation.agreement.grade_matrix import (
     PEOPLE,
     GradeMatrix,
     KnownAssessors,
+    Population,
     Votes,
     fetch_columns,
     find_copies,
@@ -69,11 +70,8 @@ def read_binary_votes(collection: Collection) -> BinaryVotes:
     with connection.cursor() as cursor:
         cursor.execute(HAS, {"collection": collection.pk})
         arms, both = cursor.fetchone()
-    return replace(
-        _read_assessor_votes(collection, known_assessors(collection), "blind" if arms else "first"),
-        arms=arms,
-        both=both,
-    )
+    found = _read_assessor_votes(collection, known_assessors(collection), "blind" if arms else "first")
+    return replace(found, arms=arms, both=both)
 
 
 def _read_assessor_votes(collection: Collection, known: list[KnownAssessors], votes: Votes) -> BinaryVotes:
@@ -86,20 +84,18 @@ def _read_assessor_votes(collection: Collection, known: list[KnownAssessors], vo
 
 def measure_kappas(collection: Collection, known: BinaryVotes) -> Iterator[Kappa]:
     """Measure judges and people over all, escalated and audited pairs; those without a pair of grades are kept."""
-    masks = {
-        "all": np.ones(len(known.found.pairs), dtype=np.bool_),
-        "escalated": np.isin(known.found.pairs, population_of(collection, "escalated")),
-        "audited": np.isin(known.found.pairs, population_of(collection, "audited")),
-    }
+    pairs = known.found.pairs
+    masks = {"all": np.ones(len(pairs), dtype=np.bool_)}
+    parts: tuple[Population, ...] = ("escalated", "audited")
+    masks |= {name: np.isin(pairs, population_of(collection, name)) for name in parts}
     for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
         for population, mask in masks.items():
             yield _measure_kappa(name, population, known.relevance[rows][:, mask], _find_copies(known, rows, mask))
-    apart: list[tuple[str, Votes]] = [(SHOWN, "shown")] if known.arms else []
-    apart += [(FINAL, "final")] if known.both else []
-    for name, votes in apart:
-        yield _measure_kappa(
-            name, "all", _read_assessor_votes(collection, known_assessors(collection), votes).relevance
-        )
+    apart: list[tuple[bool, str, Votes]] = [(known.arms, SHOWN, "shown"), (known.both, FINAL, "final")]
+    for there, name, votes in apart:
+        if there:
+            said = _read_assessor_votes(collection, known_assessors(collection), votes)
+            yield _measure_kappa(name, "all", said.relevance)
 
 
 def _find_copies(known: BinaryVotes, rows: NDArray[np.bool_], mask: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
@@ -112,18 +108,8 @@ def _find_copies(known: BinaryVotes, rows: NDArray[np.bool_], mask: NDArray[np.b
 def _measure_kappa(
     name: str, population: str, grades: NDArray[np.integer], copies: tuple[tuple[str, ...], ...] = ()
 ) -> Kappa:
-    measured = group_agreement(grades, bootstrap=RESAMPLES)
-    return Kappa(
-        group=name,
-        population=population,
-        measure=MEASURE,
-        assessors=int((grades != MISSING).any(axis=1).sum()),
-        pairs=measured.pairs,
-        kappa=measured.kappa,
-        percent=measured.percent,
-        prevalence=measured.prevalence,
-        copies=copies,
-    )
+    assessors = int((grades != MISSING).any(axis=1).sum())
+    return Kappa(name, population, MEASURE, assessors, *group_agreement(grades, bootstrap=RESAMPLES), copies=copies)
 
 
 def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Point]]:
@@ -141,7 +127,7 @@ def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Poi
             measured = group_agreement(known.relevance[rows][:, period == start], bootstrap=RESAMPLES // 2)
             if measured.pairs:
                 begins = (EPOCH + timedelta(days=int(start))).isoformat()
-                points.append(Point(name, begins, measured.pairs, measured.kappa, measured.percent))
+                points.append(Point(name, begins, *measured[:3]))
     return unit, points
 
 

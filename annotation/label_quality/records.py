@@ -36,11 +36,6 @@ class RouteQuality:
         """Pairs to draw for that."""
         return max(0, self.enough - self.drawn)
 
-    @property
-    def unresolved(self) -> int:
-        """Drawn pairs that people have not settled yet."""
-        return self.drawn - self.settled
-
 
 @dataclass(frozen=True, slots=True)
 class Audits:
@@ -126,9 +121,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class RouteDecision:
-    """Something that waits for somebody to decide. `severity`: alarm | attention."""
+    """Something that waits for somebody to decide. `severity`: alarm."""
 
-    kind: str  # conflicts | skipped | audit | failed | person | judging.
+    kind: str  # audit | person | canary.
     severity: str
     words: str
     count: int
