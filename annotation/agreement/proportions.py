@@ -5,9 +5,11 @@ stratum may be stopped whenever it looks decided: the beta-binomial mixture with
 running maximum Ville's inequality bounds (Robbins, Annals of Mathematical Statistics 41, 1970).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import log, sqrt
 from typing import NamedTuple
+
+from annotation.agreement.measures import Statistic
 
 LEVEL = 0.95
 
@@ -39,8 +41,16 @@ def clopper_pearson(right: float, n: float, level: float = LEVEL) -> Interval:
     return Interval(low, high)
 
 
+def share_statistic(hits: Sequence[bool], reason: str) -> Statistic:
+    """Return the share of True with its exact interval; without any, none and the reason."""
+    if not hits:
+        return Statistic(None, None, None, 0, reason)
+    return Statistic(sum(hits) / len(hits), *clopper_pearson(sum(hits), len(hits)), len(hits), None)
+
+
 def confidence_sequence(right: int, n: int, level: float = LEVEL) -> Interval:
     """Return all shares whose mixture martingale never reached 1 / (1 - level): valid at every n at once."""
+    from scipy.optimize import bisect
     from scipy.special import betaln, xlog1py, xlogy
 
     if n <= 0:
@@ -48,21 +58,10 @@ def confidence_sequence(right: int, n: int, level: float = LEVEL) -> Interval:
     wrong = n - right
     bound = betaln(right + 1, wrong + 1) + log(1 - level)
 
-    def inside(share: float) -> bool:
-        return bool(xlogy(right, share) + xlog1py(wrong, -share) >= bound)
+    def excess(share: float) -> float:
+        return float(xlogy(right, share) + xlog1py(wrong, -share) - bound)
 
-    middle = right / n
-    return Interval(_bisect_edge(inside, middle, 0.0), _bisect_edge(inside, middle, 1.0))
-
-
-def _bisect_edge(inside: Callable[[float], bool], start: float, end: float) -> float:
-    """Find where a walk from `start`, which is inside, towards `end` leaves."""
-    if inside(end):
-        return end
-    for _ in range(60):
-        middle = (start + end) / 2
-        start, end = (middle, end) if inside(middle) else (start, middle)
-    return end
+    return Interval(*(end if excess(end) >= 0 else bisect(excess, right / n, end) for end in (0.0, 1.0)))
 
 
 def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Interval:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from annotation.agreement.measures import Statistic
-from annotation.experiments.votes import Vote, share_statistic
+from annotation.agreement.proportions import share_statistic
+from annotation.experiments.votes import Vote
 from charts.translation import gettext_noop
 
 NO_RIGHT = gettext_noop("no first vote was right")

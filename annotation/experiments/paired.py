@@ -12,6 +12,7 @@ from statistics import median
 import numpy as np
 
 from annotation.agreement.measures import ONE_GRADE, Statistic, fleiss_measure
+from annotation.agreement.proportions import share_statistic
 from annotation.experiments.votes import (
     NO_BOTH,
     NO_CLASS,
@@ -20,7 +21,6 @@ from annotation.experiments.votes import (
     bootstrap_statistic,
     repeated_median,
     safe_ratio,
-    share_statistic,
 )
 from charts.translation import gettext_noop
 

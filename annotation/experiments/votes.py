@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from annotation.agreement.groups import group_agreement
 from annotation.agreement.measures import Statistic, fleiss_kappa
-from annotation.agreement.proportions import clopper_pearson
+from annotation.agreement.proportions import share_statistic
 from annotation.agreement.resampling import MISSING, Floats, draw_resamples, percentile_interval
 from charts.translation import gettext_noop
 from corpus.collections.arm_allocation import HIDDEN, REVEAL, SHOWN
@@ -111,14 +111,6 @@ def measure_moment(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RE
         balanced_accuracy=over_items(balanced_accuracy, known, NO_BOTH if votes else NO_VOTE, bootstrap=bootstrap),
         seconds=over_items(median_seconds, list_timed(votes), NO_TIME, bootstrap=bootstrap),
     )
-
-
-def share_statistic(hits: Sequence[bool], reason: str) -> Statistic:
-    """The share of True with its exact interval; without any, None and the reason."""
-    if not hits:
-        return Statistic(None, None, None, 0, reason)
-    low, high = clopper_pearson(sum(hits), len(hits))
-    return Statistic(sum(hits) / len(hits), low, high, len(hits), None)
 
 
 def vote_matrix(votes: Sequence[Vote]) -> NDArray[np.int16]:

@@ -1,7 +1,8 @@
 """Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 
 from annotation.agreement.dawid_skene import dawid_skene, sparse_counts
 from annotation.agreement.grade_matrix import fetch_columns
-from annotation.agreement.measures import Statistic, compute_measures
-from annotation.agreement.proportions import clopper_pearson
+from annotation.agreement.measures import compute_measures
+from annotation.agreement.proportions import share_statistic
 from annotation.agreement.resampling import MISSING, group_patterns
 from annotation.label_quality.kappas import BinaryVotes, read_binary_votes
 from annotation.label_quality.records import PersonQuality, missing_statistic
@@ -75,78 +76,57 @@ def _person_quality(
 ) -> PersonQuality:
     skips, flags = member.skips, member.flags  # type: ignore[attr-defined]  # annotated above
     equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
-    majority, gold = _share_right(equal, NOBODY_ELSE), _share_right(sums.gold, NO_GOLD)
-    seconds = median(sums.milliseconds) / 1000 if sums.milliseconds else None
     kappa = missing_statistic(NOBODY_ELSE)
     if sums.own:
         grades = np.array([sums.own, sums.others], dtype=np.int16)
         kappa = compute_measures(grades, bootstrap=RESAMPLES).pairwise[0].kappa
-    return PersonQuality(
+    found = PersonQuality(
         membership=member.pk,
         name=member.user.username,
         active=member.is_active,
         judged=sums.judged,
-        seconds=seconds,
-        majority=majority,
-        gold=gold,
+        seconds=median(sums.milliseconds) / 1000 if sums.milliseconds else None,
+        majority=share_statistic(equal, NOBODY_ELSE),
+        gold=share_statistic(sums.gold, NO_GOLD),
         kappa=kappa,
         prevalence=sums.relevant / sums.judged if sums.judged else None,
         skips=skips,
         flags=flags,
-        intra=_share_right(sums.again, NO_REPEATS),
+        intra=share_statistic(sums.again, NO_REPEATS),
         fast=sums.fast,
         slow=sums.slow,
         dawid_skene=shares.get(member.assessor_id),
         checks=len(sums.checks),
         missed=sums.checks.count(False),
         paused=member.paused_at is not None,
-        alarms=(*agreement_alarms(sums.judged, skips, seconds, usual, majority, gold), *attention_alarms(sums)),
+        alarms=(),
     )
+    return replace(found, alarms=tuple(list_alarms(found, usual)))
 
 
-def agreement_alarms(
-    judged: int, skips: int, seconds: float | None, usual: float | None, majority: Statistic, gold: Statistic
-) -> list[str]:
-    """Say why an admin should look. Shares alarm only where their whole interval lies below the mark."""
-    found = []
+def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
+    """Say why an admin should look. Shares alarm only where their whole interval lies below the mark.
+
+    `usual`: the median of everybody's median times, in milliseconds.
+    """
+    gold, majority, intra = one.gold, one.majority, one.intra
     if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
-        found.append(
-            _("right on %(gold_value)s of %(n)s reference pairs, surely below %(gold_mark)s")
-            % {"gold_value": f"{gold.value:.0%}", "n": gold.n, "gold_mark": f"{GOLD_MARK:.0%}"}
-        )
+        words = _("right on %(gold_value)s of %(n)s reference pairs, surely below %(gold_mark)s")
+        yield words % {"gold_value": f"{gold.value:.0%}", "n": gold.n, "gold_mark": f"{GOLD_MARK:.0%}"}
     if majority.n >= FEW and majority.high is not None and majority.high < MAJORITY_MARK:
-        found.append(
-            _("agrees with the others on %(majority_value)s of %(n)s items, surely below 70%%")
-            % {"majority_value": f"{majority.value:.0%}", "n": majority.n}
-        )
-    if judged >= FEW and seconds is not None and usual is not None and seconds * 1000 < usual * HASTE:
-        found.append(
-            _("takes %(seconds)s s for a judgment, others %(usual)s s")
-            % {"seconds": f"{seconds:.1f}", "usual": f"{usual / 1000:.1f}"}
-        )
-    if skips >= FEW and skips > SKIPS * (judged + skips):
-        found.append(_("skips %(skips)s of the items") % {"skips": f"{skips / (judged + skips):.0%}"})
-    return found
-
-
-def attention_alarms(sums: AnnotatorTally) -> list[str]:
-    """Say why an admin should look at somebody's times, checks and repeats."""
-    found = []
-    if sums.judged >= FEW and sums.fast > HASTY * sums.judged:
-        found.append(_("%(n)s judgments came far too fast") % {"n": sums.fast})
-    if missed := sums.checks.count(False):
-        found.append(_("missed %(missed)s of %(n)s attention checks") % {"missed": missed, "n": len(sums.checks)})
-    if sums.again and clopper_pearson(sum(sums.again), len(sums.again))[1] < INTRA_MARK:
-        same = f"{sum(sums.again) / len(sums.again):.0%}"
-        found.append(_("agrees with themselves on %(same)s of the pairs asked twice") % {"same": same})
-    return found
-
-
-def _share_right(right: list[bool], reason: str) -> Statistic:
-    if not right:
-        return missing_statistic(reason)
-    low, high = clopper_pearson(sum(right), len(right))
-    return Statistic(sum(right) / len(right), low, high, len(right), None)
+        words = _("agrees with the others on %(majority_value)s of %(n)s items, surely below 70%%")
+        yield words % {"majority_value": f"{majority.value:.0%}", "n": majority.n}
+    if one.judged >= FEW and one.seconds is not None and usual is not None and one.seconds * 1000 < usual * HASTE:
+        words = _("takes %(seconds)s s for a judgment, others %(usual)s s")
+        yield words % {"seconds": f"{one.seconds:.1f}", "usual": f"{usual / 1000:.1f}"}
+    if one.skips >= FEW and one.skips > SKIPS * (one.judged + one.skips):
+        yield _("skips %(skips)s of the items") % {"skips": f"{one.skips / (one.judged + one.skips):.0%}"}
+    if one.judged >= FEW and one.fast > HASTY * one.judged:
+        yield _("%(n)s judgments came far too fast") % {"n": one.fast}
+    if one.missed:
+        yield _("missed %(missed)s of %(n)s attention checks") % {"missed": one.missed, "n": one.checks}
+    if intra.high is not None and intra.high < INTRA_MARK:
+        yield _("agrees with themselves on %(same)s of the pairs asked twice") % {"same": f"{intra.value:.0%}"}
 
 
 def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:

@@ -1,5 +1,7 @@
 """The pairs behind a cell of the cross table, as a condition on pairs: each is looked up, none is listed beforehand."""
 
+import re
+
 from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
 
@@ -28,6 +30,7 @@ CELL = f"""EXISTS (
     ) v
     WHERE w.campaign_id = %(campaign)s AND w.pair_id = corpus_pair.id AND {ENDED} AND {{row}} AND {{column}}
 )"""
+NAMED = re.compile(r"%\((\w+)\)s")
 ROWS = {
     OPEN: "d.turns > 0 AND agreed.round IS NULL AND d.last = %(agents)s",
     LOST: "d.turns > 0 AND agreed.round IS NULL AND d.last < %(agents)s",
@@ -58,16 +61,6 @@ def of_cell(campaign: Campaign | None, key: str) -> Q:
         row=ROWS.get(row, "agreed.round = %(round)s AND agreed.verdict = %(verdict)s"),
         column="v.votes > 0 AND v.yes = %(yes)s AND v.no = %(no)s" if counts else "v.votes = 0",
     )
-    return Q(named_condition(condition, values))
-
-
-def named_condition(condition: str, values: dict[str, object]) -> RawSQL:
-    """Build an SQL condition with named parameters; Django's RawSQL takes them by place."""
-    places: list[object] = []
-
-    class Places(dict[str, str]):
-        def __missing__(self, name: str) -> str:
-            places.append(values[name])
-            return "%s"
-
-    return RawSQL(condition % Places(), places, output_field=BooleanField())
+    # Django's RawSQL takes its parameters by place.
+    places = [values[name] for name in NAMED.findall(condition)]
+    return Q(RawSQL(NAMED.sub("%s", condition), places, output_field=BooleanField()))

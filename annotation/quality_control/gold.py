@@ -15,8 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.agreement.measures import Statistic
-from annotation.agreement.proportions import clopper_pearson
+from annotation.agreement.proportions import share_statistic
 from annotation.audit_log.recording import record
 from annotation.models import Membership, User
 from annotation.models.quality_control import GoldAnswer, GoldPair, GoldSet
@@ -246,9 +245,7 @@ def _set_progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: 
         "looked": len(seniors),
         "done": (len(experts), len(seniors)) == (gold_set.n, gold_set.spots),  # type: ignore[attr-defined]
         # Share of the seniors' looks that found what the expert had said; exact 95% interval.
-        "same": Statistic(sum(same) / len(same), *clopper_pearson(sum(same), len(same)), len(same), None)
-        if same
-        else Statistic(None, None, None, 0, _("no pair was looked at yet")),
+        "same": share_statistic(same, _("no pair was looked at yet")),
     }
 
 
