@@ -193,21 +193,6 @@ def summarise_agreement(report: AgreementReport, asked: AgreementFilters) -> lis
     return [*lines, *of_itself(report)]
 
 
-def overall_measures(report: AgreementReport, *, two_grades: bool) -> list[tuple[str, str, Statistic]]:
-    """Measures over all assessors: name, what it rests on, value. With two grades the three alphas are one."""
-    measures, double = report.measures, _("over pairs with two grades and more")
-    alphas = [
-        (_("Krippendorff's alpha, nominal"), double, measures.alpha_nominal),
-        (_("Krippendorff's alpha, ordinal"), double, measures.alpha_ordinal),
-        (_("Krippendorff's alpha, interval"), double, measures.alpha_interval),
-    ]
-    if two_grades:
-        equal = _("nominal, ordinal and interval alike; %(double)s") % {"double": double}
-        alphas = [(_("Krippendorff's alpha"), equal, measures.alpha_nominal)]
-    basis = _("over pairs with %(votes)s grades each, whoever gave them") % {"votes": measures.fleiss_votes}
-    return [*alphas, (_("Fleiss' kappa"), basis if measures.fleiss_votes else double, measures.fleiss)]
-
-
 _FIGURES = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_low", "_high"))
 CSV_HEADER = ("a", "b", "n", *_FIGURES, "undefined", "copies")
 

@@ -59,7 +59,8 @@ def _tables_context(
     assert report is not None and found.second is not None
     shown: dict[str, object] = {
         "summary": page.summarise_agreement(report, asked),
-        "overall": page.overall_measures(report, two_grades=scope.collection.grades == 1 or asked.binarize is not None),
+        # With two grades the three alphas are one.
+        "two_grades": scope.collection.grades == 1 or asked.binarize is not None,
     }
     if len(report.assessors) <= MANY:
         majority = list(zip(report.assessors, report.measures.majority, strict=True))
