@@ -27,7 +27,14 @@ SETTLED_BY = {
     ADJUDICATOR: gettext_noop("a judge settled the rest"),
     AS_GOLD: gettext_noop("the reference settled the rest"),
 }
-SHORT = {OPEN: gettext_noop("never agreed"), LOST: gettext_noop("a turn was lost"), NONE: gettext_noop("no debate")}
+# By the row of the cross table, or the last letter of one that agreed.
+ROWS = {
+    OPEN: gettext_noop("never agreed"),
+    LOST: gettext_noop("a turn was lost"),
+    NONE: gettext_noop("no debate"),
+    "y": gettext_noop("agreed in round %(round)s: relevant"),
+    "n": gettext_noop("agreed in round %(round)s: not relevant"),
+}
 
 
 def build_page(document: Mapping[str, Any], parameters: Any) -> dict[str, Any]:
@@ -197,11 +204,7 @@ def _crossing_grid(
 
 def row_label(row: str) -> str:
     """Name a row: "agreed in round 1: relevant"."""
-    if row in SHORT:
-        return _(SHORT[row])
-    if row.endswith("y"):
-        return _("agreed in round %(round)s: relevant") % {"round": row[:-1]}
-    return _("agreed in round %(round)s: not relevant") % {"round": row[:-1]}
+    return _(ROWS[row if row in ROWS else row[-1]]) % {"round": row[:-1]}
 
 
 def column_label(column: str) -> str:

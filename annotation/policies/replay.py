@@ -11,6 +11,7 @@ from statistics import median
 from typing import Literal
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
 from annotation.policies.rules import HUMAN, PolicyPanel, Rule, needed_slots, policy_outcome
@@ -21,6 +22,14 @@ from judges.records import Turn
 
 Reference = Literal["gold", "people", "none"]
 LABELS_NONE = "it labels no pair itself"
+VOTE_NOT_STORED = gettext_noop("not available: a vote that it needs is not stored for %(missing)s of %(pairs)s pairs")
+# By whether a policy needs turns, and votes of the whole panel.
+NOT_STORED = {
+    (True, True): gettext_noop(
+        "not available: a turn or vote that it needs is not stored for %(missing)s of %(pairs)s pairs"
+    ),
+    (True, False): gettext_noop("not available: a turn that it needs is not stored for %(missing)s of %(pairs)s pairs"),
+}
 # Who settles what a policy escalates; `gold`: as if people always found the reference, the most that they can give.
 PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"
 
@@ -59,7 +68,8 @@ def replay_policy(
     """Replay every pair under a policy other than LARA. `overlap`: people who judge an escalated pair."""
     outcomes = [(group, policy_outcome(rule, panel, group)) for group in found.groups]
     if missing := sum(group.pairs for group, one in outcomes if one is None):
-        return Replayed(rule, not_stored(rule, missing, found.pairs), pairs=found.pairs)
+        reason = _(NOT_STORED.get((rule.debates, rule.votes), VOTE_NOT_STORED))
+        return Replayed(rule, reason % {"missing": f"{missing:,}", "pairs": f"{found.pairs:,}"}, pairs=found.pairs)
     known = [(group, one) for group, one in outcomes if one is not None]
     escalated = _count_pairs(known, RoutingState.ESCALATED)
     needed = {id(group): needed_slots(rule, panel, group) for group in found.groups}
@@ -81,17 +91,6 @@ def replay_policy(
         judgments=escalated * (max(VOTES_OF_HUMAN, overlap) if rule.policy == HUMAN else overlap),
         latency=None if rule.policy == HUMAN else median_latency(needed, found),
     )
-
-
-def not_stored(rule: Rule, missing: int, pairs: int) -> str:
-    """Say why a policy cannot be replayed."""
-    if rule.debates and rule.votes:
-        words = _("not available: a turn or vote that it needs is not stored for %(missing)s of %(pairs)s pairs")
-    elif rule.debates:
-        words = _("not available: a turn that it needs is not stored for %(missing)s of %(pairs)s pairs")
-    else:
-        words = _("not available: a vote that it needs is not stored for %(missing)s of %(pairs)s pairs")
-    return words % {"missing": f"{missing:,}", "pairs": f"{pairs:,}"}
 
 
 Known = list[tuple[AnswerGroup, RoutingOutcome]]

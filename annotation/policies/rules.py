@@ -5,6 +5,7 @@ What a policy would have asked and is not stored makes it "not available": nothi
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -58,27 +59,20 @@ class Rule:
 def every_rule(panel: PolicyPanel, *, guard: bool = False) -> Iterator[Rule]:
     """All policies of SPEC S3 that the panel has members for; debates are named whether or not they were stored."""
     size = len(panel.judges)
-    rounds = sorted({*ROUNDS, panel.rounds})
+    rounds = {
+        r: ngettext("%(number)s round", "%(number)s rounds", r) % {"number": r} for r in sorted({*ROUNDS, panel.rounds})
+    }
     margins = range(size // 2 + 1, size + 1) if size > 1 else ()
-    for r in rounds:
-        yield Rule("debate", r, name=_("debate, %(rounds)s") % {"rounds": _format_rounds(r)}, guard=guard)
+    for r, words in rounds.items():
+        yield Rule("debate", r, name=_("debate, %(rounds)s") % {"rounds": words}, guard=guard)
     for m in margins:
         yield Rule("ensemble", majority=m, name=_("ensemble, %(m)s of %(size)s") % {"m": m, "size": size})
-    for r in rounds:
-        for m in margins:
-            name = _("debate + ensemble, %(rounds)s, %(m)s of %(size)s") % {
-                "rounds": _format_rounds(r),
-                "m": m,
-                "size": size,
-            }
-            yield Rule("debate+ensemble", r, m, name=name, guard=guard)
+    for (r, words), m in product(rounds.items(), margins):
+        name = _("debate + ensemble, %(rounds)s, %(m)s of %(size)s") % {"rounds": words, "m": m, "size": size}
+        yield Rule("debate+ensemble", r, m, name=name, guard=guard)
     for place, judge in enumerate(panel.judges):
         yield Rule("single", majority=1, place=place, name=_("single: %(judge)s") % {"judge": judge})
     yield Rule(HUMAN, name=_("human"))
-
-
-def _format_rounds(number: int) -> str:
-    return ngettext("%(number)s round", "%(number)s rounds", number) % {"number": number}
 
 
 def policy_outcome(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> RoutingOutcome | None:
