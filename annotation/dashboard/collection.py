@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -79,8 +79,16 @@ def _draw_flow(
 
 
 def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Chart:
-    """Accuracy of the automatic labels by route."""
+    """Draw the accuracy of the automatic labels by route."""
     shown = largest_routes(audits.routes)
+    known = sorted((route.accuracy.value, route.words) for route in shown if route.accuracy.value is not None)
+    counts = {"routes": len(shown) - len(known), "routes2": len(shown)}
+    summary = _("Of these routes, %(routes)s of %(routes2)s have no settled audit.") % counts
+    if known:
+        value, words = known[0]
+        summary += _(" The least accurate is: %(known)s (%(known2)s).") % {"known": words, "known2": f"{value:.0%}"}
+    if rest := len(audits.routes) - len(shown):
+        summary += _(" %(rest)s smaller routes stand in the table of routes below.") % {"rest": rest}
     return draw_bars(
         "audits",
         _("Accuracy of the judges' labels by route"),
@@ -89,13 +97,13 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
         high=1.0,
         mark=1.0 - audits.limit,
         width=HALF,
-        summary=describe_routes(shown, len(audits.routes) - len(shown)),
+        summary=summary,
         source=f"{collection.name}: {audits.population}; {_format_time(at)}",
     )
 
 
 def _draw_agreement(stored: StoredStatistics, collection: Collection, at: datetime) -> Chart | None:
-    """Agreement of judges and of people by population; None before it is computed, or where there is none."""
+    """Draw the agreement of judges and of people by population; None before it is computed, or where there is none."""
     known = [one for one in stored.kappas or () if one.pairs]
     if not known:
         return None
@@ -111,69 +119,35 @@ def _draw_agreement(stored: StoredStatistics, collection: Collection, at: dateti
 
 
 def address_of(decision: RouteDecision, collection: Collection) -> str:
-    """Where the decision is taken."""
-    try:
-        address = reverse(decision.url, args=[collection.name, *decision.arguments])
-    except NoReverseMatch:
-        address = reverse("pairs", args=[collection.name])
+    """Return the address of the page where the decision is taken."""
+    address = reverse(decision.url, args=[collection.name, *decision.arguments])
     return f"{address}?{decision.query}" if decision.query else address
 
 
 def largest_routes(routes: Sequence[RouteQuality]) -> list[RouteQuality]:
-    """Those with the most pairs, and all that are surely beyond the limit, in the order of the audit."""
+    """Choose the routes with the most pairs, and all that are surely beyond the limit, in the order of the audit."""
     by_size = sorted(routes, key=lambda route: (route.verdict != "over", -route.population))
     kept = {route.key for place, route in enumerate(by_size) if place < MOST_ROUTES or route.verdict == "over"}
     return [route for route in routes if route.key in kept]
 
 
-def describe_routes(routes: Sequence[RouteQuality], rest: int) -> str:
-    """What the picture shows, in a sentence or two."""
-    known = sorted((route.accuracy.value, route.words) for route in routes if route.accuracy.value is not None)
-    said = _("Of these routes, %(routes)s of %(routes2)s have no settled audit.") % {
-        "routes": len(routes) - len(known),
-        "routes2": len(routes),
-    }
-    if known:
-        said += _(" The least accurate is: %(known)s (%(known2)s).") % {
-            "known": known[0][1],
-            "known2": f"{known[0][0]:.0%}",
-        }
-    return said + (_(" %(rest)s smaller routes stand in the table of routes below.") % {"rest": rest} if rest else "")
-
-
 def kappa_bar(one: Kappa) -> Bar:
-    """Who, over which pairs; agreement never stands without percent and prevalence."""
-    percent = (
-        _("%(percent_value)s equal") % {"percent_value": f"{one.percent.value:.0%}"}
-        if one.percent.value is not None
-        else _("no pair with two grades")
-    )
-    relevant = (
-        _(", %(prevalence)s relevant") % {"prevalence": f"{one.prevalence:.0%}"} if one.prevalence is not None else ""
-    )
-    itself = [
-        _("%(names)s are one model: its agreement with itself counts") % {"names": ", ".join(names)}
-        for names in one.copies
-    ]
+    """Build the bar of a group's agreement, which never stands without percent and prevalence."""
     found = one.kappa
-    label = _("%(assessors)s %(group)s, %(population)s pairs") % {
-        "assessors": one.assessors,
-        "group": _(one.group),
-        "population": _(one.population),
-    }
-    return Bar(
-        label,
-        found.value,
-        found.low,
-        found.high,
-        found.n,
-        _(found.reason) if found.reason else "",
-        "; ".join([percent + relevant, *itself]),
-    )
+    detail = _("no pair with two grades")
+    if one.percent.value is not None:
+        detail = _("%(percent_value)s equal") % {"percent_value": f"{one.percent.value:.0%}"}
+    if one.prevalence is not None:
+        detail += _(", %(prevalence)s relevant") % {"prevalence": f"{one.prevalence:.0%}"}
+    itself = _("%(names)s are one model: its agreement with itself counts")
+    detail = "; ".join([detail, *(itself % {"names": ", ".join(names)} for names in one.copies)])
+    words = {"assessors": one.assessors, "group": _(one.group), "population": _(one.population)}
+    label = _("%(assessors)s %(group)s, %(population)s pairs") % words
+    return Bar(label, found.value, found.low, found.high, found.n, _(found.reason) if found.reason else "", detail)
 
 
 def route_bar(route: RouteQuality) -> Bar:
-    """A route with what was audited of it."""
+    """Build the bar of a route, with what was audited of it."""
     found = route.accuracy
     detail = _("%(settled)s of %(drawn)s drawn, %(population)s labelled") % {
         "settled": f"{route.settled:,}",

@@ -3,6 +3,7 @@
 A page of a large collection reads the stored row and says "as of"; nothing that a GET asks for is written.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -148,16 +149,13 @@ def agreement_chart(collection: str, over: StoredStatistics) -> Chart | None:
     if not points:
         return None
     at = {start: float(place) for place, start in enumerate(sorted({point.start for point in points}))}
-    groups = list(dict.fromkeys(point.group for point in points))
-    series = {name: [(at[p.start], p.kappa.value or 0.0) for p in points if p.group == name] for name in groups}
-    bands = {
-        name: [
-            (at[p.start], p.kappa.low, p.kappa.high)
-            for p in points
-            if p.group == name and p.kappa.low is not None and p.kappa.high is not None
-        ]
-        for name in groups
-    }
+    series: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    bands: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    for point in points:
+        place, kappa = at[point.start], point.kappa
+        series[point.group].append((place, kappa.value or 0.0))
+        if kappa.low is not None and kappa.high is not None:
+            bands[point.group].append((place, kappa.low, kappa.high))
     return draw_lines(
         "over-time",
         _("Agreement by %(unit)s") % {"unit": over.unit},
@@ -166,7 +164,7 @@ def agreement_chart(collection: str, over: StoredStatistics) -> Chart | None:
         y=_("Krippendorff's alpha (nominal), relevant or not"),
         bands=bands,
         names={place: start for start, place in at.items()},
-        low=min([0.0, *(point.kappa.value for point in points if point.kappa.value is not None)]),
+        low=min(0.0, *(value for line in series.values() for _place, value in line)),
         high=1.0,
         source=f"{collection}: {kappas.OVER_TIME}; 95% intervals",
     )

@@ -150,8 +150,7 @@ def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
     chart = statistics.agreement_chart(scope.collection.name, found)
     if file := download(request, [chart]):
         return file
-    context = {"scope": scope, "section": "agreement", "population": kappas.OVER_TIME}
-    context |= {"found": found, "chart": chart, "job": found.job, "stale": found.is_stale}
+    context = {"scope": scope, "section": "agreement", "population": kappas.OVER_TIME, "found": found, "chart": chart}
     return render(request, "label_quality/over_time.html", context)
 
 
@@ -164,6 +163,6 @@ def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     charts = statistics.people_charts(scope.collection.name, found.people or ())
     if file := download(request, charts):
         return file
-    context = {"scope": scope, "section": "members", "population": statistics.PEOPLE_POPULATION}
-    context |= {"found": found, "charts": charts, "job": found.job, "stale": found.is_stale}
+    population = statistics.PEOPLE_POPULATION
+    context = {"scope": scope, "section": "members", "population": population, "found": found, "charts": charts}
     return render(request, "label_quality/annotators.html", context)
