@@ -80,8 +80,8 @@ class CampaignRow:
     def paid(self) -> Paid:
         """What the campaign cost, and how many calls are not in it."""
         keys = ("calls", "calls_without_price", "calls_assumed")
-        counts = [int(self.counts.get(key, 0)) for key in keys]
-        return of_calls(self.counts.get("cost", 0.0), *counts, self.counts.get("cost_assumed", 0.0))
+        calls, unknown, assumed = (int(self.counts.get(key, 0)) for key in keys)
+        return of_calls(self.counts.get("cost", 0.0), calls, unknown, assumed, self.counts.get("cost_assumed", 0.0))
 
     @property
     def assumed(self) -> tuple[int, str]:

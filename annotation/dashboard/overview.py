@@ -114,7 +114,8 @@ class CollectionOverview:
     @property
     def labels(self) -> dict[str, int]:
         """Pairs that the policy labelled 1 and 0."""
-        return {"1": 0, "0": 0} | self.status["labels"]
+        found: dict[str, int] = self.status["labels"]
+        return {"1": 0, "0": 0} | found
 
     @property
     def reasons(self) -> list[tuple[str, str, int]]:
