@@ -90,14 +90,11 @@ def load_page(
 ) -> dict[str, Any]:
     """One page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
     found = matching_pairs(collection, filters, campaign=campaign)
-    if before:
-        # Backwards from the key, and then turned round.
-        rows = list(_select_columns(found.filter(pk__lt=before).order_by("-pk"))[: PAGE + 1])
-        more, rows = len(rows) > PAGE, rows[:PAGE][::-1]
-        earlier, later = more, True
-    else:
-        rows = list(_select_columns(found.filter(pk__gt=after).order_by("pk"))[: PAGE + 1])
-        earlier, later, rows = after > 0, len(rows) > PAGE, rows[:PAGE]
+    # Backwards from the key, and then turned round, where `before` is given.
+    beyond = found.filter(pk__lt=before).order_by("-pk") if before else found.filter(pk__gt=after).order_by("pk")
+    rows = list(_select_columns(beyond)[: PAGE + 1])
+    more, rows = len(rows) > PAGE, rows[:PAGE][:: -1 if before else 1]
+    earlier, later = (more, True) if before else (after > 0, more)
     total = found.order_by()[: COUNTED + 1].count()
     return {
         "rows": _with_state(rows, campaign, asked=filters.state),
@@ -159,15 +156,9 @@ def _state_condition(collection: Collection, filters: PairFilters, campaign: Cam
         return Q(pk__in=skipped_by_all(collection).values("pair"))
     if state in ITEM_STATES or (reason == Item.Reason.AUDIT and not state):
         return Q(pk__in=_item_pairs(collection, filters))
-    work: dict[str, object] = {}
-    if state:
-        work["state"] = state
-    if reason:
-        work["reason"] = reason
-    if filters.verdict.isdecimal():
-        work["label"] = int(filters.verdict)
-    if filters.round.isdecimal():
-        work["agreed_in_round"] = int(filters.round)
+    numbers = {"label": filters.verdict, "agreed_in_round": filters.round}
+    work: dict[str, object] = {name: int(text) for name, text in numbers.items() if text.isdecimal()}
+    work |= {name: text for name, text in (("state", state), ("reason", reason)) if text}
     if not work:
         return Q()
     return Q(pk__in=Work.objects.filter(campaign=campaign, **work).values("pair")) if campaign else Q(pk__in=[])

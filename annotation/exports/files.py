@@ -74,9 +74,9 @@ class ExportFiles:
     """The files of one export. What a failed one has left can be taken away again, and nothing else."""
 
     def __init__(self, folder: Path) -> None:
+        self._made = [folder] if ready_folder(folder) else []
         self.folder = folder
         self._open: dict[str, ExportOutput] = {}
-        self._made: list[Path] = []
         self.written: list[dict[str, Any]] = []
 
     def open(self, name: str) -> ExportOutput:
@@ -94,9 +94,11 @@ class ExportFiles:
             self.written.append({"name": name, **output.close()})
 
     def discard(self) -> None:
-        """Remove the files and the folders made for them."""
+        """Remove the files, the manifest and the folders made for them."""
         for output in self._open.values():
             output.abandon()
+        for name in (f".{MANIFEST}.part", MANIFEST):
+            (self.folder / name).unlink(missing_ok=True)
         for folder in reversed(self._made):
             folder.rmdir()
 
@@ -123,12 +125,3 @@ def write_rows(
     files.close()
     counts = {name: dict(sorted(counter.items())) for name, counter in counted.items()}
     return {"rows": output.rows, "queries": queries, **counts}
-
-
-def discard_export(folder: Path, files: ExportFiles, made: bool) -> None:
-    """Take away what an export that failed has left, and the folder if it was made for it."""
-    files.discard()
-    for name in (f".{MANIFEST}.part", MANIFEST):
-        (folder / name).unlink(missing_ok=True)
-    if made:
-        folder.rmdir()

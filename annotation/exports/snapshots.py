@@ -76,13 +76,12 @@ def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -
 
     Raises BadInput when the folder is not new or empty.
     """
-    form, folder = EVERY[snapshot.format], Path(snapshot.folder)
     try:
-        made, written = files.ready_folder(folder), files.ExportFiles(folder)
+        written = files.ExportFiles(Path(snapshot.folder))
         try:
-            moment, manifest = _write_files(snapshot, form, written, progress)
+            moment, manifest = _write_files(snapshot, EVERY[snapshot.format], written, progress)
         except BaseException:
-            files.discard_export(folder, written, made)
+            written.discard()
             raise
     except BaseException as error:
         snapshot.state, snapshot.error = Snapshot.State.FAILED, " ".join(str(error).split()) or type(error).__name__

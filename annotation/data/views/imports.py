@@ -79,8 +79,7 @@ def _save_upload(folder: Path, field: str, upload: UploadedFile | None) -> Path 
     path = folder / field / Path(upload.name or field).name
     path.parent.mkdir()
     with path.open("wb") as file:
-        for chunk in upload.chunks():
-            file.write(chunk)
+        file.writelines(upload.chunks())
     return path
 
 
