@@ -24,11 +24,11 @@ def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpResponse:
     """One pair that the member decided on, with their grade; `n` and `p` go on from here."""
     item = Assignment.item_of(scope.member, item)
-    decision = history.find_decision(scope.member, item)
+    decision = history.decided_assignments(scope.member).filter(item=item).first()
     work = page.own_work(scope.member, item)
     if decision is None or work is None:
         raise Http404(_("You did not decide on this pair."))
-    newer, older = history.neighbour_items(scope.member, decision)
+    newer, older = history.neighbour_items(decision)
     context = {
         "scope": scope,
         "section": "judge",
