@@ -85,14 +85,14 @@ def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = 
     known = [one for one in full if one.truth is not None]
     # A tie is no label: the pair leaves the recalls of both groups, so that they stay over the same pairs.
     decided = [one for one in known if one.hidden.majority is not None and one.shown.majority is not None]
-    hidden, shown = (_build_row(full, decided, name, overlap, bootstrap) for name in ("hidden", "shown"))
+    hidden, shown = (_build_row(full, decided, name, overlap, bootstrap=bootstrap) for name in ("hidden", "shown"))
     return PairedTable(
         pairs=len(full),
         known=len(known),
         ties=len(known) - len(decided),
         hidden=hidden,
         shown=shown,
-        difference=_difference_row(full, decided, overlap, bootstrap),
+        difference=_difference_row(full, decided, overlap, bootstrap=bootstrap),
     )
 
 
@@ -105,11 +105,13 @@ def _build_row(
     cells = [_arm_cell(one, name) for one in full]
     timed = [median(_arm_cell(one, name).seconds) for one in full if one.hidden.seconds and one.shown.seconds]
     return PairedRow(
-        fleiss=_estimate_measure(fleiss_kappa(cells), len(full), _why_undefined(full, overlap), bootstrap),
+        fleiss=bootstrap_statistic(fleiss_kappa(cells), len(full), _why_undefined(full, overlap), bootstrap=bootstrap),
         recall_not_relevant=share_statistic([said is False for said in no], no_class),
         recall_relevant=share_statistic([said is True for said in yes], no_class),
-        balanced_accuracy=_estimate_measure(balanced_accuracy(decided, name), len(decided), one_class, bootstrap),
-        seconds=_estimate_measure(_median_measure(timed), len(timed), NO_TIME, bootstrap),
+        balanced_accuracy=bootstrap_statistic(
+            balanced_accuracy(decided, name), len(decided), one_class, bootstrap=bootstrap
+        ),
+        seconds=bootstrap_statistic(_median_measure(timed), len(timed), NO_TIME, bootstrap=bootstrap),
     )
 
 
@@ -127,14 +129,14 @@ def _difference_row(
 
     def estimate(measures: Sequence[Measure], pairs: Sequence[JudgedPair], reason: str) -> Statistic:
         shown, hidden = measures
-        return _estimate_measure(lambda w: shown(w) - hidden(w), len(pairs), reason, bootstrap)
+        return bootstrap_statistic(lambda w: shown(w) - hidden(w), len(pairs), reason, bootstrap=bootstrap)
 
     return PairedRow(
         fleiss=estimate(kappas, full, _why_undefined(full, overlap)),
         recall_not_relevant=estimate(recalls[False], decided, no_class),
         recall_relevant=estimate(recalls[True], decided, no_class),
         balanced_accuracy=estimate(balanced, decided, one_class),
-        seconds=_estimate_measure(_median_measure(saved), len(saved), NO_TIME, bootstrap),
+        seconds=bootstrap_statistic(_median_measure(saved), len(saved), NO_TIME, bootstrap=bootstrap),
     )
 
 
@@ -146,12 +148,6 @@ def _why_undefined(full: Sequence[JudgedPair], overlap: int) -> str:
 
 def _arm_cell(one: JudgedPair, name: str) -> ArmCell:
     return one.hidden if name == "hidden" else one.shown
-
-
-def _estimate_measure(measure: Measure, pairs: int, reason: str, bootstrap: int) -> Statistic:
-    if not pairs:
-        return Statistic(None, None, None, 0, reason)
-    return bootstrap_statistic(measure, pairs, reason, bootstrap=bootstrap)
 
 
 def fleiss_kappa(cells: Sequence[ArmCell]) -> Measure:

@@ -127,6 +127,10 @@ def _item_places(votes: Sequence[Vote]) -> NDArray[np.intp]:
     return np.unique([vote.item for vote in votes], return_inverse=True)[1]
 
 
+def _count_items(owners: NDArray[np.intp]) -> int:
+    return int(owners.max(initial=-1)) + 1
+
+
 # Weights of the items (resamples x items) to one value for each row; NaN where it is undefined.
 Measure = Callable[[Floats], Floats]
 # Builds one from votes and the place of each vote's item.
@@ -135,14 +139,14 @@ VoteMeasure = Callable[[Sequence[Vote], NDArray[np.intp]], Measure]
 
 def over_items(make: VoteMeasure, votes: Sequence[Vote], reason: str, *, bootstrap: int) -> Statistic:
     """A measure of votes with its bootstrap interval: items are drawn, with all their votes."""
-    if not votes:
-        return Statistic(None, None, None, 0, reason)
     owners = _item_places(votes)
-    return bootstrap_statistic(make(votes, owners), int(owners.max()) + 1, reason, bootstrap=bootstrap)
+    return bootstrap_statistic(make(votes, owners), _count_items(owners), reason, bootstrap=bootstrap)
 
 
 def bootstrap_statistic(measure: Measure, items: int, reason: str, *, bootstrap: int) -> Statistic:
     """The value over all items once each, and the 95% interval of the resamples; one item alone has none."""
+    if not items:
+        return Statistic(None, None, None, 0, reason)
     # Weights of 1: every item once.
     value = float(measure(np.ones((1, items)))[0])
     if not np.isfinite(value):
@@ -245,7 +249,7 @@ def _compare_arms(
     for key in keys:
         mine = votes_at(next(moment for moment in MOMENTS if moment.key == key), votes)
         owners = _item_places(mine)
-        sides.append((make(mine, owners), int(owners.max(initial=-1)) + 1))
+        sides.append((make(mine, owners), _count_items(owners)))
     (a, a_items), (b, b_items) = sides
     reason = NO_BOTH if a_items and b_items else missing
     return bootstrap_difference(a, a_items, b, b_items, reason, bootstrap=bootstrap)
