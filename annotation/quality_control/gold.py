@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, F, Max, Q
+from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -135,29 +135,26 @@ def _find_reasons(pair: Pair) -> dict[str, Any]:
 
 
 # --- who gets what ---------------------------------------------------------------------------------------------------
+def _gold_pairs(membership: Membership) -> QuerySet[GoldPair]:
+    found = GoldPair.objects.filter(gold_set__collection=membership.collection_id)
+    return found.select_related("pair__query", "pair__document", "gold_set").order_by("gold_set", "place")
+
+
 def next_for_expert(membership: Membership) -> GoldPair | None:
     """Return practice that this expert has not done, then a pair that no expert has graded."""
-    waiting = GoldPair.objects.filter(gold_set__collection=membership.collection_id, gold_set__ended_at=None)
-    waiting = waiting.select_related("pair__query", "pair__document", "gold_set")
-    practice = waiting.filter(practice=True).exclude(answers__membership=membership)
-    first = practice.order_by("gold_set", "place").first()
+    open_pairs = _gold_pairs(membership).filter(gold_set__ended_at=None)
+    first = open_pairs.filter(practice=True).exclude(answers__membership=membership).first()
     if first is not None:
         return first
-    left = waiting.filter(practice=False).exclude(answers__who=Who.EXPERT)
     turn = (F("place") * SPREAD + membership.pk * 31) % 10_007
-    return left.annotate(turn=turn).order_by("gold_set", "turn", "place").first()
+    left = open_pairs.filter(practice=False).exclude(answers__who=Who.EXPERT).annotate(turn=turn)
+    return left.order_by("gold_set", "turn", "place").first()
 
 
 def next_for_senior(membership: Membership) -> GoldPair | None:
     """Return a pair of the random share that another person graded and no senior has looked at."""
-    graded = GoldPair.objects.filter(gold_set__collection=membership.collection_id, spot=True)
-    graded = graded.filter(answers__who=Who.EXPERT).exclude(answers__who=Who.SENIOR)
-    return (
-        graded.exclude(answers__membership=membership)
-        .select_related("pair__query", "pair__document", "gold_set")
-        .order_by("gold_set", "place")
-        .first()
-    )
+    graded = _gold_pairs(membership).filter(spot=True, answers__who=Who.EXPERT).exclude(answers__who=Who.SENIOR)
+    return graded.exclude(answers__membership=membership).first()
 
 
 @transaction.atomic

@@ -53,9 +53,8 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     """
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     gold = reference_grades(collection)
-    used = set(
-        Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION).values_list("pair_id", flat=True)
-    )
+    earlier = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION)
+    used = set(earlier.values_list("pair_id", flat=True))
     known = sorted(_free_gold_pairs(collection, gold).values_list("pk", flat=True))
     if len(known) < PRACTICE + size:
         raise BadInput(
@@ -68,7 +67,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     chance.shuffle(drawn)
     chosen = balance_labels([(pair, gold[pair]) for pair in drawn], collection.relevant_from, PRACTICE + size)
     chance.shuffle(chosen)
-    last = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION).aggregate(n=Max("seq"))["n"]
+    last = earlier.aggregate(n=Max("seq"))["n"]
     number = 0 if last is None else last + 1
     Item.objects.bulk_create(
         Item(
