@@ -56,17 +56,15 @@ def choose_conflict(
 
     Shown is `show` where it waits, else the first, or the one behind `after` (then from the start).
     """
-    counted = waiting.annotate(waiting=Window(Count("pk")))
+    found = None
     if show is not None:
         found = waiting.filter(pk=show).first()
     elif (left := waiting.filter(pk=after).first() if after is not None else None) is not None:
         turn = left.turn  # type: ignore[attr-defined]
         found = waiting.filter(Q(turn__gt=turn) | Q(turn=turn, pk__gt=left.pk)).first()
-    else:
-        found = None
     if found is not None:
         return found, waiting.count()
-    first = counted.first()
+    first = waiting.annotate(waiting=Window(Count("pk"))).first()
     return first, first.waiting if first else 0
 
 

@@ -1,5 +1,7 @@
 """Adjudication: the conflict, what annotators said without their names, and the next one in the same answer."""
 
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -43,7 +45,7 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
         return _render_conflict(request, scope, status=409, problem=str(lost))
     except (forms.Invalid, TooSoon) as wrong:
         return _render_conflict(request, scope, status=422, problem=str(wrong))
-    return _show_next_conflict(request, scope, settled=item)
+    return _show_conflict(request, scope, settled=item)
 
 
 @action("adjudicate")
@@ -57,16 +59,12 @@ def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
         raise Http404(_("There is nothing of yours to take back.")) from None
     except (DecisionRefused, forms.Invalid) as refused:
         return _render_conflict(request, scope, status=409, problem=str(refused))
-    return (
-        _render_conflict(request, scope, show=item)
-        if request.headers.get("HX-Request")
-        else _show_next_conflict(request, scope)
-    )
+    return _show_conflict(request, scope, show=item)
 
 
-def _show_next_conflict(request: HttpRequest, scope: Scope, *, settled: int | None = None) -> HttpResponse:
+def _show_conflict(request: HttpRequest, scope: Scope, **chosen: Any) -> HttpResponse:
     if request.headers.get("HX-Request"):
-        return _render_conflict(request, scope, settled=settled)
+        return _render_conflict(request, scope, **chosen)
     return HttpResponseRedirect(reverse("adjudicate", args=[scope.collection.name]), status=303)
 
 
