@@ -37,7 +37,7 @@ def open_invitations(collection: Collection) -> QuerySet[Invitation]:
 
 @transaction.atomic
 def add_member(*, user: User, collection: Collection, role: Role, by: User | None = None) -> Membership:
-    """Join, with an assessor of one's own under the user name. Who is a member already: BadInput."""
+    """Make a user a member, with an assessor under their name. Who is a member already: BadInput."""
     if Membership.objects.filter(user=user, collection=collection).exists():
         raise BadInput(
             _("%(user)s is a member of %(collection)s already: change the role on the members page")
@@ -54,7 +54,7 @@ def add_member(*, user: User, collection: Collection, role: Role, by: User | Non
 
 @transaction.atomic
 def change_role(*, membership: Membership, role: Role, by: User | None = None) -> None:
-    """Another role from now on; grades that were given stay."""
+    """Give a member another role from now on; grades that were given stay."""
     before, after = Role(membership.role).name.lower(), Role(role).name.lower()
     record(by, "member.role", membership.collection, concerns=membership.user, before=before, after=after)
     membership.role = role
@@ -75,7 +75,7 @@ def set_active(*, membership: Membership, active: bool, by: User | None = None) 
 def invite(
     *, collection: Collection, role: Role, author: User, note: str = "", days: int = INVITATION_DAYS
 ) -> Invitation:
-    """A link for one person, for `days` days."""
+    """Make an invitation: a link for one person, for `days` days."""
     made = Invitation.objects.create(
         collection=collection, role=role, note=note, invited_by=author, expires_at=timezone.now() + timedelta(days=days)
     )
@@ -85,7 +85,7 @@ def invite(
 
 @transaction.atomic
 def revoke_invitation(*, invitation: Invitation, by: User | None = None) -> None:
-    """The link stops working; whoever used it before stays."""
+    """Stop an invitation's link from working; whoever used it before stays."""
     # Conditional, because somebody may accept it at this moment: then there is nothing to revoke, or to record.
     if Invitation.objects.filter(pk=invitation.pk, accepted_by=None, revoked=False).update(revoked=True):
         record(by, "invitation.revoked", invitation.collection, invitation=invitation.pk)
@@ -124,7 +124,7 @@ def accept_invitation(*, invitation: Invitation, user: User) -> None:
 
 @transaction.atomic
 def sign_up(*, invitation: Invitation, username: str, password: str) -> User:
-    """A new account that joins by the invitation; nothing of it stays when the invitation turns out closed."""
+    """Make an account that joins by an invitation; nothing of it stays when the invitation turns out closed."""
     user = User.objects.create_user(username=username, password=password)
     record(user, "account.made", invitation.collection, way="invitation")
     accept_invitation(invitation=invitation, user=user)

@@ -24,11 +24,11 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth h
     """Keeps secrets encrypted and draws the QR code as plain SVG, which the Content-Security-Policy allows."""
 
     def encrypt(self, text: str) -> str:
-        """With a key made from SECRET_KEY: a stolen database alone gives no codes."""
+        """Encrypt a secret with a key made from SECRET_KEY: a stolen database alone gives no codes."""
         return _build_cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """SECRET_KEY_FALLBACKS open what an earlier key closed."""
+        """Decrypt a secret; SECRET_KEY_FALLBACKS open what an earlier key closed."""
         return _build_cipher().decrypt(encrypted_text.encode()).decode()
 
     def build_totp_svg(self, url: str) -> SafeString:

@@ -44,12 +44,12 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  #
     def list_apps(
         self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
     ) -> list[SocialApp]:
-        """What the environment names. allauth would look into the database too, where a secret could lie."""
+        """The providers of the environment. allauth would look into the database too, where a secret could lie."""
         found = _build_apps_from_settings(provider=provider, client_id=client_id)
         return [app for apps in found.values() for app in apps]
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        """Only with an invitation that is still open."""
+        """Whether the visitor came by an invitation that is still open."""
         return invitation_of(request) is not None
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> User:
@@ -121,7 +121,7 @@ def is_offered() -> bool:
 
 
 def name_of_provider() -> str:
-    """What the button calls it; "" when there is none."""
+    """The name of the provider on buttons; "" when there is none."""
     apps = settings.SOCIALACCOUNT_PROVIDERS.get("openid_connect", {}).get("APPS", [])
     return str(apps[0]["name"]) if apps else ""
 

@@ -111,7 +111,7 @@ def _progress_callback(held: QuerySet[PassageDraft]) -> Callable[[int], None]:
 
 @transaction.atomic
 def store_upload(member: Membership, query: Query, name: str, body: bytes) -> PassageDraft:
-    """A file of text or HTML, to be refined. BadInput when it is neither, too large or empty."""
+    """Keep a file of text or HTML, to be refined. BadInput when it is neither, too large or empty."""
     if len(body) > MOST_UPLOADED:
         raise BadInput(_("The file is larger than %(most)d MB: cut it first.") % {"most": MOST_UPLOADED // 1_000_000})
     if known := recognition.recognise_format(body, pages=True):

@@ -37,7 +37,7 @@ def newest_sample(collection: Collection) -> BlindSample | None:
 
 @transaction.atomic
 def draw_sample(member: Membership, *, size: int = SIZE, seed: int = 0) -> BlindSample:
-    """A new sample of queries that have aspects; the same seed over the same sets draws the same queries."""
+    """Draw a sample of queries that have aspects; the same seed over the same sets draws the same queries."""
     if not 1 <= size <= MOST:
         raise BadInput(_("Draw 1 to %(most)d queries.") % {"most": MOST})
     newest = (
@@ -68,7 +68,7 @@ def next_task(sample: BlindSample, member: Membership) -> WeighingTask | None:
 
 
 def blind_order(sample: BlindSample, entries: Entries) -> Entries:
-    """In an order drawn from the sample and the aspects' ids alone."""
+    """The aspects in an order drawn from the sample and their ids alone."""
     return tuple(sorted(entries, key=lambda entry: _shuffle_key(f"{sample.pk}:{entry.id}")))
 
 

@@ -43,10 +43,7 @@ def flag(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, not
 
 
 def claim(db: Connection[Any], desk: AnnotatorContext, *, catches_up: bool = False) -> int | None:
-    """Return the member's open lease, renewed, or a new one.
-
-    `catches_up`: a check whose place was passed over comes now.
-    """
+    """Return the member's open lease, renewed, or a new one; `catches_up`: with a check that was passed over."""
     mine = assignment.renew_lease(db, desk)
     return _claim_new(db, desk, None, catches_up=catches_up) if mine is None else mine
 

@@ -25,20 +25,18 @@ def split_blocks(text: str) -> list[TextBlock]:
 
 
 def _parse_block(lines: list[str]) -> TextBlock:
+    """A paragraph, or a list: its items, each with the lines that go on from it."""
     first = next((position for position, line in enumerate(lines) if _list_marker(line)), None)
     before = tuple(line.strip() for line in lines[:first])
-    return TextBlock("p", before) if first is None else _parse_list(lines[first:], " ".join(before))
-
-
-def _parse_list(lines: list[str], heading: str) -> TextBlock:
-    """Items, and the lines that go on from them."""
+    if first is None:
+        return TextBlock("p", before)
     items: list[str] = []
-    for line in lines:
-        if (bullet := _list_marker(line)) or not items:
+    for line in lines[first:]:
+        if bullet := _list_marker(line):
             items.append(line.strip()[len(bullet) :])
         else:
             items[-1] += " " + line.strip()
-    return TextBlock("ol" if _NUMBER.match(lines[0].strip()) else "ul", tuple(items), heading)
+    return TextBlock("ol" if _NUMBER.match(lines[first].strip()) else "ul", tuple(items), " ".join(before))
 
 
 def _list_marker(line: str) -> str:

@@ -4,8 +4,6 @@ A check is one standing item that everybody is lent once. It is the twin of an o
 came, the same arm, a two-sided debate of the same shape and of like length. Where judges held no such debate about the
 pair, arguments for and against are written for it once (annotation.quality_control.arguments), so easy gold of both
 labels serves.
-
-DREAM's own form is another: a pair that is known to be relevant, beside two arguments about something else.
 """
 
 from collections import Counter
@@ -36,7 +34,8 @@ from corpus.labels import REFERENCE
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debate_of
 
-OWN, DREAM = "own", "dream"  # Forms of a check: arguments about its own pair, or DREAM's.
+# Forms of a check: arguments about its own pair; or DREAM's, a relevant pair beside arguments about something else.
+OWN, DREAM = "own", "dream"
 OVERLAP = 32_000  # Everybody may have it: no collection has so many people.
 ORDINARY_READ = 2_000  # Newest ordinary items that are looked at.
 LAST = 1e12

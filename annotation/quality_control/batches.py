@@ -23,8 +23,7 @@ State = Assignment.State
 def close(membership: int) -> list[Batch]:
     """Close every complete batch of this member that is still open, and return those that were closed.
 
-    A batch without an answered check keeps its judgments and is not checked. Those of a returned batch are set aside,
-    except those on its checks, which tell why.
+    The judgments of a returned batch are set aside, except those on its checks, which tell why.
     """
     row = Membership.objects.select_for_update(of=("self",)).select_related("collection", "user").get(pk=membership)
     number = Batch.objects.filter(membership=row).count()

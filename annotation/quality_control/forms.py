@@ -6,8 +6,6 @@ from django.utils.translation import gettext_lazy as _
 
 from corpus.models import Collection
 
-LARGEST_SEED = 2**31 - 1
-
 
 class QualityControlForm(forms.ModelForm):  # type: ignore[type-arg]
     """The settings of quality control: how much of an annotator's work measures."""
@@ -46,7 +44,7 @@ class SizeForm(forms.Form):
     """The size of a draw, and its seed."""
 
     size = forms.IntegerField(min_value=1, max_value=10_000, label=_("How many"))
-    seed = forms.IntegerField(min_value=0, max_value=LARGEST_SEED, initial=0, label=_("Seed"))
+    seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0, label=_("Seed"))
 
 
 class ChecksForm(SizeForm):

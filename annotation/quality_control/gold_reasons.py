@@ -141,14 +141,12 @@ def is_pending(request: ArgumentsRequest | None) -> bool:
 # --- doing it ---------------------------------------------------------------------------------------------------------
 def process_request(request: ArgumentsRequest, lease: Lease) -> None:
     """Write the arguments that are asked for; pairs about which models argued already are left out."""
-    _write_arguments(request, lease)
+    if (wanted := find_writers(request.collection)) is not None:
+        _write_arguments(request, lease, wanted)
     ArgumentsRequest.objects.filter(pk=request.pk).update(ended_at=Now())
 
 
-def _write_arguments(request: ArgumentsRequest, lease: Lease) -> None:
-    wanted = find_writers(request.collection)
-    if wanted is None:
-        return
+def _write_arguments(request: ArgumentsRequest, lease: Lease, wanted: Configuration) -> None:
     ordinary, gold = attention_checks.read_features(request.collection)
     form = form_for(ordinary, wanted)
     pairs = (
@@ -177,10 +175,7 @@ def _pairs_without_arguments(request: ArgumentsRequest, form: Form) -> list[int]
 
 
 async def ask_rounds(form: Form, caller: Caller, claimed: Claimed) -> Rounds:
-    """Ask for every round about one pair, until an agent leaves its side or says nothing usable.
-
-    Raises BudgetExhausted.
-    """
+    """Ask for every round about one pair, until an agent leaves its side or says nothing usable; BudgetExhausted."""
     seats = arguments.list_agents(form)
     rounds: Rounds = []
     for number in range(1, form.rounds + 1):

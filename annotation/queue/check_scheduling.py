@@ -11,16 +11,12 @@ CHECK, REPEAT, QUALIFICATION = "check", "repeat", "qualification"
 SEPARATE = 20  # A pair is asked again after so many others at the least.
 
 
-def checks_in(size: int, checks: float) -> int:
-    """How many checks a batch of `size` pairs has: the share, rounded, and one at least; none where the share is 0."""
-    return max(1, round(checks * size)) if checks > 0 else 0
-
-
 @lru_cache(maxsize=4096)
 def check_places(*, seed: int, annotator: int, begin: int, size: int, checks: float) -> frozenset[int]:
     """The places (from 0) of the checks in the batch that begins with the `begin`-th item of an annotator."""
     drawn = sorted(range(size), key=lambda place: _hash_fraction(f"check:{seed}:{annotator}:{begin}:{place}"))
-    return frozenset(drawn[: checks_in(size, checks)])
+    # The share, rounded, and one at least; none where the share is 0.
+    return frozenset(drawn[: max(1, round(checks * size)) if checks > 0 else 0])
 
 
 def schedule_item(

@@ -76,7 +76,7 @@ def end_other_sessions(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 @action("site")
 @require_POST
 def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Where a link for a forgotten password goes. It takes the password: a mail address is a way into the account."""
+    """Change the mail address. It takes the password: a link for a forgotten one goes there."""
     if not settings.EMAIL_HOST:
         raise Http404("This site sends no mail.")
     form = MailForm(request.POST, user=scope.user)
@@ -92,7 +92,7 @@ def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 @action("site")
 @require_POST
 def disconnect(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Part from the sign-in provider."""
+    """Disconnect the account from the sign-in provider."""
     try:
         if single_sign_on.disconnect_provider(scope.user):
             messages.success(request, _("Your account is no longer connected."))
@@ -150,7 +150,7 @@ def _greet_member(request: HttpRequest) -> None:
 @action("public")
 @require_http_methods(["GET", "POST"])
 def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """A link by mail, where this site sends mail; else whom to ask."""
+    """Send a link by mail, where this site sends mail; else say whom to ask."""
     if not settings.EMAIL_HOST:
         return render(request, "accounts/forgotten.html", {"scope": scope})
     response: HttpResponse = password_reset(request)
@@ -162,7 +162,7 @@ def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResp
 @action("public")
 @require_POST
 def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """Keep the choice and go back to the page where it was made."""
+    """Keep the choice of language and contrast, and go back to the page where it was made."""
     response = HttpResponseRedirect(_safe_return_url(request), status=303)
     contrast = request.POST.get("contrast")
     languages.save_display_choice(scope.user, response, language=request.POST.get("language", ""), contrast=contrast)

@@ -23,7 +23,7 @@ def people(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A new invitation; the page shows its link."""
+    """Make an invitation; the page shows its link."""
     form = InvitationForm(request.POST)
     if not form.is_valid():
         return _render_members(request, scope, form, status=422)
@@ -38,7 +38,7 @@ def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def revoke(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
-    """The link stops working."""
+    """Withdraw an invitation: its link stops working."""
     found = get_object_or_404(Invitation, pk=invitation, collection=scope.collection)
     members.revoke_invitation(invitation=found, by=scope.user)
     messages.success(request, _("The invitation is withdrawn."))
@@ -48,14 +48,14 @@ def revoke(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
 @action("admin")
 @require_POST
 def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Another role for a member."""
+    """Give a member another role."""
     membership = scope.find_member(member)
     form = RoleForm(request.POST)
-    if not form.is_valid():
-        return _render_members(
-            request, scope, InvitationForm(), problem=_("Choose one of the three roles."), status=422
-        )
-    if problem := _locks_out(scope, membership, form.cleaned_data["role"]):
+    if form.is_valid():
+        problem = _locks_out(scope, membership, form.cleaned_data["role"])
+    else:
+        problem = _("Choose one of the three roles.")
+    if problem:
         return _render_members(request, scope, InvitationForm(), problem=problem, status=422)
     members.change_role(membership=membership, role=form.cleaned_data["role"], by=scope.user)
     messages.success(

@@ -16,14 +16,14 @@ from corpus.errors import BadInput
 @action("public")
 @require_http_methods(["GET", "POST"])
 def login(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
-    """To the provider's page. A GET asks first, so that no other site can start a sign-in here."""
+    """Send the visitor to the provider's page. A GET asks first, so that no other site can start a sign-in here."""
     return _of_provider(request, scope, OAuth2LoginView, provider_id)
 
 
 @action("public")
 @require_GET
 def callback(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
-    """Back from the provider, with a code that is worth an id_token."""
+    """Take the visitor back from the provider, with a code that is worth an id_token."""
     return _of_provider(request, scope, OAuth2CallbackView, provider_id)
 
 
@@ -46,7 +46,7 @@ def start_invited_login(request: HttpRequest, scope: PublicScope, token: str) ->
 @action("public")
 @require_GET
 def cancelled(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """Somebody turned back at the provider's page."""
+    """Show the sign-in page to who turned back at the provider's page."""
     return redirect("account_login")
 
 
@@ -64,5 +64,5 @@ def _of_provider(request: HttpRequest, scope: PublicScope, view: type, provider_
 
 
 def _render_provider_error(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """The provider does not answer, or not in its language."""
+    """Say that the provider does not answer, or not in its language."""
     return render(request, "socialaccount/authentication_error.html", {"scope": scope}, status=502)

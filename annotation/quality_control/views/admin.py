@@ -164,13 +164,12 @@ def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpRespons
     row, form = scope.find_member(member), NoteForm(request.POST)
     if "on" in request.POST:
         exclusion.go_on(membership=row, by=scope.user)
-        messages.success(request, _("%(name)s gets pairs again.") % {"name": row.user.username})
+        text = _("%(name)s gets pairs again.")
     else:
         note = form.cleaned_data["note"] if form.is_valid() else ""
         exclusion.pause(membership=row, by=scope.user, note=note)
-        messages.success(
-            request, _("%(name)s is paused; what they held went back to the queue.") % {"name": row.user.username}
-        )
+        text = _("%(name)s is paused; what they held went back to the queue.")
+    messages.success(request, text % {"name": row.user.username})
     return redirect("person", scope.collection.name, row.pk)
 
 
