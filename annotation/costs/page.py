@@ -1,7 +1,7 @@
 """What the page of a ledger shows beyond the report: its chart, and the file of its entries. No database."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -12,13 +12,24 @@ from charts.cells import csv_line
 from judges.costs.accounting import format_cost
 from judges.costs.ledger import LedgerRow, Sum
 
-# The columns of the file are the fields of an entry, in their order; these have names of their own there.
-NAMES = {
-    "cached": "calls_cached",
-    "unpriced": "calls_without_price",
-    "cost": "usd",
-    "assumed": "calls_assumed",
-    "cost_assumed": "usd_assumed",
+# The columns of the file in their order, with the fields of an entry that stand in them.
+COLUMNS = {
+    "judge": "judge",
+    "model": "model",
+    "role": "role",
+    "round": "round",
+    "outcome": "outcome",
+    "calls": "calls",
+    "calls_cached": "cached",
+    "calls_without_price": "unpriced",
+    "tokens_in": "tokens_in",
+    "tokens_cached": "tokens_cached",
+    "tokens_out": "tokens_out",
+    "usd": "cost",
+    "calls_assumed": "assumed",
+    "usd_assumed": "cost_assumed",
+    "tokens_written": "tokens_written",
+    "tokens_reasoning": "tokens_reasoning",
 }
 SHOWN = 12  # Judges in the picture; the table has all.
 
@@ -45,11 +56,11 @@ def csv_lines(entries: list[LedgerRow]) -> Iterator[str]:
 
     `usd_assumed`: what stands for those of known price in budgets, the most that they can have cost.
     """
-    yield csv_line([NAMES.get(field.name, field.name) for field in fields(LedgerRow)])
+    yield csv_line(list(COLUMNS))
     for one in entries:
         values = asdict(one) | {"cost_assumed": _format_usd(one.cost_assumed)}
         values["cost"] = "" if one.paid.usd is None else _format_usd(one.cost)
-        yield csv_line(list(values.values()))
+        yield csv_line([values[field] for field in COLUMNS.values()])
 
 
 def _format_usd(usd: float) -> str:
