@@ -83,6 +83,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "config.away.services_context",
+                "config.navigation.navigation_context",
             ],
         },
     }

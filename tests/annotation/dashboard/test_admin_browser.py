@@ -92,9 +92,9 @@ def test_the_masthead_is_one_line_and_its_menu_needs_no_script(
     page.goto("/c/books/")
     assert page.locator(".masthead").bounding_box()["height"] <= 52
     if width < 1024:
-        assert page.get_by_role("link", name="Agreement", exact=True).count() == 0
+        assert page.get_by_role("link", name="Quality", exact=True).count() == 0
         page.get_by_role("button", name="Menu").click()
-    page.get_by_role("link", name="Agreement", exact=True).click()
+    page.get_by_role("link", name="Quality", exact=True).click()
     page.wait_for_url("**/c/books/agreement/")
     scripted = new_page(user=books["charlie"], viewport={"width": width, "height": 700})
     scripted.goto("/c/books/")

@@ -1,0 +1,170 @@
+"""The entries of the menu and the tabs below each: the one place that knows the pages of every app.
+
+A page belongs to the tab whose address is the longest beginning of its own, so that no page needs to be listed.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.cache import cache
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import Promise, SimpleLazyObject
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Membership, Role, Snapshot
+from annotation.permissions import Scope
+from benchmark.models import Run
+from corpus.models import Collection, Item, Pair
+from judges.models import Campaign
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A page that stands in the menu, and all pages whose addresses begin with its own or with one of `also`."""
+
+    url: str
+    title: Promise
+    also: tuple[str, ...] = ()  # Below the collection's own address.
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the menu; it opens its first tab."""
+
+    key: str
+    title: Promise
+    tabs: tuple[Tab, ...]
+    role: Role = Role.ADMIN  # The smallest that sees it.
+
+
+WORK = (
+    Entry("judge", _("Judge"), (Tab("judge", _("Judge"), ("gold/grade/", "gold/review/")),), Role.ANNOTATOR),
+    Entry("adjudicate", _("Adjudicate"), (Tab("adjudicate", _("Adjudicate")),), Role.ADJUDICATOR),
+    Entry("aspects", _("Aspects"), (Tab("aspects", _("Aspects")),), Role.ADJUDICATOR),
+    Entry("mine", _("My work"), (Tab("judge_history", _("My work")),), Role.ANNOTATOR),
+)
+ADMIN = (
+    Entry("overview", _("Overview"), (Tab("collection", _("Overview")),)),
+    Entry(
+        "data",
+        _("Data"),
+        (Tab("pairs", _("Pairs")), Tab("import", _("Import")), Tab("statistics", _("Statistics"))),
+    ),
+    Entry(
+        "judging",
+        _("Judging"),
+        (
+            Tab("campaigns", _("Campaigns")),
+            Tab("panel", _("Panel")),
+            Tab("policies", _("Policies")),
+            Tab("canaries", _("Canaries")),
+            Tab("prices", _("Prices")),
+        ),
+    ),
+    Entry(
+        "people",
+        _("People"),
+        (
+            Tab("members", _("Members"), ("people/", "agreement/people/", "invitations/")),
+            Tab("quality_control", _("Checks and test")),
+            Tab("gold", _("Gold")),
+            Tab("near_duplicates", _("Near-duplicates")),
+            Tab("debate_effect", _("Arms"), ("debate-effect.",)),
+        ),
+    ),
+    Entry(
+        "quality",
+        _("Quality"),
+        (
+            Tab("agreement", _("Agreement")),
+            Tab("agreement_over_time", _("Over time")),
+            Tab("aggregate", _("Second aggregate")),
+            Tab("audits", _("Audits")),
+        ),
+    ),
+    Entry("train", _("Train & export"), (Tab("exports", _("Exports")), Tab("training", _("Training")))),
+    Entry(
+        "benchmark",
+        _("Benchmark"),
+        (
+            Tab("benchmark", _("Overview")),
+            Tab("runs", _("Runs")),
+            Tab("hole_fillings", _("Filling"), ("benchmark/bounds/",)),
+            Tab("benchmark_report", _("Report")),
+            Tab("benchmark_queries", _("Queries")),
+            Tab("qrels", _("Qrels")),
+        ),
+    ),
+)
+GEAR = Entry("gear", _("Settings"), (Tab("settings", _("Settings")), Tab("audit_log", _("Audit log"))))
+
+COUNTS_KEPT_S = 30
+MANY = 100_000  # Counts are exact up to here.
+
+
+def navigation_context(request: HttpRequest) -> dict[str, Any]:
+    """What the templates call `navigation`; worked out only for those that show it."""
+    return {"navigation": SimpleLazyObject(lambda: build_navigation(request))}
+
+
+def build_navigation(request: HttpRequest) -> dict[str, Any]:
+    """The entries for this person, the tabs of the current one, what stands behind the gear; {} outside collections."""
+    scope = getattr(request, "scope", None)
+    if not isinstance(scope, Scope):
+        return {}
+    work = [entry for entry in WORK if scope.may_judge and scope.role >= entry.role]
+    entries = ADMIN if scope.may_admin else work
+    below = reverse("collection", args=[scope.collection.name])
+    found = max(
+        (
+            (len(address), entry, tab)
+            for entry in (*entries, *work, GEAR)
+            for tab in entry.tabs
+            for address in (reverse(tab.url, args=[scope.collection.name]), *(below + part for part in tab.also))
+            # The Overview's address begins all others.
+            if request.path == address or (request.path.startswith(address) and address != below)
+        ),
+        key=lambda row: row[0],
+        default=(0, None, None),
+    )
+    _length, current, here = found
+    at_work = scope.may_admin and current in work
+
+    def show(tab: Tab) -> dict[str, Any]:
+        return {"url": reverse(tab.url, args=[scope.collection.name]), "title": tab.title, "current": tab is here}
+
+    counts = count_entries(scope)
+    shown = [
+        show(entry.tabs[0]) | {"title": entry.title, "current": entry is current, "count": counts.get(entry.key)}
+        for entry in entries
+    ]
+    # An admin at work has their own menu on the left: the work's entries are tabs there.
+    tabs = [entry.tabs[0] for entry in work] if at_work else (current.tabs if current else ())
+    return {
+        "entries": shown,
+        "tabs": [show(tab) for tab in tabs] if len(tabs) > 1 else [],
+        "gear": [show(tab) for tab in GEAR.tabs] if scope.may_admin else [],
+        "work": [show(entry.tabs[0]) for entry in work],
+        "judge": show(WORK[0].tabs[0]) if scope.may_admin and scope.may_judge and not at_work else None,
+    }
+
+
+def count_entries(scope: Scope) -> dict[str, int]:
+    """How many things stand behind the entries, by key; kept for half a minute."""
+    key = f"navigation:{scope.collection.pk}:{scope.may_admin:d}"
+    return cache.get_or_set(key, lambda: _count(scope.collection, admin=scope.may_admin), COUNTS_KEPT_S) or {}
+
+
+def _count(collection: Collection, *, admin: bool) -> dict[str, int]:
+    conflicts = Item.objects.filter(collection=collection, state=Item.State.CONFLICT)[:MANY].count()
+    if not admin:
+        return {"adjudicate": conflicts}
+    return {
+        "adjudicate": conflicts,
+        "data": Pair.objects.filter(collection=collection)[:MANY].count(),
+        "judging": Campaign.judging.filter(collection=collection).count(),
+        "people": Membership.objects.filter(collection=collection, is_active=True).count(),
+        "train": Snapshot.objects.filter(collection=collection).count(),
+        "benchmark": Run.objects.filter(collection=collection).count(),
+    }
