@@ -142,6 +142,7 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
     # An admin at work has their own menu on the left: the work's entries are tabs there.
     tabs = [entry.tabs[0] for entry in work] if at_work else (current.tabs if current else ())
     return {
+        "collection": scope.collection,
         "entries": shown,
         "tabs": [show(tab) for tab in tabs] if len(tabs) > 1 else [],
         "gear": [show(tab) for tab in GEAR.tabs] if scope.may_admin else [],
