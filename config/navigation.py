@@ -6,17 +6,14 @@ A page belongs to the tab whose address is the longest beginning of its own, so 
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.cache import cache
+from django.db import connection
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Membership, Role, Snapshot
+from annotation.models import Role
 from annotation.permissions import Scope
-from benchmark.models import Run
-from corpus.models import Collection, Item, Pair
-from judges.models import Campaign
 
 
 @dataclass(frozen=True)
@@ -99,8 +96,17 @@ ADMIN = (
 )
 GEAR = Entry("gear", _("Settings"), (Tab("settings", _("Settings")), Tab("audit_log", _("Audit log"))))
 
-COUNTS_KEPT_S = 30
-MANY = 100_000  # Counts are exact up to here.
+MANY = 100_000  # Pairs and conflicts are counted up to here.
+CONFLICTS = """
+    SELECT (SELECT count(*) FROM (SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'conflict'
+                                  LIMIT %(many)s) conflicts)"""
+COUNTS = f"""{CONFLICTS},
+    (SELECT count(*) FROM (SELECT FROM corpus_pair WHERE collection_id = %(collection)s LIMIT %(many)s) pairs),
+    (SELECT count(*) FROM judges_campaign WHERE collection_id = %(collection)s
+                                            AND policy NOT IN ('evidence', 'retrieval')),
+    (SELECT count(*) FROM annotation_membership WHERE collection_id = %(collection)s AND is_active),
+    (SELECT count(*) FROM annotation_snapshot WHERE collection_id = %(collection)s),
+    (SELECT count(*) FROM benchmark_run WHERE collection_id = %(collection)s)"""
 
 
 def navigation_context(request: HttpRequest) -> dict[str, Any]:
@@ -152,20 +158,8 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
 
 
 def count_entries(scope: Scope) -> dict[str, int]:
-    """How many things stand behind the entries, by key; kept for half a minute."""
-    key = f"navigation:{scope.collection.pk}:{scope.may_admin:d}"
-    return cache.get_or_set(key, lambda: _count(scope.collection, admin=scope.may_admin), COUNTS_KEPT_S) or {}
-
-
-def _count(collection: Collection, *, admin: bool) -> dict[str, int]:
-    conflicts = Item.objects.filter(collection=collection, state=Item.State.CONFLICT)[:MANY].count()
-    if not admin:
-        return {"adjudicate": conflicts}
-    return {
-        "adjudicate": conflicts,
-        "data": Pair.objects.filter(collection=collection)[:MANY].count(),
-        "judging": Campaign.judging.filter(collection=collection).count(),
-        "people": Membership.objects.filter(collection=collection, is_active=True).count(),
-        "train": Snapshot.objects.filter(collection=collection).count(),
-        "benchmark": Run.objects.filter(collection=collection).count(),
-    }
+    """How many things stand behind the entries, by key: one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": scope.collection.pk, "many": MANY})
+        row = cursor.fetchone() or ()
+    return dict(zip(("adjudicate", "data", "judging", "people", "train", "benchmark"), row, strict=False))
