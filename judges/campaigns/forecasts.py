@@ -22,17 +22,11 @@ DEBATED = (Campaign.Policy.DEBATE, Campaign.Policy.DEBATE_ENSEMBLE)
 
 
 def forecast_judging(
-    collection: Collection,
-    wanted: Configuration,
-    *,
-    limit: int | None = None,
-    again: bool = False,
-    pairs: Sequence[int] | None = None,
-    inputs: Sequence[Inputs] | None = None,  # What some of them show to judges; else a spread of them is read.
+    collection: Collection, wanted: Configuration, *, limit: int | None = None, again: bool = False
 ) -> Estimate | None:
-    """Estimate what a start with this configuration, of `pairs` alone, has still to do; None when that is nothing."""
-    left = lifecycle.pairs_to_judge(collection, wanted, limit=limit, again=again, pairs=pairs)
-    return estimate_pairs(wanted, left, sample_inputs(collection) if inputs is None else inputs) if left else None
+    """Estimate what a start with this configuration has still to do; None when that is nothing."""
+    left = lifecycle.pairs_to_judge(collection, wanted, limit=limit, again=again)
+    return estimate_pairs(wanted, left, sample_inputs(collection)) if left else None
 
 
 def estimate_pairs(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) -> Estimate:

@@ -124,23 +124,12 @@ def matching_campaigns(campaign: Campaign) -> list[Campaign]:
     return list(Campaign.objects.filter(collection=campaign.collection_id, **values).order_by("-pk"))
 
 
-def pairs_to_judge(
-    collection: Collection,
-    wanted: Configuration,
-    *,
-    limit: int | None,
-    again: bool = False,
-    pairs: Sequence[int] | None = None,
-) -> int:
-    """About how many pairs a start would still have to judge: for the estimate. `pairs`: only these."""
+def pairs_to_judge(collection: Collection, wanted: Configuration, *, limit: int | None, again: bool = False) -> int:
+    """Return about how many pairs a start would still have to judge: for the estimate."""
     known = [] if again else same_configuration(collection, wanted)
     ended = [Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED]
-    judged = Work.objects.filter(campaign__in=known, state__in=ended).values("pair").distinct()
-    candidates = Pair.objects.filter(collection=collection)
-    if pairs is None:
-        candidates, done = candidates.filter(is_candidate=True), judged.count()
-    else:
-        candidates, done = candidates.filter(pk__in=pairs), judged.filter(pair__in=pairs).count()
+    done = Work.objects.filter(campaign__in=known, state__in=ended).values("pair").distinct().count()
+    candidates = Pair.objects.filter(collection=collection, is_candidate=True)
     current = candidates.filter(query__is_current=True, document__is_current=True).count()
     return max(0, min(current, limit if limit is not None else current) - done)
 
