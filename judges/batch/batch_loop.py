@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -12,18 +13,19 @@ from django.conf import settings
 from psycopg import Connection
 
 from judges.batch import store
-from judges.batch.caller import LEASE_S, Collector, Patient, WaitingForBatch
 from judges.batch.endpoints import ENDPOINTS, Endpoint, describe_error, read_refusal, status_of, was_not_created
-from judges.batch.store import Out
-from judges.costs.budget import BudgetExhausted
+from judges.batch.store import LEASE_S, Collected, Out
+from judges.costs.budget import Budget, BudgetExhausted
+from judges.costs.prices import is_batched, price_for_judge
+from judges.domain.verdicts import NoVerdict
 from judges.engine import leases, pairs
 from judges.engine.answers import Sent, interpret_body, one_line
-from judges.engine.calls import Cancelled, Tools
+from judges.engine.calls import Caller, Cancelled, JudgeQuestion, Tools
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted
 from judges.errors import ProviderError, Refused, Rejected, Unreachable
-from judges.records import Body, Judge, Reply
+from judges.records import Body, Judge, Reply, Turn
 
 CHUNK = 64  # Pairs in memory at a time, and answers that are stored together.
 TICK_S = 0.2
@@ -50,6 +52,41 @@ OTHERS = "the batch that was taken for it was somebody else's; it is looked for 
 Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
+
+
+class WaitingForBatch(Cancelled):
+    """The pair goes on when the batch is back."""
+
+
+class Patient(Budget):
+    """A budget whose calls are out for hours: who finds no room does not wait for them."""
+
+    def _out(self, connection: Any) -> bool:
+        return False
+
+
+class Collector(Caller):
+    """Asks as the engine does, and keeps what the next batches will hold in `collected`."""
+
+    def __init__(self, tools: Tools, plan: Plan, *others: Any) -> None:
+        prices = {judge.id: price_for_judge(judge, batch=True) for judge in plan.judges}
+        super().__init__(tools, replace(plan, prices=prices), *others)
+        self.collected: list[Collected] = []
+
+    async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
+        """Return the stored answer, or collect the call. Raises WaitingForBatch, Cancelled, BudgetExhausted."""
+        if question.slot in claimed.ended or not is_batched(question.judge):
+            return await super().ask(claimed, question)
+        following = self.next_try(claimed, question)
+        if following is None:
+            claimed.ended[question.slot] = NoVerdict("error")
+            return NoVerdict("error")
+        sent = await self.prepare(claimed, question, *following)
+        if isinstance(sent, Turn):
+            claimed.ended[question.slot] = sent
+            return sent
+        self.collected.append((sent, question.schema))
+        raise WaitingForBatch
 
 
 class BatchWorkerLoop:

@@ -13,11 +13,14 @@ from typing import Any
 
 from psycopg import Connection
 
-from judges.batch.caller import LEASE_S, Collected
 from judges.batch.endpoints import MOST
 from judges.engine.answers import SENT_CALL, Sent
 from judges.engine.rows import Attempted, store_rows
 from judges.records import Inputs, Judge, ModelRequest, Prompt
+
+LEASE_S = 7 * 86_400.0  # Of pairs and of money that wait for a batch: nobody renews them in between.
+# A call for the next batch, and the JSON schema of its answer.
+Collected = tuple[Sent, dict[str, Any]]
 
 # One process at a time works on a batch campaign: it holds this lock of its session while it does.
 TAKE = "SELECT pg_try_advisory_lock(7107, %s)"

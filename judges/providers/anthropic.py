@@ -9,8 +9,7 @@ from anthropic import AsyncAnthropic, DefaultAioHttpClient, Omit
 
 from judges.presets.thinking import thinks_by_name
 from judges.prompts import render
-from judges.providers.base import PLACEHOLDER, SdkProvider
-from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
+from judges.providers.base import DESCRIPTION, PLACEHOLDER, TOOL, SdkProvider, add_extra_body, add_parameters
 from judges.providers.received import Received
 from judges.providers.replies import count_tokens, get_list, get_path, storable_text
 from judges.records import Judge, ModelRequest, Reply, Side

@@ -10,8 +10,7 @@ from google import genai
 from google.genai import types
 
 from judges.prompts import render
-from judges.providers.base import PLACEHOLDER, UNPACKED, SdkProvider
-from judges.providers.bodies import DESCRIPTION, TOOL, add_parameters
+from judges.providers.base import DESCRIPTION, PLACEHOLDER, TOOL, UNPACKED, SdkProvider, add_parameters
 from judges.providers.connections import CONNECTIONS, IDLE_S, http_client
 from judges.providers.received import SECRET, Received
 from judges.providers.replies import (

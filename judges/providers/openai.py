@@ -7,8 +7,7 @@ from typing import Any
 from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient, Omit
 
 from judges.prompts import render
-from judges.providers.base import PLACEHOLDER, SdkProvider
-from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
+from judges.providers.base import DESCRIPTION, PLACEHOLDER, TOOL, SdkProvider, add_extra_body, add_parameters
 from judges.providers.received import Received
 from judges.providers.replies import (
     count_tokens,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from judges.providers.bodies import DESCRIPTION, TOOL, add_extra_body, add_parameters
+from judges.providers.base import DESCRIPTION, TOOL, add_extra_body, add_parameters
 from judges.providers.openai import RESPONSES_USED, SAID, OpenAIProvider, is_strict
 from judges.providers.received import Received
 from judges.providers.replies import count_tokens, get_list, get_path, read_tokens, storable_text
