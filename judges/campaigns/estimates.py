@@ -143,23 +143,21 @@ class Estimate:
         return self.cost is not None and self.cost.upper == 0
 
     def line(self) -> str:
+        amounts = {name: f"{getattr(self.cost or self.known, name):,.2f}" for name in ("low", "expected", "upper")}
+        if self.free:
+            cost = _("no cost")
+        elif self.cost is not None:
+            cost = _("about $%(expected)s ($%(low)s to $%(upper)s)")
+        elif self.known.expected:
+            cost = _("at least about $%(least)s, and the unknown price of %(names)s")
+        else:
+            cost = _("unknown price of %(names)s")
         calls = _("about %(expected)s calls (at most %(upper)s without retries)") % {
             "expected": f"{self.calls.expected:,.0f}",
             "upper": f"{self.calls.upper:,.0f}",
         }
-        return "; ".join([_("%(calls)s, %(cost)s") % {"calls": calls, "cost": self._cost()}, *self.notes])
-
-    def _cost(self) -> str:
-        if self.cost is None:
-            names = ", ".join(self.unknown)
-            if not self.known.expected:
-                return _("unknown price of %(names)s") % {"names": names}
-            least = {"least": f"{self.known.expected:,.2f}", "names": names}
-            return _("at least about $%(least)s, and the unknown price of %(names)s") % least
-        if self.free:
-            return _("no cost")
-        cost = {name: f"{getattr(self.cost, name):,.2f}" for name in ("expected", "low", "upper")}
-        return _("about $%(expected)s ($%(low)s to $%(upper)s)") % cost
+        cost %= amounts | {"least": amounts["expected"], "names": ", ".join(self.unknown)}
+        return "; ".join([_("%(calls)s, %(cost)s") % {"calls": calls, "cost": cost}, *self.notes])
 
 
 def estimate_campaign(campaign_options: CampaignSize, sample_prompts: Sequence[Prompt]) -> Estimate:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F, Q, Sum
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
@@ -24,7 +24,7 @@ from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
 from judges.costs.prices import price_for_judge
 from judges.engine import leases, notifications
-from judges.models import Campaign, Tally, Work
+from judges.models import Campaign, Work
 
 State = Campaign.State
 Policy = Campaign.Policy
@@ -222,15 +222,10 @@ def check_budget(
 
 def _set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None, failed_to_people: bool) -> None:
     """Replace the campaign's limits; what was spent so far stands in the tallies."""
-    sums = dict(
-        Tally.objects.filter(campaign=campaign, key__in=("cost", "cost_assumed", "calls"))
-        .values_list("key")
-        .annotate(Sum("value"))
-    )
     bounded = campaign.budget is not None or campaign.max_calls is not None
     if not bounded:  # an unbounded campaign does not keep these two
-        campaign.spent = sums.get("cost", 0.0) + sums.get("cost_assumed", 0.0)
-        campaign.calls_spent = int(sums.get("calls", 0))
+        sums = counters.read(campaign.pk)
+        campaign.spent, campaign.calls_spent = sums["cost"] + sums["cost_assumed"], int(sums["calls"])
     campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
     # What workers add to a bounded campaign meanwhile must not be written over.
     fields = ["budget", "max_calls", "failed_to_people"] + ([] if bounded else ["spent", "calls_spent"])
@@ -359,7 +354,7 @@ def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) ->
     with transaction.atomic():
         _lock_collection(campaign.collection)
         finished = Now() if state == State.CANCELLED else None
-        found = Campaign.objects.filter(Q(pk=campaign.pk), state__in=from_states)
+        found = Campaign.objects.filter(pk=campaign.pk, state__in=from_states)
         starts = F("starts") + int(state == State.RUNNING)
         changed = found.update(state=state, stopped_by="", paused_because="", finished_at=finished, starts=starts)
         campaign = Campaign.objects.get(pk=campaign.pk)

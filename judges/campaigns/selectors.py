@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 
 from corpus.models import Collection, Pair
+from judges.campaigns import counters
 from judges.domain.copies import sample_name
-from judges.models import Attempt, AttemptBody, Campaign, Tally, Work
+from judges.models import Attempt, AttemptBody, Campaign, Work
 from judges.models.batches import Batch
 
 STATUS = """
@@ -154,8 +155,8 @@ def count_filtered(campaign: Campaign) -> int:
     """Pairs that the campaign's filter dropped: labelled not relevant, without a debate or a vote of the panel."""
     if not campaign.protocol.get("filter"):
         return 0
-    dropped = Tally.objects.filter(campaign=campaign, key__startswith="route:", key__endswith=".filter")
-    return int(dropped.aggregate(total=Sum("value"))["total"] or 0)
+    sums = counters.read(campaign.pk).items()
+    return int(sum(value for key, value in sums if key.startswith("route:") and key.endswith(".filter")))
 
 
 def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:
