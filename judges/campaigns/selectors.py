@@ -64,10 +64,6 @@ class AttemptView:
     raw: str
 
     @property
-    def model(self) -> str:
-        return self.attempt.judge.model
-
-    @property
     def voter(self) -> str:
         """The judge; with a number where it gave several samples."""
         return voter_name(self.attempt)
