@@ -220,6 +220,7 @@ def test_high_contrast_is_a_setting_that_the_next_page_shows(world, new_page, in
 def test_chinese_is_chosen_in_the_menu_and_stays(world, new_page, instance):
     page = new_page(user=world.people["annotator"])
     page.goto("/c/books/judge/")
+    page.get_by_role("button", name="Account").click()
     page.get_by_role("button", name="简体中文").click()
     page.locator("html[lang=zh-hans]").wait_for(state="attached")
     assert page.url.endswith("/c/books/judge/")

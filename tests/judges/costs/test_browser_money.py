@@ -77,7 +77,7 @@ def test_an_admin_raises_a_cap_and_finds_what_is_left(charlie: User, new_page: C
     page.get_by_role("button", name="Save money").click()
     page.get_by_text("Saved: it holds from now on.").wait_for()
     assert Collection.objects.get().daily_budget == 4.0
-    page.get_by_role("link", name="Campaigns").first.click()
+    page.get_by_role("link", name="Judging").first.click()
     page.get_by_role("link", name="ledger of campaign").first.click()
     page.get_by_text("$3.00 of $4.00 for today").first.wait_for()
     with page.expect_download() as download:
