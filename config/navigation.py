@@ -102,8 +102,7 @@ CONFLICTS = """
                                   LIMIT %(many)s) conflicts)"""
 COUNTS = f"""{CONFLICTS},
     (SELECT count(*) FROM (SELECT FROM corpus_pair WHERE collection_id = %(collection)s LIMIT %(many)s) pairs),
-    (SELECT count(*) FROM judges_campaign WHERE collection_id = %(collection)s
-                                            AND policy NOT IN ('evidence', 'retrieval')),
+    (SELECT count(*) FROM judges_campaign WHERE collection_id = %(collection)s AND kind = 'judging'),
     (SELECT count(*) FROM annotation_membership WHERE collection_id = %(collection)s AND is_active),
     (SELECT count(*) FROM annotation_snapshot WHERE collection_id = %(collection)s),
     (SELECT count(*) FROM benchmark_run WHERE collection_id = %(collection)s)"""

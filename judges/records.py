@@ -16,6 +16,21 @@ ALTERNATIVES = 20
 
 # Roles that are about no pair: what runs ask (judges.retrieval.model_requests).
 RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed"})
+# Roles whose answers are texts: their attempts have no verdict.
+TEXT_ROLES = ("write", "entity", "measure")
+
+# One turn, vote or text of a pair: its role; the round of a debate, else which of several answers; the pair of agents
+# in a debate, else the place on the panel.
+Slot = tuple[str, int, int]
+IN_ROUNDS = ("for", "against", "adjudicate")
+
+
+def slot_columns(slot: Slot) -> dict[str, str | int]:
+    """The columns of an Attempt that a slot is stored in."""
+    role, nth, who = slot
+    if role in IN_ROUNDS:
+        return {"role": role, "round": nth, "agent_pair": who, "generation": 0, "place": 0}
+    return {"role": role, "round": 0, "agent_pair": 0, "generation": nth, "place": who}
 
 
 class Side(StrEnum):

@@ -83,7 +83,7 @@ def _judge(campaign: Campaign, pair: Pair, judges: list, state: str, number: int
         counters.add(campaign.pk, f"labelled:{work.label}", 1)
         counters.add(campaign.pk, "agreed:1", 1)
         for place, judge in enumerate(judges):
-            make_attempt(campaign, pair, judge, work.label, sample=place, cost=None, tokens_in=300, tokens_out=20)
+            make_attempt(campaign, pair, judge, work.label, place=place, cost=None, tokens_in=300, tokens_out=20)
     elif state == "escalated":
         work.reason = ["disagreement", "conflict", "split"][number % 3]
         make_item(pair, work.reason, campaign=campaign.pk)

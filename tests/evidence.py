@@ -56,7 +56,7 @@ def make_votes(campaign: Campaign, pair: Pair, judges: list[JudgeVersion], verdi
     """One vote of each judge, in the order of the panel."""
     prompt = make_prompt()
     Attempt.objects.bulk_create(
-        build_attempt(campaign, pair, judge, verdict, prompt, sample=place)
+        build_attempt(campaign, pair, judge, verdict, prompt, place=place)
         for place, (judge, verdict) in enumerate(zip(judges, verdicts, strict=True))
     )
 

@@ -46,9 +46,9 @@ def make_books(name: str = "books", queries: int = 10) -> Collection:
     )
     prompt = make_prompt()
     Attempt.objects.bulk_create(
-        build_attempt(campaign, pair, judge, verdict, prompt, sample=sample)
+        build_attempt(campaign, pair, judge, verdict, prompt, place=place)
         for place, pair in enumerate(pairs)
-        for sample, (judge, verdict) in enumerate(zip(judges, VOTES[bool(place % 3)], strict=True))
+        for place, (judge, verdict) in enumerate(zip(judges, VOTES[bool(place % 3)], strict=True))
     )
     return books
 

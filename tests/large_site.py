@@ -48,10 +48,10 @@ FROM (SELECT id, n, CASE WHEN n %% 100 < 80 THEN 'labelled' WHEN n %% 100 < 98 T
 """
 
 ATTEMPT = f"""
-INSERT INTO judges_attempt (campaign_id, pair_id, judge_id, prompt_id, role, round, sample, number, outcome, counts,
+INSERT INTO judges_attempt (campaign_id, pair_id, judge_id, prompt_id, role, round, place, number, outcome, counts,
     cached, verdict, reason, quotes, error, finish_reason, tokens_in, tokens_cached, tokens_out, tokens_reasoning, cost,
     milliseconds, cache_key, started_at)
-SELECT %(k)s, p.id, (%(judges)s::bigint[])[s.judge], %(prompt)s, s.role, s.round, s.sample, 1,
+SELECT %(k)s, p.id, (%(judges)s::bigint[])[s.judge], %(prompt)s, s.role, s.round, s.place_on_panel, 1,
     CASE WHEN s.failed THEN 'error' ELSE 'labelled' END, NOT s.failed, false,
     CASE WHEN NOT s.failed THEN CASE WHEN (p.n * 7 + s.judge * 13) %% 10 < 8 THEN (p.n / 100) %% 2
         ELSE 1 - (p.n / 100) %% 2 END END,
@@ -61,7 +61,7 @@ FROM {NUMBERED} CROSS JOIN (VALUES
     (1, 1, 'for', 1, 0, false), (2, 2, 'against', 1, 0, false), (3, 1, 'for', 2, 0, false),
     (4, 2, 'against', 2, 0, false), (5, 1, 'vote', 0, 0, false), (6, 2, 'vote', 0, 1, false),
     (7, 3, 'vote', 0, 2, false), (8, 4, 'vote', 0, 3, false), (9, 5, 'vote', 0, 4, false),
-    (10, 1, 'for', 1, 0, true)) AS s(place, judge, role, round, sample, failed);
+    (10, 1, 'for', 1, 0, true)) AS s(place, judge, role, round, place_on_panel, failed);
 """
 
 PEOPLE = """

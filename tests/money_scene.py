@@ -40,7 +40,7 @@ def judged_books() -> Collection:
             continue
         make_attempt(campaign, pair, two, None, counts=False, outcome="unparsed", cost=None)
         make_attempt(campaign, pair, two, 1, number=2, cost=None)
-        make_attempt(campaign, pair, one, 1, sample=1, cached=True, cost=0.0)
+        make_attempt(campaign, pair, one, 1, place=1, cached=True, cost=0.0)
         Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1)
         make_label(pair, 1, campaign.policy)
         make_judgment(pair, gold, int(number > 0))

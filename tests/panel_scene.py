@@ -41,7 +41,7 @@ def cast(
 ) -> None:
     """One judge's votes on all pairs, as the engine stores them."""
     prompt, _ = PromptVersion.objects.get_or_create(name="vote-plain", sha256="0" * 64, defaults={"text": ""})
-    defaults = {"role": "vote", "counts": True, "sample": place, "started_at": THEN, "prompt": prompt, **values}
+    defaults = {"role": "vote", "counts": True, "place": place, "started_at": THEN, "prompt": prompt, **values}
     Attempt.objects.bulk_create(
         Attempt(
             campaign=campaign,

@@ -279,18 +279,18 @@ def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDA
     campaigns = {campaign.pk: campaign for campaign in asked}
     found = fetch_columns(
         """
-        SELECT campaign_id, pair_id, judge_id, sample::bigint, verdict::bigint FROM judges_attempt
+        SELECT campaign_id, pair_id, judge_id, place::bigint, verdict::bigint FROM judges_attempt
         WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' AND counts AND outcome = 'labelled'
         """,
         [list(campaigns), ids],
-        ["campaign", "pair", "who", "sample", "verdict"],
+        ["campaign", "pair", "who", "place", "verdict"],
     )
-    found = found[np.lexsort((-found["sample"], found["campaign"]))]
+    found = found[np.lexsort((-found["place"], found["campaign"]))]
     early = [pk for pk, campaign in campaigns.items() if campaign.early_stop and campaign.policy == "ensemble"]
     found = found[_drawn_vote_mask(found, campaigns, early)] if early else found
     found["who"] *= SAMPLES
     for campaign, place, sample in copied_places((pk, one.voters) for pk, one in campaigns.items()):
-        found["who"][(found["campaign"] == campaign) & (found["sample"] == place)] += sample
+        found["who"][(found["campaign"] == campaign) & (found["place"] == place)] += sample
     wanted = [one.id * SAMPLES + one.sample for one in judges]
     return found[np.isin(found["who"], wanted)] if any(one.one for one in judges) else found
 
@@ -301,7 +301,7 @@ def _drawn_vote_mask(found: NDArray[np.void], campaigns: dict[int, Campaign], ea
     for place in np.flatnonzero(np.isin(found["campaign"], early)):
         campaign = campaigns[int(found["campaign"][place])]
         seed = pair_seed(campaign.seed, int(found["pair"][place]))
-        kept[place] = int(found["sample"][place]) in drawn_first(len(campaign.voters), True, seed)
+        kept[place] = int(found["place"][place]) in drawn_first(len(campaign.voters), True, seed)
     return kept
 
 

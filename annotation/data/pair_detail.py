@@ -53,7 +53,7 @@ def _newest_votes(attempts: Sequence[AttemptView]) -> list[Attempt]:
     """Counted votes of the newest campaign that cast any, in the order of the panel."""
     counted = [view.attempt for view in attempts if view.attempt.role == "vote" and view.attempt.counts]
     newest = max((vote.campaign_id for vote in counted), default=None)
-    return sorted((vote for vote in counted if vote.campaign_id == newest), key=lambda vote: vote.sample)
+    return sorted((vote for vote in counted if vote.campaign_id == newest), key=lambda vote: vote.place)
 
 
 def _sum_costs(attempts: Sequence[AttemptView]) -> float | None:
@@ -68,7 +68,7 @@ def _debate_turns(turns: list[Attempt]) -> list[dict[str, object]]:
     same = ("round", "verdict", "reason", "quotes")
     return [
         {name: getattr(said, name) for name in same}
-        | {"couple": said.sample, "side": said.role, "judge": said.judge.name}
+        | {"couple": said.agent_pair, "side": said.role, "judge": said.judge.name}
         for said in turns
         if said.verdict is not None
     ]

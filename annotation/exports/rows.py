@@ -44,9 +44,9 @@ JUDGMENTS = f"""
                    milliseconds AS ms, created_at AS time, judge_id AS judge, COALESCE(again.number, 0) AS number, id
             FROM judges_attempt
             LEFT JOIN unnest(%(again_campaigns)s::bigint[], %(again_places)s::int[], %(again_numbers)s::int[])
-                AS again(campaign, place, number) ON again.campaign = campaign_id AND again.place = sample
+                AS again(campaign, place, number) ON again.campaign = campaign_id AND again.place = judges_attempt.place
             WHERE campaign_id = ANY(%(campaigns)s) AND role = 'vote' AND counts AND outcome = 'labelled'
-            ORDER BY pair_id, judge_id, again.number, campaign_id DESC, sample
+            ORDER BY pair_id, judge_id, again.number, campaign_id DESC, judges_attempt.place
         ) v
     ) j {PAIRS.format(of="j")}
     ORDER BY {ORDER}, j.kind COLLATE "C", j.name COLLATE "C", j.judge, j.number, j.id

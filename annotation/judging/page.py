@@ -108,8 +108,8 @@ _ADJUDICATES = "i.reason NOT IN ('audit', 'evidence')"
 # A check may bring its own turns; else the newest debate about the pair.
 _DEBATE = """
 CASE WHEN i.turns IS NOT NULL THEN i.turns::json ELSE (
- SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
-                                   'reason', t.reason, 'quotes', t.quotes) ORDER BY t.round, t.sample, t.role DESC)
+ SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,
+                                   'reason', t.reason, 'quotes', t.quotes) ORDER BY t.round, t.agent_pair, t.role DESC)
  FROM judges_attempt t
  WHERE t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
    AND t.campaign_id = (

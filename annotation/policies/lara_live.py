@@ -42,7 +42,7 @@ from judges.tasks import database_parameters
 POLICY = Campaign.Policy.LARA.value
 GO_ON = "annotation.go_on_with_lara"  # A step in the background, for a campaign.
 REST = timedelta(minutes=10)  # A step that failed is asked for again after so long, or by `lara NAME`.
-LOCK = "SELECT pg_advisory_xact_lock(7107, %s)"
+LOCK = "SELECT pg_advisory_xact_lock(7108, %s)"
 
 # P(yes) or P(no). Votes that were stored while the answer not given could be missing have its bound: the rest.
 SHARE = "COALESCE(({vote}.probabilities->>'{said}')::float8, 1 - ({vote}.probabilities->>'{other}')::float8)"
@@ -50,7 +50,7 @@ SHARE = "COALESCE(({vote}.probabilities->>'{said}')::float8, 1 - ({vote}.probabi
 VOTES = f"""
 SELECT a.pair_id, {SHARE.format(vote="a", said="yes", other="no")}, {SHARE.format(vote="a", said="no", other="yes")}
 FROM judges_work w LEFT JOIN judges_attempt a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
-    AND a.role = 'vote' AND a.sample = %s AND a.counts AND a.outcome = 'labelled'
+    AND a.role = 'vote' AND a.place = %s AND a.counts AND a.outcome = 'labelled'
 WHERE w.campaign_id = %s AND w.state IN ('labelled', 'escalated')
 """
 
@@ -68,7 +68,7 @@ SELECT w.id, w.pair_id, p.query_id, w.state = 'escalated', v.verdict,
 FROM judges_work w
 JOIN corpus_pair p ON p.id = w.pair_id
 JOIN judges_attempt v ON v.campaign_id = %(source)s AND v.pair_id = w.pair_id AND v.role = 'vote'
-    AND v.sample = %(place)s AND v.counts
+    AND v.place = %(place)s AND v.counts
 LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.origin = ANY(%(people)s)
     AND w.state = 'escalated'
 WHERE w.campaign_id = %(campaign)s ORDER BY w.pair_id

@@ -11,21 +11,21 @@ from typing import Any
 from django.db import connection, transaction
 
 from annotation.policies.rules import PolicyPanel
-from annotation.policies.stored import CallTotals, Gathered, ReferenceLabels, Slot, StoredAnswers, group_answers
+from annotation.policies.stored import CallTotals, Gathered, ReferenceLabels, StoredAnswers, group_answers
 from corpus.collections.task_order import MEASURING
 from corpus.models import Collection
 from judges.domain.copies import number_names
 from judges.domain.protocol import Protocol
 from judges.domain.verdicts import NoVerdict
 from judges.models import Campaign, JudgeVersion
-from judges.records import DebateAgent, Quote, Side, Turn
+from judges.records import DebateAgent, Quote, Side, Slot, Turn
 
 # A pair that failed has no outcome under any policy: it stands outside, and is counted.
 ENDED = "w.state IN ('labelled', 'escalated') AND w.reason <> 'error'"
 
 # A call that was taken over from an earlier one counts as what that one took: a policy is priced as if it began.
 ATTEMPTS = f"""
-SELECT a.pair_id, a.role, a.round, a.sample, a.outcome, a.counts, a.verdict, a.cached,
+SELECT a.pair_id, a.role, a.round + a.generation, a.agent_pair + a.place, a.outcome, a.counts, a.verdict, a.cached,
     coalesce(sent.milliseconds, a.milliseconds), CASE WHEN sent.id IS NULL THEN a.cost ELSE sent.cost END,
     CASE WHEN a.role IN ('for', 'against') AND a.counts THEN a.quotes END, a.probabilities
 FROM judges_work w
@@ -109,26 +109,26 @@ def pairs_of(campaign: Campaign, truths: Mapping[int, ReferenceLabels]) -> Itera
 
 def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
     """A pair's attempts, oldest first. A turn or vote of which no try counts was lost as its last try was."""
-    generated = {sample for role, _, sample, *_ in rows if role == "generation"}
+    generated = {who for role, _, who, *_ in rows if role == "generation"}
     counted = {row[:3] for row in rows if row[4]}
-    kept = {sample for role, _, sample, *_ in rows if role == "vote"}
-    for role, round, sample, outcome, counts, verdict, cached, ms, cost, quotes, probabilities in rows:
-        slot: Slot = ("vote", 0, sample) if role == "generation" else (role, round, sample)
-        copied = role == "vote" and cached and sample in generated  # of the generation that was kept
+    kept = {who for role, _, who, *_ in rows if role == "vote"}
+    for role, nth, who, outcome, counts, verdict, cached, ms, cost, quotes, probabilities in rows:
+        slot: Slot = ("vote", 0, who) if role == "generation" else (role, nth, who)
+        copied = role == "vote" and cached and who in generated  # of the generation that was kept
         if not copied:
             one.spent[slot] = one.spent.get(slot, CallTotals()) + CallTotals(1, cost or 0.0, int(cost is None), ms)
-        if (role == "generation" and sample in kept) or (slot in counted and not counts):
+        if (role == "generation" and who in kept) or (slot in counted and not counts):
             continue  # the vote is the generation that was kept, and says so itself
         said: Turn | NoVerdict = NoVerdict("error" if outcome == "labelled" else outcome)
         if counts and verdict is not None:
             found = tuple(Quote("", quote["start"], quote["end"]) for quote in json.loads(quotes or "[]"))
             said = Turn(verdict, "", found, probabilities=json.loads(probabilities or "null"))
         if slot[0] == "vote":
-            one.votes[sample] = said
+            one.votes[who] = said
         elif role == "adjudicate":
-            one.adjudged[round] = said
+            one.adjudged[nth] = said
         else:
-            one.turns[round, DebateAgent(Side(role), sample)] = said
+            one.turns[nth, DebateAgent(Side(role), who)] = said
 
 
 def truths_of(campaign: Campaign) -> dict[int, ReferenceLabels]:

@@ -10,12 +10,12 @@ from itertools import product
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.policies.stored import AnswerGroup, Slot
+from annotation.policies.stored import AnswerGroup
 from judges.domain import debate, routing
 from judges.domain.routing import RoutingOutcome
 from judges.domain.stance_flip_guard import relies_on_stance_flip
 from judges.domain.verdicts import NoVerdict
-from judges.records import DebateAgent, Turn
+from judges.records import DebateAgent, Slot, Turn
 
 HUMAN, LARA = routing.RoutingPolicy.HUMAN.value, "lara"
 ROUNDS = (1, 2, 3)  # Debates that are always compared (DREAM table 2).

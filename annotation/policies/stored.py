@@ -12,10 +12,7 @@ from judges.domain import ensemble
 from judges.domain.debate import Turns
 from judges.domain.stance_flip_guard import without_evidence
 from judges.domain.verdicts import NoVerdict
-from judges.records import DebateAgent, Turn
-
-# Role, round and sample of a turn or a vote, as in an Attempt. A vote's generations belong to the vote.
-Slot = tuple[str, int, int]
+from judges.records import DebateAgent, Slot, Turn
 
 # A slot, its verdict or how it was lost, and whether the agent changed sides without evidence.
 Mark = tuple[str, int, int, int | str, bool]

@@ -47,9 +47,9 @@ _NEWEST = """
     WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against'))
 """
 _TURNS = f"""
-(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.sample, 'verdict', t.verdict,
+(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,
                                    'offline', v.provider = 'offline')
-                 ORDER BY t.round, t.sample, t.role DESC)
+                 ORDER BY t.round, t.agent_pair, t.role DESC)
  FROM judges_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id WHERE {_NEWEST}) AS turns,
 (SELECT sum(length(t.reason) + length(t.quotes::text)) FROM judges_attempt t WHERE {_NEWEST}) AS debate
 """
@@ -184,7 +184,7 @@ def _dream_checks(
             {
                 "side": said.role,
                 "round": said.round,
-                "couple": said.sample,
+                "couple": said.agent_pair,
                 "verdict": said.verdict,
                 "reason": said.reason,
                 # They are about another document: no quotation is found in the one that is shown.

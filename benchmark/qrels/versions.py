@@ -154,4 +154,4 @@ def content_hash(rows: Mapping[int, ReadQrel]) -> str:
 def _lock_numbering(collection: Collection) -> None:
     """Have versions of a collection numbered one after the other, until the transaction ends."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(7107, %s)", [collection.pk])
+        cursor.execute("SELECT pg_advisory_xact_lock(7109, %s)", [collection.pk])

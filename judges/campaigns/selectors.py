@@ -194,7 +194,7 @@ def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Attempt]:
     if campaign is None:
         newest = turns.order_by("-campaign_id").first()
         campaign = newest.campaign if newest is not None else None
-    return list(turns.filter(campaign=campaign).select_related("judge").order_by("round", "sample", "-role"))
+    return list(turns.filter(campaign=campaign).select_related("judge").order_by("round", "agent_pair", "-role"))
 
 
 def voter_name(attempt: Attempt) -> str:
@@ -202,7 +202,7 @@ def voter_name(attempt: Attempt) -> str:
     name, voters = attempt.judge.name, attempt.campaign.voters
     if attempt.role not in ("vote", "generation") or voters.count(attempt.judge_id) < 2:
         return name
-    return sample_name(name, voters[: attempt.sample].count(attempt.judge_id))
+    return sample_name(name, voters[: attempt.place].count(attempt.judge_id))
 
 
 def attempts_of(pair: Pair) -> list[AttemptView]:

@@ -10,9 +10,9 @@ import logging
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import BeforeValidator, TypeAdapter
 
 from judges.costs.prices import Price, call_cost
 from judges.domain import verdicts
@@ -24,7 +24,7 @@ from judges.engine.writer import ResultWriter
 from judges.errors import ProviderError
 from judges.evidence import answers as writings
 from judges.providers import load_provider, open_provider
-from judges.records import RETRIEVAL, Body, Judge, Reply, Turn
+from judges.records import RETRIEVAL, TEXT_ROLES, Body, Judge, Reply, Turn, slot_columns
 from judges.retrieval import answers
 
 logger = logging.getLogger(__name__)
@@ -41,11 +41,19 @@ class Retry:
 Decision = Turn | NoVerdict | Retry
 
 
+def _rename_columns(row: Row) -> Row:
+    """Return the row of a call that an earlier version sent with today's columns (docs/adr/0080)."""
+    if "sample" not in row:
+        return row
+    kept = {name: value for name, value in row.items() if name != "sample"}
+    return kept | slot_columns((row["role"], row["round"], row["sample"]))
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """A call as it left: what is needed to make a row and a decision of its answer."""
 
-    row: Row
+    row: Annotated[Row, BeforeValidator(_rename_columns)]
     judge: Judge
     document: str
     price: Price | None
@@ -99,13 +107,14 @@ class Sent:
             shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score, start)
             turn = replace(turn, probabilities=shares)
         quotes = [asdict(quote) for quote in turn.quotes]
-        self.row.update(outcome="labelled", counts=True, verdict=turn.verdict, reason=turn.reason, quotes=quotes)
+        verdict = None if self.row["role"] in TEXT_ROLES else turn.verdict
+        self.row.update(outcome="labelled", counts=True, verdict=verdict, reason=turn.reason, quotes=quotes)
         self.row.update(score=turn.score, probabilities=turn.probabilities)
         return turn
 
     def _parsed(self, text: str) -> Turn:
         role, rules = self.row["role"], ParsingRules.of(self.judge)
-        if role in writings.ROLES:
+        if role in TEXT_ROLES:
             return writings.parse_answer(role, text, self.document, rules)
         if role in RETRIEVAL:
             return answers.parse_answer(role, text, self.row["documents"], rules)

@@ -25,7 +25,7 @@ ORDER BY a.cache_key, a.cached, a.id
 
 # The same for what runs ask; vectors are looked up by their texts instead (judges.vectors).
 FIND_CALLS = """
-SELECT DISTINCT ON (cache_key) cache_key, 1 AS verdict, NULL AS score, NULL AS probabilities, text AS reason,
+SELECT DISTINCT ON (cache_key) cache_key, NULL AS verdict, NULL AS score, NULL AS probabilities, text AS reason,
        '[]'::jsonb AS quotes, finish_reason AS finish, status, '' AS reasoning, messages, raw
 FROM judges_retrievalcall WHERE cache_key = ANY(%s) AND outcome = 'labelled' AND role <> 'embed'
 ORDER BY cache_key, cached, id

@@ -21,7 +21,7 @@ from judges.costs.prices import envelope_tokens, output_bound
 from judges.domain.verdicts import NoVerdict
 from judges.engine.answers import Decision, Retry, Sent, dump_answer, one_line, unexpected_error
 from judges.engine.cache import Cache, make_cache_key
-from judges.engine.leases import Claimed, Slot
+from judges.engine.leases import Claimed
 from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, CircuitOpen, Denied, Permit, RateLimits
 from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import Plan
@@ -31,7 +31,7 @@ from judges.errors import NotSent, ProviderError, RateLimited, Refused
 from judges.prompts import answering, render
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS
-from judges.records import Body, DebateAgent, Judge, ModelRequest, Prompt, Reply, Turn
+from judges.records import Body, DebateAgent, Judge, ModelRequest, Prompt, Reply, Slot, Turn, slot_columns
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0
@@ -170,7 +170,6 @@ class Caller:
         """Store an equal call's answer as its own; else reserve the call's money. Raises Cancelled, BudgetExhausted."""
         self._check(claimed)
         key = make_cache_key(question.judge, prompt, question.key_sample, self.plan.collection)
-        role, round, sample = question.slot
         row = NO_ANSWER | {
             "id": await self.tools.writer.next_id(),
             "work": claimed.work,
@@ -181,9 +180,7 @@ class Caller:
             "documents": len(question.documents),
             "judge": question.judge.id,
             "prompt": self.plan.prompt_ids[prompt.name, prompt.sha256],
-            "role": role,
-            "round": round,
-            "sample": sample,
+            **slot_columns(question.slot),
             "number": number,
             "key": key,
             "started": datetime.now(UTC).isoformat(),

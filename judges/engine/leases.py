@@ -15,7 +15,7 @@ from judges.campaigns.counters import ADD
 from judges.domain.verdicts import NoVerdict
 from judges.engine.plan import Plan
 from judges.engine.rows import stored_turn
-from judges.records import Inputs, Prompt, Turn
+from judges.records import Inputs, Prompt, Slot, Turn
 
 BATCH = 64
 MAX_CLAIMS = 3
@@ -85,8 +85,8 @@ WHERE p.id = ANY(%s)
 """
 
 EVIDENCE = """
-SELECT pair_id, role, round, sample, number, outcome, counts, verdict, score, probabilities, reason,
-       quotes, error
+SELECT pair_id, role, round + generation AS nth, agent_pair + place AS who, number, outcome, counts, verdict, score,
+       probabilities, reason, quotes, error
 FROM judges_attempt WHERE campaign_id = %s AND pair_id = ANY(%s) ORDER BY id
 """
 
@@ -106,8 +106,6 @@ WAITS_FOR = "UPDATE judges_campaign SET paused_because = %(why)s WHERE id = %(ca
 
 # Starting, joining and finishing a campaign of one collection exclude each other.
 LOCK = "SELECT pg_advisory_xact_lock(7106, %(collection)s)"
-
-Slot = tuple[str, int, int]  # Role, round and sample: one turn or one vote.
 
 
 @dataclass(slots=True)
@@ -177,7 +175,7 @@ def _with_material(
 def _restore_answers(connection: Connection[Any], campaign: int, claimed: dict[int, Claimed], pairs: list[int]) -> None:
     """Let reclaimed pairs go on from their counted attempts."""
     for row in connection.cursor(row_factory=dict_row).execute(EVIDENCE, [campaign, pairs]):
-        one, slot, outcome = claimed[row["pair_id"]], (row["role"], row["round"], row["sample"]), row["outcome"]
+        one, slot, outcome = claimed[row["pair_id"]], (row["role"], row["nth"], row["who"]), row["outcome"]
         if row["counts"]:
             one.ended[slot] = stored_turn(row) if outcome == "labelled" else NoVerdict(outcome)
         elif row["number"] > one.attempt_base:  # what was tried before the last retry-failed counts no more

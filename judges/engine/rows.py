@@ -55,7 +55,8 @@ ATTEMPTS = f"""
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
         id bigint, work bigint, fence int, campaign bigint, pair bigint, judge bigint, prompt bigint, role text,
-        round smallint, sample smallint, number smallint, outcome text, counts bool, cached bool, verdict smallint,
+        round smallint, agent_pair smallint, place smallint, generation smallint, number smallint, outcome text,
+        counts bool, cached bool, verdict smallint,
         score smallint, probabilities jsonb, reason text, reasoning text, quotes jsonb, error text, status smallint,
         finish text, tokens_in int, tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int,
         cost float8, ms int, key text, started timestamptz, holder text, usd float8, calls int, bound float8)
@@ -66,10 +67,11 @@ held AS MATERIALIZED (
 ),
 written AS (
     INSERT INTO judges_attempt (
-        id, campaign_id, pair_id, judge_id, prompt_id, role, round, sample, number, outcome, counts, cached, verdict,
-        score, probabilities, reason, reasoning, quotes, error, status, finish_reason, tokens_in, tokens_cached,
-        tokens_written, tokens_out, tokens_reasoning, cost, assumed, milliseconds, cache_key, started_at)
-    SELECT r.id, campaign, pair, judge, prompt, role, round, sample, number, outcome,
+        id, campaign_id, pair_id, judge_id, prompt_id, role, round, agent_pair, place, generation, number, outcome,
+        counts, cached, verdict, score, probabilities, reason, reasoning, quotes, error, status, finish_reason,
+        tokens_in, tokens_cached, tokens_written, tokens_out, tokens_reasoning, cost, assumed, milliseconds, cache_key,
+        started_at)
+    SELECT r.id, campaign, pair, judge, prompt, role, round, agent_pair, place, generation, number, outcome,
         counts AND held.id IS NOT NULL, cached, verdict, score, probabilities, reason, COALESCE(reasoning, ''), quotes,
         CASE WHEN held.id IS NULL AND error = '' THEN 'came after the lease was lost' ELSE error END,
         status, finish, tokens_in, tokens_cached, COALESCE(tokens_written, 0), tokens_out, tokens_reasoning, cost,
@@ -93,7 +95,7 @@ SELECT id, counts FROM written
 CALLS = f"""
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
-        id bigint, campaign bigint, query bigint, judge bigint, prompt bigint, role text, sample int, number smallint,
+        id bigint, campaign bigint, query bigint, judge bigint, prompt bigint, role text, place int, number smallint,
         outcome text, cached bool, reason text, error text, status smallint, finish text, tokens_in int,
         tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int, cost float8, ms int, key text,
         started timestamptz, holder text, usd float8, calls int, bound float8)
@@ -104,7 +106,7 @@ written AS (
         id, campaign_id, query, judge_id, prompt_id, role, sample, number, outcome, cached, text, error, status,
         finish_reason, tokens_in, tokens_cached, tokens_written, tokens_out, tokens_reasoning, cost, assumed,
         milliseconds, cache_key, started_at, messages, raw)
-    SELECT id, campaign, query, judge, prompt, role, sample, number, outcome, cached,
+    SELECT id, campaign, query, judge, prompt, role, place, number, outcome, cached,
         CASE WHEN outcome = 'labelled' AND role <> 'embed' THEN reason ELSE '' END, error, status, finish, tokens_in,
         tokens_cached, COALESCE(tokens_written, 0), tokens_out, tokens_reasoning, cost,
         CASE WHEN cost IS NULL THEN bound ELSE 0 END, ms, key, started,
@@ -264,9 +266,11 @@ SELECT work FROM ended
 
 
 def stored_turn(row: Row) -> Turn:
-    """Return the turn that the row of a labelled attempt holds."""
+    """Return the turn that the row of a labelled attempt holds; that of a text has a verdict that says nothing."""
     quotes = tuple(Quote(**quote) for quote in row["quotes"])
-    return Turn(row["verdict"], row["reason"], quotes, row["score"], row["probabilities"])
+    return Turn(
+        1 if row["verdict"] is None else row["verdict"], row["reason"], quotes, row["score"], row["probabilities"]
+    )
 
 
 def _compress_text(text: str | bytes) -> bytes:

@@ -1,7 +1,7 @@
 """Answers about contribution and evidence, read as strictly as verdicts (judges.domain.verdicts). Pure.
 
-They travel through the engine as a Turn whose verdict is 1 and says nothing: a written target as its text in `reason`,
-entities as quotes located in the document, scores as JSON in `reason`.
+They travel through the engine as a Turn whose verdict says nothing and is not stored: a written target as its text in
+`reason`, entities as quotes located in the document, scores as JSON in `reason`.
 """
 
 import json
@@ -13,7 +13,6 @@ from judges.domain.quotes import locate_quote
 from judges.domain.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, check_string, fields_of
 from judges.records import Quote, Turn
 
-ROLES = ("write", "entity", "measure")
 MOST = 200  # Entities of one text that are kept.
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection, Item, Pair, append_only
 from corpus.rubric import Rubric
+from judges.records import TEXT_ROLES
 
 
 class Priced(models.Model):
@@ -102,11 +103,11 @@ class PromptVersion(models.Model):
 
 
 class Judging(models.Manager["Campaign"]):
-    """Campaigns that label pairs, without those that write contribution and evidence, or ask for runs."""
+    """Campaigns that label pairs, without those that write contribution and evidence, or keep the costs of a run."""
 
     def get_queryset(self) -> models.QuerySet["Campaign"]:
-        """Without the policies `evidence` and `retrieval`."""
-        return super().get_queryset().exclude(policy__in=[Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL])
+        """Only campaigns of the kind `judging`."""
+        return super().get_queryset().filter(kind=Campaign.Kind.JUDGING)
 
 
 class Campaign(models.Model):
@@ -126,6 +127,11 @@ class Campaign(models.Model):
         # Keeps the calls of a run that models make. It has no pairs, and no worker drains it.
         RETRIEVAL = "retrieval", gettext_lazy("retrieval")
 
+    class Kind(models.TextChoices):
+        JUDGING = "judging", gettext_lazy("judging")
+        WRITING = "writing", gettext_lazy("writing")
+        COSTS = "costs", gettext_lazy("costs")  # A cost centre: the calls and the limits of a run.
+
     class State(models.TextChoices):
         RUNNING = "running", gettext_lazy("running")
         PAUSED = "paused", gettext_lazy("paused")
@@ -142,6 +148,15 @@ class Campaign(models.Model):
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="campaigns")
     policy = models.CharField(max_length=20, choices=Policy)
+    kind = models.GeneratedField(
+        expression=models.Case(
+            models.When(policy="evidence", then=models.Value("writing")),
+            models.When(policy="retrieval", then=models.Value("costs")),
+            default=models.Value("judging"),
+        ),
+        output_field=models.CharField(max_length=7, choices=Kind),
+        db_persist=True,
+    )
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
     rounds = models.PositiveSmallIntegerField(default=2)
     panel = models.CharField(max_length=100)
@@ -323,16 +338,20 @@ class Attempt(JudgeCall):
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="attempts")
     judge = models.ForeignKey(JudgeVersion, models.PROTECT)
     prompt = models.ForeignKey(PromptVersion, models.PROTECT)
-    round = models.PositiveSmallIntegerField(
-        default=0, help_text="From 1 in a debate; the number of a generation, from 0; else 0."
+    round = models.PositiveSmallIntegerField(default=0, help_text="Of the debate, from 1; 0: no part of a debate.")
+    agent_pair = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Which pair of agents speaks in the debate, from 0."
     )
-    sample = models.PositiveSmallIntegerField(
-        default=0, help_text="The voter's place on the panel; in a debate the pair of agents, from 0."
+    place = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="The voter's place on the panel, or the judge's in the filter, from 0."
+    )
+    generation = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Which of several answers or texts, from 0."
     )
     number = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try of this turn or vote.")
     counts = models.BooleanField(help_text="This is the turn or the vote; earlier tries are not.")
     verdict = models.SmallIntegerField(
-        null=True, help_text="0 or 1; null unless labelled. 1 for an answer that is not about relevance."
+        null=True, help_text="0 or 1; null unless labelled, and for texts, which say nothing about relevance."
     )
     score = models.SmallIntegerField(null=True, help_text="Grade on the judge's own scale, where it has more than two.")
     probabilities = models.JSONField(
@@ -350,12 +369,13 @@ class Attempt(JudgeCall):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["campaign", "pair", "role", "round", "sample"],
+                fields=["campaign", "pair", "role", "round", "agent_pair", "place", "generation"],
                 condition=Q(counts=True),
                 name="attempt_counts_once",
             ),
             models.CheckConstraint(
-                name="attempt_verdict", condition=Q(outcome="labelled", verdict__isnull=False) | Q(verdict=None)
+                name="attempt_verdict",
+                condition=Q(outcome="labelled", verdict__isnull=False) & ~Q(role__in=TEXT_ROLES) | Q(verdict=None),
             ),
         ]
         indexes = [

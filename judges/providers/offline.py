@@ -12,9 +12,8 @@ from django.db import DatabaseError, connection
 from corpus.models import Document
 from corpus.search.bm25 import Index, index_for
 from judges.errors import Rejected, Unreachable
-from judges.evidence import answers
 from judges.offline import debate, evidence, judges, rewriting
-from judges.records import Body, DebateAgent, Inputs, Judge, ModelRequest, Reply, Side
+from judges.records import TEXT_ROLES, Body, DebateAgent, Inputs, Judge, ModelRequest, Reply, Side
 
 FRESH_S = 60.0  # Seconds for which a collection's word counts are used without asking whether its documents changed.
 LONG = 20_000  # Characters of a document from which on counting would hold up the other calls of the process.
@@ -97,7 +96,7 @@ def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, 
     model, inputs = request.judge.model, request.inputs
     if model not in KNOWN:
         raise Rejected(f"{model!r} is no offline judge: take one of {', '.join(KNOWN)}.")
-    if request.role in answers.ROLES:
+    if request.role in TEXT_ROLES:
         return _evidence_answer(request, lexicon)
     if request.role in DEBATERS:
         told = debate.argue_turn(DebateAgent(Side(request.role), request.sample), inputs, lexicon, request.history)

@@ -59,8 +59,8 @@ TABLES = """
     INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
     SELECT %(collection)s, id, %(campaign)s, 'disagreement', 0, 'open', 0, 1, 0, 0
     FROM corpus_pair WHERE collection_id = %(collection)s;
-    INSERT INTO judges_attempt (campaign_id, pair_id, judge_id, prompt_id, role, round, sample, number, outcome, counts,
-                                cached, verdict, reason, quotes, error, finish_reason, tokens_in, tokens_cached,
+    INSERT INTO judges_attempt (campaign_id, pair_id, judge_id, prompt_id, role, round, agent_pair, number, outcome,
+                                counts, cached, verdict, reason, quotes, error, finish_reason, tokens_in, tokens_cached,
                                 tokens_out, tokens_reasoning, milliseconds, cache_key, started_at)
     SELECT %(campaign)s, p.id, %(judge)s, %(prompt)s, side, round, 0, 1, 'labelled', true, false,
            CASE side WHEN 'for' THEN 1 ELSE 0 END,

@@ -49,10 +49,10 @@ DOCUMENT = "external_id, title, text, metadata"
 # Each with the judge's number among its own votes: a model that is sampled several times has as many.
 VOTES = """
     SELECT a.pair_id, a.campaign_id, a.judge_id,
-           (SELECT count(*) FROM unnest(c.voters[1:a.sample]) AS before WHERE before = a.judge_id), a.verdict
+           (SELECT count(*) FROM unnest(c.voters[1:a.place]) AS before WHERE before = a.judge_id), a.verdict
     FROM judges_attempt a JOIN judges_campaign c ON c.id = a.campaign_id
     WHERE a.pair_id = ANY(%s) AND a.role = 'vote' AND a.counts AND a.outcome = 'labelled'
-    ORDER BY a.pair_id, a.campaign_id, a.sample
+    ORDER BY a.pair_id, a.campaign_id, a.place
 """
 
 

@@ -60,7 +60,7 @@ def answers(
             values = {"role": side, "round": round, "cost": TURN, "milliseconds": ms}
             rows.append(build_attempt(campaign, pair, judge, verdict, prompt, **values))
     for place, letter in enumerate(one.votes):
-        values = {"sample": place, "cost": VOTE, "milliseconds": 10 * (place + 1)}
+        values = {"place": place, "cost": VOTE, "milliseconds": 10 * (place + 1)}
         if retried and place == 2:
             failed = {**values, "outcome": "unparsed", "counts": False}
             rows.append(build_attempt(campaign, pair, judges[2], None, prompt, **failed))

@@ -137,7 +137,7 @@ def believing_campaign(
         for place, judge in enumerate(judges):
             verdict = int(belief[0] > belief[1])
             values = {"probabilities": given} if place == 0 and believes else {}
-            make_attempt(campaign, pair, judge, verdict, sample=place, cost=0.01, **values)
+            make_attempt(campaign, pair, judge, verdict, place=place, cost=0.01, **values)
         if gold:
             make_judgment(pair, reference, int(known))
         end(campaign, pair, str(verdict))

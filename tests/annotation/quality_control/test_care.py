@@ -291,7 +291,7 @@ def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
     for _ in range(6):
         item = escalate(campaign, make_pair(collection))
         for turn in Attempt.objects.filter(pair=item.pair_id):
-            turn.pk, turn.sample = None, 1
+            turn.pk, turn.agent_pair = None, 1
             turn.save()
     for number in range(20):
         gold(make_pair(collection), number % 2)
@@ -346,7 +346,7 @@ def test_dreams_form_beside_four_agents_shows_what_each_of_them_said():
     for _ in range(4):
         item = escalate(campaign, make_pair(collection))
         for turn in Attempt.objects.filter(pair=item.pair_id):
-            turn.pk, turn.sample, turn.reason = None, 1, f"Another says: {turn.reason}"
+            turn.pk, turn.agent_pair, turn.reason = None, 1, f"Another says: {turn.reason}"
             turn.save()
     gold(make_pair(collection), 1)
     out = StringIO()

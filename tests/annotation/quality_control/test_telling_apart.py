@@ -126,7 +126,7 @@ def plant(collection) -> None:
             {
                 "side": t.role,
                 "round": 1,
-                "couple": t.sample,
+                "couple": t.agent_pair,
                 "verdict": t.verdict,
                 "reason": t.reason,
                 "quotes": t.quotes,

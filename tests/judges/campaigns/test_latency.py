@@ -28,7 +28,7 @@ def sent(campaign: Campaign, pair: Pair, after: float, milliseconds: int, *, cac
         judge=judge,
         prompt=prompt,
         role="vote",
-        sample=number,
+        place=number,
         number=number,
         outcome="error",
         counts=False,

@@ -27,8 +27,8 @@ __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"
 
 
 def said(role: str) -> list[tuple[str, int, int, int | None]]:
-    rows = Attempt.objects.filter(role=role, counts=True).order_by("pair", "round", "sample")
-    return [(row.judge.name, row.round, row.sample, row.verdict) for row in rows]
+    rows = Attempt.objects.filter(role=role, counts=True).order_by("pair", "round", "agent_pair", "place")
+    return [(row.judge.name, row.round, row.agent_pair + row.place, row.verdict) for row in rows]
 
 
 def test_irrelevant_first_gives_agent_a_the_other_stance(worker: object, model_server: LocalModels) -> None:

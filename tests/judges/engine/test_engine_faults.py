@@ -1,6 +1,7 @@
 """What the engine does when leases are lost, answers wait in a dead worker's spool, and our own code breaks."""
 
 import asyncio
+import json
 import os
 import zlib
 from dataclasses import replace
@@ -24,7 +25,7 @@ from judges.engine.rows import Attempted, Decided, Row, store_rows
 from judges.engine.writer import ResultWriter
 from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited
 from judges.models import Attempt, AttemptBody, Campaign, Work
-from judges.records import Body, Reply
+from judges.records import Body, Reply, slot_columns
 from judges.tasks import database_parameters
 from tests.engine_parts import collection_of
 
@@ -155,7 +156,7 @@ async def taken_over(folder: Path) -> int:
 def sent_of(plan: Plan, held: leases.Claimed) -> Sent:
     row: Row = {"id": 7, "work": held.work, "fence": held.fence, "campaign": plan.campaign, "pair": held.pair}
     judge = plan.voters[0]
-    row |= {"judge": judge.id, "prompt": next(iter(plan.prompt_ids.values())), "role": "vote", "round": 0, "sample": 0}
+    row |= {"judge": judge.id, "prompt": next(iter(plan.prompt_ids.values())), **slot_columns(("vote", 0, 0))}
     row |= {"number": 1, "outcome": "error", "counts": False, "cached": False, "verdict": None, "reason": ""}
     row |= {"quotes": [], "error": "", "status": None, "finish": "", "cost": None, "ms": 5, "key": "k", "holder": "h"}
     row |= dict.fromkeys(("tokens_in", "tokens_cached", "tokens_out", "tokens_reasoning", "usd", "calls", "bound"), 0)
@@ -206,3 +207,24 @@ def test_only_what_cannot_be_billed_costs_nothing(plan: Plan, error: ProviderErr
     sent = replace(sent_of(plan, claim(plan, lease=60)[0]), price=Price(1, 1, 1))
     sent.ended(error)
     assert sent.row["cost"] == cost
+
+
+def test_a_call_that_an_earlier_version_sent_is_stored_in_todays_columns(plan: Plan) -> None:
+    held = claim(plan, lease=60)[0]
+    sent = sent_of(plan, held)
+    line = json.loads(dump_answer(sent, Body(200, "{}")))
+    row = {name: value for name, value in line["row"].items() if name not in slot_columns(("vote", 0, 0))}
+    debate = row | {"role": "against", "round": 2, "sample": 1}
+    vote = row | {"role": "generation", "round": 3, "sample": 4}
+    loaded = [load_answer(json.dumps(line | {"row": one}).encode())[0].row for one in (debate, vote)]
+    assert loaded[0] == row | slot_columns(("against", 2, 1))
+    assert loaded[1] == row | slot_columns(("generation", 3, 4))
+    assert (loaded[1]["generation"], loaded[1]["place"], loaded[1]["round"]) == (3, 4, 0)
+
+
+def test_a_text_has_no_verdict_and_a_campaign_its_kind(plan: Plan) -> None:
+    judged = Campaign.objects.get(pk=plan.campaign)
+    assert judged.kind == "judging"
+    kinds = {"evidence": "writing", "retrieval": "costs", "lara": "judging"}
+    for policy, kind in kinds.items():
+        assert Campaign.objects.create(collection=judged.collection, policy=policy).kind == kind

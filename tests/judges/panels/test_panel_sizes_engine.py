@@ -83,7 +83,7 @@ def test_one_model_sampled_five_times_labels_by_a_majority_of_three(
     assert status["labels"] == {"0": 1, "1": PAIRS - 1}
     campaign = Campaign.objects.get()
     assert campaign.majority == 3 and len(campaign.voters) == 5 and len(set(campaign.voters)) == 1
-    rows = Attempt.objects.values_list("pair", "sample", "cache_key", "cached")
+    rows = Attempt.objects.values_list("pair", "place", "cache_key", "cached")
     assert len({key for _, _, key, _ in rows}) == 5 * PAIRS and not any(cached for *_, cached in rows)
     assert Counter(place for _, place, *_ in rows) == dict.fromkeys(range(5), PAIRS)
     sent = Counter(json.dumps(request["user"]) for request in model_server.requests())
