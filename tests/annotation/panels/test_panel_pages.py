@@ -121,7 +121,7 @@ def test_without_votes_the_page_says_what_is_needed(client):
 
 def test_the_page_takes_few_statements_however_many_judges(client, books, charlie, django_assert_max_num_queries):
     page(client)
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(18):
         page(client)
 
 
