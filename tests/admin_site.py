@@ -161,18 +161,18 @@ def _ended() -> dict[str, object]:
     return {"lease_until": now, "ended_at": now - timedelta(minutes=3)}
 
 
-def audited(books: Collection, right: int, wrong: int) -> Campaign:
+def audited(books: Collection, right: int, wrong: int, route: str = ROUTE) -> Campaign:
     """A route of `right` + `wrong` labelled pairs, all drawn and settled by two people."""
     campaign = Campaign.objects.get(collection=books)
-    people = [make_assessor(books, f"auditor-{place}") for place in range(2)]
+    people = [make_assessor(books, f"auditor-{route}-{place}") for place in range(2)]
     for number in range(right + wrong):
-        pair = make_pair(books, make_query(books, external_id=f"audited-{number}"))
-        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, claims=1)
+        pair = make_pair(books, make_query(books, external_id=f"audited-{route}-{number}"))
+        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, claims=1, stratum=route)
         item = make_item(pair, "audit", campaign=campaign.pk, state="settled", overlap=2, taken=2, done=2)
-        Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=ROUTE, probability=1.0, label=1)
+        Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=route, probability=1.0, label=1)
         for person in people:
             make_judgment(pair, person, int(number < right), item=item, milliseconds=20_000)
-    counters.add(campaign.pk, f"route:{ROUTE}", right + wrong)
+    counters.add(campaign.pk, f"route:{route}", right + wrong)
     counters.add(campaign.pk, "labelled:1", right + wrong)
     counters.add(campaign.pk, "agreed:1", right + wrong)
     counters.add(campaign.pk, "pairs", right + wrong)

@@ -1,23 +1,24 @@
-"""The admin's home: one story, told from counters, audits, agreement and cost (UI.md, docs/dashboard.md)."""
+"""The admin's Overview: decisions first, then progress, label quality and cost (UI.md, docs/dashboard.md)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.costs.labels import JUDGES, TOGETHER, PerLabel, per_label, with_people
+from annotation.dashboard.attention import list_attention
 from annotation.dashboard.overview import CollectionOverview
 from annotation.label_quality import canaries
 from annotation.label_quality.costs import campaign_costs
-from annotation.label_quality.deciding import list_route_decisions
-from annotation.label_quality.records import Audits, Kappa, RouteDecision, RouteQuality
-from annotation.label_quality.statistics import StoredStatistics, cached_statistics
+from annotation.label_quality.loading import LabelQuality
+from annotation.label_quality.records import Audits, Costs, Kappa, RouteQuality
+from annotation.label_quality.statistics import StoredStatistics
 from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
 from corpus.models import Collection
 from judges.campaigns import selectors
-from judges.domain.audits import OVERLAP
+from judges.costs.accounting import Paid, of_status
 from judges.models import Campaign
 
 DEBATES = ("debate", "debate+ensemble")
@@ -26,36 +27,42 @@ MOST_ROUTES = 6  # Routes in the picture: the home is one screen. The table of r
 NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}
 
 
-def build_dashboard(story: CollectionOverview, collection: Collection) -> dict[str, Any]:
-    """What the home of `collection` says beside its overview: charts, audits, agreement, costs and decisions."""
-    campaign, status = story.campaign, story.status
-    stored = cached_statistics(collection, campaign)
+def build_dashboard(
+    story: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
+) -> dict[str, Any]:
+    """What the Overview of `collection` says beside its counts: what needs attention, label quality and cost.
+
+    `judges`, `adjudicates`: what its reader may do.
+    """
+    campaign, status, stored = story.campaign, story.status, quality.statistics
     audits, costs = stored.audits, campaign_costs(collection, status)
     flips = canaries.measure_flips(canaries.judges_of(campaign))
-    waiting = list_route_decisions(audits=audits, people=stored.people, flips=flips)
-    alarms = [{"decision": one, "address": address_of(one, collection)} for one in waiting]
-    # Audited pairs of the newest campaign that wait for annotators.
-    pending = max(0, audits.drawn - audits.settled - audits.conflicts) if audits else 0
-    # How many people a waiting pair needs, where fewer can judge here; 0 where there are enough.
-    needed = max(collection.overlap if story.for_annotators else 0, OVERLAP if pending else 0)
-    needed = needed if story.judging < needed else 0
-    said = [story.conflicts, story.skipped, story.other_tasks, status["failed"], story.for_annotators, pending, needed]
-    stopped = status["state"] in (Campaign.State.PAUSED, Campaign.State.BUDGET)
     nodes, links = _build_flow(status, selectors.count_filtered(campaign)) if campaign else ([], [])
     return {
-        "standing": stored,
+        "attention": list_attention(story, quality, flips, collection, judges=judges, adjudicates=adjudicates),
+        "quality": quality,
         "audits": audits,
+        "routes": largest_routes(audits.routes) if audits else [],
         "costs": costs,
-        "alarms": alarms,
-        "pending_audits": pending,
-        "people_needed": needed,
-        "decision_count": len(alarms) + sum(map(bool, said)) + stopped,
+        "per_label": _cost_of_label(status, costs, audits),
         # The states that the list of pairs can be narrowed to, with their counts.
         "parts": [node for node in nodes if node.count and node.key not in NOT_STATES],
         "flow": _draw_flow(story, collection, nodes, links) if campaign else None,
         "accuracy": _draw_accuracy(audits, collection, story.at) if audits and audits.routes else None,
         "agreement": _draw_agreement(stored, collection, story.at),
     }
+
+
+def _cost_of_label(status: Mapping[str, Any], costs: Costs, audits: Audits | None) -> PerLabel | None:
+    """What a correct label cost by the audits: with people's work where an hour has a price; None without labels."""
+    labelled, settled = status["labelled"], status["settled"]
+    if not labelled or audits is None:
+        return None
+    machine = of_status(status)
+    if costs.people is None:
+        return per_label(JUDGES, "audits", labelled, machine, audits.overall, "")
+    accuracy = with_people(audits.overall, labelled, settled)
+    return per_label(TOGETHER, "audits", labelled + settled, machine + Paid(costs.people), accuracy, "")
 
 
 def _draw_flow(
@@ -116,12 +123,6 @@ def _draw_agreement(stored: StoredStatistics, collection: Collection, at: dateti
         width=HALF,
         source=f"{collection.name}, {_format_time(stored.at or at)}",
     )
-
-
-def address_of(decision: RouteDecision, collection: Collection) -> str:
-    """Return the address of the page where the decision is taken."""
-    address = reverse(decision.url, args=[collection.name, *decision.arguments])
-    return f"{address}?{decision.query}" if decision.query else address
 
 
 def largest_routes(routes: Sequence[RouteQuality]) -> list[RouteQuality]:

@@ -95,7 +95,6 @@ class CollectionOverview:
     skipped: int  # Pairs that everybody skipped.
     # Other tasks that wait for annotators (reason, tasks): earlier campaigns, holes, texts; together exact up to MANY.
     others: list[tuple[str, int]]
-    judging: int  # Active members who are not paused: people who could judge a pair.
     failures: list[Work]
     latency: selectors.Latency | None  # Medians over the campaign's pairs.
     pairs: int  # Of the collection, exact up to MANY; only counted while there is no campaign.
@@ -130,14 +129,37 @@ class CollectionOverview:
         return [(key, int(n)) for key, n in sorted(self.status["agreed_in_round"].items()) if n]
 
     @property
+    def resolved(self) -> int:
+        """Pairs that judges labelled or people settled."""
+        return int(self.status["labelled"] + self.status["settled"])
+
+    @property
+    def in_work(self) -> int:
+        """Pairs that judges have not ended."""
+        return max(0, int(self.status["pending"] + self.status["running"]))
+
+    @property
+    def segments(self) -> list[tuple[str, float, float]]:
+        """The bar of the progress: what a part is, where it begins, and how long it is, of 100."""
+        s, at, found = self.status, 0.0, []
+        counts = {"resolved": self.resolved, "open": s["open"], "failed": s["failed"]}
+        for key, n in counts.items():
+            length = 100 * n / max(s["pairs"], 1)
+            if n:
+                found.append((key, round(at, 3), round(length, 3)))
+            at += length
+        return found
+
+    @property
     def is_live(self) -> bool:
         """Whether the numbers change by themselves."""
         return self.campaign is not None and self.campaign.state == Campaign.State.RUNNING
 
 
-def collection_overview(collection: Collection, campaign: Campaign | None) -> CollectionOverview:
+def collection_overview(
+    collection: Collection, campaign: Campaign | None, status: dict[str, Any]
+) -> CollectionOverview:
     """Everything on an admin's home, from counters, and the last failures by their index."""
-    status = selectors.campaign_status(collection, campaign)
     # Read once: their number, and how many of them are this campaign's own.
     disputed = _list_conflicts(collection)
     number = campaign.pk if campaign else None
@@ -150,7 +172,6 @@ def collection_overview(collection: Collection, campaign: Campaign | None) -> Co
         own_conflicts=sum(one == number and reason != Item.Reason.AUDIT for one, reason in disputed),
         skipped=skipped_by_all(collection).count(),
         others=_count_other_tasks(collection, campaign) if campaign else [],
-        judging=collection.memberships.filter(is_active=True, user__is_active=True, paused_at=None).count(),
         failures=list(failed.select_related("pair__query", "pair__document")[:5]) if status["failed"] else [],
         latency=selectors.latency_medians(campaign) if campaign else None,
         pairs=0 if campaign else candidates.order_by()[: MANY + 1].count(),

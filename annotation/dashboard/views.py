@@ -11,6 +11,7 @@ from annotation.audit_log.recording import record
 from annotation.dashboard import overview
 from annotation.dashboard.collection import build_dashboard
 from annotation.data.forms import CollectionForm
+from annotation.label_quality.loading import load_label_quality
 from annotation.permissions import Scope, SiteScope, action
 from corpus.chart_downloads import download
 from judges.models import Campaign
@@ -55,8 +56,11 @@ def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The page, or for HTMX its changing part, until the campaign runs no more."""
     newest = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
-    story = overview.collection_overview(scope.collection, newest)
-    board = build_dashboard(story, scope.collection)
+    quality = load_label_quality(scope.collection, newest)
+    story = overview.collection_overview(scope.collection, newest, quality.status)
+    board = build_dashboard(
+        story, quality, scope.collection, judges=scope.may_judge, adjudicates=scope.may_judge and scope.may_adjudicate
+    )
     if file := download(request, [board[key] for key in ("flow", "accuracy", "agreement")]):
         return file
     context = {"scope": scope, "section": "home", "board": board, "story": story, "status": story.status}

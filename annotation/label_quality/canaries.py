@@ -15,7 +15,6 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from annotation.agreement.proportions import Interval, clopper_pearson
-from annotation.label_quality.records import RouteDecision
 from charts import Bar, Chart, draw_bars
 from judges.models import Campaign, JudgeVersion
 from judges.models.canaries import CanaryAnswer
@@ -110,21 +109,6 @@ def _judge_flips(judge: int, name: str, rows: Sequence[list[Any]]) -> CanaryFlip
 def judges_of(campaign: Campaign | None) -> list[int]:
     """Return the ids of the judges who are asked in the campaign."""
     return [*campaign.debaters, *campaign.voters] if campaign else []
-
-
-def flip_alarms(found: Iterable[CanaryFlips]) -> list[RouteDecision]:
-    """Return the alarms for the collection's home."""
-    return [
-        RouteDecision(
-            "canary",
-            "alarm",
-            _("%(words)s. Should it judge texts that strangers wrote?") % {"words": one.summary},
-            1,
-            "canaries",
-        )
-        for one in found
-        if one.alarm
-    ]
 
 
 def flip_chart(found: Sequence[CanaryFlips]) -> Chart | None:

@@ -61,6 +61,16 @@ class Audits:
         return max(0, self.enough - self.drawn)
 
     @property
+    def open(self) -> int:
+        """Drawn pairs that wait for annotators."""
+        return max(0, self.drawn - self.settled - self.conflicts)
+
+    @property
+    def least(self) -> float:
+        """The share of right labels that is wanted."""
+        return 1 - self.limit
+
+    @property
     def over(self) -> tuple[RouteQuality, ...]:
         """Routes that are surely worse than the limit."""
         return tuple(route for route in self.routes if route.verdict == "over")
@@ -117,19 +127,6 @@ class Point:
     pairs: int
     kappa: Statistic
     percent: Statistic
-
-
-@dataclass(frozen=True, slots=True)
-class RouteDecision:
-    """Something that waits for somebody to decide. `severity`: alarm."""
-
-    kind: str  # audit | person | canary.
-    severity: str
-    words: str
-    count: int
-    url: str  # Name of a URL that takes the collection's name, and perhaps `arguments`.
-    query: str = ""  # Query string without the question mark.
-    arguments: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,12 @@ class Facts:
         """Who could judge: active, not paused."""
         return int(self.collection.memberships.filter(is_active=True, paused_at=None).count())
 
+    @property
+    def judged(self) -> bool:
+        """Whether somebody judged with a time."""
+        found = Judgment.objects.filter(item__collection=self.collection)
+        return bool(found.exclude(milliseconds=None).exists())
+
     def attempts(self, **values: object) -> Any:
         return Attempt.objects.filter(campaign=self.campaign, **values)
 
@@ -92,11 +98,14 @@ def number(text: str) -> int:
 def plain(facts: Facts) -> list[Rule]:
     """Headings and words without a claim."""
     words = [
-        "Where the pairs stand", "Can the labels be trusted[?]", "The judges' labels, by people's answers",
-        "Judges with judges, people with people", "What it cost, and what it will cost", "Needs attention",
-        "Why pairs came to people", "Labels of the judges", "Debates that agreed", "Reason Pairs Share",
-        "Round Pairs Share", "Who So far, USD Still to come For what", "Audited pairs of all routes",
-        "Ledger and cost per correct label", "Route Labelled Audited Right So far", "open", "debate|ensemble",
+        "Needs attention", "Progress", "Label quality", "Cost", "Nothing needs a decision[.]",
+        "Not ready to export without review", "Reasons for human review", "Judges' labels", "Debates that agreed",
+        "Accuracy by route", "Agreement of judges and of people", "No label audit is settled yet[.]",
+        "Reason Pairs Share", "Round Pairs Share", "Who So far, USD Still to come For what",
+        "Route Pairs Audited Correct 95% interval Verdict", "View ledger", "Set hourly rate",
+        "debate [+] ensemble|single judge|debate", "as of [\\d:]+", "panel \\w+",
+        "A route is how labels came about. Review means: almost certainly more than 10% wrong. "
+        "View (?:all \\d+ routes|the route)",
     ]  # fmt: skip
     return [(one, lambda: True) for one in words]
 
@@ -119,20 +128,52 @@ def rules(facts: Facts) -> list[Rule]:
     ]
     tokens = sent.aggregate(i=Sum("tokens_in"), o=Sum("tokens_out"), cost=Sum("cost"))
     labels = Counter(facts.work.filter(state="labelled").values_list("label", flat=True))
-    people = [
-        *(("annotators",) if annotators else ()), *(("audits",) if audits_open else ()),
-        *(("conflicts",) if conflicts else ()), *(("failed",) if states["failed"] else ()),
-    ]  # fmt: skip
-    lacking = facts.people < max(facts.collection.overlap if annotators else 0, 2 if audits_open else 0)
-    policy, panel = facts.campaign.policy, facts.campaign.panel
+    policy = facts.campaign.policy
+    resolved = states["labelled"] + settled
     return [
-        (rf"finished campaign {facts.campaign.pk}, (.+), panel (.+), as of [\d:]+", lambda a, b: True),
         ("(finished|running|paused)", lambda state: facts.campaign.state == state),
-        (rf"campaign {facts.campaign.pk}, {re.escape(policy)}, panel {panel}, as of [\d:]+", lambda: True),
-        (r"([\d,]+) of ([\d,]+) pairs have a label\.", lambda a, b: (n(a), n(b)) == (facts.labelled, pairs)),
-        (r"([\d,]+) waits? for people\.", lambda a: n(a) == facts.open),
-        (r"([\d,]+) (?:is|are) not judged yet\.", lambda a: n(a) == unjudged),
-        (r"(\d+) items? needs? attention\.", lambda a: n(a) == len(people) + lacking),
+        (rf"Campaign {facts.campaign.pk}", lambda: True),
+        (r"([\d,]+) of ([\d,]+) pairs resolved", lambda a, b: (n(a), n(b)) == (resolved, pairs)),
+        (r"([\d,]+) waits? for people", lambda a: n(a) == facts.open),
+        (r"([\d,]+) in work", lambda a: n(a) == unjudged > 0),
+        (r"([\d,]+) calls?", lambda a: n(a) == sent.count()),
+        (r"waiting ([\d,]+) blind checks? of (?:an )?automatic labels? waits? for two people(?: each)? "
+         r"(?:Judge pairs|Invite people)", lambda a: n(a) == audits_open > 0 and facts.people >= 2),
+        (r"people ([\d,]+) blind checks? needs? 2 people(?: each)?, and (\d+) can judge here Invite people",
+         lambda a, b: n(a) == audits_open > 0 and n(b) == facts.people == 1),
+        (r"waiting ([\d,]+) escalated pairs? waits? for annotators (?:Judge pairs|Invite people)",
+         lambda a: n(a) == annotators > 0 and facts.people >= facts.collection.overlap),
+        (r"people ([\d,]+) escalated pairs? needs? (\d+) people(?: each)?, and (\d+) can judge here Invite people",
+         lambda a, b, c: n(a) == annotators > 0 and n(c) == facts.people < n(b) == facts.collection.overlap),
+        (r"waiting ([\d,]+) pairs? waits? for an adjudicator (?:Adjudicate|View pairs)",
+         lambda a: n(a) == conflicts > 0),
+        (r"waiting (\d+) other tasks?, not of campaign \d+, waits? for people: .+ View tasks",
+         lambda a: n(a) == Item.objects.filter(collection=facts.collection, state="open")
+         .exclude(campaign=facts.campaign.pk).count() or n(a) == facts.items(campaign=None, state="open")),
+        (r"([\d,]+) pairs? waits? for people\.", lambda a: n(a) == facts.open > 0),
+        (r"([\d,]+) pairs? failed\.", lambda a: n(a) == states["failed"] > 0),
+        (r"([\d,]+) blind checks? waits? for two people(?: each)?\.", lambda a: n(a) == audits_open > 0),
+        (r"([\d,]+) blind checks? waits? for two people(?: each)?, and one can judge here\. Invite people",
+         lambda a: n(a) == audits_open > 0 and facts.people == 1),
+        (r"The accuracy is unknown: label audits are switched off\. Switch them on for labels to come, or draw label "
+         r"audits now\.", lambda: facts.collection.audit == 0 and not facts.drawn),
+        (r"The accuracy is unknown: none of ([\d,]+) automatic labels was drawn for a label audit\. Draw label audits",
+         lambda a: facts.collection.audit > 0 and not facts.drawn and n(a) == states["labelled"]),
+        (r"Judges agree little beyond chance: alpha (-?[\d.]+)\. View agreement",
+         lambda a: f"{alpha(facts.votes('all pairs')):.2f}" == a and float(a) < 0.2),
+        (rf"The accuracy of the automatic labels is not measured yet: ([\d,]+) of ([\d,]+) pairs that "
+         rf"{re.escape(policy)} labelled in campaign {facts.campaign.pk} (?:is|are) drawn for (?:a )?label audits?\.",
+         lambda a, b: (n(a), n(b)) == (facts.drawn, states["labelled"]) and not audits_settled),
+        (r"Ready to export: at least [\d.]+% of the automatic labels are correct \(95% confidence\), above the limit "
+         r"of 90%\.", lambda: not audits_open and not facts.open and not unjudged and audits_settled),
+        (r"(?:at least )?\$([\d.]+) models so far",
+         lambda cost: abs(float(cost) - float(tokens["cost"] or 0)) < 0.01),
+        (r"([\d.]+) h people so far", lambda hours: float(hours) == 0.0 or facts.judged),
+        (r"– people, to finish \(unknown until somebody judges\)", lambda: not facts.judged and owed),
+        (r"[\d.]+ h people, to finish", lambda: facts.judged or not owed),
+        (r"– per correct label \(not measured\)", lambda: not audits_settled),
+        (r"([\d,]+) calls? has no known price and is not included\.|([\d,]+) calls have no known price and are not "
+         r"included\.", lambda a, b: n(a or b) > 0),
         (
             r"([\d,]+) labelled by judges, ([\d,]+) escalated to people \(([\d,]+) settled, ([\d,]+) open\), "
             r"([\d,]+) failed, ([\d,]+) still to be judged\.",
@@ -141,22 +182,8 @@ def rules(facts: Facts) -> list[Rule]:
         ),
         (r"([\d,]+) labelled by judges", lambda a: n(a) == states["labelled"]),
         (r"([\d,]+) escalated to people", lambda a: n(a) == escalated),
-        (r"([\d,]+) (?:open|failed|settled|waiting for judges)", lambda a: n(a) > 0),
-        (
-            rf"Not measured yet: of ([\d,]+) pairs that {re.escape(policy)} labelled in campaign {facts.campaign.pk}, "
-            r"([\d,]+) are drawn for people to check\.",
-            lambda a, b: (n(a), n(b)) == (states["labelled"], facts.drawn) and not audits_settled,
-        ),
-        (
-            rf"Not measured: none of ([\d,]+) pairs that {re.escape(policy)} labelled in campaign {facts.campaign.pk} "
-            r"is drawn for people to check\.",
-            lambda a: n(a) == states["labelled"] and not facts.drawn,
-        ),
-        (
-            r"([\d,]+) pairs? (?:is|are) drawn for people to check without seeing what the judges said\. Their answers "
-            r"will give the accuracy by route here\.",
-            lambda a: n(a) == facts.drawn > 0 and not audits_settled,
-        ),
+        (r"([\d,]+) failed", lambda a: n(a) == states["failed"]),
+        (r"([\d,]+) (?:open|settled|waiting for judges)", lambda a: n(a) > 0),
         (
             r"(\d+) judges, (all pairs|escalated pairs|audited pairs): (-?[\d.]+) \((-?[\d.]+) to (-?[\d.]+)\), "
             r"n = ([\d,]+)[.]",
@@ -174,35 +201,16 @@ def rules(facts: Facts) -> list[Rule]:
         (r"People ([\d.]+) h (?:[\d.]+ h|unknown) up to ([\d,]+) judgments? remaining"
          r"(?:, at the median of \d+ s each)?; all campaigns",
          lambda hours, left: n(left) >= (owed or 0)
-         and (float(hours) == 0.0 or Judgment.objects.filter(item__collection=facts.collection).exclude(
-             milliseconds=None).exists())),
+         and (float(hours) == 0.0 or facts.judged)),
         (r"Median per pair: [\d.,]+ m?s of model time, [\d.,]+ m?s elapsed\.", lambda: sent.exists()),
-        (r"([\d,]+) escalated pairs? waits? for annotators\. (?:Judge|Invite people)",
-         lambda a: n(a) == annotators > 0),
-        (r"([\d,]+) audited pairs? waits? for two people each, who do not see what the judges said\. "
-         r"(?:Judge|Invite people)", lambda a: n(a) == audits_open > 0),
-        (r"([\d,]+) pairs? waits? for an adjudicator\. (?:Adjudicate|See them|See it)",
-         lambda a: n(a) == conflicts > 0),
-        (r"Some pairs need the judgments of (\d+) people, and (\d+) can judge here\. Invite people",
-         lambda a, b: lacking and n(b) == facts.people < n(a)),
-        (r"Audits are switched off, so accuracy is not measured\. Switch them on in the settings: of the labels "
-         r"given from then on a share goes to people\.", lambda: facts.collection.audit == 0 and not facts.drawn),
-        (r"No labelled pair is drawn for people to check\.", lambda: facts.collection.audit > 0 and not facts.drawn),
         (r"Agreement needs two judges or two people on the same pairs\.", lambda: not facts.votes("all pairs")),
         (r"None so far\.", lambda: not facts.reasons()),
-        (r"Nothing: no pair failed and none waits for people\.", lambda: not people and not lacking),
-        (r"The labels can be exported\. Or see what they do to your systems' ranking\.",
-         lambda: facts.labelled and audits_settled),
-        (r"The labels can be exported, but people checked none of the judges' labels, so their accuracy is not known\. "
-         r"Or see what they do to your systems' ranking\.", lambda: facts.labelled and not audits_settled),
         (r"(audit|disagreement|conflict|split|error|refused|unparsed) [a-z' ]+ ([\d,]+)(?: \d+)?",
          lambda reason, a: facts.reasons()[reason] == n(a)),
         (r"in round (\d+) ([\d,]+)(?: \d+)?", lambda round, a: rounds[int(round)] == n(a)),
         (r"([\d,]+) labelled relevant \(1\)", lambda a: n(a) == labels[1]),
         (r"([\d,]+) labelled not relevant \(0\)", lambda a: n(a) == labels[0]),
-        (r"Each number opens the pairs behind it\. A route that is almost certainly wrong on more than 10% raises an "
-         r"alarm\.", lambda: True),
-        (r"(.+, (?:not )?relevant) ([\d,]+) ([\d,]+) of ([\d,]+) audited: .+? not measured open",
+        (r"(.+, (?:not )?relevant) ([\d,]+) ([\d,]+) of ([\d,]+) audited: .+? – not measured open",
          lambda words, a, s, d: n(s) == 0 and n(d) <= n(a)),
     ]  # fmt: skip
 

@@ -76,7 +76,7 @@ def test_charts_of_the_home_and_of_agreement_are_accessible_and_fit(
     name = "light" if look is LIGHT else "dark" if look is DARK else "phone"
     for part in ["", *AGREEMENT]:
         page.goto(f"/c/books/{part}")
-        for summary in page.locator("figure details > summary").all():
+        for summary in page.locator(".story > section > details > summary, figure details > summary").all():
             summary.click()
         keep(page, f"chart-{part.partition('?')[0].strip('/').replace('/', '-') or 'home'}-{name}")
         found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
@@ -171,7 +171,8 @@ def test_a_table_that_somebody_opened_stays_open_when_news_come(
 ) -> None:
     page = new_page(user=books["charlie"])
     page.goto("/c/books/")
-    page.locator("#flow-table > summary").click()
+    for part in ("progress-details", "cost-details", "flow-table"):
+        page.locator(f"#{part} > summary").click()
     before = page.locator(".story").inner_text()
     Collection.objects.update(hourly_rate=36.0)
     page.wait_for_function("() => document.querySelector('.story').innerText.includes('Together')")

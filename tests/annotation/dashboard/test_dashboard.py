@@ -37,18 +37,14 @@ def get(client: Client, address: str) -> str:
     return flat(response.content.decode())
 
 
-def test_the_home_tells_the_story_from_top_to_bottom(books: Collection, charlie: Client) -> None:
+def test_the_overview_begins_with_what_needs_a_decision(books: Collection, charlie: Client) -> None:
     audited(books, right=38, wrong=2)
     page = get(charlie, "/c/books/")
     headings = re.findall(r"<h2[^>]*>([^<]+)</h2>", page)
-    assert headings[:4] == [
-        "Where the pairs stand",
-        "Can the labels be trusted?",
-        "What it cost, and what it will cost",
-        "Needs attention",
-    ]
-    assert re.search(r"Of 40 pairs that debate\+ensemble labelled in campaign \d+, 95\.0% are right", page)
-    assert "from 40 of 40 audited pairs" in page
+    assert headings == ["Needs attention", "Progress", "Label quality", "Cost"]
+    assert "Automatic labels are<strong>95.0%</strong>correct" in page and "40 of 40 audits settled" in page
+    buttons = re.findall(r'<a class="button[^"]*"[^>]*>\s*([^<]+?)\s*<', page[page.index("<main") :])
+    assert buttons and not {"Judge", "Benchmark", "Campaigns"} & set(buttons), "the menu has these"
 
 
 def test_audited_pairs_of_a_route_are_behind_its_number(books: Collection, charlie: Client) -> None:
@@ -60,10 +56,40 @@ def test_audited_pairs_of_a_route_are_behind_its_number(books: Collection, charl
     assert len(re.findall(r'<a href="/c/books/pairs/\d+/"', listed)) == 15
 
 
-def test_a_route_that_is_surely_wrong_raises_an_alarm(books: Collection, charlie: Client) -> None:
-    audited(books, right=20, wrong=30)
+def test_all_routes_that_are_wrong_too_often_share_one_line_that_leads_to_them(
+    books: Collection, charlie: Client
+) -> None:
+    campaign = audited(books, right=20, wrong=30)
+    audited(books, right=5, wrong=25, route="r2.m5.y")
     page = get(charlie, "/c/books/")
-    assert "too many wrong" in page and '<span class="badge danger">alarm</span>' in page
+    assert page.count("wrong too often: ") == 1
+    assert "2 of 2 routes are wrong too often: 55 of 80 audited labels, 80 pairs affected" in page
+    assert re.search(rf'href="/c/books/audits/\?campaign={campaign.pk}"[^>]*>\s*Review routes', page)
+    assert page.count('class="badge danger"') >= 3, "the line, and both routes of the table"
+    assert f'href="/c/books/audits/{campaign.pk}/to-people/?route={ROUTE}"' in page
+
+
+def test_resolved_waiting_in_work_and_failed_stand_apart(books: Collection, charlie: Client) -> None:
+    page = get(charlie, "/c/books/")
+    for words in ("<strong>9</strong>of", ">5 wait for people<", ">2 in work<", ">2 failed<"):
+        assert words in page, words
+    lengths = {key: float(width) for key, width in re.findall(r'<rect class="(\w+)"[^>]* width="([\d.]+)"', page)}
+    assert lengths.pop("rest") == 100.0
+    assert lengths == {
+        key: pytest.approx(100 * n / 18, abs=0.001) for key, n in (("resolved", 9), ("open", 5), ("failed", 2))
+    }
+
+
+def test_a_failure_to_measure_is_said_in_its_section(
+    books: Collection, charlie: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_values: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("annotation.label_quality.statistics.compute_statistics", fail)
+    for address in ("/c/books/",):
+        page = get(charlie, address)
+        assert "could not be measured: the memory was not enough" in page and "Ready to export" not in page
 
 
 def test_without_pairs_or_campaign_the_home_says_what_to_do(charlie: Client) -> None:
@@ -79,8 +105,8 @@ def test_without_pairs_or_campaign_the_home_says_what_to_do(charlie: Client) -> 
 
 def test_people_cost_what_the_rate_says_and_unknown_prices_are_named(books: Collection, charlie: Client) -> None:
     page = get(charlie, "/c/books/")
-    assert "Set what an hour of work costs" in page
-    assert "calls cost is unknown and stands in no sum" in page
+    assert "Set hourly rate" in page
+    assert "calls have no known price and are not included" in page
     Collection.objects.update(hourly_rate=36.0)
     assert "Together" in get(charlie, "/c/books/")
 

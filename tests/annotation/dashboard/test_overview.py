@@ -36,9 +36,9 @@ def test_every_sentence_of_the_demos_overview_is_true(worker, tmp_path) -> None:
     said = " ".join(statements(page))
     pairs = collection.pair_set.count()  # 387, or one fewer where another numpy breaks a tie of the pool otherwise
     waiting = Item.objects.filter(collection=collection, state="open").exclude(reason="audit").count()
-    assert f"{pairs - waiting} of {pairs} pairs have a label." in said
-    assert "audited pairs wait for two people each" in said and "can be exported" not in said
-    assert "Some pairs need the judgments of 2 people, and 1 can judge here." in said, "charlie is alone"
+    assert f"{pairs - waiting} of {pairs} pairs resolved {waiting} wait for people" in said
+    assert "Not ready to export without review" in said and "Ready to export" not in said
+    assert "blind checks need 2 people each, and 1 can judge here Invite people" in said, "charlie is alone"
     asked = Item.objects.filter(collection=collection).values("pair").distinct().count()
     assert 30 <= Audit.objects.filter(campaign__collection=collection).count() <= 35, (
         "once people had 308 of 342 labels"
@@ -56,11 +56,10 @@ def test_labels_that_nobody_checked_are_not_called_ready(worker) -> None:
     page = home(collection)
     assert untrue(page, collection) == []
     said = " ".join(statements(page))
-    assert "4 of 4 pairs have a label." in said and "attention." not in said
-    assert "people checked none of the judges' labels, so their accuracy is not known" in said
-    assert "Audits are switched off" in said
+    assert "4 of 4 pairs resolved" in said and "Nothing needs a decision." in said
+    assert "The accuracy is unknown: label audits are switched off." in said and "Ready to export" not in said
     members = collection.memberships.all()
     Item.objects.create(collection=collection, pair=collection.pair_set.first(), campaign=None, reason="hole", place=1)
     page = home(collection)
     said = " ".join(statements(page))
-    assert "1 more task, not of campaign" in said and "1 item needs attention." in said and members.count() == 1
+    assert "1 other task, not of campaign" in said and "Nothing needs" not in said and members.count() == 1

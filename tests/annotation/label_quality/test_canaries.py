@@ -16,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.label_quality.canaries import LIMIT, CanaryFlips, flip_alarms, judges_of, list_flipped, measure_flips
+from annotation.label_quality.canaries import LIMIT, CanaryFlips, judges_of, list_flipped, measure_flips
 from annotation.models import Role, User
 from corpus.models import Collection
 from jobs import workers
@@ -131,7 +131,7 @@ def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson() -> None:
     for number, (low, high) in cases.items():
         one = CanaryFlips(1, "v1", 1, timezone.now(), 60, number, 0, 60, 60, ())
         assert one.bounds == pytest.approx((low, high), abs=5e-5)
-        assert one.alarm == (low > LIMIT) == bool(flip_alarms([one]))
+        assert one.alarm == (low > LIMIT)
     none = CanaryFlips(1, "v1", 1, timezone.now(), 0, 0, 0, 0, 60, ())
     assert none.rate is None and not none.alarm and "not measured" in none.summary
 
@@ -241,7 +241,7 @@ def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(
     assert "Texts that were followed" in page and "no cost" in page
     assert charlie.get("/c/books/canaries/?chart=canaries&as=csv").content.startswith(b",value,low,high,n,note")
     home = charlie.get("/c/books/").content.decode()
-    assert "v1 followed" in home and "Should it judge texts that strangers wrote?" in home
+    assert "v1 followed" in home
     assert "/c/books/canaries/" in home
 
 

@@ -10,7 +10,6 @@ from annotation.agreement.grade_matrix import pairs_where
 from annotation.label_quality import returning, statistics
 from annotation.label_quality.audits import measure_audits
 from annotation.label_quality.costs import campaign_costs
-from annotation.label_quality.deciding import list_route_decisions
 from annotation.label_quality.statistics import cached_statistics
 from annotation.models import Assignment, Computed, Role
 from annotation.tasks import compute_statistics
@@ -194,11 +193,10 @@ def failed_route(collection, campaign, judges, size=30, drawn=20):
 def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(client, books, campaign, judges):
     failed_route(books, campaign, judges)
     found = measure_audits(books, campaign, counters.read(campaign.pk))
-    (alarm,) = list_route_decisions(audits=found, people=())
-    assert (alarm.kind, alarm.severity, alarm.count) == ("audit", "alarm", 10)
+    assert [route.key for route in found.over] == [SURE.key]
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     address = f"/c/books/audits/{campaign.pk}/to-people/"
-    asked = client.get(f"{address}?{alarm.query}").content.decode()
+    asked = client.get(f"{address}?route={SURE.key}").content.decode()
     assert "<strong>10 pairs</strong> would wait for people" in asked and "20 judgments" in asked
     assert Item.objects.filter(state="open").count() == 0, "nothing happens before it is confirmed"
     assert client.post(address, {"route": SURE.key}).status_code == 302

@@ -1,0 +1,122 @@
+"""What of a collection needs a decision, most pressing first; templates/dashboard/_attention.html has the sentences."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from annotation.dashboard.overview import CollectionOverview
+from annotation.label_quality.canaries import CanaryFlips
+from annotation.label_quality.loading import LabelQuality
+from annotation.label_quality.records import Audits, PersonQuality
+from corpus.models import Collection
+from judges.domain.audits import OVERLAP
+from judges.models import Campaign
+
+MOST_PEOPLE = 3  # Annotators with a line of their own; more share one.
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionItem:
+    """A line of the list. `key`: its sentence; `count`: pairs, of `part` of `whole` things; `words`: what it says."""
+
+    key: str
+    address: str
+    count: int = 0
+    part: int = 0
+    whole: int = 0
+    wrong: int = 0
+    audited: int = 0
+    words: str = ""
+    name: str = ""
+
+
+def list_attention(
+    story: CollectionOverview,
+    quality: LabelQuality,
+    flips: Iterable[CanaryFlips],
+    collection: Collection,
+    *,
+    judges: bool,
+    adjudicates: bool,
+) -> list[AttentionItem]:
+    """List what waits for a decision: alarms first, then what stopped or failed, then what waits for people.
+
+    `judges`, `adjudicates`: what the reader may do here, so that the buttons lead there.
+    """
+    found = quality.statistics
+    return [
+        *(_list_routes(found.audits, collection) if found.audits else ()),
+        *_list_annotators(found.people or (), collection),
+        *(AttentionItem("canary", _address(collection, "canaries"), words=one.summary) for one in flips if one.alarm),
+        *_list_campaign(story, collection),
+        *_list_queues(story, quality, collection, judges=judges, adjudicates=adjudicates),
+    ]
+
+
+def _address(collection: Collection, name: str, query: str = "") -> str:
+    address = reverse(name, args=[collection.name])
+    return f"{address}?{query}" if query else address
+
+
+def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionItem]:
+    """One line for all routes that are surely wrong too often."""
+    if over := audits.over:
+        audited = sum(route.settled for route in over)
+        yield AttentionItem(
+            "routes",
+            _address(collection, "audits", f"campaign={audits.campaign}"),
+            count=sum(route.population for route in over),
+            part=len(over),
+            whole=len(audits.routes),
+            wrong=audited - sum(route.right for route in over),
+            audited=audited,
+        )
+
+
+def _list_annotators(people: Iterable[PersonQuality], collection: Collection) -> Iterator[AttentionItem]:
+    alarmed = [person for person in people if person.active and person.alarms]
+    address = _address(collection, "people_quality")
+    if len(alarmed) > MOST_PEOPLE:
+        yield AttentionItem("annotators", address, count=len(alarmed))
+        return
+    for person in alarmed:
+        yield AttentionItem("annotator", address, name=person.name, words="; ".join(person.alarms))
+
+
+def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterator[AttentionItem]:
+    """What stopped, and what failed."""
+    status, campaigns = story.status, _address(collection, "campaigns")
+    if status["state"] in (Campaign.State.BUDGET, Campaign.State.PAUSED):
+        yield AttentionItem(status["state"], campaigns, count=status["pending"])
+    if status["failed"]:
+        query = f"campaign={status['campaign']}&state=failed"
+        yield AttentionItem("failed", _address(collection, "pairs", query), count=status["failed"])
+
+
+def _list_queues(
+    story: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
+) -> Iterator[AttentionItem]:
+    """What waits for people. Where too few can judge, the line says so and leads to where people are invited."""
+    desk = _address(collection, "judge" if judges else "members")
+    invite = _address(collection, "members")
+    if story.conflicts:
+        listed = _address(collection, "pairs", "state=conflict")
+        yield AttentionItem(
+            "conflicts", _address(collection, "adjudicate") if adjudicates else listed, count=story.conflicts
+        )
+    audits = quality.statistics.audits
+    waiting = {
+        "escalated": (story.for_annotators, collection.overlap),
+        "audits": (audits.open if audits else 0, OVERLAP),
+    }
+    for key, (count, needed) in waiting.items():
+        if count and quality.people < needed:
+            yield AttentionItem(f"{key}-few", invite, count=count, part=quality.people, whole=needed)
+        elif count:
+            yield AttentionItem(key if judges else f"{key}-others", desk, count=count)
+    if story.skipped:
+        yield AttentionItem("skipped", _address(collection, "hand_over_skipped"), count=story.skipped)
+    if story.others:
+        words = "; ".join(f"{tasks:,} {reason}" for reason, tasks in story.others)
+        yield AttentionItem("others", _address(collection, "pairs", "state=open"), count=story.other_tasks, words=words)
