@@ -10,6 +10,7 @@ from annotation.costs.urls import urlpatterns as money
 from annotation.dashboard.urls import urlpatterns as admin
 from annotation.experiments.urls import urlpatterns as fairness
 from annotation.exports.urls import urlpatterns as reports
+from annotation.judge_setup.urls import urlpatterns as judge_setup
 from annotation.judging.urls import urlpatterns as judging
 from annotation.label_quality.urls import urlpatterns as trust
 from annotation.panels.urls import urlpatterns as panel
@@ -31,6 +32,7 @@ urlpatterns = [
     *agreement,
     *reports,
     *panel,
+    *judge_setup,
     *fairness,
     *care,
 ]

@@ -53,6 +53,7 @@ ADMIN = (
         _("Judging"),
         (
             Tab("campaigns", _("Campaigns")),
+            Tab("models", _("Models")),
             Tab("panel", _("Panel")),
             Tab("policies", _("Policies")),
             Tab("canaries", _("Canaries")),

@@ -67,6 +67,7 @@ ACTS = {
     "price.changed": _("changed what a model costs"),
     "judges.configured": _("configured judges"),
     "panel.used": _("chose a panel"),
+    "judge.tested": _("tested a model"),
     "judge.self-check": _("checked a judge against known orders"),
     "campaign.started": _("started a campaign"),
     "campaign.control": _("paused, resumed, cancelled or retried a campaign, or sent its lost batches again"),

@@ -1,6 +1,6 @@
 """Chosen judges become a panel. Votes and campaigns that exist keep the panel they began with."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -12,7 +12,7 @@ from corpus.models import Collection
 from judges.domain import copies
 from judges.domain.ensemble import SIZES, usual_majority
 from judges.models import JudgeVersion, Panel
-from judges.panels.offline_panel import ensure_offline
+from judges.panels.offline_panel import OFFLINE, ensure_offline
 
 OWN = ":chosen"  # Ends the name of a collection's own panel.
 
@@ -36,15 +36,16 @@ def offered_panels(collection: Collection) -> QuerySet[Panel]:
     return Panel.objects.filter(own | ~Q(name__endswith=OWN)).order_by("-is_default", "name")
 
 
-def everybody_on(panels: Iterable[Panel]) -> set[str]:
-    """Names of all judges of these panels."""
-    return {name for one in panels for name in (*one.debate, *one.ensemble, one.adjudicator) if name}
+def newest_file_panel() -> Panel | None:
+    """Return the panel of the newest judges file: the default, unless that is the built-in one."""
+    panels = Panel.objects.exclude(name=OFFLINE).exclude(name__endswith=OWN, is_default=False)
+    return panels.order_by("-is_default", "-pk").first()
 
 
 def preview_change(collection: Collection, judges: Sequence[str]) -> dict[str, Any]:
     """What making these the panel would do, for its page. Raises BadInput where they cannot be one."""
     _check_judges(judges)
-    base = _base_panel(collection)
+    base = base_panel(collection)
     return {
         "name": chosen_name(collection),
         "joins": [name for name in judges if name not in base.ensemble],
@@ -61,18 +62,22 @@ def _panel_majority(base: Panel, judges: Sequence[str]) -> int:
 
 
 @transaction.atomic
-def make_panel(*, collection: Collection, judges: Sequence[str], default: bool = False) -> Panel:
+def make_panel(
+    *, collection: Collection, judges: Sequence[str], debate: Sequence[str] | None = None, default: bool = False
+) -> Panel:
     """Make them the collection's chosen panel; `default`: also that of every new campaign of the site.
 
-    Debaters, adjudicator and early stop are taken over from the panel it replaces, at first from the default; its
-    majority too where the number of voters stays.
+    `debate`: the two who debate, or nobody; None: those of the panel it replaces, at first of the default. Adjudicator
+    and early stop are taken over from there, and its majority where the number of voters stays.
     """
     _check_judges(judges)
-    panel = _base_panel(collection, lock=True)
+    panel = base_panel(collection, lock=True)
     if panel.name != chosen_name(collection):
         panel = Panel(**{field.name: getattr(panel, field.name) for field in Panel._meta.fields if field.name != "id"})
         panel.name, panel.is_default = chosen_name(collection), False
     panel.majority, panel.ensemble = _panel_majority(panel, judges), list(judges)
+    if debate is not None:
+        panel.debate = list(debate)
     if default and not panel.is_default:
         Panel.objects.filter(is_default=True).update(is_default=False)
         panel.is_default = True
@@ -80,7 +85,7 @@ def make_panel(*, collection: Collection, judges: Sequence[str], default: bool =
     return panel
 
 
-def _base_panel(collection: Collection, *, lock: bool = False) -> Panel:
+def base_panel(collection: Collection, *, lock: bool = False) -> Panel:
     """Return the panel that the collection has chosen before, else the default."""
     ensure_offline()
     rows = Panel.objects.select_for_update() if lock else Panel.objects.all()

@@ -5,6 +5,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from corpus.collections.secrets import read_secret
+from corpus.errors import BadInput
 from judges.costs.price_rows import enter_price
 from judges.models import JudgeVersion, Panel
 from judges.panels.judges_file import JudgesFile
@@ -57,3 +59,11 @@ def _store_panel(entry: PanelSettings) -> str:
     Panel.objects.filter(is_default=True).update(is_default=False)
     Panel.objects.update_or_create(name=entry.name, defaults=fields)
     return "changed" if old else "new"
+
+
+def has_key(variable: str) -> bool:
+    """Whether the environment variable, or the secret's file, holds a key here."""
+    try:
+        return bool(read_secret(variable))
+    except BadInput:  # a secret file that cannot be read
+        return False

@@ -64,6 +64,13 @@ def plan_check(judge: Judge, role: str) -> tuple[int, float | None]:
     return calls, None if most is None else calls * most
 
 
+def probe_role(judge: Judge) -> str:
+    """What a judge without a panel is asked: a vote, or what else it is for."""
+    if judge.provider == "offline" and judge.model in ("for", "against"):
+        return judge.model
+    return "embed" if judge.preset.wire == "embed" else "vote"
+
+
 async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
     """Probe every (judge, role: for, against, vote or embed). Accounts are asked side by side, their judges in turn."""
     order = sorted(range(len(judges)), key=lambda place: judges[place][0].account)

@@ -1,6 +1,6 @@
 """What checks of judges found, kept with the version that was asked and read back for pages."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -34,10 +34,10 @@ def store_results(results: Sequence[CheckedJudge]) -> None:
     )
 
 
-def judge_abilities(names: Iterable[str]) -> list[dict[str, Any]]:
-    """Each judge with one of these names, its newest probe and what that found; None: never checked."""
+def judge_abilities() -> list[dict[str, Any]]:
+    """Each configured judge, its newest probe and what that found; None: never checked."""
     # Offline judges need no check and are left out.
-    judges = JudgeVersion.objects.filter(name__in=set(names), is_current=True).exclude(provider="offline")
+    judges = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
     newest = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")
     probes = {probe.judge_id: probe for probe in newest}
     found = {key: {**dict.fromkeys(SHOWN), **probe.found} for key, probe in probes.items()}

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation.agreement.grade_matrix import JUDGES, known_assessors
 from annotation.audit_log.recording import record
 from annotation.panels import page, self_checks
-from annotation.panels.applying import everybody_on, has_chosen, make_panel, offered_panels, preview_change
+from annotation.panels.applying import has_chosen, make_panel, offered_panels, preview_change
 from annotation.panels.report import choose_panel
 from annotation.panels.subsets import SIZES_TO_CHOOSE
 from annotation.permissions import Scope, action
@@ -19,7 +19,6 @@ from corpus.errors import BadInput
 from jobs import background
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion
-from judges.probes import stored
 from judges.probes.self_check import forecast
 
 
@@ -35,7 +34,6 @@ def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
         "asked": asked,
         "everybody": [one for one in known if one.kind in JUDGES],
         "current": has_chosen(scope.collection),
-        "abilities": stored.judge_abilities(everybody_on(offered_panels(scope.collection))),
         "sizes": SIZES_TO_CHOOSE,
         "checking": background.last(self_checks.TASK, scope.collection.pk),
     }

@@ -14,7 +14,7 @@ from judges.engine.plan import records_of
 from judges.management.commands.presets import align_columns
 from judges.models import JudgeVersion, Panel
 from judges.probes import stored
-from judges.probes.checks import CheckedJudge, add_costs, plan_check, run_checks
+from judges.probes.checks import CheckedJudge, add_costs, plan_check, probe_role, run_checks
 from judges.records import Judge
 
 HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thinks", "context", "USD/M in, out")
@@ -96,14 +96,7 @@ def select_judges(panel: Panel | None, names: Sequence[str] | None) -> list[tupl
     if missing := set(names or ()) - rows.keys():
         raise BadInput(f"No judge {', '.join(sorted(missing))}: load it with configure_judges F")
     judges = records_of(rows[name] for name in dict.fromkeys(names or ()))
-    return [(judge, role_of(judge)) for judge in judges]
-
-
-def role_of(judge: Judge) -> str:
-    """What a judge without a panel is asked: a vote, or what else it is for."""
-    if judge.provider == "offline" and judge.model in ("for", "against"):
-        return judge.model
-    return "embed" if judge.preset.wire == "embed" else "vote"
+    return [(judge, probe_role(judge)) for judge in judges]
 
 
 def judges_with_roles(panel: Panel) -> list[tuple[Judge, str]]:

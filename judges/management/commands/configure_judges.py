@@ -5,12 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from corpus.collections.secrets import read_secret
 from corpus.commands import QuorumCommand
-from corpus.errors import BadInput
 from judges.campaigns.configurations import describe_panel
 from judges.domain.copies import copy_groups, number_names, why_alike
-from judges.panels.configuration import store_judges_file
+from judges.panels.configuration import has_key, store_judges_file
 from judges.panels.judges_file import JudgesFile, read
 
 
@@ -46,7 +44,7 @@ def unset_keys(file: JudgesFile) -> list[str]:
     """Environment variables of keys that judges of the file need and this process does not have."""
     optional = {one.preset.key_env for one in file.judges if not one.preset.key_required}
     named = dict.fromkeys(one.api_key_env for one in file.judges if one.api_key_env)
-    return [variable for variable in named if variable not in optional and not _is_set(variable)]
+    return [variable for variable in named if variable not in optional and not has_key(variable)]
 
 
 def same_answers(file: JudgesFile) -> list[str]:
@@ -59,13 +57,6 @@ def same_answers(file: JudgesFile) -> list[str]:
         for places in copy_groups(voters)
         if (why := why_alike(voters[places[0]]))
     ]
-
-
-def _is_set(variable: str) -> bool:
-    try:
-        return bool(read_secret(variable))
-    except BadInput:  # a secret file that cannot be read
-        return False
 
 
 def _describe_panel(file: JudgesFile) -> str:

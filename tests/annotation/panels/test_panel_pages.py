@@ -13,7 +13,6 @@ from annotation.panels.applying import make_panel
 from corpus.errors import BadInput
 from corpus.models import Assessor
 from judges.models import JudgeVersion, Panel
-from judges.models.probes import JudgeProbe
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_member, make_user
 from tests.panel_scene import HONEST, PAIRS, add_pairs, answers, grade, refer, vote
@@ -193,50 +192,3 @@ def test_names_are_escaped(client, books, charlie):
     text = page(client)
     assert "<b>x</b>" not in text and "&lt;b&gt;x&lt;/b&gt;" in text
     assert json.dumps(text)
-
-
-def abilities(text: str) -> str:
-    """The part of the page that says what each judge can do."""
-    return text[text.index('id="abilities-h"') :]
-
-
-def test_what_each_judge_can_do_stands_on_the_page_with_the_day_of_the_check(client, books, charlie):
-    Panel.objects.update_or_create(name="main", defaults={"ensemble": FIVE, "debate": FIVE[:2]})
-    never = abilities(page(client))
-    assert "never checked" in never and "manage.py check_judges --judge j1<" in never
-    judge = JudgeVersion.objects.get(name="j1")
-    found = {
-        "schema_modes": {"json_schema": "refused", "json_object": "works"},
-        "logprobs": 5,
-        "temperature": 0.0,
-        "temperature_taken": True,
-        "thinks": True,
-        "reasoning_tokens": 120,
-        "reasoning_text": True,
-        "context": 8192,
-        "price": {"input": 0.5, "output": 2.0},
-        "usage": ["prompt_tokens", "completion_tokens"],
-    }
-    problem = 'this server answers json_schema with 400: set schema_mode = "json_object"'
-    JudgeProbe.objects.create(judge=judge, passes=True, found={})
-    JudgeProbe.objects.create(judge=judge, passes=False, problem=problem, found=found, warnings=["a note"])
-    text = abilities(page(client))
-    row = next(part for part in text.split("<tr>") if "j1<br>" in part)
-    assert "does not work" in row and "set schema_mode = &quot;json_object&quot;." in row and "a note." in row
-    for words in ("<del>json_schema</del>", "5 alternatives", "120 tokens", "text kept", "8,192", "0.5 in, 2.0 out"):
-        assert words in row
-    assert '<time datetime="' in row and "never checked" not in row
-    assert "Its answers count tokens as prompt_tokens, completion_tokens." in row
-
-
-def test_a_site_with_offline_judges_alone_says_how_to_load_others(client, charlie):
-    Panel.objects.all().delete()
-    ensure_offline()
-    text = abilities(page(client))
-    assert "Only the offline judges" in text and "manage.py configure_judges judges.toml" in text
-
-
-def test_checks_of_panels_of_other_collections_are_not_shown(client, books, charlie):
-    version = JudgeVersion.objects.create(name="theirs", provider="openai", model="m")
-    Panel.objects.create(name="others:chosen", debate=["theirs", "theirs"], ensemble=["theirs"])
-    assert version.name not in abilities(page(client))

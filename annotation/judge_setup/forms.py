@@ -1,0 +1,149 @@
+"""Forms of the page of models: the judges file with a model more, and who debates and votes here."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.judge_setup.loading import FILE, LONGEST
+from corpus.errors import BadInput
+from judges.models import JudgeVersion, Panel
+from judges.panels.file_text import append_judge
+from judges.panels.offline_panel import OFFLINE_DEBATE, judges_that_vote
+from judges.presets import PRESETS
+
+# Presets in the order of their titles; the judges that need no model are built in.
+PROVIDERS = sorted(
+    ((name, preset.title) for name, preset in PRESETS.items() if preset.wire != "offline"),
+    key=lambda row: row[1].lower(),
+)
+
+
+def describe_key(name: str) -> str:
+    """The preset's title with the variable that its key stands in."""
+    preset = PRESETS[name]
+    return f"{preset.title} ({preset.key_env})" if preset.key_env else preset.title
+
+
+class JudgesFileForm(forms.Form):
+    """The text of the judges file, an upload in its place, and the keys of a model to put at its end."""
+
+    provider = forms.ChoiceField(
+        label=gettext_lazy("Provider"), required=False, choices=[(name, describe_key(name)) for name, _t in PROVIDERS]
+    )
+    model = forms.CharField(
+        label=gettext_lazy("Model"), required=False, max_length=200, help_text=gettext_lazy("As the provider calls it.")
+    )
+    judge_name = forms.CharField(
+        label=gettext_lazy("Name"),
+        required=False,
+        max_length=100,
+        help_text=gettext_lazy("Leave blank to use the model's name."),
+    )
+    api_key_env = forms.CharField(
+        label=gettext_lazy("API key variable"),
+        required=False,
+        max_length=200,
+        help_text=gettext_lazy(
+            "Name of the environment variable that holds the key, never the key itself. Leave blank for the "
+            "provider's own."
+        ),
+    )
+    base_url = forms.CharField(
+        label=gettext_lazy("Base URL"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("For compatible servers, such as http://127.0.0.1:8001/v1."),
+    )
+    more = forms.CharField(
+        label=gettext_lazy("More settings"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
+        help_text=gettext_lazy('One setting per line, such as region = "eu-west-1" or input_price = 0.25.'),
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Judges file"),
+        required=False,
+        strip=False,
+        max_length=LONGEST,
+        widget=forms.Textarea(attrs={"rows": 18, "class": "mono", "spellcheck": "false", "wrap": "off"}),
+    )
+    file = forms.FileField(
+        label=gettext_lazy("Upload a file"),
+        required=False,
+        help_text=gettext_lazy("Replaces the text above."),
+        widget=forms.FileInput(attrs={"accept": ".toml,text/plain"}),
+    )
+
+    def with_text(self, text: str) -> "JudgesFileForm":
+        """The same form with another text in it: what a mistake is then looked for in."""
+        form = JudgesFileForm({**dict(self.data.items()), "text": text})
+        form.full_clean()
+        return form
+
+    def file_text(self) -> tuple[str, str]:
+        """The text that was uploaded or else typed, and the name of its file. Raises BadInput."""
+        upload: UploadedFile[bytes] | None = self.cleaned_data.get("file")
+        if upload is None:
+            return self.cleaned_data["text"].replace("\r\n", "\n"), FILE
+        name = str(upload.name)
+        if (upload.size or 0) > 4 * LONGEST:
+            raise BadInput(_("%(name)s is too large for a judges file") % {"name": name})
+        try:
+            return upload.read().decode("utf-8-sig").replace("\r\n", "\n"), name
+        except UnicodeDecodeError:
+            raise BadInput(_("%(name)s is no text in UTF-8") % {"name": name}) from None
+
+    def append_to(self, text: str) -> str:
+        """The text with the model of the form at its end. Raises BadInput without a model."""
+        given = self.cleaned_data
+        model = given["model"].strip()
+        if not model:
+            raise BadInput(_("Enter the name of a model, as the provider calls it"))
+        name = given["judge_name"].strip() or re.sub(r"[\s,]+", "-", model.rsplit("/", 1)[-1])[:100]
+        keys: dict[str, Any] = {"name": name, "provider": given["provider"] or PROVIDERS[0][0], "model": model}
+        keys |= {key: given[key].strip() for key in ("base_url", "api_key_env") if given[key].strip()}
+        return append_judge(text, keys, given["more"].replace("\r\n", "\n"))
+
+
+class MembersForm(forms.Form):
+    """Who debates and who votes in this collection's new campaigns."""
+
+    debate_for = forms.ChoiceField(label=gettext_lazy("Debater: relevant"), required=False)
+    debate_against = forms.ChoiceField(label=gettext_lazy("Debater: not relevant"), required=False)
+    judge = forms.MultipleChoiceField(
+        label=gettext_lazy("Panel"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("1, 3, 5, 7 or 9 judges: an even number could tie."),
+        error_messages={"required": gettext_lazy("Choose at least one judge.")},
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, panel: Panel) -> None:
+        sides = dict(zip(("debate_for", "debate_against"), panel.debate, strict=False))
+        super().__init__(data, initial={**sides, "judge": panel.ensemble})
+        debaters = [("", _("No debate")), *((name, name) for name in list_debaters())]
+        self.fields["debate_for"].choices = self.fields["debate_against"].choices = debaters  # type: ignore[attr-defined]
+        voters = [name for name in judges_that_vote() if name not in OFFLINE_DEBATE]
+        self.fields["judge"].choices = [(name, name) for name in voters]  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if bool(given.get("debate_for")) != bool(given.get("debate_against")):
+            self.add_error("debate_against", _("Choose two debaters, or none."))
+        return given
+
+    @property
+    def debate(self) -> list[str]:
+        """The two debaters, or nobody."""
+        return [name for name in (self.cleaned_data["debate_for"], self.cleaned_data["debate_against"]) if name]
+
+
+def list_debaters() -> list[str]:
+    """Names of the judges that can write a turn of a debate."""
+    rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
+    asked = [row.name for row in rows if PRESETS[row.provider].asks and row.parameters.get("endpoint") != "decisions"]
+    return [*asked, *(row.name for row in rows if row.name in OFFLINE_DEBATE)]

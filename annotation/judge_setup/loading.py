@@ -1,0 +1,82 @@
+"""A judges file that comes through the browser: taken over as `configure_judges` does, with three refusals more.
+
+Whoever runs the command has the machine and its keys already; an owner at a browser has not, and a stolen session must
+not bring them: no command is started, and a provider's key is sent to that provider alone (docs/security.md).
+"""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from judges.models import JudgeVersion
+from judges.panels.configuration import store_judges_file
+from judges.panels.judges_file import JudgesFile, parse
+from judges.presets import PRESETS
+from judges.records import JudgeSettings
+
+FILE = "judges.toml"  # As errors name what was typed.
+LONGEST = 200_000  # Characters of a file.
+OWN_KEY = "_API_KEY"  # Ends the names of variables that a browser may name.
+# Clients that send credentials of the machine, and where to.
+CLOUDS = {"azure": ".azure.com", "bedrock": ".amazonaws.com", "vertex": ".googleapis.com"}
+
+
+def load_judges_text(text: str, name: str = FILE) -> tuple[JudgesFile, dict[str, Any]]:
+    """Store the file's judges and panel, or nothing: the file, and what changed. Raises BadInput."""
+    if len(text) > LONGEST:
+        raise BadInput(_("%(name)s has more than %(most)s characters") % {"name": name, "most": f"{LONGEST:,}"})
+    file = parse(text, name)
+    names = [judge.name for judge in file.judges]
+    known = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
+    for judge in file.judges:
+        if not _is_stored(judge, known.get(judge.name)):
+            _check_from_browser(judge, name)
+    return file, store_judges_file(file)
+
+
+def _is_stored(judge: JudgeSettings, row: JudgeVersion | None) -> bool:
+    """Whether the judge is configured just so, be it by somebody with the machine."""
+    fields = JudgeSettings.__dataclass_fields__
+    return row is not None and all(getattr(row, key) == getattr(judge, key) for key in fields)
+
+
+def _check_from_browser(judge: JudgeSettings, name: str) -> None:
+    """Raise BadInput for a judge that would run a command, or send a secret where it does not belong."""
+    told = {"name": name, "judge": judge.name, "variable": judge.api_key_env, "suffix": OWN_KEY}
+    if "token_command" in judge.parameters:
+        raise BadInput(
+            _(
+                "%(name)s: judge %(judge)s has token_command, which runs a command on the server: load such a file "
+                "there, with manage.py configure_judges"
+            )
+            % told
+        )
+    owners = [preset for preset in PRESETS.values() if preset.key_env and preset.key_env == judge.api_key_env]
+    if judge.api_key_env and not owners and not judge.api_key_env.endswith(OWN_KEY):
+        raise BadInput(
+            _(
+                "%(name)s: judge %(judge)s names the variable %(variable)s: from a browser, names of keys end with "
+                "%(suffix)s"
+            )
+            % told
+        )
+    if not judge.base_url:
+        return
+    host = str(urlsplit(judge.base_url).hostname)
+    cloud = CLOUDS.get(judge.preset.client)
+    homes = {urlsplit(home).hostname for preset in owners for home in (preset.base_url, *preset.homes.values())}
+    if cloud and not host.endswith(cloud):
+        raise BadInput(
+            _("%(name)s: judge %(judge)s would send credentials of %(provider)s to %(host)s: take base_url out")
+            % (told | {"provider": judge.preset.title, "host": host})
+        )
+    if owners and not cloud and host not in homes:
+        raise BadInput(
+            _(
+                "%(name)s: judge %(judge)s would send %(variable)s to %(host)s: name a variable of that server's own "
+                "in api_key_env, such as MY_SERVER%(suffix)s"
+            )
+            % (told | {"host": host})
+        )

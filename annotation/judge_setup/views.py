@@ -1,0 +1,143 @@
+"""The page of models: loading the judges file, testing one model, and choosing who debates and votes."""
+
+import asyncio
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.audit_log.recording import record
+from annotation.judge_setup.forms import JudgesFileForm, MembersForm
+from annotation.judge_setup.loading import load_judges_text
+from annotation.judge_setup.page import build_page
+from annotation.panels.applying import base_panel, make_panel, newest_file_panel
+from annotation.permissions import Scope, action
+from corpus.errors import BadInput
+from judges.costs.accounting import format_cost
+from judges.engine.plan import judge_of
+from judges.models import JudgeVersion
+from judges.panels.file_text import write_judges_text
+from judges.probes.checks import CheckedJudge, probe_role, run_checks
+from judges.probes.stored import store_results
+
+TEST_SECONDS = 45  # How long a page waits for a model.
+
+
+@action("admin")
+@require_GET
+def models(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The configured models, who sits on the panel, and for owners the judges file."""
+    return _render_models(request, scope)
+
+
+@action("admin")
+@require_POST
+def load_file(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Take the judges file over whole or not at all, with the form's model at its end where that was asked for."""
+    # Judges are everybody's on this site, as those of the command are.
+    if not scope.user.is_owner:
+        raise PermissionDenied(_("Only owners of this site may do this."))
+    form = JudgesFileForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _render_models(request, scope, file_form=form, status=422)
+    text = form.cleaned_data["text"]
+    try:
+        text, name = form.file_text()
+        whole = form.append_to(text) if "add" in request.POST else text
+        with transaction.atomic():
+            file, changes = load_judges_text(whole, name)
+            changed = [one["name"] for one in changes["judges"] if one["change"] != "unchanged"]
+            record(scope, "judges.configured", panel=file.panel.name, judges=changed)
+    except BadInput as error:
+        # An upload is shown, so that it can be mended here; a model that was to be added stays in its fields alone.
+        shown = form.with_text(text)
+        shown.add_error(None, str(error))
+        return _render_models(request, scope, file_form=shown, status=422)
+    said = ngettext(
+        "Loaded: %(count)s model is new or changed.", "Loaded: %(count)s models are new or changed.", len(changed)
+    )
+    messages.success(request, said % {"count": len(changed)})
+    return redirect("models", scope.collection.name)
+
+
+@action("admin")
+@require_POST
+def test_model(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Ask one model a small question with a known answer: at most two calls, which are paid for."""
+    row = get_object_or_404(
+        JudgeVersion.objects.exclude(provider="offline"), name=request.POST.get("judge", ""), is_current=True
+    )
+    judge = judge_of(row)
+    if not connection.in_atomic_block:
+        connection.close()  # a long wait begins
+    try:
+        (result,) = asyncio.run(asyncio.wait_for(run_checks([(judge, probe_role(judge))]), TEST_SECONDS))
+    except TimeoutError:
+        late = _(
+            "%(judge)s did not answer within %(seconds)s seconds. Test it with manage.py check_judges, which waits "
+            "longer."
+        )
+        messages.error(request, late % {"judge": row.name, "seconds": TEST_SECONDS})
+    except BadInput as error:
+        messages.error(request, _("%(judge)s was not asked: %(error)s.") % {"judge": row.name, "error": error})
+    else:
+        with transaction.atomic():
+            store_results([result])
+            record(scope, "judge.tested", judge=row.name, passes=not result.problem, calls=result.calls)
+        _tell_result(request, result)
+    return redirect("models", scope.collection.name)
+
+
+def _tell_result(request: HttpRequest, result: CheckedJudge) -> None:
+    judge = result.judge
+    if result.problem:
+        failed = _("%(judge)s does not work: %(problem)s.")
+        messages.error(request, failed % {"judge": judge.name, "problem": result.problem})
+        return
+    values = {
+        "judge": judge.name,
+        "model": result.answered_as or judge.model,
+        "mode": judge.schema_mode,
+        "seconds": f"{result.seconds:.1f}",
+        "cost": _("price unknown") if result.cost is None else format_cost(result.cost),
+    }
+    messages.success(request, _("%(judge)s works: %(model)s, %(mode)s, %(seconds)s s, %(cost)s.") % values)
+
+
+@action("admin")
+@require_POST
+def choose_members(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Make the chosen debaters and judges this collection's panel."""
+    form = MembersForm(request.POST, panel=base_panel(scope.collection))
+    if not form.is_valid():
+        return _render_models(request, scope, members=form, status=422)
+    try:
+        with transaction.atomic():
+            made = make_panel(collection=scope.collection, judges=form.cleaned_data["judge"], debate=form.debate)
+            record(scope, "panel.used", panel=made.name, judges=list(made.ensemble), debate=list(made.debate))
+    except BadInput as error:
+        form.add_error("judge", f"{error}")
+        return _render_models(request, scope, members=form, status=422)
+    messages.success(request, _("New campaigns of this collection use the panel %(panel)s.") % {"panel": made.name})
+    return redirect("models", scope.collection.name)
+
+
+def _render_models(
+    request: HttpRequest,
+    scope: Scope,
+    *,
+    file_form: JudgesFileForm | None = None,
+    members: MembersForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context: dict[str, Any] = {"scope": scope, **build_page(scope.collection)}
+    context["members"] = members or MembersForm(panel=context["panel"])
+    if scope.user.is_owner:
+        context["file_form"] = file_form or JudgesFileForm(initial={"text": write_judges_text(newest_file_panel())})
+    return render(request, "judge_setup/models.html", context, status=status)
