@@ -9,6 +9,7 @@
 | judge       | members from annotator up                                                 |
 | adjudicate  | members from adjudicator up, and owners who are members                   |
 | admin       | admins of the collection, and owners                                      |
+| own         | owners of the site, on a page of the collection                           |
 
 A collection that the visitor is no member of does not exist for them: 404. Too small a role: 403. Not signed in: the
 sign-in page.
@@ -40,6 +41,7 @@ SMALLEST: dict[Action, Role] = {
     "judge": Role.ANNOTATOR,
     "adjudicate": Role.ADJUDICATOR,
     "admin": Role.ADMIN,
+    "own": Role.ADMIN,
 }
 
 # Actions that leave a grade: they need a membership, because grades stand under its assessor.
@@ -172,6 +174,8 @@ def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Sc
             _("This needs the role %(role)s; yours here is %(yours)s.")
             % {"role": SMALLEST[name].label, "yours": scope.role.label}
         )
+    if name == "own" and not user.is_owner:
+        raise PermissionDenied(_("Only owners of this site may do this."))
     if name in AS_MEMBER and membership is None:
         raise PermissionDenied(_("Grades stand under a member's name: add yourself on the members page first."))
     return scope

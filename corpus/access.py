@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 from corpus.models import Collection
 
 # What a view does, and so who may see it: the table stands in annotation/permissions.py.
-Action = Literal["public", "site", "own-site", "member", "judge", "adjudicate", "admin"]
+Action = Literal["public", "site", "own-site", "own", "member", "judge", "adjudicate", "admin"]
 
 View = Callable[..., HttpResponseBase]
 

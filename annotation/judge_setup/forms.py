@@ -33,7 +33,10 @@ class JudgesFileForm(forms.Form):
     """The text of the judges file, an upload in its place, and the keys of a model to put at its end."""
 
     provider = forms.ChoiceField(
-        label=gettext_lazy("Provider"), required=False, choices=[(name, describe_key(name)) for name, _t in PROVIDERS]
+        label=gettext_lazy("Provider"),
+        required=False,
+        initial="openai",
+        choices=[(name, describe_key(name)) for name, _t in PROVIDERS],
     )
     model = forms.CharField(
         label=gettext_lazy("Model"), required=False, max_length=200, help_text=gettext_lazy("As the provider calls it.")
@@ -70,7 +73,7 @@ class JudgesFileForm(forms.Form):
         required=False,
         strip=False,
         max_length=LONGEST,
-        widget=forms.Textarea(attrs={"rows": 18, "class": "mono", "spellcheck": "false", "wrap": "off"}),
+        widget=forms.Textarea(attrs={"rows": 14, "class": "mono", "spellcheck": "false", "wrap": "off"}),
     )
     file = forms.FileField(
         label=gettext_lazy("Upload a file"),

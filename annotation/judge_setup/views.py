@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -36,13 +35,11 @@ def models(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _render_models(request, scope)
 
 
-@action("admin")
+@action("own")
 @require_POST
 def load_file(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take the judges file over whole or not at all, with the form's model at its end where that was asked for."""
-    # Judges are everybody's on this site, as those of the command are.
-    if not scope.user.is_owner:
-        raise PermissionDenied(_("Only owners of this site may do this."))
+    # Judges are every collection's on this site, so an owner is asked for.
     form = JudgesFileForm(request.POST, request.FILES)
     if not form.is_valid():
         return _render_models(request, scope, file_form=form, status=422)

@@ -192,6 +192,8 @@ def expected(route: Route, who: str) -> set[int]:
         return {404}
     if who == "owner":
         return {403} if action in ("judge", "adjudicate") else {0}
+    if action == "own":
+        return {403}
     return {0} if ROLE[who] >= SMALLEST[action] else {403}
 
 
@@ -227,7 +229,7 @@ def test_a_refused_post_changes_nothing(world: World) -> None:
     for who in ("visitor", "stranger", "outsider", "annotator"):
         client = world.client(who)
         for route in routes(world):
-            if route.action in ("admin", "adjudicate", "own-site"):
+            if route.action in ("admin", "adjudicate", "own-site", "own"):
                 client.post(route.path, {"role": 3, "active": "0", "text": "mine now", "name": "mine", "grades": 1})
     assert _state(world) == before
 
