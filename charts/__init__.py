@@ -1,4 +1,4 @@
-"""Charts drawn on the server: line, bars, scatter, heat, flow, bump, intervals (docs/adr/0019-charts.md). Pure.
+"""Charts drawn on the server, from lines to flows (docs/adr/0019-charts.md). Pure.
 
 Each is a `Chart`: a picture with direct labels, the same in words, and the table behind it. `x` and `y` name the axes,
 with their units. Values that are None or not finite are left out of the picture and empty in the table.
@@ -6,6 +6,7 @@ with their units. Values that are None or not finite are left out of the picture
 
 from charts.bars import Bar, draw_bars
 from charts.bump import BumpPlace, draw_bump
+from charts.differences import draw_differences
 from charts.flows import Link, Node, draw_flow
 from charts.grids import draw_heatmap
 from charts.intervals import IntervalSpan, draw_intervals
@@ -23,6 +24,7 @@ __all__ = [
     "Node",
     "draw_bars",
     "draw_bump",
+    "draw_differences",
     "draw_flow",
     "draw_heatmap",
     "draw_intervals",

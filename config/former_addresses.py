@@ -15,7 +15,9 @@ FORMER = (
     (r"^(/c/[^/]+)/fairness([./])", r"\1/debate-effect\2"),
     (r"^(/c/[^/]+)/settings/money/$", r"\1/settings/costs/"),
     (r"^(/c/[^/]+)/settings/arms/$", r"\1/settings/experiment-arms/"),
-    (r"^(/c/[^/]+)/benchmark/safety/", r"\1/benchmark/bounds/"),
+    (r"^(/c/[^/]+)/benchmark/(?:safety|bounds)/", r"\1/benchmark/hole-filling/"),
+    (r"^(/c/[^/]+/benchmark/report/\d+)/leaderboard/$", r"\1/"),
+    (r"^(/c/[^/]+/benchmark/runs/make/)([a-z0-9-]+)/$", r"\1?type=\2"),
     (r"^(/c/[^/]+)/benchmark/filling/", r"\1/benchmark/hole-filling/"),
     (r"^(/c/[^/]+/aspects/\d+/passages/\d+)/away/$", r"\1/dismiss/"),
 )
@@ -35,4 +37,5 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if address == request.path:
         return page_not_found(request, exception)
     query = request.META.get("QUERY_STRING")
-    return HttpResponsePermanentRedirect(f"{address}?{query}" if query else address, preserve_request=True)
+    joined = "&" if "?" in address else "?"
+    return HttpResponsePermanentRedirect(f"{address}{joined}{query}" if query else address, preserve_request=True)

@@ -86,10 +86,9 @@ ADMIN = (
         "benchmark",
         _("Benchmark"),
         (
-            Tab("benchmark", _("Overview")),
+            Tab("benchmark", _("Leaderboard")),
             Tab("runs", _("Runs")),
-            Tab("hole_fillings", _("Filling"), ("benchmark/bounds/",)),
-            Tab("benchmark_report", _("Report")),
+            Tab("hole_fillings", _("Hole filling")),
             Tab("benchmark_queries", _("Queries")),
             Tab("qrels", _("Qrels")),
         ),

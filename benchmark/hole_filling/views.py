@@ -1,4 +1,4 @@
-"""Filling holes: what it would come to, its start, its progress, and its end."""
+"""Hole filling: what could change the order, what filling would come to, its start, its progress, and its end."""
 
 from typing import Any
 
@@ -9,10 +9,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from benchmark.forms import PEOPLE, HoleFillingForm
+from benchmark.bounds.page import bounds_context
+from benchmark.forms import PEOPLE, HoleFillingForm, SendForm
 from benchmark.hole_filling import page as pages
 from benchmark.hole_filling import planning, stages, starting
-from benchmark.models import Filling
+from benchmark.models import Filling, Run
 from benchmark.qrels import versions
 from benchmark.report import tables
 from benchmark.systems import chosen
@@ -26,24 +27,44 @@ SHOWN = 30
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """All fillings and the form of a new one; then what it will come to; started when that was confirmed."""
-    form = HoleFillingForm(
-        request.POST if request.method == "POST" else None,
-        collection=scope.collection,
-        runs=chosen.runs_of(scope.collection),
-        versions=chosen.versions_of(scope.collection),
-    )
-    if request.method == "POST" and form.is_valid():
+    """Ranking uncertainty, the fillings and the form of a new one; its estimate; started when that was confirmed."""
+    form = _filling_form(request, scope) if request.method == "POST" else None
+    if form is not None and form.is_valid():
         try:
             confirmed = "confirm" in request.POST
             return _start_filling(scope, form) if confirmed else _render_confirmation(request, scope, form)
         except BadInput as error:
             form.add_error(None, str(error))
+    return _render_page(request, scope, form=form)
+
+
+def _filling_form(request: HttpRequest | None, scope: AccessScope) -> HoleFillingForm:
+    runs, found = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
+    return HoleFillingForm(
+        request.POST if request is not None else None, collection=scope.collection, runs=runs, versions=found
+    )
+
+
+def _render_page(
+    request: HttpRequest, scope: AccessScope, *, form: HoleFillingForm | None = None, send: SendForm | None = None
+) -> HttpResponse:
+    """The page with its two forms; one that was sent keeps what was typed."""
+    bounds = bounds_context(scope.collection, chosen.runs_of(scope.collection))
     rows = Filling.objects.filter(collection=scope.collection).select_related("before", "after")
     rows = rows.defer("pairs").order_by("-pk")
-    files = [tables.fillings_table(rows)] if "table" in request.GET else []  # all rows: read only to be saved
-    context, status = {"form": form, "fillings": rows[:SHOWN]}, 422 if form.is_bound else 200
-    return tables.answer_page(request, scope, "benchmark/hole_fillings.html", context, tables=files, status=status)
+    stored, shown = bounds["stored"], bounds["shown"]
+    files: dict[str, Any] = {"charts": [shown["chart"]], "tables": shown["tables"]} if shown else {"tables": []}
+    if "table" in request.GET:
+        files["tables"] = [*files["tables"], tables.fillings_table(rows)]  # all rows: read only to be saved
+    context = {
+        **bounds,
+        "fill": form or _filling_form(None, scope),
+        "form": send or SendForm(collection=scope.collection, auto_id="send_%s"),
+        "fillings": rows[:SHOWN],
+    }
+    news: dict[str, Any] = {"news": "benchmark/_bounds.html", "is_over": stored is None or stored.report.is_over}
+    status = 422 if form or send else 200
+    return tables.answer_page(request, scope, "benchmark/hole_fillings.html", context, **files, **news, status=status)
 
 
 def _render_confirmation(request: HttpRequest, scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
@@ -121,4 +142,34 @@ def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act:
             record_act(scope, "filling.ended", filling=found.pk, what=act)
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+    return redirect("hole_filling", scope.collection.name, found.pk)
+
+
+@action("admin")
+@require_POST
+def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """Send the pairs that could settle most to people, or to a policy's judges."""
+    form = SendForm(request.POST, collection=scope.collection, auto_id="send_%s")
+    stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), [])
+    if stored is None or not stored.is_ready:
+        messages.error(request, _("Compute the ranking uncertainty first."))
+        return redirect("hole_fillings", scope.collection.name)
+    if not form.is_valid():
+        return _render_page(request, scope, send=form)
+    try:
+        with transaction.atomic():
+            found = starting.send_pairs(
+                collection=scope.collection,
+                runs=list(Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)),
+                before=stored.report.before,
+                k=stored.k,
+                first=form.cleaned_data["first"],
+                by=scope.user.username,
+                **form.asked(),
+            )
+            what = {"policy": form.cleaned_data["policy"], "pairs": form.cleaned_data["first"]}
+            record_act(scope, "filling.started", filling=found.pk, **what)
+    except BadInput as error:
+        form.add_error(None, str(error))
+        return _render_page(request, scope, send=form)
     return redirect("hole_filling", scope.collection.name, found.pk)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from benchmark.models import Qrels, QrelsRow
 from benchmark.qrels.reading import ReadQrel, fetch_rows
 from corpus.errors import BadInput
-from corpus.models import Collection
+from corpus.models import Collection, Label
 
 ORIGINAL = "original"  # Where the grades of imported qrels come from.
 # The reference assessor of the collection's own experts, whose gold measures people and belongs to no qrels.
@@ -66,6 +66,15 @@ def original_version(collection: Collection, by: str = "") -> Qrels:
     _lock_numbering(collection)
     rows = fetch_rows(REFERENCE, {"collection": collection.pk})
     return store_version(collection, Qrels.Kind.ORIGINAL, rows, by=by)
+
+
+def first_version(collection: Collection, by: str = "") -> Qrels:
+    """A first version: of the reference grades, or of all labels where there are no such grades."""
+    if Label.objects.filter(pair__collection=collection).exists() and not fetch_rows(
+        REFERENCE, {"collection": collection.pk}
+    ):
+        return labels_version(collection, by)
+    return original_version(collection, by)
 
 
 def labels_version(collection: Collection, by: str = "") -> Qrels:

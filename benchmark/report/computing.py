@@ -11,7 +11,7 @@ from benchmark.report import curves, measures, verdict
 from benchmark.report.graded_runs import NONE, Floats, Ints, Judgments, Rankings, Version, encode_pairs, stack_rankings
 from benchmark.significance.tests import Values, add_tests, count_swapped, kendall_tau, mean_changes, rank_means
 
-VERSION = 2  # Of the result's shape and of how it is computed: part of a report's key.
+VERSION = 3  # Of the result's shape and of how it is computed: part of a report's key.
 STEPS = 5  # What `progress` counts.
 BAND = ("systems", "value", "low", "high")
 

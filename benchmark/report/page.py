@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from benchmark.models import Qrels, QrelsRow
 from benchmark.report import tabling, verdict
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
 from benchmark.systems import figures
 from benchmark.systems.chosen import StoredReport, complete_figures
+from corpus.models import Query
 
-LOW_IS_BETTER = ("unjudged",)
+NAMED = 10  # Queries that are named; the others are counted.
 
 
 def report_rows(stored: StoredReport, measure: str, result: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -20,6 +22,21 @@ def report_rows(stored: StoredReport, measure: str, result: Mapping[str, Any]) -
         about = {"run": one["run"], "name": stored.name(one["run"]), "note": stored.notes.get(one["run"], "")}
         found.append({**about, "missing": one["missing"], "value": values[measure], "values": values})
     return sorted(found, key=lambda row: (-row["value"]["after"], row["name"]))
+
+
+def list_left_out(stored: StoredReport) -> list[tuple[Qrels, list[Query], int]]:
+    """Queries that one version alone judges: the version, the first of them by id, and how many there are more."""
+    before, after = stored.report.before, stored.report.after
+    rows = QrelsRow.objects.filter(qrels__in=[before, after]).exclude(documents=[])
+    judged: dict[int, set[int]] = {before.pk: set(), after.pk: set()}
+    for key, query in rows.values_list("qrels", "query"):
+        judged[key].add(query)
+    found = []
+    for version, other in ((before, after), (after, before)):
+        if own := judged[version.pk] - judged[other.pk]:
+            named = list(Query.objects.filter(pk__in=own).order_by("external_id")[:NAMED])
+            found.append((version, named, len(own) - len(named)))
+    return found
 
 
 def show_report(stored: StoredReport, asked: str) -> dict[str, Any]:
@@ -44,29 +61,10 @@ def show_report(stored: StoredReport, asked: str) -> dict[str, Any]:
         "growth": growth,
         "charts": [bump, *growth],
         "verdict": verdict.explain_verdict(result["verdict"]),
-        "tables": tabling.report_tables(result, measure),
+        "tables": [*tabling.report_tables(result, measure), tabling.leaderboard_table(result, measure)],
         "k": stored.k,
         "common": common,
         "is_of_common": 0 < common < queries,
         "queries": queries,
         "recall": verdict.recall_shift(result),
-    }
-
-
-def build_leaderboard(stored: StoredReport, asked: str, of: str) -> dict[str, Any]:
-    """Every measure of every system, the best by the one that was asked for first. `of`: before, or after filling."""
-    measure = asked if asked in stored.result["measures"] else figures.MEASURE
-    of = "before" if of == "before" else "after"
-    lines = report_rows(stored, measure, stored.result)
-    # Hole@k and measures of aspects have no value before filling: such systems keep their order, behind the others.
-    known = [row for row in lines if row["value"][of] is not None]
-    sign = 1 if measure in LOW_IS_BETTER else -1
-    known.sort(key=lambda row: (sign * row["value"][of], row["name"]))
-    return {
-        "measure": measure,
-        "of": of,
-        "columns": [(key, label_in(stored.result, key)) for key in stored.result["measures"]],
-        "rows": known + [row for row in lines if row["value"][of] is None],
-        "table": tabling.leaderboard_table(stored.result, measure),
-        "note": verdict.recall_shift(stored.result) if measure == "recall" else "",
     }

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from time import sleep
+from typing import Any
 
 import numpy as np
 from django.db import transaction
@@ -16,7 +17,10 @@ from benchmark.qrels import reading
 from benchmark.report import inputs
 from benchmark.report.computing import VERSION, ComputedReport, ReportQuestion, compute_report
 from benchmark.report.graded_runs import Floats
+from benchmark.report.measures import RANKING
 from benchmark.runs import rankings
+from benchmark.runs.costs import cost_document
+from benchmark.significance import pairwise
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 from jobs import leases
@@ -145,7 +149,19 @@ def make_report(report: Report, progress: Callable[[int, int], None] = lambda do
         ranked = {system.run: system.rankings for system in asked.systems}
         top = report.collection.grades
         found.result["safety"] = order.compute_bounds(ranked, asked.before, top, asked.k, progress).document
+        found.result.update(_compare_systems(asked, found))
     _store_report(report, asked, found)
+
+
+def _compare_systems(asked: ReportQuestion, found: ComputedReport) -> dict[str, Any]:
+    """What only a leaderboard shows: every two systems compared, intervals of means, and what each run took."""
+    values = {key: found.values[key].after for key in RANKING}
+    runs = Run.objects.in_bulk([system.run for system in asked.systems])
+    return {
+        "pairs": pairwise.compare_pairs(values, asked.seed),
+        "intervals": pairwise.mean_intervals(values, asked.seed),
+        "costs": [cost_document(runs[system.run]) for system in asked.systems],
+    }
 
 
 def _store_report(report: Report, asked: ReportQuestion, found: ComputedReport) -> None:

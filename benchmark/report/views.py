@@ -1,6 +1,7 @@
-"""The report of two versions of the qrels, and the leaderboard."""
+"""The leaderboard, two of its runs compared, and reports over two versions of the qrels."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db import transaction
@@ -11,14 +12,77 @@ from django.views.decorators.http import require_GET, require_POST
 
 from benchmark.forms import FollowingForm, ReportForm
 from benchmark.models import Qrels, Report, Run
-from benchmark.qrels.versions import original_version
-from benchmark.report import page, tables
+from benchmark.qrels.versions import first_version
+from benchmark.report import leaderboard as boards
+from benchmark.report import page, run_pairs, tables
 from benchmark.report import reports as services
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+
+
+@action("admin")
+@require_GET
+def leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """Show every ready run on the newest qrels. HTMX asks for news while runs or the leaderboard are made."""
+    return _render_leaderboard(request, scope)
+
+
+def _render_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    state = boards.load_leaderboard(scope.collection)
+    given = {name: request.GET.get(name, "") for name in ("measure", "sort")}
+    board = boards.build_leaderboard(state.stored, **given) if state.stored else None
+    context = {
+        "state": state,
+        "board": board,
+        "next": chosen.next_step(scope.collection, state.runs, state.stored),
+        "asked": urlencode({name: value for name, value in given.items() if value}),
+        "unattended": chosen.is_unattended(state.current, *state.in_progress),
+    }
+    files = [board["table"]] if board else []
+    news: dict[str, Any] = {"news": "benchmark/_leaderboard.html", "is_over": not state.is_moving}
+    return tables.answer_page(request, scope, "benchmark/leaderboard.html", context, tables=files, **news)
+
+
+@action("admin")
+@require_POST
+def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """A small leaderboard is made at once, a large one by a worker. HTMX gets it, a form its page."""
+    try:
+        with transaction.atomic():
+            found = boards.request_leaderboard(scope.collection, scope.user.username)
+            number = found.before.number
+            record_act(scope, "report.asked", report=found.pk, before=number, after=number, k=found.options["k"])
+        boards.make_small(found)
+    except BadInput as error:
+        messages.error(request, str(error))
+    if request.headers.get("HX-Request"):
+        return _render_leaderboard(request, scope)
+    return redirect("hole_fillings" if "bounds" in request.POST else "benchmark", scope.collection.name)
+
+
+@action("admin")
+@require_GET
+def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """Two runs query by query: `a` and `b`, or the two that are ticked on the leaderboard (`run`)."""
+    state = boards.load_leaderboard(scope.collection)
+    if state.stored is None:
+        return redirect("benchmark", scope.collection.name)
+    systems = [(one["run"], state.stored.name(one["run"])) for one in state.stored.result["systems"]]
+    known = {str(run): run for run, _name in systems}
+    asked = [request.GET[name] for name in ("a", "b") if name in request.GET] or request.GET.getlist("run")
+    picked = [known[key] for key in asked if key in known]
+    found = None
+    if len(picked) == 2:
+        measure, order = (request.GET.get(name, "") for name in ("measure", "order"))
+        text = request.GET.get("page", "")[:6]
+        page_number = max(int(text), 1) if text.isdecimal() else 1
+        found = run_pairs.compare_runs(state.stored, *picked, measure=measure, order=order, page=page_number)
+    context = {"found": found, "stored": state.stored, "systems": systems, "picked": picked, "asked": bool(asked)}
+    files: dict[str, Any] = {"charts": [found["chart"]], "tables": [found["table"]]} if found else {}
+    return tables.answer_page(request, scope, "benchmark/compare.html", context, **files)
 
 
 @action("admin")
@@ -42,6 +106,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None)
     shown = page.show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
     form = ReportForm(runs=runs, versions=versions, initial=_initial_values(found))
     context: dict[str, Any] = {"stored": stored, "shown": shown, "form": form, "versions": versions}
+    context |= {"left_out": page.list_left_out(stored) if stored and shown else []}
     context |= {"unattended": chosen.is_unattended(found), **_following_context(request, stored, runs)}
     news: dict[str, Any] = {"news": "benchmark/_report.html", "is_over": stored is None or stored.report.is_over}
     files: dict[str, Any] = {key: shown[key] for key in ("charts", "tables")} if shown else {}
@@ -72,10 +137,7 @@ def _initial_values(found: Report | None) -> dict[str, object]:
 @action("admin")
 @require_POST
 def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """A report of what was chosen; of versions `one` and `other`, by number; or of the first and the newest version.
-
-    `safety`: of the newest alone.
-    """
+    """A report of what was chosen; of versions `one` and `other`, by number; or of the first and the newest version."""
     # A form is bound only where a reader filled it in; the one-click buttons of other pages send no `before`.
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     form = ReportForm(request.POST if "before" in request.POST else None, runs=runs, versions=versions)
@@ -102,38 +164,22 @@ def _request_report(request: HttpRequest, scope: AccessScope, form: ReportForm) 
         (before, after), runs, k = form.pair(), form.chosen(), form.cleaned_data["k"]
     else:
         runs = list(form.by_key.values())
-        k = min(chosen.K, *(run.depth or chosen.K for run in runs))
+        k = boards.common_depth(runs)
         before, after = _chosen_versions(request, scope, form)
     found = services.request_report(
         scope.collection, before, after, runs, k=k, by=scope.user.username, aspects_k=aspects_k
     )
     record_act(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
-    if before == after:
-        return redirect("ranking_bounds", scope.collection.name)
     return redirect("report", scope.collection.name, found.pk)
 
 
 def _chosen_versions(request: HttpRequest, scope: AccessScope, form: ReportForm) -> tuple[Qrels, Qrels]:
-    """Those that the page shows, else the first and the newest; with `safety` the newest alone."""
+    """Those that the page shows, else the first and the newest."""
     if "one" in request.POST:
         by_number = {str(version.number): version for version in form.versions.values()}
         one, other = (by_number.get(request.POST.get(name, "")) for name in ("one", "other"))
         if one is None or other is None:
             raise Http404(_("Choose two versions."))
         return one, other
-    versions = list(form.versions.values()) or [original_version(scope.collection, by=scope.user.username)]
-    return versions[-1 if "safety" in request.POST else 0], versions[-1]
-
-
-@action("admin")
-@require_GET
-def leaderboard(request: HttpRequest, scope: AccessScope, report: int) -> HttpResponse:
-    """Show the systems by a measure, with letters: who shares one is not told apart."""
-    rows = Report.objects.select_related("before", "after", "collection")
-    found = get_object_or_404(rows, pk=report, collection=scope.collection)
-    stored = chosen.stored_report(found, chosen.runs_of(scope.collection))
-    if stored is None or not stored.is_ready:
-        raise Http404(_("This report is not there yet."))
-    board = page.build_leaderboard(stored, request.GET.get("sort", ""), request.GET.get("of", ""))
-    context = {"stored": stored, "board": board}
-    return tables.answer_page(request, scope, "benchmark/leaderboard.html", context, tables=[board["table"]])
+    found = list(form.versions.values()) or [first_version(scope.collection, by=scope.user.username)]
+    return found[0], found[-1]

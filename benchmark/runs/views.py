@@ -37,7 +37,7 @@ def _render_page(
     found = chosen.runs_of(scope.collection)
     moving, unattended = any(not run.is_over for run in found), chosen.is_unattended(*found)
     context = {"runs": found, "moving": moving, "unattended": unattended, "form": form}
-    context |= {"problems": problems or [], "kinds": KINDS}
+    context["problems"] = problems or []
     return tables.answer_page(
         request,
         scope,
@@ -78,15 +78,25 @@ def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def make_run(request: HttpRequest, scope: AccessScope, kind: str) -> HttpResponse:
-    """The form of a kind; what it will ask of models and cost; then a run that waits for a worker."""
+def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """The form of a type; what it will ask of models and cost; then a run that waits for a worker.
+
+    HTMX asks for the fields of another type with what was typed in those that both have.
+    """
+    kind = request.GET.get("type") or Run.Kind.BM25
     if kind not in MakeForm.FIELDS:
         raise Http404(_("No such kind of run."))
-    form = MakeForm(request.POST if request.method == "POST" else None, collection=scope.collection, kind=kind)
+    typed = {name: request.GET[name] for name in ("name", "depth") if request.GET.get(name)}
+    # A name that is another type's is no name that somebody typed.
+    if typed.get("name") in MakeForm.FIELDS:
+        del typed["name"]
+    given = request.POST if request.method == "POST" else None
+    form = MakeForm(given, initial=typed, collection=scope.collection, kind=kind)
     context: dict[str, Any] = {"scope": scope, "section": "benchmark", "form": form, "kind": Run.Kind(kind)}
-    if request.method == "POST" and form.is_valid():
+    context["kinds"] = KINDS
+    if given is not None and form.is_valid():
         try:
-            if "confirm" not in request.POST:
+            if "confirm" not in given:
                 context["estimate"] = builders.estimate_cost(scope.collection, kind, form.recipe())
             if not context.get("estimate"):
                 return _start_run(request, scope, form)
@@ -94,7 +104,8 @@ def make_run(request: HttpRequest, scope: AccessScope, kind: str) -> HttpRespons
             return render(request, "benchmark/make_confirm.html", context)
         except BadInput as error:
             form.add_error(None, str(error).capitalize() if str(error)[:1].islower() else str(error))
-    return render(request, "benchmark/make.html", context, status=422 if form.is_bound else 200)
+    page = "benchmark/_make.html" if request.headers.get("HX-Request") else "benchmark/make.html"
+    return render(request, page, context, status=422 if form.is_bound else 200)
 
 
 def _start_run(request: HttpRequest, scope: AccessScope, form: MakeForm) -> HttpResponse:

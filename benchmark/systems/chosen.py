@@ -117,47 +117,27 @@ def _needs_worker(one: LeasedJob | Filling) -> bool:
     return Campaign.objects.filter(pk=one.campaign or 0, state=Campaign.State.RUNNING).exists()
 
 
-MOVING = (Filling.State.PREPARING, Filling.State.JUDGING, Filling.State.FINISHING)
-UNDER_WAY = (*MOVING, Filling.State.PEOPLE)
+UNDER_WAY = (Filling.State.PREPARING, Filling.State.JUDGING, Filling.State.FINISHING, Filling.State.PEOPLE)
 
 
-def benchmark_overview(collection: Collection) -> dict[str, Any]:
-    """Everything that the home says, from rows and the newest reports: five statements."""
-    runs, versions = runs_of(collection), versions_of(collection)
-    safety = stored_report(newest_report(collection, compares=False), runs)
+def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport | None) -> dict[str, Any]:
+    """What to do next, by `key`; "" where nothing is left to do. Two statements."""
     report = stored_report(newest_report(collection, compares=True), runs)
     fillings = Filling.objects.filter(collection=collection).exclude(state=Filling.State.CANCELLED)
     filling = fillings.defer("pairs").order_by("-pk").first()
-    ready = [run for run in runs if run.state == JobState.READY]
-    making = [run for run in runs if not run.is_over]
-    newest = versions[-1] if versions else None
-    is_old = bool(safety and newest and safety.report.before_id != newest.pk)
-    # The page asks for news while one of these moves. People take days, so a filling that waits for them does not.
-    followed: list[LeasedJob | Filling] = [*making]
-    followed += [one.report for one in (safety, report) if one is not None and not one.report.is_over]
-    followed += [filling] if filling is not None and filling.state in MOVING else []
-    # The first step that holds is the one to take: a key for the template, and whether it holds.
+    versions = versions_of(collection)
+    bounds: dict[str, Any] = leaderboard.result["safety"] if leaderboard else {"unsettled": [], "settled": 0}
     steps = [
-        ("runs", len(ready) < 2 and not making),
-        ("wait", bool(making)),
-        ("safety", safety is None),
         ("filling", filling is not None and filling.state in UNDER_WAY),
-        ("fill", filling is None),
-        ("report", report is None and len(versions) > 1),
-        ("again", bool(report and report.new)),
-        ("safety", is_old),
-        ("done", True),
+        ("report", report is None and len(versions) > 1 and leaderboard is not None),
+        ("again", bool(report and report.is_ready and report.new)),
+        ("fill", bool(bounds["unsettled"])),
+        ("", True),
     ]
     return {
-        "runs": runs,
-        "versions": versions,
-        "safety": safety,
-        "report": report,
+        "key": next(key for key, holds in steps if holds),
         "filling": filling,
-        "ready": ready,
-        "runs_in_progress": making,
-        "followed": followed,
-        "newest": newest,
-        "is_old": is_old,
-        "next": next(key for key, holds in steps if holds),
+        "versions": versions,
+        "unsettled": len(bounds["unsettled"]),
+        "orders": len(bounds["unsettled"]) + bounds["settled"],
     }

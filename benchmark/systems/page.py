@@ -6,17 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
-from django.db.models import Avg, Count, Q, Sum
 
-from benchmark.models import Ranking, Run
+from benchmark.models import Run
 from benchmark.report import reports
 from benchmark.report.naming import label_in
+from benchmark.runs.costs import run_cost
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from benchmark.systems.figures import MEASURE
 from corpus.models import Collection, Document, Query
-from judges.costs import ledger
-from judges.models import Campaign
 
 SHOWN = 20  # Queries of a list.
 HOLES = 30  # Holes that are named.
@@ -84,25 +82,6 @@ def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemP
     holes, more = _holes_by_query(report, run, whole=whole == "holes")
     changes = _largest_changes(report, run, None if whole == "changes" else SHOWN)
     return SystemPage(run, run_cost(run), report, shown, mine["missing"], changes, holes, more)
-
-
-def run_cost(run: Run) -> dict[str, Any]:
-    """What a run took. `timed`: queries whose seconds are known; `paid` None: no model was asked."""
-    cost = Ranking.objects.filter(run=run).aggregate(
-        queries=Count("pk"),
-        # Later entries see earlier ones, so what takes a field's name comes behind the others of that field.
-        empty=Count("pk", filter=Q(documents__len=0)),
-        documents=Sum("documents__len", default=0),
-        timed=Count("seconds"),
-        seconds_per_query=Avg("seconds"),
-        seconds=Sum("seconds"),
-        tokens_in=Sum("tokens_in", default=0),
-        tokens_out=Sum("tokens_out", default=0),
-    )
-    if not run.campaign:
-        return {**cost, "calls": 0, "calls_cached": 0, "paid": None}
-    spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=run.campaign)))
-    return {**cost, "calls": spent.calls, "calls_cached": spent.cached, "paid": spent.paid}
 
 
 def _largest_changes(report: StoredReport, run: Run, most: int | None) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
-"""Pages of the benchmark's systems: its home, one system, its queries, one query side by side, a document's text."""
+"""Pages of the benchmark's systems: one system, its queries, one query side by side, a document's text."""
 
-from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -10,27 +9,13 @@ from django.views.decorators.http import require_GET
 from benchmark.forms import LimitsForm
 from benchmark.models import Run
 from benchmark.report import tables
-from benchmark.systems import chosen, figures
+from benchmark.systems import chosen
 from benchmark.systems import queries as pages
 from benchmark.systems.page import system_page
 from corpus.access import AccessScope, action
 from corpus.models import Document, Query
 
 DEEPEST = 100
-
-
-@action("admin")
-@require_GET
-def benchmark(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """What there is, how safe its order is, what filling did, what to do next. HTMX asks for news while work runs."""
-    found = chosen.benchmark_overview(scope.collection)
-    stored, compared = found["safety"], found["report"]
-    safety = figures.bounds_chart(stored) if stored and stored.is_ready else None
-    ranks = figures.bump_chart(compared, figures.MEASURE) if compared and compared.is_ready else None
-    unattended = chosen.is_unattended(*found["followed"])
-    context = {"overview": found, "safety": safety, "ranks": ranks, "unattended": unattended}
-    news: dict[str, Any] = {"news": "benchmark/_story.html", "is_over": not found["followed"]}
-    return tables.answer_page(request, scope, "benchmark/home.html", context, charts=[safety, ranks], **news)
 
 
 @action("admin")

@@ -107,7 +107,7 @@ def make(name: str) -> dict[str, Any]:
     """A run as a worker makes it."""
     from benchmark.models import Run
     from benchmark.runs import builders
-    from benchmark.systems.page import run_cost
+    from benchmark.runs.costs import run_cost
     from corpus.models import Collection
     from jobs import leases
 

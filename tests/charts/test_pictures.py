@@ -75,7 +75,7 @@ def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage"
     before = versions.original_version(collection)
     reports.ensure_report(collection, before, before, runs, scene.DEPTH)
     page = new_page(user=charlie.user, **LIGHT)
-    page.goto("/c/books/benchmark/bounds/")
+    page.goto("/c/books/benchmark/hole-filling/")
     picture(page, "holes-safety", folder)
     done = scene.filled(collection, runs)
     assert done.after is not None

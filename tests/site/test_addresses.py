@@ -39,7 +39,7 @@ def example_of(address: str) -> str:
 def answers(path: str) -> bool:
     """Whether any view takes this path."""
     try:
-        return bool(resolve(path))
+        return bool(resolve(path.partition("?")[0]))
     except Resolver404:
         return False
 

@@ -7,9 +7,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from benchmark.models import Run
 from benchmark.runs import builders
+from benchmark.runs.costs import run_cost
 from benchmark.runs.hybrid import SCORES, scores_told
 from benchmark.runs.searching import BM25
-from benchmark.systems.page import run_cost
 from corpus.collections.audit_log import shell_user
 from corpus.errors import Incomplete
 from jobs import workers

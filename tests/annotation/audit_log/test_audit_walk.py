@@ -101,6 +101,7 @@ LEFT: dict[str, Act] = {
     "control_run": Act("run.control", path=lambda world: f"/c/birds/benchmark/runs/{waiting_run(world).pk}/cancel/"),
     "delete_run": Act("run.control"),
     "make_report": Act("report.asked"),
+    "compute_leaderboard": Act("report.asked"),
     "hole_fillings": Act(
         "filling.started",
         data={"k": "10", "policy": "people", "confirm": "1"},

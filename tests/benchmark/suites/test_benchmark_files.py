@@ -72,6 +72,6 @@ def test_whoever_chose_a_language_for_good_gets_english_csv_too() -> None:
     charlie.user.language = "zh-hans"
     charlie.user.save(update_fields=["language"])
     client = reader(charlie, "en")
-    header = client.get("/c/books/benchmark/bounds/?table=safety&as=csv").content.decode().splitlines()[0]
+    header = client.get("/c/books/benchmark/hole-filling/?table=safety&as=csv").content.decode().splitlines()[0]
     assert header == "system,Judged@10,nDCG@10,at least,at most,open orders"
-    assert "系统" in client.get("/c/books/benchmark/bounds/?table=safety&as=tex").content.decode()
+    assert "系统" in client.get("/c/books/benchmark/hole-filling/?table=safety&as=tex").content.decode()

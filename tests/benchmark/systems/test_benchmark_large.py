@@ -23,6 +23,7 @@ def test_every_page_answers_in_300_ms_at_25_systems_and_3657_queries() -> None:
     large = large_report(25, 3657)
     collection, runs = large.collection, large.runs
     reports.ensure_report(collection, large.before, large.before, runs)
+    reports.ensure_report(collection, large.after, large.after, runs)
     report = reports.ensure_report(collection, large.before, large.after, runs)
     funnel = {"pool": 90_000, "judged": 10_000, "candidates": 80_000, "known": 0, "asked": 80_000, "settled": 80_000}
     filling = Filling.objects.create(
@@ -33,8 +34,9 @@ def test_every_page_answers_in_300_ms_at_25_systems_and_3657_queries() -> None:
     client.force_login(make_member(collection, "charlie", Role.ADMIN).user)
     query = QrelsRow.objects.filter(qrels=large.after).values_list("query_id", flat=True)[1000]
     home = f"/c/{collection.name}/benchmark/"
-    pages = ["", "runs/", "bounds/", "hole-filling/", f"hole-filling/{filling.pk}/", f"report/{report.pk}/",
-             f"report/{report.pk}/leaderboard/", f"runs/{runs[-1].pk}/", "queries/", f"queries/{query}/", "qrels/",
+    compare = f"compare/?a={runs[0].pk}&b={runs[1].pk}"
+    pages = ["", "runs/", compare, "hole-filling/", f"hole-filling/{filling.pk}/", f"report/{report.pk}/",
+             f"runs/{runs[-1].pk}/", "queries/", f"queries/{query}/", "qrels/",
              "qrels/diff/?one=1&other=2"]  # fmt: skip
     client.get(home)
     taken = {part: measured(client, home + part) for part in pages}

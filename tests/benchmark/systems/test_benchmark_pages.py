@@ -2,10 +2,12 @@
 
 import csv
 import re
+from html import unescape
 from io import StringIO
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import F
 from django.test import Client
 
 from annotation.models import AuditEntry, Membership, Role
@@ -13,11 +15,11 @@ from benchmark.models import Filling, Qrels, Report, Run, Suite
 from benchmark.qrels import comparing, reading
 from benchmark.qrels.versions import latest_version, original_version
 from benchmark.report import reports
-from corpus.models import Collection, Item, Query
+from corpus.models import Collection, Item, Label, Query
 from jobs.models import JobState
 from judges.models import Campaign, JudgeVersion, Panel
 from tests import benchmark_scene as scene
-from tests.factories import make_collection, make_member, make_query
+from tests.factories import make_collection, make_member, make_pair, make_query
 from tests.kept_scene import built_once
 from tests.rankings import make_next_report
 from tests.reading import flat
@@ -69,42 +71,214 @@ def table(client: Client, path: str) -> list[list[str]]:
 
 
 def test_every_page_without_a_run_says_what_to_do_next(charlie: Client) -> None:
-    for part, words in {
-        "": "No system to look at yet",
-        "runs/": "No run yet",
-        "bounds/": "No system to look at yet",
-        "hole-filling/": "There is no run yet whose documents could be pooled",
-        "report/": "Nothing to compare yet",
-        "qrels/": "No version yet",
-    }.items():
+    for part in ("", "runs/", "hole-filling/", "report/", "qrels/"):
         page = text(charlie, HOME + part)
-        assert words in page and "button primary" in page, part
+        assert "button primary" in page, part
+        assert 'class="empty"' in page or part == "hole-filling/", part
 
 
-def test_the_home_tells_the_story_and_the_next_step_changes_with_it(charlie: Client, books: Collection) -> None:
-    first, second, *rest = scene.runs_of(books)
-    assert "Work out how far today" in text(charlie, HOME)
-    charlie.post(f"{HOME}report/make/", {"safety": "1"})
-    assert "It is being worked out" in text(charlie, HOME)
+def compute(client: Client) -> None:
+    """Send what the page sends by itself once it is there."""
+    assert 'hx-trigger="load, submit"' in text(client, HOME)
+    assert client.post(f"{HOME}compute/").status_code == 302
+
+
+def next_step(client: Client) -> str:
+    return str(client.get(HOME).context["next"]["key"])
+
+
+def test_the_next_step_changes_with_what_was_done(charlie: Client, books: Collection) -> None:
+    runs = scene.runs_of(books)
+    assert charlie.get(HOME).context["board"] is None
+    compute(charlie)
+    assert len(charlie.get(HOME).context["board"]["rows"]) == 6
+    assert next_step(charlie) == "fill"
+    scene.filled(books, runs)
+    assert charlie.get(HOME).context["state"].is_missing, "the newest qrels are others"
+    assert next_step(charlie) == "report"
+    compute(charlie)
+    charlie.post(f"{HOME}report/make/")
+    assert make_next_report()
+    assert next_step(charlie) == ""
+    scene.make_run(books, "late", scene.rankings(1)["dense-large"])
+    assert next_step(charlie) == "again"
+
+
+def test_the_leaderboard_is_computed_once_for_the_ready_runs_and_the_newest_qrels(
+    charlie: Client, books: Collection
+) -> None:
+    scene.runs_of(books)
+    response = charlie.post(f"{HOME}compute/", **HTMX)
+    assert 'id="board"' in response.content.decode() and "<html" not in response.content.decode()
+    assert len(response.context["board"]["rows"]) == 6
+    first = Report.objects.get()
+    assert first.before == first.after == latest_version(books) and first.state == JobState.READY
+    charlie.post(f"{HOME}compute/")
+    assert Report.objects.count() == 1, "stored by runs and qrels"
+    scene.make_run(books, "late", scene.rankings(1)["reranked"])
+    state = charlie.get(HOME).context["state"]
+    assert state.is_missing and state.stored.new == ["late"], "until then the earlier figures are shown"
+    compute(charlie)
+    assert len(charlie.get(HOME).context["board"]["rows"]) == 7
+
+
+def test_a_large_leaderboard_is_left_to_a_worker(
+    charlie: Client, books: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmark.report.leaderboard.AT_ONCE", 10)
+    scene.runs_of(books)
+    charlie.post(f"{HOME}compute/")
+    assert Report.objects.get().state == JobState.WAITING
+    page = text(charlie, HOME)
+    assert "data-poll" in page and 'hx-trigger="load, submit"' not in page
     assert charlie.get(HOME, **HTMX).status_code == 200
     assert make_next_report()
     assert charlie.get(HOME, **HTMX).status_code == 286, "nothing moves any more: polling ends"
-    page = text(charlie, HOME)
-    assert "could still change places" in page and "Some orders are not settled" in page
-    before = latest_version(books, "original")
-    assert before is not None
-    done = scene.filled(books, [first, second, *rest])
-    assert "see what it does to every ranking" in text(charlie, HOME)
-    assert done.after is not None
-    charlie.post(f"{HOME}report/make/")
+
+
+def test_a_collection_without_reference_grades_is_measured_on_its_labels() -> None:
+    stones = make_collection("stones")
+    pair = make_pair(stones)
+    Label.objects.create(pair=pair, grade=1, origin="people")
+    scene.make_run(stones, "mine", {pair.query.external_id: [pair.document.external_id]})
+    admin = client_of(make_member(stones, "charlie", Role.ADMIN))
+    admin.post("/c/stones/benchmark/compute/")
+    assert latest_version(stones).kind == "labels"  # type: ignore[union-attr]
+    assert admin.get("/c/stones/benchmark/").context["board"]["rows"][0]["value"] == 1
+
+
+@pytest.fixture
+def measured(whole: Client) -> Client:
+    """With its leaderboard on the filled qrels."""
+    whole.post(f"{HOME}compute/")
+    return whole
+
+
+def test_the_leaderboard_has_measures_intervals_significance_unjudged_share_and_cost(measured: Client) -> None:
+    board = measured.get(HOME).context["board"]
+    rows = board["rows"]
+    assert [row["place"] for row in rows] == sorted(row["place"] for row in rows)
+    assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
+    assert rows[0]["best"] is None
+    for row in rows[1:]:
+        best = row["best"]
+        assert best["value"] == pytest.approx(row["value"] - rows[0]["value"])
+        assert best["low"] <= best["value"] <= best["high"]
+        assert best["p_holm"] >= best["p"]
+        assert best["is_significant"] == (not best["low"] <= 0 <= best["high"]), "interval and p are one test"
+        shared = set(row["letters"]) & set(rows[0]["letters"])
+        assert best["is_significant"] == (not shared), "letters and p are one test"
+    assert all(row["values"]["unjudged"] == 0 for row in rows), "the pool to depth 10 is judged whole"
+    assert all(row["cost"]["usd"] == 0 for row in rows)
+    assert "Holm" in text(measured, HOME)
+
+
+def test_the_leaderboard_is_sorted_by_any_column_either_way(measured: Client) -> None:
+    for column in ("ndcg", "recall", "hit", "name", "unjudged", "seconds", "usd"):
+        page = measured.get(f"{HOME}?sort={column}")
+        names = [row["name"] for row in page.context["board"]["rows"]]
+        turned = [row["name"] for row in measured.get(f"{HOME}?sort=-{column}").context["board"]["rows"]]
+        assert set(names) == set(scene.SYSTEMS) == set(turned)
+        assert page.content.decode().count("aria-sort=") == 1, column
+        if column in ("ndcg", "recall"):
+            values = [row["values"][column] for row in page.context["board"]["rows"]]
+            assert values == sorted(values, reverse=True)
+            assert names != turned
+    assert [row["name"] for row in measured.get(f"{HOME}?sort=name").context["board"]["rows"]] == sorted(scene.SYSTEMS)
+    assert measured.get(f"{HOME}?measure=recall").context["board"]["measure"] == "recall"
+    assert measured.get(f"{HOME}?measure=nothing&sort=nothing").context["board"]["measure"] == "ndcg"
+    rows = table(measured, f"{HOME}?measure=recall&table=leaderboard&as=csv")
+    assert rows[0][:2] == ["system", "Recall@10"] and len(rows) == 7
+
+
+def test_from_the_start_page_the_significance_of_two_runs_takes_two_clicks(measured: Client) -> None:
+    start = text(measured, "/c/books/")
+    assert f'href="{HOME}"' in start, "the first click"
+    board = measured.get(HOME)
+    link = unescape(re.findall(r'href="(/c/books/benchmark/compare/[^"]+)"', board.content.decode())[0])
+    found = measured.get(link).context["found"]  # the second
+    assert 0 <= found["difference"]["p_holm"] <= 1
+
+
+def test_from_the_start_page_the_qrels_are_downloaded_in_two_clicks(whole: Client) -> None:
+    start = text(whole, HOME)
+    assert f'href="{HOME}qrels/"' in start
+    assert f'href="{HOME}qrels/2.txt" download' in text(whole, f"{HOME}qrels/")
+
+
+def test_two_runs_are_compared_query_by_query(measured: Client) -> None:
+    one, other = (Run.objects.get(name=name) for name in ("dense-large", "bm25"))
+    page = measured.get(f"{HOME}compare/?a={one.pk}&b={other.pk}")
+    found = page.context["found"]
+    report = Report.objects.filter(before=F("after")).latest("pk")
+    first, second = (reports.query_values(report, run, "ndcg")[1] for run in (one, other))
+    difference = first - second
+    assert found["difference"]["value"] == pytest.approx(difference.mean())
+    counts = found["counts"]
+    assert counts["wins"] == (difference > 1e-9).sum() and counts["losses"] == (difference < -1e-9).sum()
+    assert sum(counts.values()) == found["queries"] == 20
+    moved = [abs(row["difference"]) for row in found["rows"]]
+    assert moved == sorted(moved, reverse=True) and len(moved) == 20
+    for row in found["rows"]:
+        link = f"{HOME}queries/{row['query'].pk}/?run=dense-large&amp;run=bm25"
+        assert link in page.content.decode()
+    assert found["chart"].svg.count("<rect") == counts["wins"] + counts["losses"], "a bar for each win and loss"
+    turned = measured.get(f"{HOME}compare/?a={other.pk}&b={one.pk}").context["found"]
+    assert turned["difference"]["value"] == -found["difference"]["value"]
+    assert turned["difference"]["low"] == -found["difference"]["high"]
+    assert turned["difference"]["p_holm"] == found["difference"]["p_holm"]
+    wins = measured.get(f"{HOME}compare/?a={one.pk}&b={other.pk}&order=wins&measure=recall").context["found"]
+    assert wins["measure"] == "recall" and wins["rows"][0]["difference"] >= wins["rows"][-1]["difference"]
+
+
+def test_a_comparison_can_be_saved_whole_and_its_chart_too(measured: Client) -> None:
+    one, other = (Run.objects.get(name=name) for name in ("dense-large", "bm25"))
+    address = f"{HOME}compare/?a={one.pk}&b={other.pk}"
+    rows = table(measured, f"{address}&table=queries&as=csv")
+    assert rows[0] == ["query", "dense-large", "bm25", "difference"] and len(rows) == 21
+    assert measured.get(f"{address}&chart=differences&as=svg").status_code == 200
+    assert len(table(measured, f"{address}&chart=differences&as=csv")) == 21
+
+
+def test_two_boxes_ticked_on_the_leaderboard_are_compared_and_one_is_not_enough(measured: Client) -> None:
+    one, other = (Run.objects.get(name=name).pk for name in ("dense-large", "bm25"))
+    found = measured.get(f"{HOME}compare/?run={one}&run={other}").context["found"]
+    assert (found["one"]["run"], found["other"]["run"]) == (one, other)
+    for asked in (f"?run={one}", f"?run={one}&run={one}", f"?a={one}&b=999999", "?a=x&b=", ""):
+        page = measured.get(f"{HOME}compare/{asked}")
+        assert page.status_code == 200 and page.context["found"] is None, asked
+        assert ('role="alert"' in page.content.decode()) == bool(asked)
+    assert measured.get(f"{HOME}compare/?a={one}&b={other}&page={'9' * 5000}").status_code == 200
+
+
+def test_former_addresses_of_the_benchmark_lead_to_todays(whole: Client) -> None:
+    report = Report.objects.latest("pk").pk
+    for former, today in {
+        "bounds/": "hole-filling/",
+        "safety/": "hole-filling/",
+        "bounds/?table=safety&as=csv": "hole-filling/?table=safety&as=csv",
+        "filling/": "hole-filling/",
+        f"report/{report}/leaderboard/": f"report/{report}/",
+        "runs/make/hybrid/": "runs/make/?type=hybrid",
+    }.items():
+        response = whole.get(HOME + former)
+        assert (response.status_code, response["Location"]) == (308, HOME + today), former
+        assert whole.get(HOME + today).status_code == 200
+
+
+def test_the_report_names_the_queries_that_one_version_alone_judges(whole: Client) -> None:
+    other = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
+    whole.post(f"{HOME}qrels/", {"file": other, "note": "ours", "what": "import"})
+    whole.post(f"{HOME}report/make/", {"one": "3", "other": "2"})
     assert make_next_report()
-    page = text(charlie, HOME)
-    assert "holes</strong> were found" in page and "Look how safe the order is by the newest qrels" in page
-    charlie.post(f"{HOME}report/make/", {"safety": "1"})
-    assert make_next_report()
-    assert "Every step is done" in text(charlie, HOME)
-    scene.make_run(books, "late", scene.rankings(1)["dense-large"])
-    assert "Runs came after the last report" in text(charlie, HOME)
+    page = whole.get(f"{HOME}report/{Report.objects.latest('pk').pk}/")
+    [(version, named, more)] = page.context["left_out"]
+    assert version.number == 2 and len(named) + more == 18
+    assert {query.external_id for query in named} & {"q0", "q1"} == set()
+    result = page.context["stored"].result
+    for system in result["common"]["systems"]:
+        value = system["ndcg"]
+        assert (value["p_holm"] < 0.05) == (not value["low"] <= 0 <= value["high"]), "one correction for both"
 
 
 def test_two_runs_come_in_by_upload(charlie: Client) -> None:
@@ -139,7 +313,7 @@ def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(char
     wrong = "q0 Q0 d0-1 1 2.5 x\nq0 Q0 d0-1 2 2.0 x\nq0 Q0 d0-2 3 nan x\nq0 d0-3 4\nq0 Q0 nowhere 5 1 x\n"
     response = charlie.post(f"{HOME}runs/upload/", upload(("mine.run", wrong), name="mine-2", skip_unknown=""))
     page = response.content.decode()
-    assert response.status_code == 422 and "Nothing was taken over" in page
+    assert response.status_code == 422 and "Nothing was imported" in page
     for line in (2, 3, 4):
         assert f"ine {line}:" in page
     assert 'value="mine-2"' in page and "/tmp/" not in page
@@ -157,9 +331,9 @@ def test_a_name_is_for_one_file_and_names_of_files_become_names_of_runs(charlie:
 
 
 def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> None:
-    form = text(charlie, f"{HOME}runs/make/bm25/")
+    form = text(charlie, f"{HOME}runs/make/?type=bm25")
     assert 'name="k1"' in form and 'name="judge"' not in form, "a form has what its kind needs"
-    response = charlie.post(f"{HOME}runs/make/bm25/", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
+    response = charlie.post(f"{HOME}runs/make/?type=bm25", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
     run = Run.objects.get()
     assert response["Location"] == f"{HOME}runs/{run.pk}/"
     assert (run.kind, run.recipe["k1"], run.depth, run.made_by) == ("bm25", 1.2, 10, "charlie")
@@ -173,7 +347,7 @@ def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> No
     charlie.post(f"{HOME}runs/{run.pk}/go-on/")
     run.refresh_from_db()
     assert run.state == JobState.WAITING
-    refused = charlie.post(f"{HOME}runs/make/bm25/", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
+    refused = charlie.post(f"{HOME}runs/make/?type=bm25", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
     assert (
         refused.status_code == 422
         and "has a run" in refused.content.decode()
@@ -193,27 +367,27 @@ def test_deleting_a_run_asks_first(charlie: Client, books: Collection) -> None:
 
 
 def test_a_hybrid_needs_a_run_first(charlie: Client) -> None:
-    page = " ".join(text(charlie, f"{HOME}runs/make/hybrid/").split())
-    assert "bring or make those first" in page and 'disabled aria-describedby="lacks"> Make it' in page
-    assert 'aria-describedby="lacks"' not in text(charlie, f"{HOME}runs/make/bm25/"), "it needs no run"
+    page = " ".join(text(charlie, f"{HOME}runs/make/?type=hybrid").split())
+    assert 'id="lacks"' in page and 'disabled aria-describedby="lacks">' in page
+    assert 'aria-describedby="lacks"' not in text(charlie, f"{HOME}runs/make/?type=bm25"), "it needs no run"
 
 
-def test_how_safe_names_bounds_and_open_orders(whole: Client) -> None:
-    page = text(whole, f"{HOME}bounds/")
-    assert "not settled" in page and "Send these pairs" in page
-    rows = table(whole, f"{HOME}bounds/?table=safety&as=csv")
+def test_the_ranking_uncertainty_names_bounds_and_open_orders(whole: Client) -> None:
+    page = text(whole, f"{HOME}hole-filling/")
+    assert 'id="send"' in page
+    rows = table(whole, f"{HOME}hole-filling/?table=safety&as=csv")
     assert rows[0][:5] == ["system", "Judged@10", "nDCG@10", "at least", "at most"]
     assert len(rows) == 7 and all(float(low) <= float(now) <= float(high) for _n, _j, now, low, high, _o in rows[1:])
-    assert "\\begin{tabular}" in whole.get(f"{HOME}bounds/?table=unsettled&as=tex").content.decode()
-    assert whole.get(f"{HOME}bounds/?chart=bounds&as=svg")["Content-Type"].startswith("image/svg")
-    assert whole.get(f"{HOME}bounds/?table=nothing").status_code == 404
+    assert "\\begin{tabular}" in whole.get(f"{HOME}hole-filling/?table=unsettled&as=tex").content.decode()
+    assert whole.get(f"{HOME}hole-filling/?chart=bounds&as=svg")["Content-Type"].startswith("image/svg")
+    assert whole.get(f"{HOME}hole-filling/?table=nothing").status_code == 404
 
 
 def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
     before = original_version(books)
     reports.ensure_report(books, before, before, runs, 10)
-    response = charlie.post(f"{HOME}bounds/send/", {"first": "5", "policy": "people"})
+    response = charlie.post(f"{HOME}hole-filling/send/", {"first": "5", "policy": "people"})
     filling = Filling.objects.get()
     assert response["Location"] == f"{HOME}hole-filling/{filling.pk}/"
     assert len(filling.pairs) == 5 and Item.objects.filter(reason="hole", state="open").count() == 5
@@ -308,11 +482,13 @@ def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, boo
     before = original_version(books)
     reports.ensure_report(books, before, before, runs, 10)
     form = {"first": "5", "policy": "single", "panel": "offline"}
-    refused = charlie.post(f"{HOME}bounds/send/", {**form, "filter": three[:1]})
+    refused = charlie.post(f"{HOME}hole-filling/send/", {**form, "filter": three[:1]})
     page = refused.content.decode()
     assert refused.status_code == 422 and "The filter: name 3 judges" in page
-    assert f'href="{HOME}bounds/?table=safety&amp;as=csv"' in page, "files of a refused form are those of the page"
-    charlie.post(f"{HOME}bounds/send/", {**form, "filter": three})
+    assert f'href="{HOME}hole-filling/?table=safety&amp;as=csv"' in page, (
+        "files of a refused form are those of the page"
+    )
+    charlie.post(f"{HOME}hole-filling/send/", {**form, "filter": three})
     assert Filling.objects.get().options["filters"] == three
 
 
@@ -345,23 +521,8 @@ def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
     assert "The interval leaves out 0 exactly where p is below 0.05." in page
     Report.objects.filter(pk=report.pk).update(result={**report.result, "version": 1})
     assert "This report is outdated" in text(whole, address)
-    assert whole.get(f"{address}leaderboard/").status_code == 404
     Report.objects.filter(pk=report.pk).update(result=report.result)
     assert "What was found" in text(whole, f"{HOME}report/")
-
-
-def test_the_leaderboard_is_ordered_by_the_measure_that_was_asked_for(whole: Client) -> None:
-    report = Report.objects.latest("pk")
-    address = f"{HOME}report/{report.pk}/leaderboard/"
-    for measure in ("ndcg", "recall"):
-        values = {one["name"]: one["values"][measure]["after"] for one in report.result["systems"]}
-        best = sorted(values, key=lambda name: (-values[name], name))
-        page = text(whole, f"{address}?sort={measure}")
-        places = [page.index(f">{name}</a></th>") for name in best]
-        assert places == sorted(places), measure
-    assert "aria-sort" in page and "letters" in page
-    assert text(whole, f"{address}?sort=nothing&of=before")
-    assert table(whole, f"{address}?table=leaderboard&as=csv")[0][0] == "system"
 
 
 def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: Client) -> None:
@@ -528,7 +689,7 @@ def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) ->
     assert (report.before.number, report.after.number) == (3, 2)
     assert response["Location"] == f"{HOME}report/{report.pk}/"
     assert make_next_report()
-    note = "Ranks and figures below are over these 2 common queries."
+    note = "Ranks, figures, intervals and p below are over 2 common queries."
     page = text(whole, response["Location"])
     assert note in page and note not in text(whole, f"{HOME}report/{earlier.pk}/")
     assert re.search(r"\b1 pairs of systems change|[^1]1 systems change their ranks", page) is None
@@ -584,11 +745,11 @@ def test_runs_and_reports_of_another_collection_are_not_found(whole: Client) -> 
     run, report, filling = Run.objects.first(), Report.objects.latest("pk"), Filling.objects.get()
     assert run is not None
     for part in (f"runs/{run.pk}/", f"report/{report.pk}/", f"hole-filling/{filling.pk}/", f"runs/{run.pk}/run.txt",
-                 f"report/{report.pk}/leaderboard/", "qrels/1.txt", "qrels/diff/?one=1&other=2"):  # fmt: skip
+                 "qrels/1.txt", "qrels/diff/?one=1&other=2"):  # fmt: skip
         assert whole.get(f"/c/stones/benchmark/{part}").status_code == 404, part
 
 
-@pytest.mark.parametrize("part", ["", "runs/", "bounds/", "hole-filling/", "report/", "queries/", "qrels/"])
+@pytest.mark.parametrize("part", ["", "runs/", "compare/", "hole-filling/", "report/", "queries/", "qrels/"])
 def test_pages_read_and_do_not_write(charlie: Client, books: Collection, part: str) -> None:
     scene.runs_of(books)
     charlie.get(HOME + part)
@@ -598,7 +759,7 @@ def test_pages_read_and_do_not_write(charlie: Client, books: Collection, part: s
 @pytest.mark.parametrize("kind", ["bm25", "hybrid", "rewrite", "reasoning", "dense", "rerank"])
 def test_every_kind_of_run_has_its_form(charlie: Client, books: Collection, kind: str) -> None:
     scene.runs_of(books)
-    page = text(charlie, f"{HOME}runs/make/{kind}/")
+    page = text(charlie, f"{HOME}runs/make/?type={kind}")
     names = {"bm25": "k1", "hybrid": "scores", "rewrite": "samples", "reasoning": "judge", "dense": "query_prefix",
              "rerank": "top"}  # fmt: skip
     assert f'name="{names[kind]}"' in page
@@ -609,10 +770,10 @@ def test_every_kind_of_run_has_its_form(charlie: Client, books: Collection, kind
 
 def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books: Collection) -> None:
     form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
-    text(charlie, f"{HOME}runs/make/rewrite/")
-    page = charlie.post(f"{HOME}runs/make/rewrite/", form).content.decode()
+    text(charlie, f"{HOME}runs/make/?type=rewrite")
+    page = charlie.post(f"{HOME}runs/make/?type=rewrite", form).content.decode()
     assert "Make this run?" in page and "calls, about" in page and not Run.objects.exists()
-    response = charlie.post(f"{HOME}runs/make/rewrite/", {**form, "confirm": "1"})
+    response = charlie.post(f"{HOME}runs/make/?type=rewrite", {**form, "confirm": "1"})
     run = Run.objects.get()
     assert response["Location"] == f"{HOME}runs/{run.pk}/" and run.recipe["method"] == "hyde"
 
@@ -633,17 +794,17 @@ def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     assert "p-MRR is <strong>" in page and "over 20 queries and 80 documents" in page
 
 
-def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(whole: Client, statements: list[str]) -> None:
+def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(measured: Client, statements: list[str]) -> None:
     report, filling, run = Report.objects.latest("pk"), Filling.objects.get(), Run.objects.get(name="dense-large")
     queries, documents = scene.by_id(run.collection)
-    query = f"queries/{queries['q3'].pk}/"
-    pages = ["", "runs/", "runs/make/hybrid/", f"runs/{run.pk}/", f"runs/{run.pk}/delete/", "bounds/", "hole-filling/",
-             f"hole-filling/{filling.pk}/", "report/", f"report/{report.pk}/", f"report/{report.pk}/leaderboard/",
+    query, other = f"queries/{queries['q3'].pk}/", Run.objects.get(name="bm25")
+    pages = ["", "runs/", "runs/make/?type=hybrid", f"runs/{run.pk}/", f"runs/{run.pk}/delete/", "hole-filling/",
+             f"hole-filling/{filling.pk}/", "report/", f"report/{report.pk}/", f"compare/?a={run.pk}&b={other.pk}",
              "queries/", query, f"{query}{documents['d3-1'].pk}/", "qrels/", "qrels/diff/?one=1&other=2"]  # fmt: skip
     dear = {}
     for part in pages:
         statements.clear()
-        text(whole, HOME + part)
+        text(measured, HOME + part)
         if len(statements) > 20:
             dear[part] = len(statements)
     assert dear == {}

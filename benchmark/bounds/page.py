@@ -1,0 +1,65 @@
+"""Ranking uncertainty: how far judging what nobody judged could move each system, and which orders are open."""
+
+from collections import Counter
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.models import Run
+from benchmark.qrels.versions import latest_version
+from benchmark.report.downloads import DownloadTable
+from benchmark.systems import chosen, figures
+from benchmark.systems.chosen import StoredReport
+from corpus.models import Collection
+
+SHOWN = 60  # Pairs of systems that are named; the table to save has all.
+
+
+def bounds_context(collection: Collection, runs: list[Run]) -> dict[str, Any]:
+    """What the section shows: the newest stored bounds, and whether newer qrels came later."""
+    stored = chosen.stored_report(chosen.newest_report(collection, compares=False), runs)
+    latest = latest_version(collection)
+    return {
+        "stored": stored,
+        "shown": show_bounds(stored) if stored and stored.is_ready else None,
+        "runs": runs,
+        "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
+        "unattended": chosen.is_unattended(stored.report if stored else None),
+    }
+
+
+def show_bounds(stored: StoredReport) -> dict[str, Any]:
+    """What the page says of a stored report: a line for each system, and the orders that are not settled."""
+    found = stored.result["safety"]
+    open_of = Counter(run for pair in found["unsettled"] for run in pair[:2])
+    lines = [{**one, "name": stored.name(one["run"]), "open": open_of[one["run"]]} for one in found["systems"]]
+    lines.sort(key=lambda line: (-line["value"], line["name"]))
+    place = {line["run"]: at for at, line in enumerate(lines)}
+    # Of each pair the one that is ahead today stands first; the closest pairs come first.
+    unsettled = [sorted((place[one], place[other])) for one, other, *_more in found["unsettled"]]
+    pairs = [(lines[ahead], lines[behind]) for ahead, behind in unsettled]
+    pairs.sort(key=lambda pair: (pair[0]["value"] - pair[1]["value"], pair[0]["name"], pair[1]["name"]))
+    return {
+        "lines": lines,
+        "unsettled": pairs[:SHOWN],
+        "left_out": max(0, len(pairs) - SHOWN),
+        "open": len(pairs),
+        "all": len(pairs) + int(found["settled"]),
+        "unjudged": int(found["unjudged"]),
+        "sendable": len(found.get("first", [])),
+        "chart": figures.bounds_chart(stored),
+        "tables": bounds_tables(lines, pairs, stored.k),
+        "k": stored.k,
+    }
+
+
+def bounds_tables(
+    lines: list[dict[str, Any]], pairs: list[tuple[dict[str, Any], dict[str, Any]]], k: int
+) -> list[DownloadTable]:
+    """The bounds of every system, and all orders that are not settled."""
+    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
+    rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
+    systems = DownloadTable("safety", _("Ranking uncertainty"), header, rows)
+    names = (_("ahead today"), _("behind today"), _("difference in nDCG@%(k)s") % {"k": k})
+    rows = tuple((one["name"], other["name"], one["value"] - other["value"]) for one, other in pairs)
+    return [systems, DownloadTable("unsettled", _("Open orders"), names, rows, 2)]

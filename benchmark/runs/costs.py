@@ -1,0 +1,39 @@
+"""What a run took: time, tokens and money."""
+
+from typing import Any
+
+from django.db.models import Avg, Count, Q, Sum
+
+from benchmark.models import Ranking, Run
+from judges.costs import ledger
+from judges.models import Campaign
+
+
+def run_cost(run: Run) -> dict[str, Any]:
+    """What a run took. `timed`: queries whose seconds are known; `paid` None: no model was asked."""
+    cost = Ranking.objects.filter(run=run).aggregate(
+        queries=Count("pk"),
+        # Later entries see earlier ones, so what takes a field's name comes behind the others of that field.
+        empty=Count("pk", filter=Q(documents__len=0)),
+        documents=Sum("documents__len", default=0),
+        timed=Count("seconds"),
+        seconds_per_query=Avg("seconds"),
+        seconds=Sum("seconds"),
+        tokens_in=Sum("tokens_in", default=0),
+        tokens_out=Sum("tokens_out", default=0),
+    )
+    if not run.campaign:
+        return {**cost, "calls": 0, "calls_cached": 0, "paid": None}
+    spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=run.campaign)))
+    return {**cost, "calls": spent.calls, "calls_cached": spent.cached, "paid": spent.paid}
+
+
+def cost_document(run: Run) -> dict[str, Any]:
+    """What a leaderboard keeps of it: seconds a query and USD (None: unknown), whether more was paid than is known."""
+    cost = run_cost(run)
+    paid = cost["paid"]
+    return {
+        "seconds": cost["seconds_per_query"],
+        "usd": 0.0 if paid is None else paid.usd,
+        "at_least": paid is not None and paid.at_least,
+    }

@@ -1,0 +1,51 @@
+"""Every two systems of a leaderboard compared, and the interval of each mean. Pure."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from benchmark.report.graded_runs import Floats
+from benchmark.significance.paired import LEVEL, Tests, holm_correction, holm_levels
+
+RESAMPLES = 2_000  # Of the queries, for intervals of means.
+CHUNK = 250  # Resamples that are held at once.
+
+
+def compare_pairs(values: Mapping[str, Floats], seed: int) -> dict[str, list[list[float]]]:
+    """By measure: p, p corrected by Holm, and the interval at Holm's level, for each of `pair_places`.
+
+    `values`: (systems, queries) by measure. The interval is of the first system's mean less the second's.
+    """
+    found: dict[str, list[list[float]]] = {}
+    # All measures share their random signs, so that more of them cost no more draws.
+    tests = Tests(np.concatenate([one.T for one in values.values()], axis=1), seed)
+    for place, (key, one) in enumerate(values.items()):
+        first = place * len(one)
+        pairs = [(first + a, first + b) for a, b in pair_places(len(one))]
+        p = [tests.p(*pair) for pair in pairs]
+        spans = [tests.interval(*pair, level) for pair, level in zip(pairs, holm_levels(p), strict=True)]
+        found[key] = [list(row) for row in zip(p, holm_correction(p), *zip(*spans, strict=True), strict=True)]
+    return found
+
+
+def pair_places(systems: int) -> list[tuple[int, int]]:
+    """Places of every two systems, in the order of the rows of `compare_pairs`."""
+    return list(combinations(range(systems), 2))
+
+
+def mean_intervals(values: Mapping[str, Floats], seed: int) -> dict[str, list[tuple[float, float]]]:
+    """By measure, each system's 95% interval of its mean: percentiles over bootstrap samples of the queries."""
+    flat = np.concatenate(list(values.values()))
+    queries, random = flat.shape[1], np.random.default_rng(seed)
+    shares = np.full(queries, 1 / queries)
+    means = np.concatenate(
+        [flat @ random.multinomial(queries, shares, CHUNK).T / queries for _ in range(RESAMPLES // CHUNK)], axis=1
+    )
+    low, high = np.quantile(means, (LEVEL / 2, 1 - LEVEL / 2), axis=1)
+    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+    return dict(zip(values, _split_rows(bounds, len(flat) // len(values)), strict=True))
+
+
+def _split_rows(rows: Sequence[tuple[float, float]], size: int) -> list[list[tuple[float, float]]]:
+    return [list(rows[start : start + size]) for start in range(0, len(rows), size)]

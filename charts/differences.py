@@ -1,0 +1,54 @@
+"""Differences between two things, sorted: a bar for each. Pure."""
+
+import math
+from collections.abc import Sequence
+
+from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg
+from charts.record import Chart
+from charts.sentences import say
+from charts.translation import gettext_noop
+
+MOST_BARS = 240  # Beyond them each bar stands for several values.
+
+
+def draw_differences(
+    key: str,
+    title: str,
+    bars: Sequence[tuple[str, float]],
+    *,
+    y: str,
+    above: str,
+    below: str,
+    summary: str = "",
+    source: str = "",
+) -> Chart:
+    """Draw a bar from 0 for each value, in the order given. `above`, `below`: what stands on either side of 0."""
+    canvas = Canvas(WIDTH, 300)
+    if bars:
+        step = max(1, math.ceil(len(bars) / MOST_BARS))
+        shown = [value for _name, value in bars[::step]]
+        # As far down as up: equal differences have equal lengths, and 0 stands in the middle.
+        far = max(abs(value) for _name, value in bars) or 1.0
+        plot = Plot(64, 30, WIDTH - 16, 270, [0.0, float(len(shown))], axis_ticks(-far, far))
+        for at in plot.y_ticks:
+            canvas.rule(plot.left, plot.y(at), plot.right, plot.y(at))
+            canvas.text(plot.left - 8, plot.y(at) + 4, format_figure(at), anchor="end")
+        room = (plot.right - plot.left) / len(shown)
+        for place, value in enumerate(shown):
+            ends = sorted((plot.y(0.0), plot.y(value)))
+            tone = "accent" if value > 0 else "plain"
+            left, thick = plot.x(place) + room * 0.1, max(room * 0.8, 1)
+            if abs(value) > 0:
+                canvas.box(left, ends[0], thick, max(ends[1] - ends[0], 1), tone=tone)
+        canvas.rule(plot.left, plot.y(0.0), plot.right, plot.y(0.0), kind="soft")
+        half = (plot.right - plot.left) / 2
+        canvas.text(plot.left, 18, clip_text(above, half), kind="ink", bold=True)
+        canvas.text(plot.right, plot.bottom + 20, clip_text(below, half), anchor="end", kind="ink", bold=True)
+        canvas.text(
+            14, (plot.top + plot.bottom) / 2, clip_text(y, plot.bottom - plot.top), anchor="middle", turned=True
+        )
+    else:
+        canvas.text(WIDTH / 2, 150, say("nothing"), anchor="middle")
+    words = summary or say("nothing")
+    picture = render_svg(canvas, key=key, title=title, summary=words)
+    return Chart(key, title, words, picture, (gettext_noop("query"), gettext_noop("difference")), tuple(bars), source)
