@@ -169,7 +169,7 @@ def difference_of(result: Mapping[str, Any], measure: str, one: int, other: int)
     # Rows stand in the order of itertools.combinations.
     row = first * len(systems) - first * (first + 1) // 2 + second - first - 1
     p, corrected, low, high = result["pairs"][measure][row]
-    low, high = (low, high) if one < other else (-high, -low)
+    low, high = (low, high) if one < other else (0.0 - high, 0.0 - low)
     value = systems[one]["values"][measure]["after"] - systems[other]["values"][measure]["after"]
     is_significant = corrected < LEVEL
     return {"value": value, "low": low, "high": high, "p": p, "p_holm": corrected, "is_significant": is_significant}

@@ -80,7 +80,8 @@ def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         text = request.GET.get("page", "")[:6]
         page_number = max(int(text), 1) if text.isdecimal() else 1
         found = run_pairs.compare_runs(state.stored, *picked, measure=measure, order=order, page=page_number)
-    context = {"found": found, "stored": state.stored, "systems": systems, "picked": picked, "asked": bool(asked)}
+    chosen_ones = picked if found else list(dict.fromkeys([*picked, *known.values()]))[:2]
+    context = {"found": found, "stored": state.stored, "systems": systems, "picked": chosen_ones, "asked": bool(asked)}
     files: dict[str, Any] = {"charts": [found["chart"]], "tables": [found["table"]]} if found else {}
     return tables.answer_page(request, scope, "benchmark/compare.html", context, **files)
 

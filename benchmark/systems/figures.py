@@ -37,13 +37,13 @@ def bounds_chart(stored: StoredReport) -> Chart:
     ]
     settled, unsettled = int(found.get("settled", 0)), len(found["unsettled"])
     summary = ngettext(
-        "The dot is nDCG@%(k)s as the qrels have it, the bar what unjudged pairs could make of it. Of %(all)s pair of "
-        "systems %(open)s is not settled.",
-        "The dot is nDCG@%(k)s as the qrels have it, the bar what unjudged pairs could make of it. Of %(all)s pairs of "
-        "systems %(open)s are not settled.",
+        "Dot: nDCG@%(k)s on these qrels. Bar: where judging the unjudged documents could move it. %(open)s of %(all)s "
+        "pair of systems could swap places.",
+        "Dot: nDCG@%(k)s on these qrels. Bar: where judging the unjudged documents could move it. %(open)s of %(all)s "
+        "pairs of systems could swap places.",
         settled + unsettled,
     ) % {"k": stored.k, "all": f"{settled + unsettled:,}", "open": f"{unsettled:,}"}
-    heading = _("Within which bounds nDCG@%(k)s can move") % {"k": stored.k}
+    heading = _("Bounds of nDCG@%(k)s") % {"k": stored.k}
     return draw_intervals("bounds", heading, spans, x=f"nDCG@{stored.k}", summary=summary, source=source_line(stored))
 
 
