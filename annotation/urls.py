@@ -14,6 +14,7 @@ from annotation.judge_setup.urls import urlpatterns as judge_setup
 from annotation.judging.urls import urlpatterns as judging
 from annotation.label_quality.urls import urlpatterns as trust
 from annotation.panels.urls import urlpatterns as panel
+from annotation.people.urls import urlpatterns as people
 from annotation.policies.urls import urlpatterns as policies
 from annotation.quality_control.urls import urlpatterns as care
 
@@ -26,6 +27,7 @@ urlpatterns = [
     *audit_log,
     *money,
     *admin,
+    *people,
     *campaigns,
     *trust,
     *policies,

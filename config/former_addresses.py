@@ -12,6 +12,7 @@ FORMER = (
     (r"^(/c/[^/]+)/care/", r"\1/quality-control/"),
     (r"^(/c/[^/]+/people/\d+)/aside/$", r"\1/exclude/"),
     (r"^(/c/[^/]+/people/\d+)/test/$", r"\1/qualification/"),
+    (r"^(/c/[^/]+)/agreement/people/", r"\1/members/"),
     (r"^(/c/[^/]+)/fairness([./])", r"\1/debate-effect\2"),
     (r"^(/c/[^/]+)/settings/money/$", r"\1/settings/costs/"),
     (r"^(/c/[^/]+)/settings/arms/$", r"\1/settings/experiment-arms/"),

@@ -64,7 +64,7 @@ ADMIN = (
         "people",
         _("People"),
         (
-            Tab("members", _("Members"), ("people/", "agreement/people/", "invitations/")),
+            Tab("members", _("Members"), ("people/", "invitations/", "quality-control/exclusions/")),
             Tab("quality_control", _("Checks and test")),
             Tab("gold", _("Gold")),
             Tab("near_duplicates", _("Near-duplicates")),

@@ -1,4 +1,4 @@
-"""Forms of accounts and members: signing up, one's own mail address, invitations, roles."""
+"""Forms of accounts: signing up, one's own mail address."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django import forms
 from django.contrib.auth.forms import BaseUserCreationForm
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Invitation, Role, User
+from annotation.models import User
 
 
 class MailForm(forms.Form):
@@ -43,24 +43,3 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         if User.objects.filter(username__iexact=username).exists():
             raise forms.ValidationError(_("This user name is taken. Choose another, or sign in if it is yours."))
         return username
-
-
-class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
-    """For whom an invitation is, and with which role they join."""
-
-    role = forms.TypedChoiceField(
-        label=_("Role"), choices=Role.choices, coerce=lambda value: Role(int(value)), initial=Role.ANNOTATOR
-    )
-    days = forms.IntegerField(min_value=1, max_value=90, initial=14, label=_("Valid for (days)"))
-
-    class Meta:
-        model = Invitation
-        fields = ("note",)
-        labels = {"note": _("For whom")}
-        help_texts = {"note": _("A note to yourself. It is not part of the link.")}
-
-
-class RoleForm(forms.Form):
-    """Another role for a member."""
-
-    role = forms.TypedChoiceField(label=_("Role"), choices=Role.choices, coerce=lambda value: Role(int(value)))

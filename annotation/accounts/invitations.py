@@ -3,6 +3,7 @@
 import itertools
 import logging
 import secrets
+from collections.abc import Sequence
 from smtplib import SMTPException
 from typing import Any
 
@@ -11,17 +12,23 @@ from allauth.account.app_settings import PASSWORD_RESET_TOKEN_GENERATOR
 from allauth.account.utils import user_pk_to_url_str
 from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
+from django.conf import settings
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
+from django.core.mail import EmailMessage, get_connection
+from django.core.validators import validate_email
 from django.db import connection, transaction
 from django.http import HttpRequest
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts import sessions
 from annotation.accounts.members import add_member
 from annotation.audit_log.recording import record
-from annotation.models import Membership, Role, User
+from annotation.models import Invitation, Membership, Role, User
 from annotation.permissions import Scope, SiteScope
 from corpus.collections.audit_log import shell_user
 from corpus.models import Collection
@@ -92,6 +99,46 @@ def create_accounts(*, role: str, count: int, collection: Collection | None) -> 
             add_member(user=user, collection=collection, role=Role[role.upper()])
         accounts.append({"username": username, "password": password})
     return accounts
+
+
+def is_mail_address(text: str) -> bool:
+    """Whether a mail could be sent there."""
+    try:
+        validate_email(text)
+    except ValidationError:
+        return False
+    return True
+
+
+def link_of(request: HttpRequest, invitation: Invitation) -> str:
+    """The address that the invited person opens."""
+    return request.build_absolute_uri(reverse("invitation", args=[invitation.token]))
+
+
+def mail_invitations(request: HttpRequest, made: Sequence[Invitation]) -> list[Invitation]:
+    """Mail the invitations whose note is an address, where this site sends mail; return those that could not be sent.
+
+    Call it after the invitations are stored: a mail cannot be taken back.
+    """
+    asked = [one for one in made if is_mail_address(one.note)] if settings.EMAIL_HOST else []
+    failed: list[Invitation] = []
+    server = get_connection()
+    for one in asked:
+        where = one.collection.title or one.collection.name if one.collection else request.get_host()
+        context = {"invitation": one, "link": link_of(request, one)}
+        subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _("Invitation to %(name)s") % {
+            "name": " ".join(where.split())
+        }
+        text = render_to_string("accounts/invitation_mail.txt", context)
+        try:
+            EmailMessage(subject, text, to=[one.note], connection=server).send()
+        except (OSError, SMTPException) as error:
+            logger.error("An invitation could not be sent: %s", error)
+            failed.append(one)
+            continue
+        one.mailed_at = timezone.now()
+        one.save(update_fields=["mailed_at"])
+    return failed
 
 
 def may_hand_link(scope: Scope | SiteScope, person: User) -> bool:

@@ -1,6 +1,7 @@
 """Members of a collection: joining, roles, deactivation, and the invitations that lead there."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
@@ -18,20 +19,27 @@ INVITATION_DAYS = 14
 
 
 def list_members(collection: Collection) -> QuerySet[Membership]:
-    """Everyone who ever joined, active ones first, each with `judged`: how many items they judged."""
+    """Everyone who ever joined, by name, each with how many items they `judged`, and how many of these `today`."""
+    done = Q(assignments__state=Assignment.State.DONE)
+    # In the site's own time zone, as for the annotators themselves.
+    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     return (
         collection.memberships.select_related("user")
-        .annotate(judged=Count("assignments", filter=Q(assignments__state=Assignment.State.DONE)))
-        .order_by("-is_active", "-role", "user__username")
+        .annotate(
+            judged=Count("assignments", filter=done),
+            today=Count("assignments", filter=done & Q(assignments__ended_at__gte=midnight)),
+        )
+        .order_by("user__username")
     )
 
 
 def open_invitations(collection: Collection) -> QuerySet[Invitation]:
-    """Invitations that nobody used yet and that nobody revoked, newest first; expired ones too."""
+    """Invitations that were not revoked: of single ones those not used yet, all reusable ones; newest first."""
     return (
-        collection.invitations.filter(accepted_by=None, revoked=False)
+        collection.invitations.filter(revoked=False)
+        .exclude(limit=1, uses_left=0)
         .select_related("invited_by")
-        .order_by("-created_at")
+        .order_by("-pk")
     )
 
 
@@ -84,19 +92,50 @@ def invite(
 
 
 @transaction.atomic
+def invite_each(
+    *, collection: Collection, role: Role, author: User, notes: Sequence[str], days: int
+) -> list[Invitation]:
+    """Make an invitation for each name or address, or none at all."""
+    return [invite(collection=collection, role=role, author=author, note=note, days=days) for note in notes]
+
+
+@transaction.atomic
+def make_reusable_link(
+    *, collection: Collection, role: Role, author: User, note: str, limit: int, last_day: date
+) -> Invitation:
+    """Make a link by which at most `limit` people join, until the end of `last_day` in the site's time zone."""
+    end = timezone.make_aware(datetime.combine(last_day + timedelta(days=1), time.min))
+    made = Invitation.objects.create(
+        collection=collection,
+        role=role,
+        note=note,
+        invited_by=author,
+        limit=limit,
+        uses_left=limit,
+        expires_at=end,
+    )
+    name, last = role.name.lower(), last_day.isoformat()
+    record(author, "invitation.made", collection, invitation=made.pk, role=name, limit=limit, last_day=last)
+    return made
+
+
+@transaction.atomic
 def revoke_invitation(*, invitation: Invitation, by: User | None = None) -> None:
     """Stop an invitation's link from working; whoever used it before stays."""
     # Conditional, because somebody may accept it at this moment: then there is nothing to revoke, or to record.
-    if Invitation.objects.filter(pk=invitation.pk, accepted_by=None, revoked=False).update(revoked=True):
+    found = Invitation.objects.filter(pk=invitation.pk, revoked=False).exclude(limit=1, uses_left=0)
+    if found.update(revoked=True):
         record(by, "invitation.revoked", invitation.collection, invitation=invitation.pk)
 
 
 def why_closed(invitation: Invitation) -> str:
     """Why an invitation cannot be accepted any more, in a sentence; empty when it can."""
-    if invitation.accepted_by_id is not None:
-        return _("This invitation was used already. Each link works once.")
     if invitation.revoked:
         return _("This invitation was withdrawn.")
+    if not invitation.uses_left and invitation.limit > 1:
+        return _("As many people as it allows have joined by this link.")
+    if not invitation.uses_left:
+        return _("This invitation was used already. Each link works once.")
     if invitation.expires_at <= timezone.now():
         return _("This invitation has expired.")
     return ""
@@ -109,8 +148,8 @@ def home_of(invitation: Invitation) -> str:
 
 @transaction.atomic
 def accept_invitation(*, invitation: Invitation, user: User) -> None:
-    """Join by an invitation, once. BadInput says why not."""
-    # Two people with the same link wait here for each other; the second finds it used.
+    """Join by an invitation. BadInput says why not."""
+    # People with the same link wait here for each other; each finds what the one before left.
     invitation = Invitation.objects.select_for_update().get(pk=invitation.pk)
     if reason := why_closed(invitation):
         raise BadInput(reason)
@@ -118,8 +157,10 @@ def accept_invitation(*, invitation: Invitation, user: User) -> None:
     if invitation.collection is not None:
         role = Role(invitation.role or Role.ANNOTATOR)
         add_member(user=user, collection=invitation.collection, role=role, by=user)
-    invitation.accepted_by = user
-    invitation.save(update_fields=["accepted_by"])
+    invitation.uses_left -= 1
+    if invitation.limit == 1:
+        invitation.accepted_by = user
+    invitation.save(update_fields=["uses_left", "accepted_by"])
 
 
 @transaction.atomic

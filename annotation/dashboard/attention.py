@@ -76,11 +76,11 @@ def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionIt
 
 def _list_annotators(people: Iterable[PersonQuality], collection: Collection) -> Iterator[AttentionItem]:
     alarmed = [person for person in people if person.active and person.alarms]
-    address = _address(collection, "people_quality")
     if len(alarmed) > MOST_PEOPLE:
-        yield AttentionItem("annotators", address, count=len(alarmed))
+        yield AttentionItem("annotators", _address(collection, "members"), count=len(alarmed))
         return
     for person in alarmed:
+        address = reverse("person", args=[collection.name, person.membership])
         yield AttentionItem("annotator", address, name=person.name, words="; ".join(person.alarms))
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.accounts.views import members, site_people
+from annotation.accounts.views import site_people
 from annotation.dashboard import views
 from annotation.data.views import imports, pairs, settings
 
@@ -23,13 +23,6 @@ collection_urls = [
     path("settings/preset/", settings.apply_preset, name="apply_preset"),
     path("settings/instruction/", settings.text_editor, {"kind": "instruction"}, name="instruction"),
     path("settings/guidelines/", settings.text_editor, {"kind": "guidelines"}, name="guidelines_editor"),
-    path("members/", members.people, name="members"),
-    path("members/<int:member>/role/", members.role, name="member_role"),
-    path("members/<int:member>/active/", members.active, name="member_active"),
-    path("members/<int:member>/password/", site_people.member_password_link, name="member_password_link"),
-    path("members/invite/", members.invite, name="invite"),
-    path("members/join/", members.join, name="join_as_owner"),
-    path("invitations/<int:invitation>/revoke/", members.revoke, name="revoke_invitation"),
     path("agreement/two/", pairs.two_assessors, name="two_assessors"),
     path("pairs/", pairs.pairs, name="pairs"),
     path("pairs/skipped/adjudicate/", pairs.hand_over_skipped, name="hand_over_skipped"),

@@ -111,22 +111,22 @@ def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
     """
     gold, majority, intra = one.gold, one.majority, one.intra
     if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
-        words = _("right on %(gold_value)s of %(n)s reference pairs, surely below %(gold_mark)s")
+        words = _("%(gold_value)s right on %(n)s gold pairs: below %(gold_mark)s (95%% confidence)")
         yield words % {"gold_value": f"{gold.value:.0%}", "n": gold.n, "gold_mark": f"{GOLD_MARK:.0%}"}
     if majority.n >= FEW and majority.high is not None and majority.high < MAJORITY_MARK:
-        words = _("agrees with the others on %(majority_value)s of %(n)s items, surely below 70%%")
+        words = _("agrees with others on %(majority_value)s of %(n)s items: below 70%% (95%% confidence)")
         yield words % {"majority_value": f"{majority.value:.0%}", "n": majority.n}
     if one.judged >= FEW and one.seconds is not None and usual is not None and one.seconds * 1000 < usual * HASTE:
-        words = _("takes %(seconds)s s for a judgment, others %(usual)s s")
+        words = _("takes %(seconds)s s per judgment; others take %(usual)s s")
         yield words % {"seconds": f"{one.seconds:.1f}", "usual": f"{usual / 1000:.1f}"}
     if one.skips >= FEW and one.skips > SKIPS * (one.judged + one.skips):
         yield _("skips %(skips)s of the items") % {"skips": f"{one.skips / (one.judged + one.skips):.0%}"}
     if one.judged >= FEW and one.fast > HASTY * one.judged:
-        yield _("%(n)s judgments came far too fast") % {"n": one.fast}
+        yield _("%(n)s judgments far too fast") % {"n": one.fast}
     if one.missed:
         yield _("missed %(missed)s of %(n)s attention checks") % {"missed": one.missed, "n": one.checks}
     if intra.high is not None and intra.high < INTRA_MARK:
-        yield _("agrees with themselves on %(same)s of the pairs asked twice") % {"same": f"{intra.value:.0%}"}
+        yield _("repeats own answer on only %(same)s of pairs asked twice") % {"same": f"{intra.value:.0%}"}
 
 
 def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:

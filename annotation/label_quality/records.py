@@ -117,6 +117,11 @@ class PersonQuality:
     missed: int = 0  # ... and of them those answered wrongly.
     paused: bool = False
 
+    @property
+    def passed(self) -> int:
+        """Attention checks answered rightly."""
+        return self.checks - self.missed
+
 
 @dataclass(frozen=True, slots=True)
 class Point:

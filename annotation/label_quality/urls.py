@@ -12,5 +12,4 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/agreement/aggregate/", views.aggregate, name="aggregate"),
     path("c/<slug:name>/statistics/refresh/", views.recompute, name="recompute"),
     path("c/<slug:name>/agreement/over-time/", views.over_time, name="agreement_over_time"),
-    path("c/<slug:name>/agreement/people/", views.people_quality, name="people_quality"),
 ]

@@ -1,4 +1,4 @@
-"""Pages of trust: audits by route, what goes back to people, the second aggregate, agreement over time, annotators."""
+"""Pages of trust: audits by route, what goes back to people, the second aggregate, agreement over time."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -152,17 +152,3 @@ def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
         return file
     context = {"scope": scope, "section": "agreement", "population": kappas.OVER_TIME, "found": found, "chart": chart}
     return render(request, "label_quality/over_time.html", context)
-
-
-@action("admin")
-@require_GET
-@says_why
-def people_quality(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
-    found = statistics.cached_statistics(scope.collection)
-    charts = statistics.people_charts(scope.collection.name, found.people or ())
-    if file := download(request, charts):
-        return file
-    population = statistics.PEOPLE_POPULATION
-    context = {"scope": scope, "section": "members", "population": population, "found": found, "charts": charts}
-    return render(request, "label_quality/annotators.html", context)

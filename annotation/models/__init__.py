@@ -6,7 +6,7 @@ from typing import ClassVar
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Cast, Floor, Now, Random
 from django.utils.translation import gettext_lazy
 
@@ -88,20 +88,33 @@ def new_token() -> str:
 
 
 class Invitation(models.Model):
-    """A link that lets one person sign up, or join another collection. Works once, until it expires."""
+    """A link that lets people sign up, or join another collection: as many as its limit says, until it expires."""
 
     token = models.CharField(max_length=64, unique=True, default=new_token)
     collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="invitations")
     role = models.PositiveSmallIntegerField(choices=Role, null=True)
     note = models.CharField(max_length=200, blank=True)
     invited_by = models.ForeignKey(User, models.PROTECT, related_name="+")
-    accepted_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    limit = models.PositiveIntegerField(default=1, db_default=1, help_text="How many people may join by it.")
+    uses_left = models.PositiveIntegerField(default=1, db_default=1)
+    accepted_by = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+", help_text="Of a link for one person: who joined by it."
+    )
+    mailed_at = models.DateTimeField(null=True, help_text="When it went by mail to the address in the note.")
     expires_at = models.DateTimeField()
     revoked = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())
 
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(uses_left__lte=F("limit")), name="invitation_uses")]
+
     def __str__(self) -> str:
         return f"invitation {self.pk}"
+
+    @property
+    def used(self) -> int:
+        """How many people joined by it."""
+        return self.limit - self.uses_left
 
 
 LOWEST_PUBLIC_ID = 1 << 52

@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from annotation.agreement.grade_matrix import known_assessors
-from annotation.models import Assignment, Membership
+from annotation.models import Membership
 from annotation.models.quality_control import Batch, JudgmentExclusion
 from annotation.quality_control import exclusion, onboarding
 from corpus.models import Assessor
@@ -14,7 +14,7 @@ SHOWN = 50
 
 
 def annotator_record(membership: Membership) -> dict[str, Any]:
-    """Read what the page of a person shows. Nine statements."""
+    """Read what the page of a person shows. Eight statements."""
     acts = JudgmentExclusion.objects.filter(membership=membership)
     acts = acts.select_related("made_by", "reverses", "reversed_by").order_by("-pk")
     result = onboarding.read_result(membership)
@@ -26,7 +26,6 @@ def annotator_record(membership: Membership) -> dict[str, Any]:
         "acts": list(acts[:SHOWN]),
         "batches": list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
         "result": result if result.answered else None,
-        "open": Assignment.objects.filter(membership=membership, state=Assignment.State.OPEN).count(),
         # The name under which the list of pairs finds what they graded; empty where it finds nothing.
         "listed_as": next(names, ""),
     }

@@ -1,4 +1,4 @@
-"""Addresses of care: consent, checks, the test, people paused or set aside, gold, near-duplicates."""
+"""Addresses of care: consent, checks, the test, gold, near-duplicates."""
 
 from django.urls import URLPattern, path
 
@@ -11,14 +11,6 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/quality-control/checks/arguments/", admin.write_arguments, name="write_arguments"),
     path("c/<slug:name>/quality-control/qualification/", admin.make_qualification, name="make_qualification"),
     path("c/<slug:name>/quality-control/consent/", admin.write_consent, name="write_consent"),
-    path(
-        "c/<slug:name>/quality-control/exclusions/<int:act>/reinstate/",
-        admin.reinstate_judgments,
-        name="reinstate_judgments",
-    ),
-    path("c/<slug:name>/people/<int:member>/", admin.person, name="person"),
-    path("c/<slug:name>/people/<int:member>/pause/", admin.person_pause, name="person_pause"),
-    path("c/<slug:name>/people/<int:member>/exclude/", admin.exclude_judgments, name="exclude_judgments"),
     path("c/<slug:name>/people/<int:member>/qualification/", admin.person_qualification, name="person_qualification"),
     path("c/<slug:name>/people/<int:member>/expert/", admin.person_expert, name="person_expert"),
     path("c/<slug:name>/gold/", gold.gold_sets, name="gold"),

@@ -74,9 +74,9 @@ def test_see_the_pairs_of_somebody_leads_to_them_and_is_not_offered_where_there_
     item = make_item(make_pair(books))
     make_judgment(item.pair, alice.assessor, 1, item=item)
     page = admin.get(f"/c/books/people/{alice.pk}/").text
-    address = re.search(r'href="(/c/books/pairs/\?a=alice[^"]*)">\s*See the pairs', page)
+    address = re.search(r'href="(/c/books/pairs/\?a=alice[^"]*)">\s*Show pairs', page)
     assert address and admin.get(address[1].replace("&amp;", "&")).status_code == 200
-    assert "See the pairs" not in admin.get(f"/c/books/people/{bob.pk}/").text
+    assert "Show pairs" not in admin.get(f"/c/books/people/{bob.pk}/").text
 
 
 def test_a_training_set_cannot_be_chosen_while_no_pair_has_a_label(books: Collection) -> None:

@@ -1,4 +1,4 @@
-"""Admin pages of care: checks, test, consent; one person, paused or set aside."""
+"""Admin pages of quality control: checks, qualification test, consent, experts."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,17 +7,17 @@ from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.audit_log.recording import record
 from annotation.models import Membership
-from annotation.models.quality_control import ConsentText, JudgmentExclusion
+from annotation.models.quality_control import ConsentText
 from annotation.permissions import Scope, action
-from annotation.quality_control import attention_checks, consent, exclusion, gold_reasons, people, qualification
-from annotation.quality_control.forms import ChecksForm, ConsentForm, NoteForm, QualityControlForm, SizeForm
+from annotation.quality_control import attention_checks, consent, gold_reasons, people, qualification
+from annotation.quality_control.forms import ChecksForm, ConsentForm, QualityControlForm, SizeForm
 from corpus.errors import BadInput
 
 
@@ -149,65 +149,6 @@ def _render_quality_settings(
     return render(request, "quality_control/quality_control.html", context, status=status)
 
 
-# --- one person ------------------------------------------------------------------------------------------------------
-@action("admin")
-@require_GET
-def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Show one person's batches, and what can be done about their judgments."""
-    return _render_person(request, scope, scope.find_member(member))
-
-
-@action("admin")
-@require_POST
-def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Pause somebody, or with `on` let them go on."""
-    row, form = scope.find_member(member), NoteForm(request.POST)
-    if "on" in request.POST:
-        exclusion.go_on(membership=row, by=scope.user)
-        text = _("%(name)s gets pairs again.")
-    else:
-        note = form.cleaned_data["note"] if form.is_valid() else ""
-        exclusion.pause(membership=row, by=scope.user, note=note)
-        text = _("%(name)s is paused; what they held went back to the queue.")
-    messages.success(request, text % {"name": row.user.username})
-    return redirect("person", scope.collection.name, row.pk)
-
-
-@action("admin")
-@require_POST
-def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Set a person's judgments aside, all or from a moment on."""
-    row, form = scope.find_member(member), NoteForm(request.POST)
-    if not form.is_valid():
-        return _render_person(
-            request, scope, row, problem=_("Give the moment as a date and a time, or leave it empty.")
-        )
-    given = form.cleaned_data
-    try:
-        act = exclusion.exclude_judgments(membership=row, by=scope.user, note=given["note"], since=given["since"])
-    except BadInput as error:
-        return _render_person(request, scope, row, problem=str(error))
-    n = len(act.judgments)
-    messages.success(request, ngettext("%(n)s row set aside.", "%(n)s rows set aside.", n) % {"n": n})
-    return redirect("person", scope.collection.name, row.pk)
-
-
-@action("admin")
-@require_POST
-def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
-    """Reinstate what was set aside."""
-    found = get_object_or_404(
-        JudgmentExclusion.objects.select_related("membership"), pk=act, membership__collection=scope.collection
-    )
-    try:
-        back = exclusion.reinstate_judgments(act=found, by=scope.user)
-    except BadInput as error:
-        return _render_person(request, scope, scope.find_member(found.membership_id), problem=str(error))
-    n = len(back.judgments)
-    messages.success(request, ngettext("%(n)s judgment stands again.", "%(n)s judgments stand again.", n) % {"n": n})
-    return redirect("person", scope.collection.name, found.membership_id)
-
-
 @action("admin")
 @require_POST
 @_explain_refusal
@@ -230,14 +171,3 @@ def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpRespon
     words = _("%(name)s makes gold now.") if on else _("%(name)s makes no gold any more.")
     messages.success(request, words % {"name": row.user.username})
     return redirect("gold", scope.collection.name)
-
-
-def _render_person(request: HttpRequest, scope: Scope, row: Membership, *, problem: str = "") -> HttpResponse:
-    context = {
-        "scope": scope,
-        "section": "members",
-        "member": row,
-        "care": people.annotator_record(row),
-        "problem": problem,
-    }
-    return render(request, "quality_control/person.html", context, status=422 if problem else 200)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
+from django.utils import timezone
 
 from annotation.audit_log.recording import ACTS
 from annotation.models import AuditEntry
@@ -65,7 +66,11 @@ LEFT: dict[str, Act] = {
     "member_role": Act("member.role", data={"role": "2"}),
     "member_active": Act("member.active", data={"active": "0"}),
     "member_password_link": Act("password.link"),
-    "invite": Act("invitation.made", data={"role": "1", "days": "14", "note": ""}),
+    "invite": Act("invitation.made", data={"role": "1", "days": "14", "people": "Dana"}),
+    "make_reusable_link": Act(
+        "invitation.made",
+        data={"link-role": "1", "link-limit": "9", "link-last_day": f"{timezone.localdate():%Y-%m-%d}"},
+    ),
     "join_as_owner": Act("member.joined", "owner"),
     "revoke_invitation": Act("invitation.revoked"),
     "invitation": Act("invitation.accepted", "stranger"),

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement.grade_matrix import pairs_where
-from annotation.models import Computed, Role
+from annotation.models import Computed, Membership, Role
 from corpus.models import Collection, Item, Pair
 from tests.admin_site import ROUTE, audited, judged_collection, people_at_work
 from tests.factories import make_collection, make_member, make_pair
@@ -99,7 +99,7 @@ def test_without_pairs_or_campaign_the_home_says_what_to_do(charlie: Client) -> 
     assert "This collection has no pairs yet" in get(client, "/c/empty/")
     make_pair(empty)
     assert "1 pair is ready to be judged" in get(client, "/c/empty/")
-    assert "Nobody has judged a pair yet" in get(client, "/c/empty/agreement/people/")
+    assert client.get("/c/empty/members/").context["charts"] == []
     assert "Nothing to compare yet" in get(client, "/c/empty/agreement/over-time/")
 
 
@@ -141,19 +141,22 @@ def test_a_cross_table_of_nobody_or_of_one_is_not_there(charlie: Client) -> None
     assert charlie.get("/c/books/agreement/two/?a=alice&b=alice").status_code == 404
 
 
-@pytest.mark.parametrize("address", ["", "two/?a=books-judge-1&b=books-judge-2", "over-time/", "people/"])
-def test_pages_of_agreement_save_their_charts(books: Collection, charlie: Client, address: str) -> None:
+@pytest.mark.parametrize(
+    "address", ["agreement/", "agreement/two/?a=books-judge-1&b=books-judge-2", "agreement/over-time/", "members/"]
+)
+def test_pages_of_agreement_and_people_save_their_charts(books: Collection, charlie: Client, address: str) -> None:
     audited(books, right=8, wrong=1)
-    page = get(charlie, f"/c/books/agreement/{address}")
+    page = get(charlie, f"/c/books/{address}")
     files = re.findall(r'href="(\?[^"]*as=(?:svg|csv))"', page)
     assert files
     for file in files:
         path = address.partition("?")[0]
-        assert charlie.get(f"/c/books/agreement/{path}{unescape(file)}").status_code == 200, file
+        assert charlie.get(f"/c/books/{path}{unescape(file)}").status_code == 200, file
 
 
 def test_judgments_of_an_annotator_open_as_pairs(books: Collection, charlie: Client) -> None:
-    page = get(charlie, "/c/books/agreement/people/")
+    alice = Membership.objects.get(user__username="alice")
+    page = get(charlie, f"/c/books/people/{alice.pk}/")
     found = re.search(r'href="([^"]+a=alice[^"]+)">(\d+)</a>', page)
     assert found
     assert len(re.findall(r'<a href="/c/books/pairs/\d+/"', get(charlie, unescape(found[1])))) == int(found[2])

@@ -130,7 +130,7 @@ def queries(client: Client, address: str) -> int:
 
 @pytest.mark.parametrize(
     ("address", "most"),
-    [("/c/books/pairs/", 11), ("/c/books/", 23), ("/c/books/campaigns/", 13), ("/c/books/members/", 6), ("/", 6)],
+    [("/c/books/pairs/", 11), ("/c/books/", 23), ("/c/books/campaigns/", 13), ("/c/books/members/", 16), ("/", 6)],
 )
 def test_a_page_costs_the_same_however_much_it_lists(
     books: Collection, charlie: Client, address: str, most: int
@@ -265,17 +265,24 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
 
 
 def test_an_invitation_is_made_shown_and_withdrawn(charlie: Client) -> None:
-    charlie.post("/c/books/members/invite/", {"role": 2, "note": "Dana", "days": 3})
+    charlie.post("/c/books/members/invite/", {"role": 2, "people": "Dana", "days": 3})
     invitation = Invitation.objects.get()
     page = text(charlie.get("/c/books/members/"))
     assert f"/invitations/{invitation.token}/" in page
     charlie.post(f"/c/books/invitations/{invitation.pk}/revoke/")
     assert invitation.token not in text(charlie.get("/c/books/members/"))
+    assert charlie.get(f"/c/books/members/?made={invitation.pk}").context["made"] == []
 
 
 def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie: Client, people: dict[str, Membership]) -> None:
-    charlie.post(f"/c/books/members/{people['alice'].pk}/role/", {"role": 2})
+    page = f"/c/books/members/{people['alice'].pk}/role/"
+    done = charlie.post(page, {"role": 2}, follow=True)
     assert Membership.objects.get(user__username="alice").role == 2
+    assert done.context["role_before"] == 1, "so that the page offers to undo it"
+    assert charlie.post(page, {"role": 1}).status_code == 422, "a smaller role is asked for twice"
+    assert Membership.objects.get(user__username="alice").role == 2
+    charlie.post(page, {"role": 1, "confirm": "1"})
+    assert Membership.objects.get(user__username="alice").role == 1
     own = people["charlie"].pk
     assert "lock yourself out" in text(charlie.post(f"/c/books/members/{own}/role/", {"role": 1}))
     assert "lock yourself out" in text(charlie.post(f"/c/books/members/{own}/active/", {"active": "0"}))

@@ -1,0 +1,125 @@
+"""The rows of the People page: each member with how much, how fast and how well they judge."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from annotation.accounts import members
+from annotation.agreement.cached_results import MeasuringFailed, measuring
+from annotation.agreement.measures import Statistic
+from annotation.label_quality.records import PersonQuality
+from annotation.label_quality.statistics import StoredStatistics, cached_statistics
+from annotation.models import Membership
+from corpus.models import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """A line of the table. `quality` None: nothing is measured of this person yet."""
+
+    member: Membership
+    judged: int
+    today: int
+    quality: PersonQuality | None
+
+    @property
+    def alerts(self) -> tuple[str, ...]:
+        """Why an admin should look at this person's work; nobody needs to look at who left."""
+        return self.quality.alarms if self.quality and self.member.is_active else ()
+
+    @property
+    def status(self) -> int:
+        """0: judges, 1: paused, 2: not active."""
+        return 2 if not self.member.is_active else 1 if self.member.paused_at else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that the table is sorted by: `descending`, what a first click gives."""
+
+    key: str
+    title: Promise
+    value: Callable[[MemberRow], Any]
+    descending: bool = True
+    number: bool = True
+
+
+def _measured(name: str) -> Callable[[MemberRow], float | None]:
+    def value(row: MemberRow) -> float | None:
+        found = getattr(row.quality, name) if row.quality else None
+        return found.value if isinstance(found, Statistic) else found
+
+    return value
+
+
+def _share_passed(row: MemberRow) -> float | None:
+    one = row.quality
+    return 1 - one.missed / one.checks if one and one.checks else None
+
+
+COLUMNS = (
+    Column("name", _("Name"), lambda row: row.member.user.username.casefold(), descending=False, number=False),
+    Column("role", _("Role"), lambda row: row.member.role, number=False),
+    Column("judged", _("Judged"), lambda row: row.judged),
+    Column("today", _("Today"), lambda row: row.today),
+    Column("agreement", _("Agrees with others"), _measured("majority"), descending=False),
+    Column("gold", _("Accuracy on gold"), _measured("gold"), descending=False),
+    Column("checks", _("Checks passed"), _share_passed, descending=False),
+    Column("seconds", _("Median time"), _measured("seconds"), descending=False),
+    Column("alerts", _("Alerts"), lambda row: len(row.alerts), number=False),
+    Column("status", _("Status"), lambda row: row.status, descending=False, number=False),
+)
+
+
+def read_statistics(collection: Collection) -> tuple[StoredStatistics, str]:
+    """Read or compute everybody's figures, or say in words why they could not be measured."""
+    try:
+        with measuring(collection):
+            return cached_statistics(collection), ""
+    except MeasuringFailed as error:
+        return StoredStatistics(stored=False), str(error)
+
+
+def list_rows(collection: Collection, people: Iterable[PersonQuality], order: str) -> list[MemberRow]:
+    """List all members in the order that is asked for (a column's key, "-" before it: descending).
+
+    Without one, who has alerts comes first and who left comes last. What was not measured comes last either way.
+    """
+    measured = {one.membership: one for one in people}
+    rows = [
+        MemberRow(member, member.judged, member.today, measured.get(member.pk))  # type: ignore[attr-defined]  # annotated
+        for member in members.list_members(collection)
+    ]
+    column = next((one for one in COLUMNS if one.key == order.removeprefix("-")), None)
+    if column is None:
+        return sorted(rows, key=lambda row: (row.status == 2, -len(row.alerts), -row.member.role))
+    known = [row for row in rows if column.value(row) is not None]
+    unknown = [row for row in rows if column.value(row) is None]
+    return sorted(known, key=column.value, reverse=order.startswith("-")) + unknown
+
+
+def list_headings(order: str) -> list[dict[str, Any]]:
+    """List the headings of the table: each with the order that a click asks for, and how it is sorted now."""
+    found = []
+    for column in COLUMNS:
+        first, second = (f"-{column.key}", column.key) if column.descending else (column.key, f"-{column.key}")
+        now = {column.key: "ascending", f"-{column.key}": "descending"}.get(order, "")
+        found.append(
+            {
+                "title": column.title,
+                "number": column.number,
+                "order": second if order == first else first,
+                "sorted": now,
+            }
+        )
+    return found
+
+
+def find_quality(collection: Collection, member: Membership) -> tuple[StoredStatistics, str, PersonQuality | None]:
+    """Find one person's figures, with all that was read for them and why it could not be measured."""
+    found, problem = read_statistics(collection)
+    one = next((one for one in found.people or () if one.membership == member.pk), None)
+    return found, problem, replace(one, alarms=one.alarms if member.is_active else ()) if one else None

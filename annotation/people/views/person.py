@@ -1,0 +1,140 @@
+"""One person's page: every figure with its interval, and what an admin can do about the person and their judgments."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.accounts import members
+from annotation.accounts.invitations import may_hand_link
+from annotation.models import Membership, Role
+from annotation.models.quality_control import JudgmentExclusion
+from annotation.people import table
+from annotation.people.forms import RoleForm
+from annotation.permissions import Scope, action
+from annotation.quality_control import exclusion, people
+from annotation.quality_control.forms import NoteForm
+from corpus.errors import BadInput
+
+
+@action("admin")
+@require_GET
+def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """Show one person's figures and batches, and what can be done."""
+    return _render_person(request, scope, scope.find_member(member))
+
+
+@action("admin")
+@require_POST
+def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """Give a member another role; a smaller one takes `confirm`."""
+    row, form = scope.find_member(member), RoleForm(request.POST)
+    if not form.is_valid():
+        return _render_person(request, scope, row, problem=_("Choose one of the three roles."))
+    before, new = Role(row.role), form.cleaned_data["role"]
+    if problem := _locks_out(scope, row, new):
+        return _render_person(request, scope, row, problem=problem)
+    if new < before and "confirm" not in request.POST:
+        return _render_person(request, scope, row, smaller=new)
+    if new != before:
+        members.change_role(membership=row, role=new, by=scope.user)
+    return redirect(f"{reverse('person', args=[scope.collection.name, row.pk])}?was={before.value}")
+
+
+@action("admin")
+@require_POST
+def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """End or renew a membership (`active` = 0 or 1)."""
+    row = scope.find_member(member)
+    renew = request.POST.get("active") == "1"
+    if not renew and (problem := _locks_out(scope, row, None)):
+        return _render_person(request, scope, row, problem=problem)
+    members.set_active(membership=row, active=renew, by=scope.user)
+    return redirect(
+        f"{reverse('person', args=[scope.collection.name, row.pk])}?was={'inactive' if renew else 'active'}"
+    )
+
+
+@action("admin")
+@require_POST
+def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """Pause somebody, or with `on` let them go on."""
+    row, form = scope.find_member(member), NoteForm(request.POST)
+    if "on" in request.POST:
+        exclusion.go_on(membership=row, by=scope.user)
+        text = _("%(name)s gets pairs again.")
+    else:
+        note = form.cleaned_data["note"] if form.is_valid() else ""
+        exclusion.pause(membership=row, by=scope.user, note=note)
+        text = _("%(name)s is paused; what they held went back to the queue.")
+    messages.success(request, text % {"name": row.user.username})
+    return redirect("person", scope.collection.name, row.pk)
+
+
+@action("admin")
+@require_POST
+def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """Set a person's judgments aside, all or from a moment on."""
+    row, form = scope.find_member(member), NoteForm(request.POST)
+    if not form.is_valid():
+        return _render_person(
+            request, scope, row, problem=_("Give the moment as a date and a time, or leave it empty.")
+        )
+    given = form.cleaned_data
+    try:
+        act = exclusion.exclude_judgments(membership=row, by=scope.user, note=given["note"], since=given["since"])
+    except BadInput as error:
+        return _render_person(request, scope, row, problem=str(error))
+    n = len(act.judgments)
+    messages.success(request, ngettext("%(n)s row set aside.", "%(n)s rows set aside.", n) % {"n": n})
+    return redirect("person", scope.collection.name, row.pk)
+
+
+@action("admin")
+@require_POST
+def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
+    """Reinstate what was set aside."""
+    found = get_object_or_404(
+        JudgmentExclusion.objects.select_related("membership"), pk=act, membership__collection=scope.collection
+    )
+    try:
+        back = exclusion.reinstate_judgments(act=found, by=scope.user)
+    except BadInput as error:
+        return _render_person(request, scope, scope.find_member(found.membership_id), problem=str(error))
+    n = len(back.judgments)
+    messages.success(request, ngettext("%(n)s judgment stands again.", "%(n)s judgments stand again.", n) % {"n": n})
+    return redirect("person", scope.collection.name, found.membership_id)
+
+
+def _locks_out(scope: Scope, membership: Membership, new: Role | None) -> str:
+    """Admins do not take their own key away by mistake; owners have another."""
+    own = membership.user_id == scope.user.pk and not scope.user.is_owner
+    if own and (new is None or new < Role.ADMIN):
+        return _("You would lock yourself out. Ask another admin to change your role.")
+    return ""
+
+
+def _render_person(
+    request: HttpRequest, scope: Scope, row: Membership, *, problem: str = "", smaller: Role | None = None
+) -> HttpResponse:
+    found, failure, quality = table.find_quality(scope.collection, row)
+    was = request.GET.get("was", "")
+    context = {
+        "scope": scope,
+        "member": row,
+        "care": people.annotator_record(row),
+        "found": found,
+        "failure": failure,
+        "quality": quality,
+        "roles": Role.choices,
+        "smaller": smaller,
+        # What was changed a moment ago, so that it can be undone: the role before, or the membership.
+        "role_before": next((one for one in Role if was == str(one.value) and one != row.role), None),
+        "changed": was == "inactive" if row.is_active else was == "active",
+        "may_hand_link": may_hand_link(scope, row.user),
+        "problem": problem,
+    }
+    return render(request, "people/person.html", context, status=422 if problem or smaller else 200)

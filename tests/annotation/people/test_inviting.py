@@ -1,0 +1,176 @@
+"""Inviting: many at once, all or nothing, by mail where there is any; links that many use, up to a limit and a day."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from annotation.accounts import members
+from annotation.models import AuditEntry, Invitation, Membership, Role, User
+from corpus.errors import BadInput
+from corpus.models import Collection
+from tests.factories import make_collection, make_member, make_user
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "a long enough secret"
+
+
+@pytest.fixture
+def birds() -> Collection:
+    return make_collection("birds", title="Birds")
+
+
+@pytest.fixture
+def charlie(birds: Collection) -> Client:
+    client = Client()
+    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
+    return client
+
+
+def invite(client: Client, people: str, **given: object):
+    return client.post("/c/birds/members/invite/", {"people": people, "role": 1, "days": 14, **given}, follow=True)
+
+
+def make_link(client: Client, **given: object):
+    last = timezone.localdate() + timedelta(days=3)
+    values = {"link-note": "Spring", "link-role": 1, "link-limit": 2, "link-last_day": f"{last:%Y-%m-%d}"}
+    return client.post("/c/birds/members/link/", values | given, follow=True)
+
+
+def test_many_are_invited_at_once_and_their_links_are_shown_once(charlie: Client) -> None:
+    page = invite(charlie, "Alice, Bob\n\n  Carol   Doe ;\n", role=2)
+    assert [one["row"].note for one in page.context["made"]] == ["Alice", "Bob", "Carol Doe"]
+    assert {one.role for one in Invitation.objects.all()} == {Role.ADJUDICATOR}
+    assert {one["link"].split("/")[-2] for one in page.context["made"]} == set(
+        Invitation.objects.values_list("token", flat=True)
+    )
+    assert 'data-copy="all-links"' in page.content.decode()
+    assert AuditEntry.objects.filter(act="invitation.made").count() == 3
+    assert charlie.get("/c/birds/members/").context["made"] == []
+
+
+@pytest.mark.parametrize(
+    ("people", "named"),
+    [
+        ("Alice\nbob@", "Line 2: “bob@” is not an email address."),
+        ("Alice\nBob, alice", "Line 2: “alice” stands here twice."),
+        ("Alice\n" + "x" * 201, "Line 2: a name has at most 200 characters."),
+        (" , \n;", "Enter at least one name"),
+        ("\n".join(f"p{number}" for number in range(201)), "201 people are too many at once."),
+        ("Alice\0", "Null characters are not allowed."),
+    ],
+)
+def test_a_wrong_line_is_named_and_nobody_is_invited(charlie: Client, people: str, named: str) -> None:
+    page = invite(charlie, people, days=9)
+    assert page.status_code == 422
+    assert named in " ".join(page.context["form"].errors["people"])
+    assert page.context["form"]["people"].value() == people and page.context["form"]["days"].value() == "9"
+    assert not Invitation.objects.exists()
+
+
+def test_addresses_get_a_mail_where_there_is_a_server(charlie: Client, settings) -> None:
+    settings.EMAIL_HOST = "127.0.0.1"
+    page = invite(charlie, "Alice\nbob@example.org")
+    (sent,) = mail.outbox
+    bob = Invitation.objects.get(note="bob@example.org")
+    assert sent.to == ["bob@example.org"] and "Birds" in sent.subject and bob.token in sent.body
+    assert [bool(one["row"].mailed_at) for one in page.context["made"]] == [False, True]
+
+
+def test_a_mail_that_cannot_be_sent_is_named_and_the_link_stays(charlie: Client, settings) -> None:
+    settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", 9, 1
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    page = invite(charlie, "bob@example.org")
+    assert any("bob@example.org" in str(one) for one in page.context["messages"])
+    assert Invitation.objects.get().mailed_at is None and len(page.context["made"]) == 1
+
+
+def test_without_a_mail_server_an_address_is_a_name(charlie: Client, settings) -> None:
+    settings.EMAIL_HOST = ""
+    invite(charlie, "bob@example.org")
+    assert mail.outbox == [] and Invitation.objects.get().mailed_at is None
+
+
+def test_a_reusable_link_admits_as_many_as_it_says_and_the_table_counts_them(charlie: Client) -> None:
+    make_link(charlie)
+    link = Invitation.objects.get()
+    last = timezone.localtime(link.expires_at - timedelta(seconds=1)).date()
+    assert (link.limit, link.uses_left, last) == (2, 2, timezone.localdate() + timedelta(days=3))
+    answers = []
+    for name in ("alice", "bob", "carol"):
+        values = {"username": name, "password1": PASSWORD, "password2": PASSWORD}
+        answers.append(Client().post(f"/invitations/{link.token}/", values).status_code)
+    assert answers == [302, 302, 410]
+    assert set(Membership.objects.exclude(user__username="charlie").values_list("user__username", flat=True)) == {
+        "alice",
+        "bob",
+    }
+    (row,) = charlie.get("/c/birds/members/").context["invitations"]
+    assert (row["row"].used, bool(row["closed"])) == (2, True)
+
+
+def test_a_member_who_opens_a_reusable_link_uses_nothing_up(charlie: Client) -> None:
+    make_link(charlie)
+    link = Invitation.objects.get()
+    with pytest.raises(BadInput):
+        members.accept_invitation(invitation=link, user=User.objects.get(username="charlie"))
+    link.refresh_from_db()
+    assert link.uses_left == 2
+
+
+def test_a_withdrawn_reusable_link_lets_nobody_in_and_who_joined_stays(charlie: Client) -> None:
+    make_link(charlie)
+    link = Invitation.objects.get()
+    members.accept_invitation(invitation=link, user=make_user("alice"))
+    charlie.post(f"/c/birds/invitations/{link.pk}/revoke/")
+    with pytest.raises(BadInput):
+        members.accept_invitation(invitation=link, user=make_user("bob"))
+    assert Membership.objects.filter(user__username="alice", is_active=True).exists()
+    assert charlie.get("/c/birds/members/").context["invitations"] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"link-limit": "1"},
+        {"link-limit": "10001"},
+        {"link-last_day": "2020-01-01"},
+        {"link-last_day": "2999-01-01"},
+        {"link-note": "a\0b"},
+        {"link-role": "7"},
+    ],
+)
+def test_a_wrong_reusable_link_is_refused_with_what_was_typed(charlie: Client, wrong: dict[str, str]) -> None:
+    page = make_link(charlie, **wrong)
+    assert page.status_code == 422 and not Invitation.objects.exists()
+    ((name, value),) = wrong.items()
+    assert page.context["link_form"][name.removeprefix("link-")].value() == value
+
+
+@pytest.mark.django_db(transaction=True)
+def test_people_who_join_at_once_are_not_more_than_the_limit() -> None:
+    birds = make_collection("birds")
+    boss = make_user("boss", is_owner=True)
+    day = timezone.localdate()
+    link = members.make_reusable_link(
+        collection=birds, role=Role.ANNOTATOR, author=boss, note="", limit=3, last_day=day
+    )
+    people = [make_user(f"p{number}") for number in range(8)]
+
+    def join(user: User) -> bool:
+        try:
+            members.accept_invitation(invitation=link, user=user)
+        except BadInput:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(join, people)) == 3
+    link.refresh_from_db()
+    assert (link.uses_left, Membership.objects.count()) == (0, 3)
