@@ -33,6 +33,21 @@ SWITCHES = ("batch", "guard", "play_on")  # Options of the protocol that are on 
 
 POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in configurations.JUDGING]
 
+# What each policy does with a pair, in one line.
+POLICY_LINES = {
+    Campaign.Policy.DEBATE: gettext_lazy(
+        "Two models argue opposite sides. Pairs they agree on are labelled; people judge the rest."
+    ),
+    Campaign.Policy.ENSEMBLE: gettext_lazy(
+        "Every judge of the panel votes once. The majority labels the pair; without one, people judge it."
+    ),
+    Campaign.Policy.DEBATE_ENSEMBLE: gettext_lazy(
+        "Both. A pair is labelled where debate and panel agree; people judge the rest. Most reliable, most calls."
+    ),
+    Campaign.Policy.SINGLE: gettext_lazy("One model labels every pair by itself. Cheapest, least reliable."),
+    Campaign.Policy.HUMAN: gettext_lazy("No model is asked. Three people judge every pair."),
+}
+
 
 class WriteForm(forms.Form):
     """Who writes contribution and evidence of relevant pairs, who measures them, and where it stops."""
@@ -56,7 +71,12 @@ class StartForm(forms.Form):
     """Which panel judges by which policy, and where it stops."""
 
     panel = forms.ChoiceField(label=gettext_lazy("Panel"))
-    policy = forms.ChoiceField(label=gettext_lazy("Policy"), choices=POLICIES, initial=Campaign.Policy.DEBATE_ENSEMBLE)
+    policy = forms.ChoiceField(
+        label=gettext_lazy("Policy"),
+        choices=POLICIES,
+        initial=Campaign.Policy.DEBATE_ENSEMBLE,
+        widget=forms.RadioSelect,
+    )
     rounds = forms.IntegerField(
         label=gettext_lazy("Rounds"), min_value=1, max_value=5, initial=2, help_text=gettext_lazy("Of debate, at most.")
     )
@@ -156,6 +176,16 @@ class StartForm(forms.Form):
         several = {"filter": data.getlist("filter")} if hasattr(data, "getlist") else {}
         values = {name: several.get(name, [data.get(name)]) for name in self.fields}
         return [(name, value) for name, chosen in values.items() for value in chosen if value]
+
+    @property
+    def policies(self) -> list[tuple[object, str, str]]:
+        """Each policy's button, the line that explains it, and the id of that line."""
+        found = []
+        for number, button in enumerate(self["policy"]):
+            key = f"policy-line-{number}"
+            button.data["attrs"]["aria-describedby"] = key
+            found.append((button, str(POLICY_LINES.get(button.data["value"], "")), key))
+        return found
 
     @property
     def special(self) -> bool:

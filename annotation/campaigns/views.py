@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.audit_log.recording import record
 from annotation.campaigns.forms import StartForm, WriteForm
+from annotation.campaigns.people import estimate_people
 from annotation.campaigns.rows import campaign_rows
 from annotation.panels.self_checks import LARGE, unchecked_judges
 from annotation.permissions import Scope, action
@@ -149,6 +150,7 @@ def _confirm_start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpR
         "short": estimate is not None and caps.is_short_for(estimate.known.expected),
         "pairs": left,
         "estimate": estimate,
+        "people": estimate and estimate_people(scope.collection, wanted, left, estimate.calls.expected),
         "unchecked": unchecked_judges(scope.collection, wanted.judges) if left >= LARGE else (),
         "hidden": form.hidden(),
     }

@@ -58,6 +58,15 @@ def seconds(value: float | None) -> str:
 
 
 @register.filter
+def span_of_time(value: float) -> str:
+    """Seconds in the largest unit of which there are two, for estimates: 90 s, 12 min, 5 h, 3 days."""
+    for size, words in ((172_800, _("%(value)s days")), (7_200, _("%(value)s h")), (120, _("%(value)s min"))):
+        if value >= size:
+            return words % {"value": f"{value / (size / 2):,.0f}"}
+    return _("%(value)s s") % {"value": f"{max(1, round(value))}"}
+
+
+@register.filter
 def paid(value: Paid | None) -> SafeString:
     """Money with what is not in it: the sum in bold, the rest beside it."""
     if value is None:

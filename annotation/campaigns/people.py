@@ -1,0 +1,104 @@
+"""How many pairs a campaign is expected to send to people, their hours, and how long the models take.
+
+From this collection's earlier campaigns where there are any, else from what DREAM measured (B.2, table 11).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from annotation.campaigns.rows import CampaignRow, load_counters
+from annotation.queue.judging_time import median_seconds
+from corpus.models import Collection
+from judges.campaigns.configurations import Configuration
+from judges.campaigns.selectors import latency_medians
+from judges.domain.routing import VOTES_OF_HUMAN
+from judges.models import Campaign
+
+# DREAM, table 11: pairs that two debaters leave to people, and a person's and the debate's seconds for a pair.
+ESCALATED, PERSON_SECONDS, DEBATE_SECONDS = 0.035, 30.0, 4.3
+LEAST = 20  # Pairs of earlier campaigns from which their share is taken.
+NEWEST = 20  # Earlier campaigns that are looked at.
+Policy = Campaign.Policy
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleEstimate:
+    """Work that a campaign is expected to leave to people, and the seconds of its models."""
+
+    share: float
+    pairs: int
+    judgments: int
+    seconds: float  # Of a judgment.
+    # Where the share comes from: "policy" or "collection" (earlier campaigns here, `measured` pairs), "rule", "paper".
+    basis: str
+    measured: int
+    timed: bool  # `seconds` is the median of judgments here; False: the paper's.
+    rate: float | None  # USD of an hour.
+    models_seconds: float
+    models_timed: bool  # From an earlier campaign here; False: the paper's debate.
+
+    @property
+    def hours(self) -> float:
+        """Hours of all judgments."""
+        return self.judgments * self.seconds / 3600
+
+    @property
+    def share_text(self) -> str:
+        """The share as a percentage."""
+        return f"{self.share:.1%}"
+
+    @property
+    def cost(self) -> float | None:
+        """USD of these hours; None without a rate."""
+        return None if self.rate is None else self.hours * self.rate
+
+
+def estimate_people(collection: Collection, wanted: Configuration, pairs: int, calls: float) -> PeopleEstimate:
+    """Estimate what so many pairs leave to people under this configuration, for which models get so many calls."""
+    judging = Campaign.judging.filter(collection=collection).exclude(policy=Policy.HUMAN).order_by("-pk")
+    earlier = list(judging[:NEWEST])
+    share, basis, measured = _expected_share(earlier, wanted)
+    each = max(VOTES_OF_HUMAN, collection.overlap) if wanted.policy == Policy.HUMAN else collection.overlap
+    seconds = median_seconds(collection)
+    same = next((one for one in earlier if one.policy == wanted.policy), None)
+    latency = latency_medians(same) if same else None
+    come = round(pairs * share)
+    return PeopleEstimate(
+        share=share,
+        pairs=come,
+        judgments=come * each,
+        seconds=PERSON_SECONDS if seconds is None else seconds,
+        basis=basis,
+        measured=measured,
+        timed=seconds is not None,
+        rate=collection.hourly_rate,
+        models_seconds=_expected_seconds(wanted, pairs, calls, latency.wall / 1000 if latency else DEBATE_SECONDS),
+        models_timed=latency is not None,
+    )
+
+
+def _expected_share(earlier: Sequence[Campaign], wanted: Configuration) -> tuple[float, str, int]:
+    """Return the share of pairs that come to people, where it is from, and the pairs that it was measured on."""
+    if wanted.policy == Policy.HUMAN:
+        return 1.0, "rule", 0
+    counts = load_counters([one.pk for one in earlier])
+    rows = [CampaignRow(one, counts[one.pk]) for one in earlier]
+    for basis, found in (
+        ("policy", [one for one in rows if one.campaign.policy == wanted.policy]),
+        ("collection", rows),
+    ):
+        ended = sum(one.ended for one in found)
+        # A single judge's campaigns and the others' say nothing of each other: it sends no pair to people.
+        if ended >= LEAST and (basis == "policy" or wanted.policy != Policy.SINGLE):
+            return sum(one.escalated for one in found) / ended, basis, ended
+    return (0.0, "rule", 0) if wanted.policy == Policy.SINGLE else (ESCALATED, "paper", 0)
+
+
+def _expected_seconds(wanted: Configuration, pairs: int, calls: float, each: float) -> float:
+    """Return the seconds of so many pairs at once, and at least those that the accounts' limits ask for."""
+    limits = [judge.requests_per_minute for judge in wanted.judges if judge.requests_per_minute]
+    # Calls are shared evenly among judges, near enough: the slowest account holds the others up.
+    paced = calls / max(1, len(wanted.judges)) / min(limits) * 60 if limits else 0.0
+    return max(each, pairs * each / settings.PAIRS_IN_FLIGHT, paced)
