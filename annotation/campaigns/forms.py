@@ -180,7 +180,7 @@ class StartForm(forms.Form):
     @property
     def policies(self) -> list[tuple[object, str, str]]:
         """Each policy's button, the line that explains it, and the id of that line."""
-        found = []
+        found: list[tuple[object, str, str]] = []
         for number, button in enumerate(self["policy"]):
             key = f"policy-line-{number}"
             button.data["attrs"]["aria-describedby"] = key

@@ -70,8 +70,10 @@ def test_an_owner_pastes_a_file_and_it_is_loaded_as_the_command_does(client, olg
     assert Panel.objects.get(is_default=True).ensemble == ["one"]
     entry = AuditEntry.objects.get(act="judges.configured")
     assert entry.details["judges"] == ["one"]
-    (row,) = page(client).context["models"]
+    response = page(client)
+    (row,) = response.context["models"]
     assert row.judge.name == "one" and row.votes and not row.debates
+    assert "openai, gpt-4o-mini" in response.content.decode()
 
 
 def test_a_mistake_is_shown_with_its_line_and_nothing_is_half_written(client, olga):
