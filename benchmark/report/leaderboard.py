@@ -122,6 +122,7 @@ def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str
         "rows": rows,
         "k": stored.k,
         "queries": len(result["queries"]),
+        "judged": result["judged"]["after"],
         "pairs": len(rows) * (len(rows) - 1) // 2,
         "table": _leaderboard_table(result, measure, others, rows),
     }
@@ -179,11 +180,10 @@ def _leaderboard_table(
     result: Mapping[str, Any], measure: str, others: Sequence[str], rows: Sequence[Mapping[str, Any]]
 ) -> DownloadTable:
     label = label_in(result, measure)
-    header = (
-        _("system"), label, _("95% from"), _("95% to"), _("difference from the best"), _("95% from"), _("95% to"), "p",
-        _("p (Holm)"), *(label_in(result, key) for key in others), label_in(result, "unjudged"),
-        _("seconds per query"), _("cost (USD)"),
-    )  # fmt: skip
+    intervals = (_("95% from"), _("95% to")), (_("difference, 95% from"), _("difference, 95% to"))
+    tests = (_("difference from the best"), *intervals[1], "p", _("p (Holm)"))
+    measures = (*(label_in(result, key) for key in others), label_in(result, "unjudged"))
+    header = (_("system"), label, *intervals[0], *tests, *measures, _("seconds per query"), _("cost (USD)"))
     names = ("value", "low", "high", "p", "p_holm")
     lines = tuple(
         (row["name"], Figure(row["value"], letters=row["letters"]), row["low"], row["high"],

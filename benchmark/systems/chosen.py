@@ -13,7 +13,7 @@ from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report.computing import VERSION
 from benchmark.report.tabling import CHANGE_FIELDS
 from benchmark.runs.hybrid import scores_told
-from corpus.models import Collection
+from corpus.models import Collection, Label
 from jobs import notifications, workers
 from jobs.models import JobState, LeasedJob
 from judges.models import Campaign
@@ -121,7 +121,7 @@ UNDER_WAY = (Filling.State.PREPARING, Filling.State.JUDGING, Filling.State.FINIS
 
 
 def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport | None) -> dict[str, Any]:
-    """What to do next, by `key`; "" where nothing is left to do. Two statements."""
+    """What to do next, by `key`; "" where nothing is left to do."""
     report = stored_report(newest_report(collection, compares=True), runs)
     fillings = Filling.objects.filter(collection=collection).exclude(state=Filling.State.CANCELLED)
     filling = fillings.defer("pairs").order_by("-pk").first()
@@ -129,6 +129,7 @@ def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport
     bounds: dict[str, Any] = leaderboard.result["safety"] if leaderboard else {"unsettled": [], "settled": 0}
     steps = [
         ("filling", filling is not None and filling.state in UNDER_WAY),
+        ("labels", leaderboard is not None and _has_unused_labels(collection, versions)),
         ("report", report is None and len(versions) > 1 and leaderboard is not None),
         ("again", bool(report and report.is_ready and report.new)),
         ("fill", bool(bounds["unsettled"])),
@@ -141,3 +142,10 @@ def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport
         "unsettled": len(bounds["unsettled"]),
         "orders": len(bounds["unsettled"]) + bounds["settled"],
     }
+
+
+def _has_unused_labels(collection: Collection, versions: Iterable[Qrels]) -> bool:
+    """Whether pairs have labels, and no version holds labels."""
+    kinds = {version.kind for version in versions}
+    own = {Qrels.Kind.LABELS.value, Qrels.Kind.FILLED.value}
+    return not kinds & own and Label.objects.filter(pair__collection=collection).exists()

@@ -14,8 +14,8 @@ def figure(value: float | None) -> str:
 
 @register.filter
 def signed(value: float | None) -> str:
-    """Print a change with its sign; a dash where there is none."""
-    return "–" if value is None else f"{value:+.4f}".replace("-", "−")
+    """Print a change with its sign, and 0 as it is; a dash where there is none."""
+    return "–" if value is None else f"{value:+.4f}".replace("-", "−") if value else "0.0000"
 
 
 @register.filter

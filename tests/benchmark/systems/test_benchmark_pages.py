@@ -136,6 +136,27 @@ def test_a_large_leaderboard_is_left_to_a_worker(
     assert charlie.get(HOME, **HTMX).status_code == 286, "nothing moves any more: polling ends"
 
 
+def test_labels_that_no_qrels_hold_are_the_next_step(charlie: Client, books: Collection) -> None:
+    scene.runs_of(books)
+    compute(charlie)
+    pair = books.pair_set.first()
+    assert pair is not None
+    Label.objects.create(pair=pair, grade=1, origin="debate")
+    assert next_step(charlie) == "labels"
+    charlie.post(f"{HOME}qrels/", {"what": "labels"})
+    assert next_step(charlie) == "report"
+
+
+def test_where_nothing_is_judged_no_table_of_zeros_is_shown() -> None:
+    stones = make_collection("stones")
+    pair = make_pair(stones)
+    scene.make_run(stones, "mine", {pair.query.external_id: [pair.document.external_id]})
+    admin = client_of(make_member(stones, "charlie", Role.ADMIN))
+    admin.post("/c/stones/benchmark/compute/")
+    page = text(admin, "/c/stones/benchmark/")
+    assert 'class="empty"' in page and "<table" not in page and "/hole-filling/" in page
+
+
 def test_a_collection_without_reference_grades_is_measured_on_its_labels() -> None:
     stones = make_collection("stones")
     pair = make_pair(stones)

@@ -1,6 +1,7 @@
 """The benchmark in a real Chromium: axe, light, dark, a phone; and from the upload of two runs to a filled report."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -158,6 +159,24 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     latex = saved.value.path().read_text()
     assert r"\begin{tabular}" in latex and "dense-large &" in latex
     assert violations(page) == []
+
+
+def test_the_fields_of_a_run_change_with_its_type_and_keep_what_was_typed(
+    instance: dict[str, str], new_page: "NewPage"
+) -> None:
+    collection = scene.collection_of_books()
+    scene.runs_of(collection)
+    page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user)
+    page.goto(f"{HOME}runs/make/")
+    page.get_by_label("Name").fill("mine")
+    page.get_by_label("Type").focus()
+    page.keyboard.press("h")  # to "hybrid", by keyboard alone
+    page.get_by_label("Reranked run", exact=True).wait_for()
+    assert page.get_by_label("Name").input_value() == "mine"
+    assert page.url.endswith("type=hybrid&name=mine&depth=100")
+    page.get_by_role("button", name="Make the run").click()
+    page.wait_for_url(re.compile(r"/runs/\d+/$"))
+    assert Run.objects.get(name="mine").kind == "hybrid"
 
 
 def judge_in_the_browser(page: "Page", count: int) -> None:
