@@ -105,6 +105,27 @@ ACTS = {
     "audit.exported": _("exported the audit log"),
 }
 
+# Kinds of acts that the page filters by: a title, and the first parts of the acts' names.
+KINDS = {
+    "accounts": (
+        _("Sign-in and accounts"),
+        ("session", "password", "second-factor", "recovery-codes", "recovery-code", "provider", "account"),
+    ),
+    "people": (_("Members and invitations"), ("member", "invitation")),
+    "quality": (
+        _("Quality control"),
+        ("judgments", "checks", "arguments", "qualification", "consent", "gold", "study"),
+    ),
+    "data": (_("Data and settings"), ("collection", "import", "settings", "aspects")),
+    "judges": (
+        _("Judges and campaigns"),
+        ("price", "judges", "panel", "judge", "campaign", "evidence", "canaries", "policies"),
+    ),
+    "labels": (_("Labels"), ("audit", "statistics", "skipped", "conflict")),
+    "training": (_("Training and export"), ("export", "training")),
+    "benchmark": (_("Benchmark"), ("runs", "run", "suite", "qrels", "filling", "report")),
+}
+
 
 class SomeScope(Protocol):
     """Any scope of annotation.permissions, or corpus.access: who asks, and for which collection."""
@@ -116,6 +137,12 @@ class SomeScope(Protocol):
     @property
     def collection(self) -> Collection | None:
         """Where; None: on a page of the site."""
+
+
+def acts_of_kind(kind: str) -> list[str]:
+    """The acts of a kind (a key of KINDS), in the order of ACTS."""
+    _title, firsts = KINDS[kind]
+    return [act for act in ACTS if act.partition(".")[0] in firsts]
 
 
 def record(

@@ -7,12 +7,13 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 
-from annotation.audit_log.recording import ACTS
+from annotation.audit_log.objects import find_objects
+from annotation.audit_log.recording import ACTS, KINDS, acts_of_kind
 from annotation.models import AuditEntry
 from charts.cells import csv_line
 from corpus.models import Collection
@@ -24,9 +25,10 @@ COLUMNS = ("id", "at", "who", "act", "collection", "whom", "details")
 
 @dataclass(frozen=True, slots=True)
 class AuditLogFilters:
-    """What the page was asked for: an act, a person (who did it, or whom it concerns), and days."""
+    """What the page was asked for: a kind of acts or one act, who did it, to whom, and days."""
 
-    act: str = ""
+    act: str = ""  # A key of ACTS, or of KINDS.
+    actor: str = ""
     person: str = ""
     since: date | None = None
     until: date | None = None
@@ -36,15 +38,16 @@ class AuditLogFilters:
         """Read the filters of an address; what makes no sense is left out, so that an old link still opens."""
         act = given.get("act", "")
         return cls(
-            act=act if act in ACTS else "",
-            person=given.get("person", "").replace("\0", "").strip()[:150],
+            act=act if act in ACTS or act in KINDS else "",
+            actor=_parse_name(given.get("actor", "")),
+            person=_parse_name(given.get("person", "")),
             since=_parse_day(given.get("since", "")),
             until=_parse_day(given.get("until", "")),
         )
 
     def query(self) -> str:
         """The filters as the query of an address, without the page."""
-        given = {"act": self.act, "person": self.person, "since": self.since, "until": self.until}
+        given = {"act": self.act, "actor": self.actor, "person": self.person, "since": self.since, "until": self.until}
         return urlencode({name: value for name, value in given.items() if value})
 
 
@@ -54,7 +57,12 @@ def load_page(collection: Collection | None, filters: AuditLogFilters, *, before
     # One row more than the page has tells whether there are older ones.
     rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
     older = rows[PAGE - 1].pk if len(rows) > PAGE else None
-    return {"entries": rows[:PAGE], "older": older, "is_newest": before is None}
+    objects = find_objects(rows[:PAGE])
+    return {
+        "entries": [(row, objects[row.pk]) for row in rows[:PAGE]],
+        "older": older,
+        "is_newest": before is None,
+    }
 
 
 def filter_records(collection: Collection | None, filters: AuditLogFilters) -> QuerySet[AuditEntry]:
@@ -63,9 +71,11 @@ def filter_records(collection: Collection | None, filters: AuditLogFilters) -> Q
     if collection is not None:
         found = found.filter(collection=collection)
     if filters.act:
-        found = found.filter(act=filters.act)
+        found = found.filter(act__in=acts_of_kind(filters.act) if filters.act in KINDS else [filters.act])
+    if filters.actor:
+        found = found.filter(person__username__iexact=filters.actor)
     if filters.person:
-        found = found.filter(Q(person__username__iexact=filters.person) | Q(concerns__username__iexact=filters.person))
+        found = found.filter(concerns__username__iexact=filters.person)
     if filters.since:
         found = found.filter(at__gte=_start_of_day(filters.since))
     if filters.until:
@@ -104,6 +114,10 @@ def _format_value(value: Any) -> str:
     if value is None:
         return ""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+
+
+def _parse_name(text: str) -> str:
+    return text.replace("\0", "").strip()[:150]
 
 
 def _parse_day(text: str) -> date | None:

@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.audit_log import selectors
-from annotation.audit_log.recording import ACTS, record
+from annotation.audit_log.recording import ACTS, KINDS, acts_of_kind, record
 from annotation.permissions import Scope, SiteScope, action
 
 FORMATS = {
@@ -22,11 +22,10 @@ def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
     key = int(before) if before.isdecimal() and len(before) <= 18 else None
     context = {
         "scope": scope,
-        "section": "audit-log",
         "filters": filters,
         "query": filters.query(),
         "page": selectors.load_page(scope.collection, filters, before=key),
-        "acts": ACTS,
+        "kinds": [(key, title, [(act, ACTS[act]) for act in acts_of_kind(key)]) for key, (title, _) in KINDS.items()],
     }
     return render(request, "audit_log/audit_log.html", context)
 

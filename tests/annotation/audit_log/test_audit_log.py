@@ -12,8 +12,9 @@ from django.db.utils import DatabaseError
 from django.http import QueryDict
 from django.test import Client
 
+from annotation.accounts import members
 from annotation.audit_log import selectors
-from annotation.audit_log.recording import record
+from annotation.audit_log.recording import ACTS, KINDS, acts_of_kind, record
 from annotation.management.commands.configure_collection import Command
 from annotation.models import AuditEntry, Role
 from corpus.collections.removal import delete_collection
@@ -99,13 +100,18 @@ def test_pages_go_back_by_key_and_lose_nothing(django_assert_max_num_queries) ->
         ("", 121),
         ("act=member.role", 1),
         ("act=nonsense", 121),
-        ("person=ALICE", 121),
-        ("person=bob", 1),
-        ("person=nobody", 0),
+        ("act=people", 1),
+        ("act=data", 120),
+        ("act=benchmark", 0),
+        ("actor=ALICE", 120),
+        ("actor=bob", 1),
+        ("actor=nobody", 0),
+        ("person=ALICE", 1),
+        ("act=data&actor=bob", 0),
         ("since=2026-13-45&until=x", 121),
         ("since=1999-01-01&until=1999-12-31", 0),
         ("since=1999-01-01", 121),
-        ("person=%00", 121),
+        ("actor=%00", 121),
     ],
 )
 def test_filters_choose_lines_and_nonsense_is_left_out(query: str, number: int) -> None:
@@ -124,6 +130,34 @@ def test_the_export_holds_what_is_filtered_in_both_formats() -> None:
     rows = list(csv.reader(io.StringIO(b"".join(answer.streaming_content).decode())))
     assert rows[0] == ["id", "at", "who", "act", "collection", "whom", "details"]
     assert len(rows) == 1 + 121 + 2, "and both exports are lines themselves"
+
+
+def test_every_act_is_of_one_kind() -> None:
+    kinds = [act for kind in KINDS for act in acts_of_kind(kind)]
+    assert sorted(kinds) == sorted(ACTS)
+
+
+def test_an_object_is_linked_while_it_exists() -> None:
+    birds = make_collection("birds")
+    admin, alice = make_member(birds, "admin", Role.ADMIN), make_member(birds, "alice")
+    made = members.invite(collection=birds, role=Role.ANNOTATOR, author=admin.user)
+    record(admin.user, "member.paused", birds, concerns=alice.user)
+    record(admin.user, "campaign.control", birds, campaign=10**6)
+    record(admin.user, "run.control", birds, run="bm25", what="delete")
+    record(admin.user, "settings.changed", birds, keys=["title"])
+    record(admin.user, "campaign.control", birds, campaign={"not": "a number"})
+    client = Client()
+    client.force_login(admin.user)
+    shown = {one.title: one.url for _entry, one in client.get("/c/birds/audit-log/").context["page"]["entries"]}
+    assert shown["alice"] == f"/c/birds/people/{alice.pk}/"
+    assert shown[f"Invitation {made.pk}"] == f"/c/birds/members/#invitation-{made.pk}"
+    assert shown["Settings"] == "/c/birds/settings/"
+    assert (shown["Campaign 1000000"], shown["Run bm25"]) == ("", "")
+
+
+def test_the_time_is_shown_with_its_zone() -> None:
+    client, _birds = told()
+    assert re.search(r"\d\d:\d\d:\d\d\s+UTC</time>", client.get("/c/birds/audit-log/").content.decode())
 
 
 def test_an_admin_sees_no_line_of_another_collection() -> None:

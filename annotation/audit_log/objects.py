@@ -1,0 +1,111 @@
+"""What an entry of the audit log was done to: in words, and its page where it still exists."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.apps import apps
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import AuditEntry, Membership
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectKind:
+    """A thing that details name by a key: how a page calls it, where its row is, and which page shows it."""
+
+    title: Promise
+    model: str  # By name: what benchmark and training keep is not imported here.
+    url: str
+    argument: str = ""  # Of the address beside the collection's name; empty: the page shows all of them.
+    by: str = "pk"
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActObject:
+    """What an act was done to. `url` is empty where the thing has no page, or no longer exists."""
+
+    title: str
+    url: str = ""
+
+
+OBJECTS = {
+    "campaign": ObjectKind(_("Campaign %(key)s"), "judges.Campaign", "campaigns", anchor="campaign-"),
+    "invitation": ObjectKind(_("Invitation %(key)s"), "annotation.Invitation", "members", anchor="invitation-"),
+    "gold": ObjectKind(_("Gold sample %(key)s"), "annotation.GoldSet", "gold_answers", "gold_set"),
+    "study": ObjectKind(_("Study %(key)s"), "annotation.Study", "debate_effect"),
+    "snapshot": ObjectKind(_("Export %(key)s"), "annotation.Snapshot", "exports"),
+    "job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job"),
+    "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
+    "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling"),
+    "report": ObjectKind(_("Report %(key)s"), "benchmark.Report", "report", "report"),
+}
+PAGES = {
+    "settings": (_("Settings"), "settings"),
+    "import": (_("Import"), "import"),
+    "consent": (_("Consent text"), "quality_control"),
+    "checks": (_("Attention checks"), "quality_control"),
+    "qualification": (_("Qualification test"), "quality_control"),
+    "price": (_("Prices"), "prices"),
+    "panel": (_("Panel"), "panel"),
+    "canaries": (_("Canaries"), "canaries"),
+    "qrels": (_("Qrels"), "qrels"),
+    "runs": (_("Runs"), "runs"),
+    "aspects": (_("Aspects"), "aspects"),
+}
+"""Of acts without a row of their own, by the first part of their names: the page where it was done."""
+
+
+def find_objects(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
+    """Find what each entry was done to, by the entry's number. One statement for each kind of thing on the page."""
+    found: dict[int, ActObject] = _find_people([one for one in entries if one.concerns_id])
+    named: dict[str, list[AuditEntry]] = defaultdict(list)
+    for entry in entries:
+        key = next((key for key in OBJECTS if key in entry.details), None) if entry.pk not in found else None
+        if key:
+            named[key].append(entry)
+        elif entry.pk not in found:
+            found[entry.pk] = _find_page(entry)
+    for key, rows in named.items():
+        found |= _find_rows(key, rows)
+    return found
+
+
+def _find_people(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
+    members = Membership.objects.filter(user__in={one.concerns_id for one in entries}) if entries else ()
+    pages = {(one.user_id, one.collection_id): one.pk for one in members}
+    found = {}
+    for entry in entries:
+        page = pages.get((entry.concerns_id or 0, entry.collection_id or 0))
+        url = reverse("person", args=[entry.collection_name, page]) if page else ""
+        found[entry.pk] = ActObject(entry.concerns.username if entry.concerns else "", url)
+    return found
+
+
+def _find_rows(key: str, entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
+    kind = OBJECTS[key]
+    kept: type = str if kind.by == "name" else int
+    wanted = {entry.details[key] for entry in entries if isinstance(entry.details[key], kept)}
+    rows = apps.get_model(kind.model)._default_manager.filter(**{f"{kind.by}__in": wanted})
+    known = {(one, collection): pk for pk, one, collection in rows.values_list("pk", kind.by, "collection")}
+    found = {}
+    for entry in entries:
+        value = entry.details[key]
+        pk = known.get((value, entry.collection_id)) if isinstance(value, kept) else None
+        url = ""
+        if pk is not None:
+            more = {kind.argument: pk} if kind.argument else {}
+            url = reverse(kind.url, kwargs={"name": entry.collection_name} | more)
+            url += f"#{kind.anchor}{pk}" if kind.anchor else ""
+        found[entry.pk] = ActObject(str(kind.title) % {"key": value}, url)
+    return found
+
+
+def _find_page(entry: AuditEntry) -> ActObject:
+    title, url = PAGES.get(entry.act.partition(".")[0], ("", ""))
+    if not title or entry.collection_id is None:
+        return ActObject(entry.collection_name)
+    return ActObject(str(title), reverse(url, args=[entry.collection_name]))
