@@ -59,6 +59,12 @@ class ListedExport:
         return [_cell_chart(self.snapshot.pk, when, found) for when in ("before", "after")] if found else []
 
     @property
+    def training_set(self) -> str:
+        """The name of its folder, where a training can learn from it; else ""."""
+        learnable = self.is_ready and self.snapshot.format == "prism" and self.is_here
+        return Path(self.snapshot.folder).name if learnable else ""
+
+    @property
     def is_here(self) -> bool:
         """Whether it was made from this page, so that its files can be downloaded."""
         return exports_folder(self.snapshot.collection) in Path(self.snapshot.folder).parents

@@ -21,10 +21,12 @@ PAIRS = """
     JOIN corpus_query q ON q.id = p.query_id AND q.is_current
     JOIN corpus_document d ON d.id = p.document_id AND d.is_current
 """
+# Of labels `l`: pairs that the export leaves out.
+KEPT = "NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS gone(pair) WHERE gone.pair = l.pair_id)"
 
 LABELS = f"""
     SELECT q.external_id, d.external_id, l.grade, l.origin FROM corpus_label l {PAIRS.format(of="l")}
-    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
+    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}
     ORDER BY {ORDER}
 """
 
@@ -76,14 +78,18 @@ DEBATES = f"""
 """
 
 
-def rows_of(format_name: str, collection: Collection, origins: Sequence[str] | None) -> Iterator[list[Row]]:
-    """Yield batches of rows as the format's `line` takes them. `origins` limits labels; None: all."""
+def rows_of(
+    format_name: str, collection: Collection, origins: Sequence[str] | None, left_out: Sequence[int] = ()
+) -> Iterator[list[Row]]:
+    """Yield batches of rows as the format's `line` takes them. `origins` limits labels (None: all), `left_out`: pairs
+    whose labels are left out."""
     campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
     parameters = {
         "collection": collection.pk,
         "relevant_from": collection.relevant_from,
         "campaigns": campaigns,
         "origins": list(origins) if origins is not None else None,
+        "left_out": list(left_out),
     }
     if format_name == "judgments":
         voters = vote_names(campaigns)

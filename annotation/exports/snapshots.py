@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from annotation import guidelines
 from annotation.audit_log.recording import record
 from annotation.exports import files
+from annotation.exports.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.exports.formats import EVERY, Format
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.assumed import identify_run
@@ -34,27 +35,31 @@ WITHOUT_JUDGMENTS = frozenset({"debates", "aspects"})
 Progress = Callable[[int], None]
 
 
-@transaction.atomic
-def create_snapshot(
+def build_snapshot(
     *,
     collection: Collection,
     form: Format,
     folder: Path | None = None,
     origins: Sequence[str] | None = None,
     asked: SetOptions | None = None,
+    leave_out_failed: bool = False,
     user: User | None = None,
 ) -> Snapshot:
-    """Create the row of a snapshot; `write_snapshot` makes its files. Without a folder it lies under VAR.
+    """Build the row of a snapshot and do not save it. Without a folder it lies under VAR.
 
     `origins`: whose labels, for formats of labels; None: everybody's. `asked`: the choices of a training set.
-    Raises BadInput for origins elsewhere.
+    `leave_out_failed`: without unsettled labels of routes that failed their audit. Raises BadInput for origins or what
+    is left out where a format has no labels.
     """
     if origins is not None and not form.labels:
         raise BadInput(_("format %(form)s has no labels, so it cannot be limited to origins") % {"form": form.name})
+    if leave_out_failed and not form.labels:
+        raise BadInput(_("format %(form)s has no labels, so none can be left out") % {"form": form.name})
     options: dict[str, Any] = {"origins": sorted(set(origins)) if origins is not None else None}
+    options["leave_out_failed"] = leave_out_failed
     if form.is_set:
         options["set"] = (asked or SetOptions(teacher=default_teacher(form.name))).in_manifest()
-    snapshot = Snapshot.objects.create(
+    return Snapshot(
         collection=collection,
         format=form.name,
         options=options,
@@ -62,6 +67,16 @@ def create_snapshot(
         state=Snapshot.State.MAKING,
         made_by=user,
     )
+
+
+@transaction.atomic
+def create_snapshot(*, collection: Collection, form: Format, user: User | None = None, **options: Any) -> Snapshot:
+    """Save the row of a snapshot (`options`: as `build_snapshot` takes them); `write_snapshot` makes its files.
+
+    From now on its judgments are locked: nobody takes them back.
+    """
+    snapshot = build_snapshot(collection=collection, form=form, user=user, **options)
+    snapshot.save()
     if form.name not in WITHOUT_JUDGMENTS:
         # Of each collection that a training set is drawn from, too, it is known now that it is exported.
         drawn = snapshot.options.get("set", {}).get("collections") or []
@@ -79,7 +94,7 @@ def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -
     try:
         written = files.ExportFiles(Path(snapshot.folder))
         try:
-            moment, manifest = _write_files(snapshot, EVERY[snapshot.format], written, progress)
+            moment, manifest = write_files(snapshot, EVERY[snapshot.format], written, progress)
         except BaseException:
             written.discard()
             raise
@@ -109,18 +124,27 @@ def begin_again(snapshot: Snapshot) -> None:
     shutil.rmtree(left, ignore_errors=True)
 
 
-def _write_files(
-    snapshot: Snapshot, form: Format, written: files.ExportFiles, progress: Progress
+def write_files(
+    snapshot: Snapshot, form: Format, written: files.ExportFiles, progress: Progress = lambda rows: None
 ) -> tuple[datetime, dict[str, Any]]:
     """Write the files and their manifest. Everything that they hold is read in one transaction."""
     collection, origins = snapshot.collection, snapshot.options["origins"]
+    leave_out_failed = snapshot.options.get("leave_out_failed", False)  # older rows do not say
     with one_view() as moment:
         manifest = _build_manifest(collection, form, origins)
+        if leave_out_failed:
+            drawn = snapshot.options.get("set", {}).get("collections") or []
+            held = Collection.objects.filter(Q(pk=collection.pk) | Q(name__in=drawn)).order_by("pk")
+            manifest["left_out"] = describe_left_out(list(held))
         if not form.is_set:
-            rows = rows_of(form.name, collection, origins)
+            left_out = list_unsettled_pairs(collection) if leave_out_failed else []
+            rows = rows_of(form.name, collection, origins, left_out)
             manifest["counts"] = files.write_rows(written, form, rows, progress)
         else:
-            asked = replace(SetOptions.of(snapshot.options["set"]), origins=None if origins is None else tuple(origins))
+            asked = SetOptions.of(snapshot.options["set"])
+            asked = replace(
+                asked, origins=None if origins is None else tuple(origins), leave_out_failed=leave_out_failed
+            )
             manifest["counts"], details = make_set(collection, form.name, asked, written, progress)
             manifest |= details
             relevant_from = asked.relevant_from or collection.relevant_from

@@ -12,14 +12,18 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.data.statistics import statistics_of
 from annotation.exports import listing
-from annotation.exports.formats import EVERY, FORMATS, SETS
+from annotation.exports.failed_routes import list_failed_routes
+from annotation.exports.formats import EVERY, FORMATS, SETS, Format
 from annotation.exports.forms import SetForm
+from annotation.exports.preview import preview_export
 from annotation.exports.snapshots import create_snapshot, write_snapshot
+from annotation.label_quality.loading import load_label_quality
 from annotation.models import Snapshot
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from jobs import background, workers
+from judges.models import Campaign
 
 
 @action("admin")
@@ -52,14 +56,60 @@ def _snapshot_context(scope: Scope) -> dict[str, Any]:
 def _exports_page(
     request: HttpRequest, scope: Scope, context: dict[str, Any], asked: SetForm, status: int = 200
 ) -> HttpResponse:
+    collection = scope.collection
+    newest = Campaign.judging.filter(collection=collection).order_by("-pk").first()
+    failed = [route for route in list_failed_routes(collection) if route.pairs]
+    origins, named = listing.count_origins(collection), request.POST.getlist("origin")
+    chosen = request.POST.get("format") or request.GET.get("format", "")
     context |= {
         "formats": FORMATS.values(),
         "sets": SETS.values(),
-        "origins": listing.count_origins(scope.collection),
+        "origins": [(origin, n, not request.POST or origin in named) for origin, n in origins],
         "asked": asked,
-        "chosen": request.POST.get("format") or next(iter(FORMATS)),
+        "chosen": chosen if chosen in EVERY else next(iter(FORMATS)),
+        "quality": load_label_quality(collection, newest),
+        "failed_routes": failed,
+        "failed_pairs": sum(route.pairs for route in failed),
+        "leaves_out": "leave_out_failed" in request.POST,
     }
     return render(request, "exports/exports.html", context, status=status)
+
+
+def _read_choices(request: HttpRequest, scope: Scope, form: Format, asked: SetForm) -> dict[str, Any]:
+    """What was chosen, as `build_snapshot` takes it."""
+    chosen = request.POST.getlist("origin") if form.labels else []
+    every = {origin for origin, _ in listing.count_origins(scope.collection)}
+    return {
+        "collection": scope.collection,
+        "form": form,
+        "origins": chosen if chosen and set(chosen) != every else None,
+        "asked": asked.options if form.is_set else None,
+        "leave_out_failed": form.labels and "leave_out_failed" in request.POST,
+    }
+
+
+@action("admin")
+@require_POST
+def preview(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show what an export would hold, without making it; HTMX asks for that part alone."""
+    form = EVERY.get(request.POST.get("format", ""))
+    asked = SetForm(request.POST, request.FILES, collection=scope.collection)
+    shown: dict[str, Any] = {"scope": scope, "preview": None, "failure": "", "asked": asked}
+    if form is None:
+        shown["failure"] = _("Choose a format.")
+    elif form.is_set and not asked.is_valid():
+        shown["failure"] = _("Some options are not valid.")
+    elif listing.is_large(form, scope.collection):
+        shown["failure"] = _("This export is too large for a preview.")
+    else:
+        try:
+            shown["preview"] = preview_export(**_read_choices(request, scope, form, asked))
+        except BadInput as error:
+            shown["failure"] = str(error)
+    status = 422 if shown["failure"] else 200
+    if request.headers.get("HX-Request"):
+        return render(request, "exports/_preview.html", shown, status=status)
+    return _exports_page(request, scope, _snapshot_context(scope) | shown, asked, status=status)
 
 
 @action("admin")
@@ -73,15 +123,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     asked = SetForm(request.POST, request.FILES, collection=scope.collection)
     if form.is_set and not asked.is_valid():
         return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
-    chosen = request.POST.getlist("origin") if form.labels else []
-    every = {origin for origin, _ in listing.count_origins(scope.collection)}
-    snapshot = create_snapshot(
-        collection=scope.collection,
-        form=form,
-        origins=chosen if chosen and set(chosen) != every else None,
-        asked=asked.options if form.is_set else None,
-        user=scope.user,
-    )
+    snapshot = create_snapshot(user=scope.user, **_read_choices(request, scope, form, asked))
     # Where no worker lives, the page waits for a large one all the same.
     if listing.is_large(form, scope.collection) and workers.has_workers():
         background.enqueue(listing.MAKE, snapshot.pk)

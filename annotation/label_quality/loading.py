@@ -21,7 +21,7 @@ SELECT (SELECT count(*) FROM annotation_membership m JOIN annotation_user u ON u
 (SELECT count(*) FROM (
     SELECT FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
     WHERE c.collection_id = %(collection)s AND c.id < %(campaign)s AND w.state = 'labelled'
-      AND c.policy NOT IN ('evidence', 'retrieval')
+      AND c.kind = 'judging'
       AND NOT EXISTS (SELECT FROM judges_work n WHERE n.campaign_id = %(campaign)s AND n.pair_id = w.pair_id)
     LIMIT %(most)s) found)"""
 

@@ -31,7 +31,10 @@ def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if request.headers.get("HX-Request"):
         context = _lists_context(scope)
         return render(request, "training/_lists.html", context, status=200 if context["moving"] else 286)
-    return _render_page(request, scope, TrainForm(sets=pages.training_sets(scope.collection)))
+    sets = pages.training_sets(scope.collection)
+    asked = request.GET.get("training_set", "")  # The folder of an export that a page leads from.
+    initial = next((folder for folder, _label in sets if Path(folder).name == asked), None)
+    return _render_page(request, scope, TrainForm(sets=sets, initial={"training_set": initial}))
 
 
 def _lists_context(scope: AccessScope) -> dict[str, object]:

@@ -45,6 +45,8 @@ class SetOptions:
     preset: str = "paper"
     labels: str = "resolved"
     origins: tuple[str, ...] | None = None
+    # Leave out unsettled pairs of routes that failed their label audit.
+    leave_out_failed: bool = False
     # Grades from here on are relevant; None: as the collection says.
     relevant_from: int | None = None
     # Smallest share of the panel's votes that must equal a machine's label.

@@ -10,7 +10,8 @@ from typing import Any
 from django.db import connection
 
 from annotation.agreement.grade_matrix import vote_names
-from annotation.exports.rows import ORDER, PAIRS, fetch_batches
+from annotation.exports.failed_routes import list_unsettled_pairs
+from annotation.exports.rows import KEPT, ORDER, PAIRS, fetch_batches
 from annotation.exports.sets.choosing import SETTLED, Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow
@@ -41,7 +42,7 @@ ROWS = f"""
     SELECT p.id, q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, p.teacher_score,
            COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int, COALESCE(v.panel, 0)::int
     FROM {{labels}} l {PAIRS.format(of="l")} LEFT JOIN ({NEWEST_VOTES}) v ON v.pair_id = p.id
-    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
+    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}
     ORDER BY {ORDER}
 """
 LABELLED = f"SELECT p.id FROM corpus_label l {PAIRS.format(of='l')} WHERE l.aspect_id IS NULL"
@@ -90,12 +91,17 @@ class SetSource:
         origins = list(asked.origins) if asked.origins is not None else None
         if asked.labels == "people":
             origins = [one for one in SETTLED if origins is None or one in origins]
+        left_out = list_unsettled_pairs(self.collection) if asked.leave_out_failed else []
         parameters = {"collection": self.collection.pk, "campaigns": self.campaigns, "origins": origins}
+        parameters["left_out"] = left_out
         sql = ROWS.format(labels=MACHINE if asked.labels == "machine" else "corpus_label")
         rows = [self._row(values, asked) for batch in fetch_batches(sql, parameters) for values in batch]
         if origins is not None or asked.labels == "machine":
             labelled = {pair for batch in fetch_batches(LABELLED, parameters) for (pair,) in batch}
-            left[gettext_noop("no label of the origins asked for")] += len(labelled - {row.pair for row in rows})
+            wanted = labelled - set(left_out)
+            left[gettext_noop("no label of the origins asked for")] += len(wanted - {row.pair for row in rows})
+        if left_out:
+            left[gettext_noop("unsettled, of a route that failed its label audit")] += len(left_out)
         return rows
 
     def _row(self, values: Sequence[Any], asked: SetOptions) -> SetRow:

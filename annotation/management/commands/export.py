@@ -66,6 +66,11 @@ class Command(QuorumCommand):
             metavar="a,b,...",
             help="only labels of these origins: people, adjudicator, or the name of a policy",
         )
+        parser.add_argument(
+            "--leave-out-failed",
+            action="store_true",
+            help="leave out labels of routes that failed their label audit and that people have not settled",
+        )
         sets = parser.add_argument_group("training sets")
         for name, (_, metavar, words) in CHOICES.items():
             sets.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=words)
@@ -86,6 +91,7 @@ class Command(QuorumCommand):
             form=form,
             folder=Path(options["out"]).resolve(),
             origins=names_of(options["origins"]) if options["origins"] is not None else None,
+            leave_out_failed=options["leave_out_failed"],
             asked=options_of({"teacher": default_teacher(form.name)} | given) if form.is_set else None,
         )
         try:
@@ -102,6 +108,8 @@ class Command(QuorumCommand):
     def _tell(self, manifest: dict[str, Any], out: str) -> None:
         counts, files = manifest["counts"], ", ".join(file["name"] for file in manifest["files"])
         self.say(f"{counts['rows']} rows of {counts['queries']} queries in {out}: {files}")
+        if (left_out := manifest.get("left_out")) and "left_out" not in counts:
+            self.say(f"left out: {left_out['pairs']} ({left_out['reason']})")
         for reason, n in counts.get("left_out", {}).items():
             self.say(f"left out: {n} ({reason})")
 

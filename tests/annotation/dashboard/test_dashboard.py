@@ -87,7 +87,7 @@ def test_a_failure_to_measure_is_said_in_its_section(
         raise MemoryError
 
     monkeypatch.setattr("annotation.label_quality.statistics.compute_statistics", fail)
-    for address in ("/c/books/",):
+    for address in ("/c/books/", "/c/books/exports/"):
         page = get(charlie, address)
         assert "could not be measured: the memory was not enough" in page and "Ready to export" not in page
 

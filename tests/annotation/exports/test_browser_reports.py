@@ -103,7 +103,7 @@ def test_the_exports_page_has_no_violation_when_empty_and_when_full(charlie, new
     assert violations(page) == []
     for name in ("csv", "debates"):
         page.check(f"input[value={name}]")
-        page.get_by_role("button", name="Make export").click()
+        page.get_by_role("button", name="Create export").click()
         page.wait_for_selector(".snapshot")
     books = charlie.memberships.get().collection
     Snapshot.objects.create(collection=books, format="qrels", state="making", folder="x")
@@ -117,7 +117,7 @@ def test_the_exports_page_has_no_violation_when_empty_and_when_full(charlie, new
 def test_a_download_has_the_sum_that_the_page_shows(charlie, new_page, instance):
     page = new_page(user=charlie, java_script_enabled=False)
     page.goto("/c/books/exports/")
-    page.get_by_role("button", name="Make export").click()
+    page.get_by_role("button", name="Create export").click()
     with page.expect_download() as download:
         page.get_by_role("link", name="qrels.txt").click()
     data = Path(download.value.path()).read_bytes()
@@ -148,7 +148,7 @@ def test_a_training_set_and_the_statistics_have_no_violation(charlie, new_page, 
     page.check("#id_balance")
     shoot(page, f"training-set-options-{look}")
     assert violations(page) == []
-    page.get_by_role("button", name="Make export").click()
+    page.get_by_role("button", name="Create export").click()
     page.wait_for_selector(".snapshot .badge.good")
     for summary in page.locator(".snapshot details > summary").all():
         summary.click()

@@ -96,11 +96,11 @@ def test_labels_become_a_model_and_the_page_says_what_it_gained(
     alice = make_member(Collection.objects.get(name="night"), "alice", Role.ADMIN)
     page = new_page(user=alice.user)
     page.goto("/c/night/training/")
-    page.click("text=Make an export")
+    page.click("text=Create a training set")
     page.check("input[name=format][value=prism]")
     page.select_option("[name=teacher]", "votes")
     page.fill("[name=split]", "0.5")
-    page.click("button:has-text('Make export')")
+    page.click("button:has-text('Create export')")
     page.wait_for_selector(".snapshot .badge.good")  # leaving earlier would cut the making off
 
     page.goto("/c/night/training/")

@@ -60,7 +60,7 @@ def finished(collection: Collection, rows: Path, kind: str = "train", **result: 
 
 def test_without_an_export_the_page_says_what_to_do(alice: Client) -> None:
     page = alice.get("/c/birds/training/").content.decode()
-    assert "No job yet." in page and "Make an export" in page and "Start training" not in page
+    assert "No job yet." in page and "Create a training set" in page and "Start training" not in page
 
 
 def test_a_form_that_cannot_be_started_keeps_what_was_typed(alice: Client, rows: Path) -> None:

@@ -1,0 +1,73 @@
+"""What an export would hold: it is made in a folder that is removed again, without a row, so nothing is locked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from annotation.exports.files import ExportFiles
+from annotation.exports.formats import Format
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.snapshots import build_snapshot, write_files
+from corpus.models import Collection
+
+FIRST = 5  # Rows of each file.
+LONGEST = 400  # Characters of a row.
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPreview:
+    """The manifest that the export would have, and the first rows of each file."""
+
+    form: Format
+    manifest: dict[str, Any]
+    files: list[tuple[str, list[str]]]
+
+    @property
+    def splits(self) -> list[tuple[str, dict[str, int]]]:
+        """The counts of each split of a training set, train before dev; `other`: pairs that are not relevant."""
+        found: dict[str, dict[str, int]] = self.manifest["counts"].get("splits", {})
+        counted = {side: n | {"other": n["pairs"] - n["relevant"]} for side, n in found.items()}
+        return sorted(counted.items(), reverse=True)
+
+
+def preview_export(
+    *,
+    collection: Collection,
+    form: Format,
+    origins: Sequence[str] | None,
+    asked: SetOptions | None,
+    leave_out_failed: bool,
+) -> ExportPreview:
+    """Make the export for its counts and first rows. Raises BadInput as `create_snapshot` and `write_snapshot` do."""
+    with TemporaryDirectory() as folder:
+        snapshot = build_snapshot(
+            collection=collection,
+            form=form,
+            folder=Path(folder),
+            origins=origins,
+            asked=asked,
+            leave_out_failed=leave_out_failed,
+        )
+        written = ExportFiles(Path(folder))
+        try:
+            _moment, manifest = write_files(snapshot, form, written)
+        except BaseException:
+            written.discard()
+            raise
+        files = [(file["name"], _read_first_rows(Path(folder) / file["name"])) for file in manifest["files"]]
+    return ExportPreview(form, manifest, files)
+
+
+def _read_first_rows(path: Path) -> list[str]:
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        batch = next(pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=FIRST), None)
+        rows = [str(row) for row in batch.to_pylist()] if batch is not None else []
+    else:
+        with path.open(encoding="utf-8") as file:
+            rows = [line.rstrip("\n") for line in islice(file, FIRST)]
+    return [row if len(row) <= LONGEST else f"{row[:LONGEST]} …" for row in rows]

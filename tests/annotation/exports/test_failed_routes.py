@@ -1,0 +1,146 @@
+"""Exports offer to leave out unsettled labels of routes that failed their audit, and a preview locks nothing."""
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from annotation.models import Snapshot
+from corpus.models import Collection, ExportRecord, Label, Pair
+from judges.models import Campaign, Work
+from tests.admin_site import ROUTE, audited, judged_collection, people_at_work
+from tests.reading import flat
+
+pytestmark = pytest.mark.django_db
+SET = {"teacher": "labels", "split": "1", "seed": "0", "labels": "resolved", "preset": "paper", "shape": "pair"}
+
+
+@pytest.fixture(autouse=True)
+def var(settings, tmp_path: Path) -> Path:
+    settings.VAR = tmp_path / "var"
+    return settings.VAR
+
+
+@pytest.fixture
+def books() -> Collection:
+    """8 labels of no audited route, 50 of a route that failed: people settled 20 of these."""
+    collection = judged_collection()
+    campaign = audited(collection, right=20, wrong=30)
+    for number, pair in enumerate(Pair.objects.filter(audits__campaign=campaign).order_by("pk")):
+        Label.objects.create(pair=pair, grade=1, origin="people" if number < 20 else campaign.policy)
+    return collection
+
+
+@pytest.fixture
+def charlie(books: Collection) -> Client:
+    client = Client()
+    client.force_login(people_at_work(books)["charlie"].user)
+    return client
+
+
+def export(tmp_path: Path, *options: str, name: str = "csv") -> tuple[list[str], dict]:
+    folder = tmp_path / f"{name}{len(options)}"
+    call_command("export", "books", "--format", name, "--out", str(folder), *options, stdout=StringIO())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return (folder / manifest["files"][0]["name"]).read_text().splitlines(), manifest
+
+
+@pytest.mark.parametrize("name", ["csv", "qrels", "beir"])
+def test_unsettled_labels_of_failed_routes_are_left_out_and_the_manifest_says_which(
+    books: Collection, tmp_path: Path, name: str
+) -> None:
+    options = ("--split", "1", "--near-duplicates", "off") if name == "beir" else ()
+    _lines, whole = export(tmp_path, *options, name=name)
+    _lines, less = export(tmp_path, *options, "--leave-out-failed", name=name)
+    assert whole["counts"]["rows"] - less["counts"]["rows"] == 30 and "left_out" not in whole
+    assert less["counts"]["origins"]["people"] == whole["counts"]["origins"]["people"]
+    found = less["left_out"]
+    assert (found["pairs"], found["reason"]) == (30, "unsettled labels of routes that failed their label audit")
+    assert found["routes"] == [
+        {
+            "collection": "books", "campaign": Campaign.objects.get().pk, "route": ROUTE, "audited": 50, "wrong": 30,
+            "pairs": 30,
+        }
+    ]  # fmt: skip
+    if name == "beir":
+        assert less["counts"]["left_out"]["unsettled, of a route that failed its label audit"] == 30
+
+
+def test_a_pair_that_a_later_campaign_labelled_stays(books: Collection, tmp_path: Path) -> None:
+    first = Campaign.objects.get()
+    later = Campaign.objects.create(collection=books, policy="single", panel="main")
+    pair = Label.objects.filter(pair__audits__campaign=first).exclude(origin="people").first().pair
+    Work.objects.create(campaign=later, pair=pair, state="labelled", label=1, stratum="r0.m1.y")
+    _lines, manifest = export(tmp_path, "--leave-out-failed")
+    assert manifest["left_out"]["pairs"] == 29
+
+
+def test_formats_without_labels_refuse_the_option(books: Collection, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        export(tmp_path, "--leave-out-failed", name="debates")
+    assert not Snapshot.objects.exists()
+
+
+def test_the_page_warns_in_the_overviews_words_and_offers_to_leave_them_out(charlie: Client) -> None:
+    def reasons(address: str) -> list[str]:
+        page = flat(charlie.get(address).text)
+        start = page.index('class="readiness')
+        return re.findall(r"<li>(.*?)</li>", page[start : page.index("</ul>", start)])
+
+    told = reasons("/c/books/exports/")
+    assert told == reasons("/c/books/") and "1 route (50 pairs) is wrong too often." in told[0]
+    page = flat(charlie.get("/c/books/exports/").text)
+    assert re.search(r'name="leave_out_failed"[^>]*>Leave out 30 pairs of routes', page)
+    assert not re.search(r'name="leave_out_failed"[^>]*checked', page), "off until it is asked for"
+    assert '<p class="notice warn">Exporting locks' in page
+    charlie.post("/c/books/exports/make/", {"format": "csv", "leave_out_failed": "on"})
+    snapshot = Snapshot.objects.get()
+    assert snapshot.manifest["left_out"]["pairs"] == 30
+    assert "30 pairs of routes that failed their label audit" in flat(charlie.get("/c/books/exports/").text)
+
+
+@pytest.mark.parametrize("name", ["csv", "judgments", "prism", "parquet"])
+def test_a_preview_has_counts_and_first_rows_and_locks_nothing(charlie: Client, var: Path, name: str) -> None:
+    given = {"format": name, "leave_out_failed": "on", "origin": ["people", "debate+ensemble"], **SET}
+    answer = charlie.post("/c/books/exports/preview/", given)
+    assert answer.status_code == 200
+    page = flat(answer.text)
+    part = page[page.index('id="preview"') :]
+    if name == "csv":
+        assert '<th scope="row">1</th>' in part and "query_id,doc_id,grade,origin" in part
+        assert "30 pairs of routes that failed their label audit are left out." in part
+    if name in ("prism", "parquet"):
+        assert '<th scope="row">train</th>' in part and "<pre" in part
+    assert re.search(r'name="leave_out_failed"[^>]*checked', page) and f'value="{name}" checked' in page
+    assert not Snapshot.objects.exists() and not ExportRecord.objects.exists()
+    assert not list(var.rglob("*.jsonl")), "it leaves nothing behind"
+
+
+def test_htmx_gets_the_preview_alone_and_a_refusal_says_why(charlie: Client) -> None:
+    def ask(**values: str) -> tuple[int, str]:
+        answer = charlie.post("/c/books/exports/preview/", {**SET, **values}, headers={"HX-Request": "true"})
+        return answer.status_code, flat(answer.text)
+
+    status, part = ask(format="qrels")
+    assert status == 200 and part.startswith('<section id="preview"') and "<html" not in part
+    assert ask(format="nonsense") == (422, ask(format="nonsense")[1])
+    status, part = ask(format="prism", teacher="scores")
+    assert status == 422 and "have no teacher score" in part
+    status, part = ask(format="prism", split="7")
+    assert status == 422 and "Share of queries to train on" in part
+
+
+def test_exports_and_training_lead_to_each_other(charlie: Client) -> None:
+    assert 'href="/c/books/exports/?format=prism"' in charlie.get("/c/books/training/").text
+    assert 'value="prism" checked' in flat(charlie.get("/c/books/exports/?format=prism").text)
+    charlie.post("/c/books/exports/make/", {"format": "prism", **SET})
+    found = re.search(
+        r'href="([^"]+)"[^>]*>Train a reranker on this export', flat(charlie.get("/c/books/exports/").text)
+    )
+    assert found
+    page = charlie.get(found[1].partition("#")[0]).text
+    assert re.search(rf'value="{re.escape(Snapshot.objects.get().folder)}" selected', page)
