@@ -36,7 +36,7 @@ class FailedRoute:
     pairs: int
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The route in words."""
         return route_of(self.route).description
 
