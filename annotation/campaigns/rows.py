@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from django.db.models import Prefetch, Sum
+from django.utils import timezone
 
 from corpus.models import Collection
 from judges.campaigns.configurations import VOTED, describe_panel
 from judges.costs.accounting import Paid, format_cost, of_calls
+from judges.engine.account_states import AccountState, read_account_states
 from judges.models import Campaign, JudgeVersion, Tally
 from judges.models.batches import Batch
 
@@ -57,6 +59,23 @@ class CampaignRow:
     def percent(self) -> int:
         """Pairs with a label of its pairs, rounded down: 100 means all."""
         return 100 * self.with_label // self.pairs if self.pairs else 0
+
+    @property
+    def per_minute(self) -> float:
+        """Pairs in a minute, on average since it was started."""
+        return self.ended / max(1.0, (timezone.now() - self.campaign.created_at).total_seconds()) * 60
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds that the other pairs take at this speed; None before the first has ended."""
+        return (self.pairs - self.ended) / self.per_minute * 60 if self.ended else None
+
+    @property
+    def accounts(self) -> list[AccountState]:
+        """The accounts of those who vote and debate; offline judges have none."""
+        judges = JudgeVersion.objects.filter(pk__in=[*self.campaign.debaters, *self.campaign.voters])
+        found = judges.exclude(provider="offline").values_list("provider", "base_url", "api_key_env")
+        return read_account_states(found) if found else []
 
     @property
     def counted(self) -> str:

@@ -39,6 +39,12 @@ ONE_QUESTION = 4
 logger = logging.getLogger(__name__)
 
 
+def limit_keys(prefix: str, account: tuple[str, str, str]) -> list[str]:
+    """Names in Redis of an account's state, processes, held calls and window."""
+    name = sha256("\0".join(account).encode()).hexdigest()[:20]
+    return [f"{prefix}:limit:{{{name}}}:{part}" for part in ("state", "processes", "held", "window")]
+
+
 def process_name() -> str:
     """Who holds permits and reservations: the random end tells a process from an earlier one with its number."""
     return f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
@@ -90,8 +96,7 @@ class AccountLimits:
     def __init__(
         self, redis: Redis, prefix: str, account: tuple[str, str, str], process: str, refused: set[str]
     ) -> None:
-        name = sha256("\0".join(account).encode()).hexdigest()[:20]
-        self.keys = [f"{prefix}:limit:{{{name}}}:{part}" for part in ("state", "processes", "held", "window")]
+        self.keys = limit_keys(prefix, account)
         self.name = " ".join(part for part in account if part)
         self.redis, self.script = redis, redis.register_script(SCRIPT)
         self.refusals, self.refused = f"{prefix}:{REFUSED}", refused

@@ -1,0 +1,44 @@
+"""A running campaign on its page: speed, time left, and the state of each account."""
+
+import time
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from annotation.models import Role
+from jobs.notifications import redis_client
+from judges.campaigns import counters
+from judges.engine.limits import limit_keys
+from judges.models import Campaign, JudgeVersion
+from tests.factories import make_collection, make_member
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_running_campaign_shows_speed_time_left_and_an_open_circuit(client) -> None:
+    books = make_collection("books")
+    judge = JudgeVersion.objects.create(name="j", provider="openai", model="m", api_key_env="OPENAI_API_KEY")
+    campaign = Campaign.objects.create(
+        collection=books,
+        policy="single",
+        panel="main",
+        voters=[judge.pk],
+        created_at=timezone.now() - timedelta(hours=1),
+    )
+    counters.add(campaign.pk, "pairs", 180)
+    counters.add(campaign.pk, "labelled:1", 60)
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    state = limit_keys(settings.PREFIX, ("openai", "", "OPENAI_API_KEY"))[0]
+    redis_client().hset(state, mapping={"opened": 2, "errors": 25, "open_until": int(time.time() * 1000) + 30_000})
+    try:
+        response = client.get("/c/books/campaigns/")
+        (row,) = response.context["rows"]
+        (account,) = row.accounts
+    finally:
+        redis_client().delete(state)
+    assert row.per_minute == pytest.approx(1, rel=0.05) and row.seconds_left == pytest.approx(7200, rel=0.05)
+    assert account.is_open and account.errors == 25 and 20 <= account.open_s <= 30
+    assert "openai OPENAI_API_KEY" in response.content.decode()
+    assert not row.accounts[0].is_open, "it answers again"
