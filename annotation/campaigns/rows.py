@@ -21,6 +21,7 @@ class CampaignRow:
     counts: dict[str, float]
     # In the order of the panel; a judge stands there once for each of its samples.
     voters: tuple[JudgeVersion, ...] = ()
+    debaters: tuple[JudgeVersion, ...] = ()
 
     def _sum(self, prefix: str) -> int:
         return int(sum(value for key, value in self.counts.items() if key.startswith(prefix)))
@@ -73,9 +74,8 @@ class CampaignRow:
     @property
     def accounts(self) -> list[AccountState]:
         """The accounts of those who vote and debate; offline judges have none."""
-        judges = JudgeVersion.objects.filter(pk__in=[*self.campaign.debaters, *self.campaign.voters])
-        found = judges.exclude(provider="offline").values_list("provider", "base_url", "api_key_env")
-        return read_account_states(found) if found else []
+        asked = [one for one in (*self.debaters, *self.voters) if one.provider != "offline"]
+        return read_account_states((one.provider, one.base_url, one.api_key_env) for one in asked) if asked else []
 
     @property
     def counted(self) -> str:
@@ -127,8 +127,13 @@ def campaign_rows(collection: Collection, limit: int = 100) -> list[CampaignRow]
     out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
     found = list(Campaign.objects.filter(collection=collection).prefetch_related(out).order_by("-pk")[:limit])
     counts = load_counters([campaign.pk for campaign in found])
-    judges = JudgeVersion.objects.in_bulk({pk for campaign in found for pk in campaign.voters})
+    judges = JudgeVersion.objects.in_bulk({pk for campaign in found for pk in (*campaign.voters, *campaign.debaters)})
     return [
-        CampaignRow(campaign, counts[campaign.pk], tuple(judges[pk] for pk in campaign.voters if pk in judges))
+        CampaignRow(
+            campaign,
+            counts[campaign.pk],
+            tuple(judges[pk] for pk in campaign.voters if pk in judges),
+            tuple(judges[pk] for pk in campaign.debaters if pk in judges),
+        )
         for campaign in found
     ]
