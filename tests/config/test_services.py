@@ -48,6 +48,7 @@ def test_overlapping_processes_share_one_pair_of_services_and_the_last_one_ends_
     assert not (instance.var / "services.json").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_process_frees_the_services(instance: Instance):
     holder = instance.hold()
     holder.kill()
@@ -93,6 +94,7 @@ def test_after_the_keeper_was_killed_the_next_command_starts_another(instance: I
     assert instance.announced()["pid"] != keeper
 
 
+@pytest.mark.slow
 def test_when_everything_is_killed_at_once_the_next_start_loses_nothing(instance: Instance):
     instance.hold()
     instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
@@ -161,6 +163,7 @@ def test_data_of_another_postgresql_is_refused_in_one_line(instance: Instance):
     assert done.stderr.count("\n") == 1 and "PostgreSQL 16" in done.stderr
 
 
+@pytest.mark.slow
 @as_root
 @pytest.mark.parametrize("way", ["namespace", "nobody"])
 def test_root_is_served_whether_or_not_namespaces_are_allowed(make_instance: Callable[..., Instance], way: str):
@@ -263,6 +266,7 @@ def test_commands_that_need_no_database_start_nothing(instance: Instance):
     assert not (instance.var / "keeper.lock").exists()
 
 
+@pytest.mark.slow
 def test_services_status_and_stop(make_instance: Callable[..., Instance]):
     instance = make_instance(QUORUM_LINGER="600")
     assert instance.manage("services", "status", "--json").stdout.strip() == '{"state": "stopped"}'

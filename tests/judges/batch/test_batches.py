@@ -286,6 +286,7 @@ def test_a_refused_batch_is_split_and_not_failed(worker: object, model_server: L
     assert max(Batch.objects.values_list("calls", flat=True)) <= 2 and not Batch.objects.filter(ended_at=None).exists()
 
 
+@pytest.mark.slow
 def test_what_validation_refuses_is_split_too(worker: object, model_server: LocalModels) -> None:
     campaign, before = begun(model_server, "openai", pairs=6, calls=2)
     until(lambda: state_of(campaign) == "finished")
@@ -401,6 +402,7 @@ def judge_in_background(*options: str) -> None:
     lifecycle.start_or_join(collection=collection, wanted=wanted)
 
 
+@pytest.mark.slow
 def test_failed_calls_of_a_batch_are_in_the_next_one(worker: object, model_server: LocalModels) -> None:
     collection_of(3)
     make_panel(model_server, debate=("a", "b"), provider="anthropic")

@@ -162,6 +162,7 @@ def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(
     assert judge("--policy", "ensemble", check=True).json["labelled"] == 64
 
 
+@pytest.mark.slow
 def test_a_killed_workers_reservation_comes_back_to_another_campaign(
     worker: object, model_server: LocalModels, instance: dict[str, str]
 ) -> None:

@@ -68,6 +68,7 @@ def test_concurrency_holds_and_a_429_slows_only_its_account(worker: object, mode
     assert any(refused["answered"] < r["arrived"] < refused["answered"] + 3.9 for r in debate)
 
 
+@pytest.mark.slow
 def test_twenty_errors_in_a_row_pause_only_their_account(worker: object, model_server: LocalModels) -> None:
     collection = collection_of(40)
     panel_of_two_accounts(model_server, max_concurrency=4)
@@ -104,6 +105,7 @@ def test_requests_are_paced_over_the_minute_across_workers(worker: object, model
     assert arrived[4] - arrived[0] < 30, "and none waits for the next minute"
 
 
+@pytest.mark.slow
 def test_tokens_a_minute_hold_across_workers(worker: object, model_server: LocalModels) -> None:
     collection = collection_of(40)
     make_panel(model_server, tokens_per_minute=30_000)
