@@ -7,6 +7,10 @@ from django.http.response import HttpResponseBase, HttpResponsePermanentRedirect
 from django.views.defaults import page_not_found
 
 FORMER = (
+    (r"^(/c/[^/]+)/agreement/$", r"\1/quality/#agreement"),
+    (r"^(/c/[^/]+)/agreement/over-time/$", r"\1/quality/#over-time"),
+    (r"^(/c/[^/]+)/agreement/aggregate/$", r"\1/quality/#dawid-skene"),
+    (r"^(/c/[^/]+)/audits/$", r"\1/quality/#audits"),
     (r"^(/c/[^/]+)/care/aside/(\d+)/back/$", r"\1/quality-control/exclusions/\2/reinstate/"),
     (r"^(/c/[^/]+)/care/test/$", r"\1/quality-control/qualification/"),
     (r"^(/c/[^/]+)/care/", r"\1/quality-control/"),
@@ -25,7 +29,7 @@ FORMER = (
 
 
 def current_address(path: str) -> str:
-    """Return today's address of a page; the same where it has not moved."""
+    """Return today's address of a page, with the section of it that it was; the same where it has not moved."""
     for pattern, address in FORMER:
         if re.match(pattern, path):
             return re.sub(pattern, address, path)
@@ -38,5 +42,6 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if address == request.path:
         return page_not_found(request, exception)
     query = request.META.get("QUERY_STRING")
-    joined = "&" if "?" in address else "?"
-    return HttpResponsePermanentRedirect(f"{address}{joined}{query}" if query else address, preserve_request=True)
+    path, hash_, section = address.partition("#")
+    joined = f"{'&' if '?' in path else '?'}{query}" if query else ""
+    return HttpResponsePermanentRedirect(f"{path}{joined}{hash_}{section}", preserve_request=True)

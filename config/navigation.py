@@ -68,17 +68,14 @@ ADMIN = (
             Tab("quality_control", _("Checks and test")),
             Tab("gold", _("Gold")),
             Tab("near_duplicates", _("Near-duplicates")),
-            Tab("debate_effect", _("Arms"), ("debate-effect.",)),
         ),
     ),
     Entry(
         "quality",
         _("Quality"),
         (
-            Tab("agreement", _("Agreement")),
-            Tab("agreement_over_time", _("Over time")),
-            Tab("aggregate", _("Second aggregate")),
-            Tab("audits", _("Audits")),
+            Tab("quality", _("Quality"), ("audits/", "agreement/")),
+            Tab("debate_effect", _("Debate effect study"), ("debate-effect.",)),
         ),
     ),
     Entry("train", _("Train & export"), (Tab("exports", _("Exports")), Tab("training", _("Training")))),
@@ -105,7 +102,10 @@ COUNTS = f"""{CONFLICTS},
     (SELECT count(*) FROM judges_campaign WHERE collection_id = %(collection)s AND kind = 'judging'),
     (SELECT count(*) FROM annotation_membership WHERE collection_id = %(collection)s AND is_active),
     (SELECT count(*) FROM annotation_snapshot WHERE collection_id = %(collection)s),
-    (SELECT count(*) FROM benchmark_run WHERE collection_id = %(collection)s)"""
+    (SELECT count(*) FROM benchmark_run WHERE collection_id = %(collection)s),
+    -- Krippendorff's alpha of the judges over all pairs; where they have none, that of people.
+    (SELECT coalesce("values" #>> '{{kappas,0,kappa,value}}', "values" #>> '{{kappas,3,kappa,value}}')::float
+     FROM annotation_computed WHERE collection_id = %(collection)s)"""
 
 
 def navigation_context(request: HttpRequest) -> dict[str, Any]:
@@ -141,7 +141,8 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
 
     counts = count_entries(scope)
     shown = [
-        show(entry.tabs[0]) | {"title": entry.title, "current": entry is current, "count": counts.get(entry.key)}
+        show(entry.tabs[0])
+        | {"key": entry.key, "title": entry.title, "current": entry is current, "count": counts.get(entry.key)}
         for entry in entries
     ]
     # An admin at work has their own menu on the left: the work's entries are tabs there.
@@ -156,9 +157,9 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def count_entries(scope: Scope) -> dict[str, int]:
-    """How many things stand behind the entries, by key: one statement."""
+def count_entries(scope: Scope) -> dict[str, float | None]:
+    """How many things stand behind the entries, by key, and the stored alpha of Quality: one statement."""
     with connection.cursor() as cursor:
         cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": scope.collection.pk, "many": MANY})
         row = cursor.fetchone() or ()
-    return dict(zip(("adjudicate", "data", "judging", "people", "train", "benchmark"), row, strict=False))
+    return dict(zip(("adjudicate", "data", "judging", "people", "train", "benchmark", "quality"), row, strict=False))

@@ -29,8 +29,9 @@ from annotation.agreement.grade_matrix import (
     known_assessors,
 )
 from annotation.agreement.measures import MANY, AgreementMeasures, Couples, Statistic
-from annotation.agreement.page import RESAMPLES, AgreementFilters
+from annotation.agreement.page import AgreementFilters
 from annotation.agreement.report import AgreementReport, OneAssessor, agreement_report
+from annotation.agreement.resampling import RESAMPLES
 from annotation.models import StoredAgreement
 from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection

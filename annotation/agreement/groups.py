@@ -13,7 +13,7 @@ from annotation.agreement.measures import (
     estimate_intervals,
     krippendorff_alphas,
 )
-from annotation.agreement.resampling import Draws, Floats, group_patterns
+from annotation.agreement.resampling import Draws, Floats, group_patterns, merge_counts
 
 
 class AssessorGroup(NamedTuple):
@@ -32,9 +32,7 @@ def group_agreement(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: in
     `grades`: assessors x pairs of 0 and 1, MISSING where there is none. 95% intervals by resampling pairs.
     """
     found = group_patterns(grades)
-    given = count_grades(found)
-    double = given.sum(axis=0) >= 2
-    given, counts = given[:, double], found.counts[double]
+    given, counts = merge_counts(count_grades(found), found.counts)
     pairs = int(counts.sum())
     if not pairs:
         none = Statistic(None, None, None, 0, NO_DOUBLE)

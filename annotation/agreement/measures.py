@@ -21,6 +21,7 @@ from annotation.agreement.resampling import (
     Grades,
     Patterns,
     group_patterns,
+    merge_counts,
     percentile_interval,
 )
 from charts.translation import gettext_noop
@@ -130,10 +131,11 @@ def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: i
     found = group_patterns(grades)
     assessors = len(found.grades)
     draws = Draws(found.counts, bootstrap, seed)
-    given = count_grades(found)
-    kappa, votes = _fleiss_statistic(given, draws, assessors)
-    alphas = estimate_intervals(krippendorff_alphas(given), draws)
-    double = int(found.counts[given.sum(axis=0) >= 2].sum())
+    given, counts = merge_counts(count_grades(found), found.counts)
+    drawn = Draws(counts, bootstrap, seed)
+    kappa, votes = _fleiss_statistic(given, drawn, assessors)
+    double = int(counts.sum())
+    alphas = estimate_intervals(krippendorff_alphas(given), drawn)
     none = ONE_ASSESSOR if assessors < 2 else NO_DOUBLE
     nominal, ordinal, by_distance = (build_statistic(value, low, high, double, none) for value, low, high in alphas)
     pairwise, majority = _two_by_two(found, draws)
@@ -153,7 +155,8 @@ def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: i
 def fleiss_kappa(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> tuple[Statistic, int]:
     """Fleiss' kappa alone, and how many grades each of its items has."""
     found = group_patterns(grades)
-    return _fleiss_statistic(count_grades(found), Draws(found.counts, bootstrap, seed), len(found.grades))
+    given, counts = merge_counts(count_grades(found), found.counts)
+    return _fleiss_statistic(given, Draws(counts, bootstrap, seed), len(found.grades))
 
 
 def count_grades(found: Patterns) -> NDArray[np.int64]:

@@ -20,7 +20,6 @@ from charts import Chart
 from charts import draw_heatmap as heat_chart
 from corpus.models import Assessor, Collection
 
-RESAMPLES = 1_000
 MEASURES = {
     "kappa": gettext_noop("Cohen's kappa"),
     "kappa_linear": gettext_noop("Kappa, linear weights"),
@@ -119,6 +118,16 @@ def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise
         "about": about,
         "copy": copy,
     }
+
+
+def find_weakest(report: AgreementReport, asked: AgreementFilters) -> dict[str, Any] | None:
+    """Find the two assessors who agree least, as their cell; None where no couple can be measured."""
+    found = report.measures.pairwise
+    values = found.values[:, list(MEASURES).index(asked.measure), 0]
+    if np.isfinite(values).sum() < 1:
+        return None
+    at = int(np.nanargmin(values))
+    return _build_cell(report, asked, found[at], *found.places[at].tolist())
 
 
 def heat_class(value: float | None) -> str:

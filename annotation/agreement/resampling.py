@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 MISSING = -1  # Stands in a matrix of grades where an assessor did not grade an item.
 
+RESAMPLES = 1_000  # Behind every interval that a page shows: one figure has one interval everywhere.
 CELLS = 24_000_000  # Numbers in the largest array that is held at a time (float32: 96 MB).
 
 Grades = NDArray[np.integer]
@@ -46,6 +47,19 @@ def pattern_places(grades: NDArray[np.integer]) -> NDArray[np.intp]:
     _, place = np.unique(_column_codes(np.asarray(grades, dtype=np.int16)), return_inverse=True)
     result: NDArray[np.intp] = place.ravel()
     return result
+
+
+def merge_counts(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Merge equal columns of grades x patterns that hold two grades and more; return them with their items.
+
+    They stand in an order of their own, so resamples depend neither on who graded nor on who else is in the matrix.
+    """
+    double = given.sum(axis=0) >= 2
+    given, counts = given[:, double], counts[double]
+    # Grades that nobody gave would change the order.
+    codes = _column_codes(given[given.any(axis=1)].astype(np.int16))
+    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+    return given[:, first], np.bincount(place.ravel(), weights=counts, minlength=len(first)).astype(np.int64)
 
 
 def _column_codes(matrix: Grades) -> NDArray[np.generic]:

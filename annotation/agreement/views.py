@@ -1,4 +1,4 @@
-"""Pages of agreement: all assessors two by two, as numbers, as a heat map and as a table."""
+"""Agreement on the Quality page: all assessors two by two, as numbers, as a heat map and as a table."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,7 +6,7 @@ from itertools import chain
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
@@ -17,25 +17,24 @@ from annotation.agreement.measures import MANY
 from annotation.agreement.report import mixed_prompts
 from annotation.audit_log.recording import record
 from annotation.permissions import Scope, action
+from charts import Chart
 from charts.cells import csv_line
-from corpus.chart_downloads import download
+from corpus.models import Collection
 
 
-@action("admin")
-@require_GET
-def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """How far the chosen assessors agree, with intervals, as numbers and as a heat map."""
+def quality_address(collection: Collection, section: str, query: str = "") -> str:
+    """Return the address of a section of the Quality page."""
+    return f"{reverse('quality', args=[collection.name])}{f'?{query}' if query else ''}#{section}"
+
+
+def describe_agreement(request: HttpRequest, scope: Scope) -> tuple[dict[str, object], Chart | None]:
+    """What the Quality page says of how far the chosen assessors agree, and its heat map, which can be saved."""
     known = known_assessors(scope.collection)
     asked = page.read_filters(request.GET, scope.collection, known)
     found = cached_results.get_figures(scope.collection, asked, known)
     report = found.report
-    matrix = report is not None and len(report.assessors) <= MANY
-    if report and matrix and (file := download(request, [page.draw_heat_map(report, asked)])):
-        return file
     groups = [(label, [one for one in known if one.kind in kinds]) for label, kinds in page.GROUPS]
-    context = {
-        "scope": scope,
-        "section": "agreement",
+    context: dict[str, object] = {
         "asked": asked,
         "groups": [group for group in groups if group[1]],
         "many": len(known) > MANY,
@@ -46,9 +45,10 @@ def agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
         "second": found.second,
         "mixed": mixed_prompts(scope.collection),
     }
-    return render(
-        request, "agreement/agreement.html", context | (_tables_context(request, scope, asked, found) if report else {})
-    )
+    if report is None:
+        return context, None
+    context |= _tables_context(request, scope, asked, found)
+    return context, page.draw_heat_map(report, asked) if len(report.assessors) <= MANY else None
 
 
 def _tables_context(
@@ -59,6 +59,7 @@ def _tables_context(
     assert report is not None and found.second is not None
     shown: dict[str, object] = {
         "summary": page.summarise_agreement(report, asked),
+        "weakest": page.find_weakest(report, asked),
         # With two grades the three alphas are one.
         "two_grades": scope.collection.grades == 1 or asked.binarize is not None,
     }
@@ -86,7 +87,7 @@ SHOWN = 12  # Names of a cluster that stand on the page.
 def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Measure what the address asks for and keep it: for a page that cannot wait. A worker does it where one lives."""
     asked = page.read_filters(request.GET, scope.collection, known_assessors(scope.collection))
-    back = redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
+    back = redirect(quality_address(scope.collection, "agreement", asked.query()))
     record(scope, "statistics.asked")
     try:
         done = cached_results.refresh(scope.collection, asked)
@@ -108,7 +109,7 @@ def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     if found.report is None:
         if found.stored:
             messages.info(request, _("Not measured yet"))
-        return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
+        return redirect(quality_address(scope.collection, "agreement", asked.query()))
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-agreement.csv"'
     response.writelines(map(csv_line, chain([page.CSV_HEADER], page.csv_rows(found.report))))
@@ -119,7 +120,7 @@ Page = Callable[[HttpRequest, Scope], HttpResponse]
 
 
 def says_why(page: Page) -> Page:
-    """Let a page send its reader to the agreement page, which says why, where measuring fails."""
+    """Let a page send its reader to the Quality page, which says why, where measuring fails."""
 
     @wraps(page)
     def shown(request: HttpRequest, scope: Scope) -> HttpResponse:
@@ -128,6 +129,6 @@ def says_why(page: Page) -> Page:
                 return page(request, scope)
         except cached_results.MeasuringFailed as error:
             messages.error(request, _("Measuring failed: %(failure)s.") % {"failure": error})
-            return redirect("agreement", scope.collection.name)
+            return redirect(quality_address(scope.collection, "agreement"))
 
     return shown

@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, options_of
-from annotation.agreement.page import MEASURES, RESAMPLES, format_statistic
+from annotation.agreement.page import MEASURES, format_statistic
 from annotation.agreement.report import agreement_report, of_itself
-from annotation.agreement.resampling import MISSING
+from annotation.agreement.resampling import MISSING, RESAMPLES
 from annotation.data.pairs import PairFilters
 from charts import Chart, draw_heatmap
 from corpus.errors import BadInput

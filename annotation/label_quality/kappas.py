@@ -28,11 +28,10 @@ from annotation.agreement.grade_matrix import (
     population_of,
 )
 from annotation.agreement.groups import group_agreement
-from annotation.agreement.resampling import MISSING
+from annotation.agreement.resampling import MISSING, RESAMPLES
 from annotation.label_quality.records import Kappa, Point
 from corpus.models import Collection
 
-RESAMPLES = 400
 MEASURE = gettext_noop("Krippendorff's alpha (nominal), relevant or not")
 EPOCH = date(2000, 1, 3)  # A Monday: days are counted from it.
 LONG = 31  # Days from which agreement is shown by week.
@@ -124,7 +123,7 @@ def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Poi
         if unit == "week":
             period = np.where(period >= 0, period - period % 7, period)
         for start in np.unique(period[period >= 0]):
-            measured = group_agreement(known.relevance[rows][:, period == start], bootstrap=RESAMPLES // 2)
+            measured = group_agreement(known.relevance[rows][:, period == start], bootstrap=RESAMPLES)
             if measured.pairs:
                 begins = (EPOCH + timedelta(days=int(start))).isoformat()
                 points.append(Point(name, begins, *measured[:3]))

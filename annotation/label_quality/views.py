@@ -1,16 +1,16 @@
-"""Pages of trust: audits by route, what goes back to people, the second aggregate, agreement over time."""
+"""The Quality page, and what its audits do: draw more, hand a route to people, stop it."""
+
+from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.agreement import cached_results, page
-from annotation.agreement.grade_matrix import known_assessors
-from annotation.agreement.views import says_why
+from annotation.agreement import cached_results
+from annotation.agreement.views import describe_agreement, quality_address, says_why
 from annotation.audit_log.recording import record
 from annotation.label_quality import kappas, returning, statistics
 from annotation.label_quality.audits import measure_audits
@@ -25,16 +25,32 @@ from judges.models import Campaign
 
 @action("admin")
 @require_GET
-def audit(request: HttpRequest, scope: Scope) -> HttpResponse:
+def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """How good the labels are: label audits, agreement, Dawid-Skene; what is over time comes when in view."""
+    context, heat = describe_agreement(request, scope)
+    if file := download(request, [heat]):
+        return file
+    context |= _audits_context(request, scope)
+    context |= _differing_context(context["second"])
+    return render(request, "label_quality/quality.html", {**context, "scope": scope, "section": "quality"})
+
+
+def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
     """Accuracy of the automatic labels by route, of the newest campaign or of the one that is asked for."""
     known = Campaign.judging.filter(collection=scope.collection).order_by("-pk")
     asked = request.GET.get("campaign", "")
-    campaign = get_object_or_404(known, pk=asked) if asked.isdecimal() else known.first()
+    campaign = get_object_or_404(known, pk=asked) if asked.isdecimal() and len(asked) < 16 else known.first()
     ended = campaign is not None and campaign.state in audit_sampling.ENDED
     left = audit_sampling.remaining_by_stratum(campaign.pk) if campaign and ended else None
     found = measure_audits(scope.collection, campaign, counters.read(campaign.pk), left) if campaign else None
-    context = {"scope": scope, "section": "agreement", "campaign": campaign, "audits": found, "ended": ended}
-    return render(request, "label_quality/audits.html", context)
+    return {"campaign": campaign, "audits": found, "ended": ended}
+
+
+def _differing_context(second: Any) -> dict[str, object]:
+    """The pairs on which Dawid-Skene and the majority differ."""
+    rows = second["rows"] if second else []
+    pairs = Pair.objects.select_related("query", "document").in_bulk([row["pair"] for row in rows])
+    return {"differing": [(pairs[row["pair"]], row) for row in rows if row["pair"] in pairs]}
 
 
 @action("admin")
@@ -45,7 +61,7 @@ def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
     up_to, route = request.POST.get("up_to", ""), _parse_route(request).key if request.POST.get("route") else ""
     if not (up_to.isdecimal() and len(up_to) < 10):
         raise Http404(_("No such route."))
-    back = redirect(f"{reverse('audits', args=[scope.collection.name])}?campaign={row.pk}")
+    back = redirect(quality_address(scope.collection, "audits", f"campaign={row.pk}"))
     try:
         with transaction.atomic():
             drawn = audit_sampling.draw_more(campaign=row, up_to=int(up_to), route=route)
@@ -75,10 +91,10 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
             request,
             _("%(sent)s pairs wait for people now, without the debate and without the label.") % {"sent": f"{sent:,}"},
         )
-        return redirect("audits", scope.collection.name)
+        return redirect(quality_address(scope.collection, "audits"))
     found = measure_audits(scope.collection, row, counters.read(row.pk))
     measured = next((one for one in found.routes if one.key == route.key), None) if found else None
-    context = {"scope": scope, "section": "agreement", "campaign": row, "route": route, "measured": measured}
+    context = {"scope": scope, "section": "quality", "campaign": row, "route": route, "measured": measured}
     left = returning.count_unasked(row, route)
     context |= {"left": left, "judgments": left * OVERLAP, "audits": found}
     return render(request, "label_quality/audit_to_people.html", context)
@@ -95,7 +111,7 @@ def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
         record(scope, "audit.go-on", campaign=row.pk, route=route.key, on=on)
     words = _("labels again") if on else _("is stopped: its further pairs go to people")
     messages.success(request, _("The route “%(words)s” %(words2)s.") % {"words": route.description, "words2": words})
-    return redirect("audits", scope.collection.name)
+    return redirect(quality_address(scope.collection, "audits"))
 
 
 def _parse_route(request: HttpRequest) -> Route:
@@ -103,28 +119,6 @@ def _parse_route(request: HttpRequest) -> Route:
         return route_of((request.POST or request.GET).get("route", ""))
     except ValueError:
         raise Http404(_("No such route.")) from None
-
-
-@action("admin")
-@require_GET
-def aggregate(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The pairs on which Dawid-Skene and the majority differ, for the assessors that the URL names."""
-    known = known_assessors(scope.collection)
-    asked = page.read_filters(request.GET, scope.collection, known)
-    found = cached_results.get_figures(scope.collection, asked, known)
-    if found.second is None:
-        return redirect(f"{reverse('agreement', args=[scope.collection.name])}?{asked.query()}")
-    rows = found.second["rows"]
-    pairs = Pair.objects.select_related("query", "document").in_bulk([row["pair"] for row in rows])
-    context = {
-        "scope": scope,
-        "section": "agreement",
-        "asked": asked,
-        "found": found.second,
-        "rows": [(pairs[row["pair"]], row) for row in rows if row["pair"] in pairs],
-        "population": page.POPULATIONS[asked.population],
-    }
-    return render(request, "label_quality/aggregate.html", context)
 
 
 @action("admin")
@@ -143,12 +137,18 @@ def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin")
 @require_GET
-@says_why
 def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Agreement of judges and of people by day or week."""
-    found = statistics.cached_statistics(scope.collection)
-    chart = statistics.agreement_chart(scope.collection.name, found)
+    """Agreement of judges and of people, together and by day or week; a section alone where HTMX asks for it."""
+    context: dict[str, object] = {"scope": scope, "section": "quality", "population": kappas.OVER_TIME}
+    try:
+        with cached_results.measuring(scope.collection):
+            found = statistics.cached_statistics(scope.collection)
+            chart = statistics.agreement_chart(scope.collection.name, found)
+        context |= {"found": found, "chart": chart}
+    except cached_results.MeasuringFailed as error:
+        chart = None
+        context["failure"] = str(error)
     if file := download(request, [chart]):
         return file
-    context = {"scope": scope, "section": "agreement", "population": kappas.OVER_TIME, "found": found, "chart": chart}
-    return render(request, "label_quality/over_time.html", context)
+    part = request.headers.get("HX-Request")
+    return render(request, f"label_quality/{'_over_time' if part else 'over_time'}.html", context)

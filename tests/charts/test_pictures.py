@@ -63,7 +63,7 @@ def test_pictures_of_a_collection(instance: dict[str, str], new_page: "NewPage",
     page = new_page(user=charlie.user, **LIGHT)
     page.goto("/c/books/")
     picture(page, "home", folder, high=1040)
-    page.goto("/c/books/agreement/")
+    page.goto("/c/books/quality/")
     page.locator(".matrix").scroll_into_view_if_needed()
     picture(page, "agreement", folder, high=760)
 

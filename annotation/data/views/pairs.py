@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation.agreement.views import says_why
+from annotation.agreement.views import quality_address, says_why
 from annotation.audit_log.recording import record
 from annotation.data import pair_detail
 from annotation.data import pairs as listing
@@ -78,7 +78,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A cell of the matrix opened: the cross table of two assessors, and the pairs behind the cell that was asked."""
     filters = listing.PairFilters.read(request.GET)
     if not (filters.a and filters.b):
-        return redirect("agreement", scope.collection.name)
+        return redirect(quality_address(scope.collection, "agreement"))
     campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
     after, before = (_parse_key(request.GET.get(name, "")) for name in ("after", "before"))
     try:
@@ -88,7 +88,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
         raise Http404(str(error)) from error
     if file := download(request, [found["chart"]]):
         return file
-    context = {"scope": scope, "section": "agreement", "two": found, "filters": filters, "page": rows}
+    context = {"scope": scope, "section": "quality", "two": found, "filters": filters, "page": rows}
     return render(request, "data/differing_pairs.html", {**context, "campaign": campaign})
 
 

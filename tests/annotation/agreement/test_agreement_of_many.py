@@ -127,17 +127,17 @@ def crowd(db):
 
 def test_above_forty_assessors_there_are_lists_and_clusters_and_no_matrix(crowd):
     client = sees(crowd)
-    page = client.get("/c/crowd/agreement/")
+    page = client.get("/c/crowd/quality/")
     assert "Clusters" in page.text and 'class="table-scroll tall matrix"' not in page.text
     couples = page.context["couples"]
     assert [pair.n for pair, _ in couples["rows"]] == sorted((pair.n for pair, _ in couples["rows"]), reverse=True)
     assert len(couples["rows"]) == 50 and couples["page"].paginator.num_pages > 1
-    turned = client.get("/c/crowd/agreement/?sort=kappa").context["couples"]
+    turned = client.get("/c/crowd/quality/?sort=kappa").context["couples"]
     values = [pair.kappa.value for pair, _ in turned["rows"]]
     assert values == sorted(values) and values[0] < 0
-    names = [one.name for one, *_ in client.get("/c/crowd/agreement/?by=name").context["assessors"]["rows"]]
+    names = [one.name for one, *_ in client.get("/c/crowd/quality/?by=name").context["assessors"]["rows"]]
     assert names == [f"worker-{n:03}" for n in range(45)]
-    assert client.get("/c/crowd/agreement/?sort=nonsense&page=99&by=-x").status_code == 200
+    assert client.get("/c/crowd/quality/?sort=nonsense&page=99&by=-x").status_code == 200
     assert client.get("/c/crowd/agreement/table.csv").status_code == 200
 
 
@@ -169,13 +169,13 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
 
     monkeypatch.setattr("jobs.notifications.message_sender", Messenger)
     client = sees(crowd)
-    page = client.get("/c/crowd/agreement/")
+    page = client.get("/c/crowd/quality/")
     assert "Not measured yet" in page.text and not StoredAgreement.objects.exists()
     from django.test import TestCase
 
     with TestCase.captureOnCommitCallbacks(execute=True):
         assert client.post("/c/crowd/agreement/measure/").status_code == 302
-    assert "A worker measures" in client.get("/c/crowd/agreement/").text
+    assert "A worker measures" in client.get("/c/crowd/quality/").text
     compute_agreement(*sent[0])
     row = StoredAgreement.objects.get()
     assert "worker-0" not in json.dumps(row.values) + json.dumps(row.options), "it names nobody"
@@ -184,11 +184,11 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
         raise AssertionError("the page measures nothing")
 
     monkeypatch.setattr(cached_results, "compute_figures", never)
-    page = client.get("/c/crowd/agreement/")
+    page = client.get("/c/crowd/quality/")
     assert "As of" in page.text and "worker-0" in page.text and page.context["couples"]["page"].paginator.count > 300
-    assert client.get("/c/crowd/agreement/aggregate/").status_code == 200
+    assert client.get("/c/crowd/quality/").status_code == 200
     assert len(client.get("/c/crowd/agreement/table.csv").text.splitlines()) > 300
-    assert "Not measured yet" in client.get("/c/crowd/agreement/?population=escalated").text, "another choice"
+    assert "Not measured yet" in client.get("/c/crowd/quality/?population=escalated").text, "another choice"
 
 
 def test_many_couples_are_measured_by_a_worker_however_few_their_grades(db, monkeypatch):
@@ -200,7 +200,7 @@ def test_many_couples_are_measured_by_a_worker_however_few_their_grades(db, monk
         raise AssertionError("the page measures nothing")
 
     monkeypatch.setattr(cached_results, "compute_figures", never)
-    assert "Not measured yet" in sees(collection).get("/c/couples/agreement/").text
+    assert "Not measured yet" in sees(collection).get("/c/couples/quality/").text
 
 
 def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says_why_there_is_none(crowd, monkeypatch):
@@ -210,14 +210,14 @@ def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says
     assert [str(one) for one in answer.context["messages"]] == ["Not measured yet"]
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
     client.post("/c/crowd/agreement/measure/")
-    assert "A worker measures" in client.get("/c/crowd/agreement/").text
+    assert "A worker measures" in client.get("/c/crowd/quality/").text
 
     def fails(*args, **options):
         raise MemoryError
 
     monkeypatch.setattr(cached_results, "compute_figures", fails)
     compute_agreement()
-    page = client.get("/c/crowd/agreement/").text
+    page = client.get("/c/crowd/quality/").text
     assert "A worker measures" not in page and "Not measured yet" in page
     assert "Measuring failed: the memory was not enough." in page and "choose fewer assessors" in page
 
@@ -252,14 +252,17 @@ def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkey
     for name in ("agreement.cached_results", "data.two_assessors"):
         monkeypatch.setattr(f"annotation.{name}.agreement_report", fails)
     monkeypatch.setattr("annotation.label_quality.kappas.read_binary_votes", fails)
-    client, here = sees(crowd), "/c/crowd/agreement/"
+    client, here = sees(crowd), "/c/crowd/"
     names = [one.name for one in known_assessors(crowd)]
     monkeypatch.setattr(cached_results, "is_large", lambda *_: False)
-    page = client.get(here)
+    page = client.get(f"{here}quality/")
     assert page.status_code == 200 and "Measuring failed: the memory was not enough." in page.text
     assert "Not measured yet" not in page.text and "too many grades" not in page.text
-    two = client.get(f"{here}two/", {"a": names[0], "b": names[1]}, follow=True)
-    others = [client.get(here + path, follow=True) for path in ("over-time/", "people/", "table.csv", "aggregate/")]
+    two = client.get(f"{here}agreement/two/", {"a": names[0], "b": names[1]}, follow=True)
+    others = [
+        client.get(here + path, follow=True)
+        for path in ("quality/over-time/", "agreement/people/", "agreement/table.csv")
+    ]
     for answer in (two, *others):
         assert answer.status_code == 200 and "Measuring failed: the memory was not enough." in answer.text
     assert "the agreement of crowd cannot be measured" in caplog.text and "Traceback" in caplog.text
@@ -271,9 +274,9 @@ def test_a_worker_that_was_ended_while_it_measured_is_told_of(crowd, monkeypatch
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
     client.post("/c/crowd/agreement/measure/")
     BackgroundJob.objects.update(state="running", attempts=MOST_ATTEMPTS, lease_until=timezone.now())
-    assert "A worker measures" in client.get("/c/crowd/agreement/").text, "another takes it up"
+    assert "A worker measures" in client.get("/c/crowd/quality/").text, "another takes it up"
     compute_agreement()
-    page = client.get("/c/crowd/agreement/").text
+    page = client.get("/c/crowd/quality/").text
     assert "taken up 5 times without getting further" in page and "more memory" in page and "Measure</button>" in page
 
 
@@ -292,7 +295,7 @@ def test_stored_figures_are_those_that_would_be_measured_now(crowd, monkeypatch)
     for largest in (1_000_000, 100):
         monkeypatch.setattr(cached_results, "GRADES_OF_MANY", largest)
         client.post("/c/crowd/agreement/measure/")
-        page = client.get("/c/crowd/agreement/")
+        page = client.get("/c/crowd/quality/")
         shown.append((page.context["summary"], [(p.a, p.b, p.kappa) for p, _ in page.context["couples"]["rows"]]))
         assert page.context["found"].stored is (largest == 100)
     assert shown[0] == shown[1]

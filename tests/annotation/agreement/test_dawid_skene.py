@@ -142,9 +142,9 @@ def test_with_two_assessors_the_command_says_why_there_is_none(books):
 
 def test_the_page_opens_the_pairs_where_it_differs_from_the_majority(client, books):
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    text = client.get("/c/books/agreement/").content.decode()
+    text = client.get("/c/books/quality/").content.decode()
     n = told()["differs_from_majority"]
-    assert "A second aggregate: Dawid-Skene" in text and f"{n} pair" in text
-    listed = client.get("/c/books/agreement/aggregate/")
+    assert "Dawid-Skene" in text and f"{n} pair" in text
+    listed = client.get("/c/books/quality/")
     assert f"{n} of 40 pairs (all pairs)." in listed.content.decode()
-    assert len(listed.context["rows"]) == n
+    assert len(listed.context["differing"]) == n

@@ -40,9 +40,9 @@ def fits(page: Any) -> bool:
 
 PAGES = ["", "pairs/", "PAIR", "members/", "campaigns/", "settings/", "settings/guidelines/", "exports/", "statistics/"]
 AGREEMENT = [
-    "agreement/",
     "agreement/two/?a=books-judge-1&b=books-judge-2",
-    "agreement/over-time/",
+    "quality/",
+    "quality/over-time/",
 ]
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
 
@@ -94,7 +94,7 @@ def test_the_masthead_is_one_line_and_its_menu_needs_no_script(
         assert page.get_by_role("link", name="Quality", exact=True).count() == 0
         page.get_by_role("button", name="Menu").click()
     page.get_by_role("link", name="Quality", exact=True).click()
-    page.wait_for_url("**/c/books/agreement/")
+    page.wait_for_url("**/c/books/quality/")
     scripted = new_page(user=books["charlie"], viewport={"width": width, "height": 700})
     scripted.goto("/c/books/")
     if width < 1024:

@@ -52,7 +52,7 @@ def charlie():
 @pytest.mark.parametrize("look", first_quick(LOOKS))
 def test_the_agreement_page_has_no_violation(charlie, new_page, instance, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
-    page.goto("/c/books/agreement/")
+    page.goto("/c/books/quality/")
     shoot(page, f"agreement-{look}")
     assert violations(page) == []
     for summary in page.locator("details > summary").all():
@@ -64,7 +64,7 @@ def test_the_agreement_page_has_no_violation(charlie, new_page, instance, violat
 
 def test_the_chooser_and_a_cell_work_by_keyboard(charlie, new_page, instance):
     page = new_page(user=charlie)
-    page.goto("/c/books/agreement/")
+    page.goto("/c/books/quality/")
     page.select_option("#population", "escalated")
     page.select_option("#measure", "percent")
     page.get_by_role("button", name="Compare").press("Enter")
@@ -82,7 +82,7 @@ def test_the_matrix_of_33_judges_scrolls_under_its_headers(charlie, new_page, in
     for n, pair in enumerate(books.pair_set.all()[:8]):
         make_votes(campaign, pair, judges, [int((n * k) % 5 < 2) for k in range(33)])
     page = new_page(user=charlie)
-    page.goto("/c/books/agreement/?" + "&".join(f"a={judge.name}" for judge in judges))
+    page.goto("/c/books/quality/?" + "&".join(f"a={judge.name}" for judge in judges))
     matrix = page.locator(".matrix")
     matrix.evaluate("area => area.scrollTo(600, 400)")
     area, corner = matrix.bounding_box(), page.locator(".matrix tbody tr:nth-child(20) th").bounding_box()

@@ -29,14 +29,14 @@ def charlie():
 @pytest.mark.parametrize("look", first_quick(LOOKS))
 def test_the_pages_of_trust_have_no_violation(charlie, new_page, instance, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
-    for address in ("audits/", "agreement/aggregate/", "agreement/?population=audited"):
+    for address in ("quality/", "quality/over-time/", "quality/?population=audited"):
         page.goto(f"/c/books/{address}")
         assert violations(page) == [], address
 
 
 def test_a_failed_route_goes_to_people_after_a_question(charlie, new_page, instance, violations):
     page = new_page(user=charlie)
-    page.goto("/c/books/audits/")
+    page.goto("/c/books/quality/")
     page.get_by_role("link", name="Hand to people").click()
     assert violations(page) == []
     page.get_by_text("10 pairs").wait_for()

@@ -487,13 +487,13 @@ def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
             assert answered.status_code == 200 and Audit.objects.count() == 0
             (said,) = answered.context["messages"]
             assert "More can be drawn once the campaign has ended" in str(said)
-        page = flat(client.get("/c/books/audits/").text)
+        page = flat(client.get("/c/books/quality/").text)
         assert page.count(' disabled aria-describedby="not-yet"') == page.count("more</button>") == 2
         assert 'id="not-yet"' in page
     stale = Campaign.objects.get(pk=campaign.pk)
     Campaign.objects.filter(pk=campaign.pk).update(state="finished")
     assert audit_sampling.draw_more(campaign=stale, up_to=40) == 40, "as it is now, not as the caller read it"
-    page = client.get("/c/books/audits/").text
+    page = client.get("/c/books/quality/").text
     assert "not-yet" not in page and "more</button>" in page
     Campaign.objects.filter(pk=campaign.pk).update(state="cancelled")
     client.post(draw, {"up_to": 50})
@@ -506,7 +506,7 @@ def test_the_page_says_which_interval_the_sample_gives_and_draws_more_with_a_cli
     make_member(books, "charlie", Role.ADMIN)
     client = Client()
     client.login(username="charlie", password="charlie-password")
-    page = client.get("/c/books/audits/")
+    page = client.get("/c/books/quality/")
     found = page.context["audits"]
     assert found.drawn == 30 and found.half > 0.05
     assert f"±{100 * found.half:.0f}" in page.text or f"±{100 * found.half:.1f}" in page.text
@@ -522,7 +522,7 @@ def test_the_page_says_which_interval_the_sample_gives_and_draws_more_with_a_cli
     assert Audit.objects.filter(stratum=sure.key).count() == sure.drawn + 5, "pressed twice it is the same"
     assert Audit.objects.count() == 35
     client.post(f"/c/books/audits/{demo_like.pk}/draw/", {"up_to": found.enough})
-    after = client.get("/c/books/audits/").context["audits"]
+    after = client.get("/c/books/quality/").context["audits"]
     assert after.drawn == found.enough and after.more == 0 and after.half <= 0.05
     assert Item.objects.filter(reason="audit", state="open").count() == after.drawn
     assert client.post(f"/c/books/audits/{demo_like.pk}/draw/", {"up_to": "x"}).status_code == 404
@@ -546,7 +546,7 @@ def test_a_button_to_draw_more_draws_what_it_says(books, campaign):
     client.login(username="charlie", password="charlie-password")
     draw = f"/c/books/audits/{campaign.pk}/draw/"
     for _press in range(20):
-        page = client.get("/c/books/audits/")
+        page = client.get("/c/books/quality/")
         found = page.context["audits"]
         assert page.text.count("more</button>") == bool(found.more) + sum(bool(one.more) for one in found.routes)
         forms = [(one.more, {"route": one.key, "up_to": one.enough}) for one in found.routes if one.more]

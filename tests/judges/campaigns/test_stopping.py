@@ -79,7 +79,7 @@ def test_the_page_says_what_stopped_and_takes_the_admins_word(campaign: Campaign
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     found = measure_audits(books, campaign, counters.read(campaign.pk))
     assert [route.stopped for route in found.routes if route.key == ROUTE] == [True]
-    page = client.get("/c/books/audits/").content.decode()
+    page = client.get("/c/books/quality/").content.decode()
     assert '<span class="badge warn">stopped</span>' in page and "Let it label again" in page
     told = client.post(f"/c/books/audits/{campaign.pk}/go-on/", {"route": ROUTE}, follow=True).content.decode()
     assert "labels again" in told and '<span class="badge warn">stopped</span>' not in told and "Stop it" in told

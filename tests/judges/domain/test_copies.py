@@ -102,7 +102,7 @@ def test_agreement_says_whose_kappa_is_that_of_one_model_with_itself(sampled: Ca
     assert marked["judge #1", "judge #3"] and not marked["judge #1", "other"]
     rows = list(agreement_page.csv_rows(report))
     assert {row[:2]: row[-1] for row in rows}["judge #1", "judge #2"] == "yes"
-    text = admin.get("/c/books/agreement/").content.decode()
+    text = admin.get("/c/books/quality/").content.decode()
     assert "judge #1, judge #2, judge #3 are one model with the same parameters: agreement between them" in text
     assert "judge #1 and judge #2: " in text and ", one model with itself" in text
     two = admin.get("/c/books/agreement/two/", {"a": "judge #1", "b": "judge #2"}).content.decode()

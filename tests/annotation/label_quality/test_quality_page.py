@@ -1,0 +1,88 @@
+"""The Quality page: its sections, old addresses, the number in the menu, and one interval for one number."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from annotation.label_quality.statistics import cached_statistics, store_statistics
+from annotation.models import Role
+from corpus.models import Collection
+from tests.evidence import make_campaign, make_judge, make_votes
+from tests.factories import make_collection, make_member, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def books() -> Collection:
+    """A collection whose two judges differ on every fourth pair; a third judged few."""
+    collection = make_collection("books")
+    judges = [make_judge(f"judge-{n}") for n in range(3)]
+    campaign = make_campaign(collection, judges)
+    for place in range(24):
+        votes = [place % 2, (place + place // 12) % 2, 1][: 2 + (place < 6)]
+        make_votes(campaign, make_pair(collection), judges[: len(votes)], votes)
+    return collection
+
+
+@pytest.fixture
+def charlie(books: Collection, client: Client) -> Client:
+    """An admin."""
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    return client
+
+
+def test_audits_agreement_over_time_and_dawid_skene_are_sections_of_one_page(charlie: Client):
+    with CaptureQueriesContext(connection) as asked:
+        page = charlie.get("/c/books/quality/")
+    places = [page.text.index(f'id="{section}"') for section in ("audits", "agreement", "over-time", "dawid-skene")]
+    assert places == sorted(places)
+    assert all(f'href="#{section}"' in page.text for section in ("audits", "agreement", "over-time", "dawid-skene"))
+    assert len(asked) <= 20, [one["sql"][:90] for one in asked.captured_queries]
+    address = re.search(r'hx-get="([^"]+)"', page.text)
+    assert address and f'<a href="{address[1]}"' in page.text, "a link for those without script"
+    assert "<html" in charlie.get(address[1]).text
+    assert "<html" not in charlie.get(address[1], headers={"HX-Request": "true"}).text
+
+
+@pytest.mark.parametrize(
+    ("old", "section"),
+    [
+        ("agreement/", "agreement"),
+        ("agreement/over-time/", "over-time"),
+        ("agreement/aggregate/", "dawid-skene"),
+        ("audits/", "audits"),
+    ],
+)
+def test_former_pages_lead_to_their_section_with_what_was_asked(charlie: Client, old: str, section: str):
+    moved = charlie.get(f"/c/books/{old}?population=audited&campaign=")
+    assert moved["Location"] == f"/c/books/quality/?population=audited&campaign=#{section}"
+    assert charlie.get(f"/c/books/{old}", follow=True).status_code == 200
+
+
+def test_the_pairs_behind_the_lowest_kappa_are_two_clicks_from_the_start(charlie: Client):
+    start = charlie.get("/c/books/").text
+    assert 'href="/c/books/quality/"' in start
+    page = charlie.get("/c/books/quality/").text
+    section = page[page.index('id="agreement"') : page.index("<form", page.index('id="agreement"'))]
+    (weakest,) = re.findall(r'href="(/c/books/agreement/two/[^"]+)"', section)
+    assert "cell=disagree" in weakest
+    assert charlie.get(weakest.replace("&amp;", "&")).context["page"]["total"] > 0
+
+
+def test_alpha_has_one_interval_on_the_start_page_and_among_any_assessors_named(books: Collection, charlie: Client):
+    home = (cached_statistics(books).kappas or ())[0]
+    report = charlie.get("/c/books/quality/").context["report"]
+    named = charlie.get("/c/books/quality/?a=judge-2&a=judge-1&a=judge-0").context["report"]
+    assert home.group == "judges" and home.kappa.low is not None
+    assert report.measures.alpha_nominal == named.measures.alpha_nominal == home.kappa
+
+
+def test_the_menu_shows_the_stored_alpha(books: Collection, charlie: Client):
+    assert "α" not in charlie.get("/c/books/audit-log/").text
+    store_statistics(books)
+    alpha = (cached_statistics(books).kappas or ())[0].kappa.value
+    assert f"α {alpha:.2f}" in charlie.get("/c/books/audit-log/").text
