@@ -213,7 +213,8 @@ def load_grade_matrix(
 
 
 def options_of(cell: str) -> tuple[str, int | None, Population]:
-    """Read what a cell compares: `disagree`, `agree`, `both`, or two grades as `0x1`; then a bound, then a population.
+    """Read what a cell compares: `disagree`, `above` or `below` (the first gave the higher or lower grade), `agree`,
+    `both`, or two grades as `0x1`; then a bound, then a population.
 
     `disagree:2` compares grades as 2 and more or not; `disagree:escalated` and `disagree:audited` look at such pairs
     only; both kinds may be given.
@@ -233,16 +234,27 @@ def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") 
     kind, bound, population = options_of(cell)
     chosen = [choose_assessors(known, names=[name])[0] for name in dict.fromkeys((a, b))]
     found = load_grade_matrix(collection, chosen, population=population)
+    pairs: NDArray[np.int64] = found.pairs[mask_of_cell(found, kind, bound)]
+    return pairs
+
+
+def mask_of_cell(found: GradeMatrix, kind: str, bound: int | None) -> NDArray[np.bool_]:
+    """Tell which pairs of a matrix of two assessors are in a cell (`options_of`)."""
     first, second = found.grades[0], found.grades[-1]
     both = (first != MISSING) & (second != MISSING)
     if bound is not None:
         first, second = first >= bound, second >= bound
-    cells = {"disagree": both & (first != second), "agree": both & (first == second)}
+    cells = {
+        "disagree": both & (first != second),
+        "agree": both & (first == second),
+        "above": both & (first > second),
+        "below": both & (first < second),
+    }
     x, cross, y = kind.partition("x")
     if cross and x.isdecimal() and y.isdecimal() and len(kind) < 8:
         cells[kind] = both & (first == int(x)) & (second == int(y))
-    pairs: NDArray[np.int64] = found.pairs[cells.get(kind, both)]
-    return pairs
+    mask: NDArray[np.bool_] = cells.get(kind, both)
+    return mask
 
 
 def _matrix_rows(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bool) -> NDArray[np.int64]:

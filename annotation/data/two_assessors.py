@@ -7,19 +7,24 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from annotation.agreement.grade_matrix import choose_assessors, known_assessors, options_of
-from annotation.agreement.page import MEASURES, format_statistic
-from annotation.agreement.report import agreement_report, of_itself
+from annotation.agreement.cached_results import get_figures
+from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix, options_of
+from annotation.agreement.measures import Pairwise
+from annotation.agreement.page import MEASURES, POPULATIONS, AgreementFilters, format_statistic
+from annotation.agreement.report import AgreementReport, agreement_report, of_itself
 from annotation.agreement.resampling import MISSING, RESAMPLES
+from annotation.data.disagreements import compare_directions, list_disagreements
 from annotation.data.pairs import PairFilters
+from annotation.judging.page import name_grade
 from charts import Chart, draw_heatmap
 from corpus.errors import BadInput
 from corpus.models import Collection
 
 
-def compare_assessors(collection: Collection, filters: PairFilters) -> dict[str, Any]:
+def compare_assessors(collection: Collection, filters: PairFilters, number: str | None = None) -> dict[str, Any]:
     """Measure how the two assessors that `filters` names agree; its `cell` says on which grades (grade_matrix).
 
+    `number`: the page of the list of pairs.
     Raises BadInput for a name that is no assessor's, or twice the same.
     """
     if filters.a == filters.b:
@@ -27,21 +32,25 @@ def compare_assessors(collection: Collection, filters: PairFilters) -> dict[str,
     kind, binarize, population = options_of(filters.cell or "disagree")
     known = known_assessors(collection)
     chosen = [choose_assessors(known, names=[name])[0] for name in (filters.a, filters.b)]
-    report = agreement_report(collection, chosen, binarize=binarize, bootstrap=RESAMPLES, population=population)
+    everybody = AgreementFilters(tuple(choose_assessors(known)), population, "kappa", binarize, everybody=True)
+    shared = _find_couple(get_figures(collection, everybody, known).report, filters.a, filters.b)
+    resamples = 0 if shared else RESAMPLES
+    report = agreement_report(collection, chosen, binarize=binarize, bootstrap=resamples, population=population)
     place = {one.name: row for row, one in enumerate(report.found.assessors)}
     counts = _cross_table(
         report.found.grades[[place[filters.a], place[filters.b]]], 1 if binarize else collection.grades
     )
-    rest = f"{f':{binarize}' if binarize else ''}{':escalated' if population == 'escalated' else ''}"
-    (measured,) = report.measures.pairwise
+    given = load_grade_matrix(collection, chosen, population=population)
+    rest = f"{f':{binarize}' if binarize else ''}{'' if population == 'all' else f':{population}'}"
+    measured = shared or report.measures.pairwise[0]
     grades = (
         ("below", _("%(binarize)s and more") % {"binarize": binarize})
         if binarize
-        else tuple(map(str, range(collection.grades + 1)))
+        else tuple(name_grade(grade, collection.grades) for grade in range(collection.grades + 1))
     )
     places = [int(place) for place in kind.split("x") if place.isdecimal()]
     cell = [grades[place] for place in places if place < len(grades)]
-    over = _("escalated pairs") if population == "escalated" else _("all pairs")
+    over = _(POPULATIONS[population])
     names = {"a": filters.a, "b": filters.b}
     found = {"n": f"{measured.n:,}", "int": f"{np.trace(counts):,}", "words": format_statistic(measured.kappa)}
     summary = _(
@@ -54,11 +63,21 @@ def compare_assessors(collection: Collection, filters: PairFilters) -> dict[str,
         "measures": [(_(label), getattr(measured, name)) for name, label in MEASURES.items()],
         "grades": grades,
         "rows": [
-            (grade, [_build_crossing(filters, counts, x, y, kind, rest) for y in range(len(grades))])
+            (
+                grade,
+                [
+                    _build_crossing(filters, counts, x, y, kind, rest) | {"grade": grade, "other": grades[y]}
+                    for y in range(len(grades))
+                ],
+            )
             for x, grade in enumerate(grades)
         ],
         "summary": summary,
         "kind": kind,
+        "list": list_disagreements(collection, given, kind, binarize, number),
+        "direction": compare_directions(given, binarize, collection.relevant_from),
+        "above": _build_query(filters, f"above{rest}"),
+        "below": _build_query(filters, f"below{rest}"),
         # The grades of the cell whose pairs stand below, where one was asked for.
         "cell": cell if len(cell) == 2 else [],
         # Query strings: of all pairs on which they differ, and this page's own.
@@ -66,6 +85,17 @@ def compare_assessors(collection: Collection, filters: PairFilters) -> dict[str,
         "query": _build_query(filters, filters.cell),
         "chart": _draw_chart(filters, counts, grades, summary, collection.name),
     }
+
+
+def _find_couple(report: AgreementReport | None, a: str, b: str) -> Pairwise | None:
+    """Find two assessors among those of the Quality page, whose intervals are shown here, too; None: not there."""
+    places = {one.name: at for at, one in enumerate(report.assessors)} if report else {}
+    if report is None or not {a, b} <= places.keys():
+        return None
+    wanted = sorted((places[a], places[b]))
+    found = report.measures.pairwise
+    at = np.flatnonzero((found.places == wanted).all(axis=1))
+    return found[int(at[0])] if len(at) else None
 
 
 def _cross_table(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]:

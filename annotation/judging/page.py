@@ -248,7 +248,7 @@ def grade_choices(collection: Collection) -> list[dict[str, Any]]:
     found = [
         {
             "value": value,
-            "words": _grade_label(value, highest),
+            "words": grade_label(value, highest),
             "key": str(value) if value < 10 else "",
             "relevant": value >= collection.relevant_from,
         }
@@ -257,7 +257,13 @@ def grade_choices(collection: Collection) -> list[dict[str, Any]]:
     return found[::-1] if highest == 1 else found
 
 
-def _grade_label(value: int, highest: int) -> str:
+def name_grade(value: int, highest: int) -> str:
+    """Return a grade as number and words; the number alone where the scale has no words for it."""
+    return f"{value} {grade_label(value, highest).lower()}".strip()
+
+
+def grade_label(value: int, highest: int) -> str:
+    """Return what a grade of a scale from 0 to `highest` is called; nothing for most grades of unusual scales."""
     if highest == 1:
         return (_("Not relevant"), _("Relevant"))[value]
     if highest == 3:
@@ -303,7 +309,7 @@ def _explain_reason(row: dict[str, Any], step: str, rounds: int, highest: int) -
     if step == "first":
         return _("To be judged from the texts first. Then you read a debate about it and judge once more.")
     if step == "final":
-        given = f"{row['first']} {_grade_label(row['first'], highest)}".strip()
+        given = f"{row['first']} {grade_label(row['first'], highest)}".strip()
         return _("From the texts you said: %(given)s. Now read the debate and judge again, the same or otherwise.") % {
             "given": given
         }

@@ -6,8 +6,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from annotation.judging.page import name_grade
 from annotation.judging.text_formatting import split_blocks
-from corpus.models import Judgment
+from corpus.models import Collection, Judgment
 from corpus.search import text
 from judges.costs.accounting import Paid, format_price
 
@@ -27,6 +28,12 @@ def paragraphs(value: str) -> SafeString:
 def choice_label(value: object) -> str:
     """A word that is kept in English (annotation.choice_labels), in the language of the page."""
     return _(str(value)) if value else ""
+
+
+@register.filter
+def grade_of(value: int, collection: Collection) -> str:
+    """A grade as number and words on the collection's scale: "2 relevant"."""
+    return name_grade(value, collection.grades)
 
 
 @register.filter

@@ -79,17 +79,14 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     filters = listing.PairFilters.read(request.GET)
     if not (filters.a and filters.b):
         return redirect(quality_address(scope.collection, "agreement"))
-    campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
-    after, before = (_parse_key(request.GET.get(name, "")) for name in ("after", "before"))
     try:
-        found = crossing.compare_assessors(scope.collection, filters)
-        rows = listing.load_page(scope.collection, filters, campaign=campaign, after=after, before=before)
+        found = crossing.compare_assessors(scope.collection, filters, request.GET.get("page"))
     except BadInput as error:
         raise Http404(str(error)) from error
     if file := download(request, [found["chart"]]):
         return file
-    context = {"scope": scope, "section": "quality", "two": found, "filters": filters, "page": rows}
-    return render(request, "data/differing_pairs.html", {**context, "campaign": campaign})
+    context = {"scope": scope, "section": "quality", "two": found, "filters": filters}
+    return render(request, "data/differing_pairs.html", context)
 
 
 def _get_campaign(collection: Collection, asked: str) -> Campaign | None:

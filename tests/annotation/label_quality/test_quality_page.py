@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.label_quality.statistics import cached_statistics, store_statistics
 from annotation.models import Role
+from annotation.templatetags.reports import places
 from corpus.models import Collection
 from tests.evidence import make_campaign, make_judge, make_votes
 from tests.factories import make_collection, make_member, make_pair
@@ -85,4 +86,4 @@ def test_the_menu_shows_the_stored_alpha(books: Collection, charlie: Client):
     assert "α" not in charlie.get("/c/books/audit-log/").text
     store_statistics(books)
     alpha = (cached_statistics(books).kappas or ())[0].kappa.value
-    assert f"α {alpha:.2f}" in charlie.get("/c/books/audit-log/").text
+    assert f"α {places(alpha, 2)}" in charlie.get("/c/books/audit-log/").text
