@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.agreement import cached_results
-from annotation.agreement.views import describe_agreement, quality_address, says_why
+from annotation.agreement.views import describe_agreement, quality_address
 from annotation.audit_log.recording import record
 from annotation.label_quality import kappas, returning, statistics
 from annotation.label_quality.audits import measure_audits

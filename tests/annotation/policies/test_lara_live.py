@@ -172,7 +172,7 @@ def test_the_admins_pages_show_a_campaign_of_lara(client: Client) -> None:
     campaign = lara_live.start(source.collection, judge="sure", share=0.5)
     lara_live.step(campaign)
     client.force_login(make_member(source.collection, "charlie", Role.ADMIN).user)
-    for address in ("", "campaigns/", "audits/", "agreement/", f"pairs/?campaign={campaign.pk}&state=escalated"):
+    for address in ("", "campaigns/", "quality/", f"pairs/?campaign={campaign.pk}&state=escalated"):
         assert client.get(f"/c/books/{address}").status_code == 200, address
     waiting = client.get(f"/c/books/pairs/?campaign={campaign.pk}&reason=uncertain").content.decode()
     assert "1 pair" in waiting
