@@ -65,7 +65,7 @@ def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionIt
         audited = sum(route.settled for route in over)
         yield AttentionItem(
             "routes",
-            _address(collection, "audits", f"campaign={audits.campaign}"),
+            _address(collection, "quality", f"campaign={audits.campaign}"),
             count=sum(route.population for route in over),
             part=len(over),
             whole=len(audits.routes),

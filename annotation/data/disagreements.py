@@ -96,7 +96,7 @@ def _read_remarks(one: KnownAssessors, pairs: Sequence[int]) -> dict[int, tuple[
     if one.kind == Assessor.Kind.JUDGE:
         votes = Attempt.objects.filter(pair__in=pairs, judge=one.id, role="vote", counts=True, outcome="labelled")
         # Samples of one judge have votes of their own, and none is told apart here.
-        kept = votes.order_by("campaign", "-sample").values_list("pair", "reason") if not one.sample else ()
+        kept = votes.order_by("campaign", "-place").values_list("pair", "reason") if not one.sample else ()
         return {pair: (reason, None) for pair, reason in kept}
     found = Judgment.objects.heads().filter(pair__in=pairs, assessor=one.id, aspect=None, grade__isnull=False)
     found = found.exclude(step=Judgment.Step.ADJUDICATION).exclude(item__reason__in=APART)

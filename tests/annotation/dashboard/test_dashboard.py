@@ -64,7 +64,7 @@ def test_all_routes_that_are_wrong_too_often_share_one_line_that_leads_to_them(
     page = get(charlie, "/c/books/")
     assert page.count("wrong too often: ") == 1
     assert "2 of 2 routes are wrong too often: 55 of 80 audited labels, 80 pairs affected" in page
-    assert re.search(rf'href="/c/books/audits/\?campaign={campaign.pk}"[^>]*>\s*Review routes', page)
+    assert re.search(rf'href="/c/books/quality/\?campaign={campaign.pk}"[^>]*>\s*Review routes', page)
     assert page.count('class="badge danger"') >= 3, "the line, and both routes of the table"
     assert f'href="/c/books/audits/{campaign.pk}/to-people/?route={ROUTE}"' in page
 
