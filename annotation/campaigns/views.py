@@ -91,7 +91,6 @@ def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected:
     caps = collection_budget(scope.collection)
     context = {
         "scope": scope,
-        "section": "campaigns",
         "form": form,
         "estimate": expected,
         "caps": caps,
@@ -143,7 +142,6 @@ def _confirm_start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpR
     caps = collection_budget(scope.collection)
     context = {
         "scope": scope,
-        "section": "campaigns",
         "form": form,
         "wanted": wanted,
         "caps": caps,
@@ -187,7 +185,6 @@ def _render_campaigns(
 ) -> HttpResponse:
     context = {
         "scope": scope,
-        "section": "campaigns",
         "form": form,
         "rows": campaign_rows(scope.collection),
         "writing": writing or WriteForm(prefix="write"),

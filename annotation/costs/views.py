@@ -35,7 +35,6 @@ def ledger(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
         return file
     context = {
         "scope": scope,
-        "section": "campaigns",
         "campaign": found.campaign,
         "found": found,
         "chart": chart,
@@ -66,7 +65,7 @@ def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The price that holds for each judge, and where it is from."""
     judges = records_of(JudgeVersion.objects.filter(is_current=True).order_by("name"))
     lines = [judge_price(judge) for judge in judges]
-    context = {"scope": scope, "section": "settings", "lines": lines, "list": list_version()}
+    context = {"scope": scope, "lines": lines, "list": list_version()}
     return render(request, "costs/prices.html", context)
 
 
@@ -86,7 +85,6 @@ def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
         return _save_price(request, scope, judge, wanted, "" if away else form.cleaned_data["note"])
     context = {
         "scope": scope,
-        "section": "settings",
         "judge": judge,
         "away": away,
         "changes": price_changes(judge, _prices_before(judge) if away else wanted),
@@ -126,7 +124,6 @@ def _prices_before(judge: Judge) -> dict[str, float]:
 def _render_price(request: HttpRequest, scope: Scope, judge: Judge, form: PriceForm, status: int = 200) -> HttpResponse:
     context = {
         "scope": scope,
-        "section": "settings",
         "line": judge_price(judge),
         "form": form,
         "rows": [(row, describe_prices({key: getattr(row, key) for key in PRICES})) for row in history_of(judge)],

@@ -50,7 +50,7 @@ def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     if scope.may_admin:
         return _admin_home(request, scope)
     own = overview.own_work(scope.member)
-    return render(request, "dashboard/own_home.html", {"scope": scope, "section": "home", "own": own})
+    return render(request, "dashboard/own_home.html", {"scope": scope, "own": own})
 
 
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
@@ -63,7 +63,7 @@ def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     )
     if file := download(request, [board[key] for key in ("flow", "accuracy", "agreement")]):
         return file
-    context = {"scope": scope, "section": "home", "board": board, "story": story, "status": story.status}
+    context = {"scope": scope, "board": board, "story": story, "status": story.status}
     if not request.headers.get("HX-Request"):
         return render(request, "dashboard/home.html", context)
     return render(request, "dashboard/_story.html", context, status=200 if story.is_live else STOP_POLLING)

@@ -85,7 +85,7 @@ def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, s
     page, charts = build_page(found, report.list_studies(scope.collection), source)
     if file := download(request, charts):
         return file
-    context = {"scope": scope, "section": "agreement", "page": page, "form": form, "since": since}
+    context = {"scope": scope, "page": page, "form": form, "since": since}
     context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in ArmWeightsForm.NAMES.items()]}
     return render(request, "experiments/debate_effect.html", context, status=status)
 

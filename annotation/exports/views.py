@@ -30,7 +30,7 @@ from judges.models import Campaign
 @require_GET
 def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
     """What the collection holds, and what became of its candidates round by round."""
-    context = {"scope": scope, "section": "exports", "found": statistics_of(scope.collection)}
+    context = {"scope": scope, "found": statistics_of(scope.collection)}
     return render(request, "exports/statistics.html", context)
 
 
@@ -50,7 +50,7 @@ def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
 def _snapshot_context(scope: Scope) -> dict[str, Any]:
     found = listing.list_exports(scope.collection)
     making = any(one.is_in_progress for one in found)
-    return {"scope": scope, "section": "exports", "snapshots": found, "making": making}
+    return {"scope": scope, "snapshots": found, "making": making}
 
 
 def _exports_page(

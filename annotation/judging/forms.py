@@ -25,7 +25,7 @@ class Invalid(Exception):
 def parse_answer(data: QueryDict, membership: Membership) -> SubmittedAnswer:
     """Parse a submitted judgment on the collection's scale."""
     return SubmittedAnswer(
-        item=parse_item(data, membership),
+        item=parse_whole_number(data, "item"),
         token=data.get("token", ""),
         grade=parse_grade(data, membership.collection),
         comment=parse_text(data, "comment"),
@@ -66,17 +66,17 @@ def parse_text(data: QueryDict, name: str) -> str:
     return data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()[:LONGEST]
 
 
-def parse_skip(data: QueryDict, membership: Membership) -> tuple[int, str, str]:
+def parse_skip(data: QueryDict) -> tuple[int, str, str]:
     """Parse the item, the token of its lease, and one of the known reasons why it is skipped."""
-    item, reason = parse_item(data, membership), data.get("reason", "")
+    item, reason = parse_whole_number(data, "item"), data.get("reason", "")
     if reason not in Assignment.SkipReason.values:
         raise Invalid(_("Choose why you skip this pair. Nothing was changed."))
     return item, data.get("token", ""), reason
 
 
-def parse_flag(data: QueryDict, membership: Membership) -> tuple[int, str, str]:
+def parse_flag(data: QueryDict) -> tuple[int, str, str]:
     """Parse the item, the token of its lease, and the note to the adjudicators."""
-    return parse_item(data, membership), data.get("token", ""), parse_text(data, "note")
+    return parse_whole_number(data, "item"), data.get("token", ""), parse_text(data, "note")
 
 
 def parse_milliseconds(data: QueryDict, name: str = "milliseconds") -> int | None:

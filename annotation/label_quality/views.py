@@ -32,7 +32,7 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
         return file
     context |= _audits_context(request, scope)
     context |= _differing_context(context["second"])
-    return render(request, "label_quality/quality.html", {**context, "scope": scope, "section": "quality"})
+    return render(request, "label_quality/quality.html", {**context, "scope": scope})
 
 
 def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
@@ -94,7 +94,7 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
         return redirect(quality_address(scope.collection, "audits"))
     found = measure_audits(scope.collection, row, counters.read(row.pk))
     measured = next((one for one in found.routes if one.key == route.key), None) if found else None
-    context = {"scope": scope, "section": "quality", "campaign": row, "route": route, "measured": measured}
+    context = {"scope": scope, "campaign": row, "route": route, "measured": measured}
     left = returning.count_unasked(row, route)
     context |= {"left": left, "judgments": left * OVERLAP, "audits": found}
     return render(request, "label_quality/audit_to_people.html", context)
@@ -139,7 +139,7 @@ def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Agreement of judges and of people, together and by day or week; a section alone where HTMX asks for it."""
-    context: dict[str, object] = {"scope": scope, "section": "quality", "population": kappas.OVER_TIME}
+    context: dict[str, object] = {"scope": scope, "population": kappas.OVER_TIME}
     try:
         with cached_results.measuring(scope.collection):
             found = statistics.cached_statistics(scope.collection)

@@ -24,7 +24,7 @@ LISTED = 20  # Newest campaigns to choose from; older ones are reached by their 
 def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Every policy on one campaign's stored answers, and what handing other cells to people would come to."""
     campaign = _get_campaign(scope, request.GET.get("campaign", ""))
-    context: dict[str, object] = {"scope": scope, "section": "agreement", "campaign": campaign, "page": None}
+    context: dict[str, object] = {"scope": scope, "campaign": campaign, "page": None}
     context["found"] = None
     context["campaigns"] = list(answered_campaigns(scope.collection)[:LISTED])
     if campaign:

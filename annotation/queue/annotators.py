@@ -127,7 +127,7 @@ class AnnotatorContext:
 class SubmittedAnswer:
     """One submitted judgment. `token` came with the lease; `milliseconds` is the time on the page, where known."""
 
-    item: int
+    item: int  # Its id, or its public id.
     token: str
     grade: int
     comment: str = ""

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from psycopg import errors
 from psycopg.rows import tuple_row
 
-from annotation.models import new_token
+from annotation.models import LOWEST_PUBLIC_ID, new_token
 from annotation.queue import statements as sql
 from annotation.queue.aggregation import Aggregation, aggregate_judgments
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer, why_closed
@@ -152,7 +152,7 @@ def submit_judgment(
         **answer.fields(own.held),
         pair=own.pair_id,
         assessor=desk.assessor,
-        item=answer.item,
+        item=own.item_id,
         supersedes=own.judgment_id,
         arm=arm_of(own.reason, own.arm, desk.rounds),
         collection=desk.collection,
@@ -181,7 +181,7 @@ def _store_blind_judgment(
         **answer.fields(own.held),
         pair=own.pair_id,
         assessor=desk.assessor,
-        item=answer.item,
+        item=own.item_id,
         supersedes=own.first_id,
         arm=arm_of(own.reason, own.arm, desk.rounds) if own.first_id is None else SEEN,
         collection=desk.collection,
@@ -210,7 +210,7 @@ def submit_texts(
         db,
         sql.FINISH,
         assignment=own.id,
-        item=item,
+        item=own.item_id,
         retaken=int(own.state == "returned"),
         campaign=own.campaign,
         tally=resolved_counter(own.reason),
@@ -228,7 +228,7 @@ def skip(
         return None
     _check_lease(own, token)
     back = int(own.state == "open")
-    _end_assignment(db, own.id, item, ended="skipped", state=own.item_state, reason=reason, given_back=back)
+    _end_assignment(db, own.id, own.item_id, ended="skipped", state=own.item_state, reason=reason, given_back=back)
     return own
 
 
@@ -241,7 +241,7 @@ def flag(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: 
     state = "standing" if own.item_state == "standing" else "conflict"
     # A late flag takes the place on the item again that the lease had lost.
     late = -int(own.state == "returned")
-    _end_assignment(db, own.id, item, ended="done", state=state, flagged=True, note=note, given_back=late)
+    _end_assignment(db, own.id, own.item_id, ended="done", state=state, flagged=True, note=note, given_back=late)
     return own
 
 
@@ -325,7 +325,9 @@ def save_draft(
 
 
 def _read_assignment(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int) -> OwnAssignment:
-    found = fetch_tuples(db, sql.OWN, {"membership": desk.membership, "item": item})
+    """Lock the member's assignment of an item, named by the item's id or by its public id."""
+    named = "item_id" if item < LOWEST_PUBLIC_ID else "public_id"
+    found = fetch_tuples(db, sql.OWN[named], {"membership": desk.membership, "number": item})
     if not found:
         raise Unknown
     if refused := why_closed(desk.closed):

@@ -8,7 +8,8 @@ from corpus.collections.task_order import open_items
 from corpus.labels import ADJUDICATOR, PEOPLE, write_labels
 from judges.campaigns.counters import ADD
 
-OWN = """
+# A number names an item, or an assignment by its public id: no number is both (LOWEST_PUBLIC_ID).
+_OWN = """
 SELECT a.id, a.item_id, a.token, a.state, a.judgment_id,
        i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
        i.priority, a.first_id, f.grade AS first_grade, a.place,
@@ -16,9 +17,10 @@ SELECT a.id, a.item_id, a.token, a.state, a.judgment_id,
        1000 * extract(epoch FROM statement_timestamp() - a.served_at)::float8 AS served_ms
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
 LEFT JOIN corpus_judgment f ON f.id = a.first_id
-WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
+WHERE a.membership_id = %(membership)s AND a.{named} = %(number)s
 FOR UPDATE OF a, i
 """
+OWN = {named: _OWN.format(named=named) for named in ("item_id", "public_id")}
 
 OPEN = """
 SELECT a.id, a.item_id, i.state AS item_state

@@ -77,7 +77,6 @@ def _render_confirmation(request: HttpRequest, scope: AccessScope, form: HoleFil
         estimate = planning.estimate_cost(*where, policy["policy"], policy["panel"], policy["filters"])
     context = {
         "scope": scope,
-        "section": "benchmark",
         "form": form,
         "preview": planning.preview_filling(*where),
         "estimate": estimate,

@@ -91,7 +91,6 @@ def qrels_diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         return _diff_file(request, found)
     context = {
         "scope": scope,
-        "section": "benchmark",
         "one": one,
         "other": other,
         "found": found,

@@ -56,7 +56,7 @@ def answer_page(
     """Answer with the file that was asked for, with the template of `news` for HTMX (286: the last), or the page."""
     if (file := download(request, charts, tables)) is not None:
         return file
-    context = {"scope": scope, "section": "benchmark", **context}
+    context = {"scope": scope, **context}
     if news and request.headers.get("HX-Request"):
         return render(request, news, context, status=286 if is_over else 200)
     return render(request, page, context, status=status)

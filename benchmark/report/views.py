@@ -153,7 +153,7 @@ def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 messages.error(request, str(error))
                 return redirect("benchmark_report", scope.collection.name)
             form.add_error(None, str(error))
-    context = {"scope": scope, "section": "benchmark", "stored": None, "shown": None}
+    context: dict[str, object] = {"scope": scope, "stored": None, "shown": None}
     context |= {"form": form, "versions": versions}
     return render(request, "benchmark/report.html", context, status=422)
 

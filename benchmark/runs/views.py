@@ -92,7 +92,7 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         del typed["name"]
     given = request.POST if request.method == "POST" else None
     form = MakeForm(given, initial=typed, collection=scope.collection, kind=kind)
-    context: dict[str, Any] = {"scope": scope, "section": "benchmark", "form": form, "kind": Run.Kind(kind)}
+    context: dict[str, Any] = {"scope": scope, "form": form, "kind": Run.Kind(kind)}
     context["kinds"] = KINDS
     if given is not None and form.is_valid():
         try:
@@ -170,7 +170,7 @@ def delete_run(request: HttpRequest, scope: AccessScope, run: int) -> HttpRespon
     """Asks first; a deleted run stands in no table, and its name is free again."""
     found = _get_run(scope, run)
     if request.method == "GET":
-        context = {"scope": scope, "section": "benchmark", "run": found}
+        context = {"scope": scope, "run": found}
         return render(request, "benchmark/delete_run.html", context)
     with transaction.atomic():
         builders.delete_run(found)

@@ -71,6 +71,6 @@ def benchmark_text(request: HttpRequest, scope: AccessScope, query: int, documen
     """Show a document's text beside the query; HTMX asks for the text alone."""
     asked = get_object_or_404(Query, pk=query, collection=scope.collection)
     found = get_object_or_404(Document, pk=document, collection=scope.collection)
-    context = {"scope": scope, "section": "benchmark", "query": asked, "document": found}
+    context = {"scope": scope, "query": asked, "document": found}
     page = "benchmark/_text.html" if request.headers.get("HX-Request") else "benchmark/text.html"
     return render(request, page, context)

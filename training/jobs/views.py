@@ -42,7 +42,6 @@ def _lists_context(scope: AccessScope) -> dict[str, object]:
     extra = pages.extra_state()
     return {
         "scope": scope,
-        "section": "training",
         "jobs": jobs,
         "models": Model.objects.filter(collection=scope.collection).order_by("-pk")[:SHOWN],
         "extra": extra,
@@ -100,7 +99,6 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
         return file
     context = {
         "scope": scope,
-        "section": "training",
         "job": found,
         "live": live,
         "words": pages.setup_label(found),
@@ -173,7 +171,6 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
     summary = found.summary
     context = {
         "scope": scope,
-        "section": "training",
         "model": found,
         "table": pages.evaluation_table(summary.get("evaluation")),
         "sides": pages.SIDES,

@@ -30,7 +30,6 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
     keys = {name: _parse_key(asked.get(name, "")) for name in ("after", "before")}
     context = {
         "scope": scope,
-        "section": "aspects",
         "q": words,
         "state": state,
         "totals": listing.count_totals(scope.collection),
@@ -87,7 +86,6 @@ def render_workspace(
         return answer
     context = {
         "scope": scope,
-        "section": "aspects",
         "desk": load_workspace(query),
         "query": query,
         "anchors": sorted(ANCHORS.items()),

@@ -80,7 +80,7 @@ def _store_passages(scope: Scope, query: Query, row: PassageDraft, new: list[New
 def _draft_page(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft, problem: str) -> HttpResponse:
     post = request.POST
     context: dict[str, Any] = {
-        "scope": scope, "section": "aspects", "query": query, "draft": row, "document": None, "problem": problem,
+        "scope": scope, "query": query, "draft": row, "document": None, "problem": problem,
         "aspects": list_aspects(query), "chosen": post.getlist("aspects"),
         "title": post.get("title", row.title), "text": post.get("passage", row.text),
     }  # fmt: skip
@@ -102,7 +102,7 @@ def cut(request: HttpRequest, scope: Scope, query: int, document: int) -> HttpRe
             return _cut_document(request, scope, found, row)
         except BadInput as wrong:
             problem = str(wrong)
-    context = {"scope": scope, "section": "aspects", "query": found, "document": row, "problem": problem}
+    context = {"scope": scope, "query": found, "document": row, "problem": problem}
     context |= {"aspects": list_aspects(found), "title": row.title, **_spread_context(row.text, request.POST)}
     return render(request, "aspects/spread.html", context, status=422 if problem else 200)
 

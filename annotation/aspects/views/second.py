@@ -27,7 +27,6 @@ def sample(request: HttpRequest, scope: Scope) -> HttpResponse:
             problem = str(wrong)
     context = {
         "scope": scope,
-        "section": "aspects",
         "results": second.sample_results(newest) if newest else None,
         "size": second.SIZE,
         "problem": problem,
@@ -54,7 +53,6 @@ def weigh_anew(request: HttpRequest, scope: Scope) -> HttpResponse:
             problem = str(wrong)
     context = {
         "scope": scope,
-        "section": "aspects",
         "task": second.next_task(newest, scope.member),
         "done": newest.readings.count(),
         "all": len(newest.revisions),

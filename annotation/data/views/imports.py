@@ -38,7 +38,7 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
         else:
             messages.success(request, _describe_import(report))
             return redirect("collection", scope.collection.name)
-    context = {"scope": scope, "section": "settings", "form": form}
+    context = {"scope": scope, "form": form}
     return render(request, "data/import.html", context, status=422 if form.is_bound else 200)
 
 

@@ -34,7 +34,6 @@ def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
         raise Http404(str(error)) from error
     context = {
         "scope": scope,
-        "section": "pairs",
         "filters": filters,
         "page": page,
         "campaign": campaign,
@@ -52,7 +51,7 @@ def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
 def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
     """One pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
     found = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
-    context = {"scope": scope, "section": "pairs", "pair": found, "evidence": pair_detail.load_pair_detail(found)}
+    context = {"scope": scope, "pair": found, "evidence": pair_detail.load_pair_detail(found)}
     return render(request, "data/pair.html", context)
 
 
@@ -85,7 +84,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
         raise Http404(str(error)) from error
     if file := download(request, [found["chart"]]):
         return file
-    context = {"scope": scope, "section": "quality", "two": found, "filters": filters}
+    context = {"scope": scope, "two": found, "filters": filters}
     return render(request, "data/differing_pairs.html", context)
 
 

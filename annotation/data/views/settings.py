@@ -43,7 +43,6 @@ def _settings_page(
         scope.collection.refresh_from_db()
     context = {
         "scope": scope,
-        "section": "settings",
         "form": form or SettingsForm(instance=scope.collection),
         "money": money or CostSettingsForm.of(scope.collection),
         "arms": arms or ArmWeightsForm.of(scope.collection),
@@ -124,7 +123,6 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
             form.add_error(None, str(error))
     context = {
         "scope": scope,
-        "section": "settings",
         "editor": editor,
         "kind": kind,
         "form": form,

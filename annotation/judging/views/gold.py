@@ -65,7 +65,6 @@ def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str
     found = gold.next_for_expert(scope.member) if who == Who.EXPERT else gold.next_for_senior(scope.member)
     practised = gold.others_on_practice(scope.member) if who == Who.EXPERT else None
     context: dict[str, object] = {
-        "section": "gold",
         "gold": found,
         "who": who,
         "practised": practised,

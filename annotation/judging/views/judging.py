@@ -76,7 +76,7 @@ def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @pad_response_time
 def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give the pair back with a reason, and claim the next."""
-    return decide(request, scope, lambda db, desk: submitting.skip(db, desk, *parse_skip(request.POST, scope.member)))
+    return decide(request, scope, lambda db, desk: submitting.skip(db, desk, *parse_skip(request.POST)))
 
 
 @action("judge")
@@ -84,7 +84,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 @pad_response_time
 def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand the pair to the adjudicators with a note, and claim the next."""
-    return decide(request, scope, lambda db, desk: submitting.flag(db, desk, *parse_flag(request.POST, scope.member)))
+    return decide(request, scope, lambda db, desk: submitting.flag(db, desk, *parse_flag(request.POST)))
 
 
 @action("judge")

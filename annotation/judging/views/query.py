@@ -58,14 +58,14 @@ def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Give one pair back with a reason."""
-    return _decide(request, scope, lambda db, desk: assignment.skip(db, desk, *parse_skip(request.POST, scope.member)))
+    return _decide(request, scope, lambda db, desk: assignment.skip(db, desk, *parse_skip(request.POST)))
 
 
 @action("judge")
 @require_POST
 def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Hand one pair to the adjudicators with a note."""
-    return _decide(request, scope, lambda db, desk: assignment.flag(db, desk, *parse_flag(request.POST, scope.member)))
+    return _decide(request, scope, lambda db, desk: assignment.flag(db, desk, *parse_flag(request.POST)))
 
 
 def _decide(request: HttpRequest, scope: Scope, work: Decision) -> HttpResponse:

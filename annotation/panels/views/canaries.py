@@ -95,7 +95,6 @@ def _render_page(request: HttpRequest, scope: Scope, form: ScheduleForm, status:
         return file
     context = {
         "scope": scope,
-        "section": "agreement",
         "panel": panel,
         "found": found,
         "kinds": trust.by_kind(found),

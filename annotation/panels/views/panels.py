@@ -30,7 +30,6 @@ def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
     asked = page.read_filters(request.GET, known)
     context = {
         "scope": scope,
-        "section": "agreement",
         "asked": asked,
         "everybody": [one for one in known if one.kind in JUDGES],
         "current": has_chosen(scope.collection),
@@ -66,7 +65,7 @@ def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         raise Http404(str(error)) from error
     checks = self_checks.newest_self_checks(scope.collection, judges).values()
-    context = {"scope": scope, "section": "agreement", "change": found, "judges": judges, "checks": checks}
+    context = {"scope": scope, "change": found, "judges": judges, "checks": checks}
     return render(request, "panels/panel_use.html", context)
 
 
@@ -104,7 +103,6 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
     asked = self_checks.collection_probes(scope.collection)
     context = {
         "scope": scope,
-        "section": "agreement",
         "checks": self_checks.newest_self_checks(scope.collection, [row.name for row in judges]).values(),
         "built_in": sum(not probe.own for probe in asked),
         "own": sum(probe.own for probe in asked),

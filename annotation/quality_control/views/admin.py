@@ -128,7 +128,6 @@ def _render_quality_settings(
     ordinary, gold = attention_checks.read_features(scope.collection)
     context = {
         "scope": scope,
-        "section": "members",
         "form": QualityControlForm(instance=scope.collection),
         "sizes": ChecksForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
         "test": SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),

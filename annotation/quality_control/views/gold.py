@@ -37,7 +37,6 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
     members = Membership.objects.filter(collection=scope.collection, is_active=True).select_related("user")
     context = {
         "scope": scope,
-        "section": "members",
         "form": form,
         "problem": problem,
         "sets": gold.list_progress(scope.collection),
@@ -64,7 +63,7 @@ def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpRespo
     """Show every pair of a sample with what was said about it."""
     row = get_object_or_404(GoldSet, pk=gold_set, collection=scope.collection)
     pairs = row.pairs.select_related("pair__query", "pair__document").prefetch_related("answers__membership__user")
-    context = {"scope": scope, "section": "members", "gold_set": row, "pairs": pairs.order_by("place")}
+    context = {"scope": scope, "gold_set": row, "pairs": pairs.order_by("place")}
     return render(request, "quality_control/gold_answers.html", context)
 
 
@@ -72,7 +71,7 @@ def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpRespo
 @require_GET
 def near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show near-duplicate pairs with different labels, side by side."""
-    context = {"scope": scope, "section": "members", "near": near_pairs.near_pairs(scope.collection)}
+    context = {"scope": scope, "near": near_pairs.near_pairs(scope.collection)}
     return render(request, "quality_control/near_duplicates.html", context)
 
 
