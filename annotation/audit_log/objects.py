@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.apps import apps
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -80,7 +80,7 @@ def _find_people(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
     found = {}
     for entry in entries:
         page = pages.get((entry.concerns_id or 0, entry.collection_id or 0))
-        url = reverse("person", args=[entry.collection_name, page]) if page else ""
+        url = _find_address("person", entry.collection_name, member=page) if page else ""
         found[entry.pk] = ActObject(entry.concerns.username if entry.concerns else "", url)
     return found
 
@@ -98,7 +98,7 @@ def _find_rows(key: str, entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
         url = ""
         if pk is not None:
             more = {kind.argument: pk} if kind.argument else {}
-            url = reverse(kind.url, kwargs={"name": entry.collection_name} | more)
+            url = _find_address(kind.url, entry.collection_name, **more)
             url += f"#{kind.anchor}{pk}" if kind.anchor else ""
         found[entry.pk] = ActObject(str(kind.title) % {"key": value}, url)
     return found
@@ -108,4 +108,12 @@ def _find_page(entry: AuditEntry) -> ActObject:
     title, url = PAGES.get(entry.act.partition(".")[0], ("", ""))
     if not title or entry.collection_id is None:
         return ActObject(entry.collection_name)
-    return ActObject(str(title), reverse(url, args=[entry.collection_name]))
+    return ActObject(str(title), _find_address(url, entry.collection_name))
+
+
+def _find_address(url: str, collection: str, **more: object) -> str:
+    """Return the address of a page; "" where the name that the log kept is none that a collection can have today."""
+    try:
+        return reverse(url, kwargs={"name": collection} | more)
+    except NoReverseMatch:
+        return ""

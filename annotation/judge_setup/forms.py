@@ -37,6 +37,7 @@ class JudgesFileForm(forms.Form):
         required=False,
         initial="openai",
         choices=[(name, describe_key(name)) for name, _t in PROVIDERS],
+        widget=forms.Select(attrs={"lang": "en"}),  # names of providers, the same in every language
     )
     model = forms.CharField(
         label=gettext_lazy("Model"), required=False, max_length=200, help_text=gettext_lazy("As the provider calls it.")

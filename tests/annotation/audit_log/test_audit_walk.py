@@ -156,6 +156,18 @@ ELSEWHERE = {
         "tests.annotation.quality_control.test_care",
         "test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do",
     ),
+    "load_judges_file": (
+        "tests.annotation.judge_setup.test_models_page",
+        "test_an_owner_pastes_a_file_and_it_is_loaded_as_the_command_does",
+    ),
+    "test_model": (
+        "tests.annotation.judge_setup.test_models_page",
+        "test_a_model_is_tested_with_one_or_two_calls_and_its_price_is_shown",
+    ),
+    "choose_members": (
+        "tests.annotation.judge_setup.test_models_page",
+        "test_an_admin_chooses_debaters_and_panel_of_the_collection",
+    ),
     "make_checks": ("tests.annotation.quality_control.test_care", "test_checks_come_in_their_share_and_leave_no_label"),
     "make_qualification": ("tests.annotation.quality_control.test_care", "test_below_the_pass_mark_there_are_no_items"),
     "reinstate_judgments": (
@@ -214,6 +226,7 @@ ELSEWHERE = {
 """Acts that take several steps: the tests that take them and look into the log."""
 
 NO_ACT = {
+    "preview_export": "shows what an export would hold; nothing is written",
     "account_signup": "closed: it makes nothing",
     "account_inactive": "a page",
     "account_reset_password_done": "a page",

@@ -256,6 +256,7 @@ def test_an_admin_chooses_debaters_and_panel_of_the_collection(client, charlie):
     assert client.post("/c/books/models/panel/", chosen).status_code == 302
     made = Panel.objects.get(name="books:chosen")
     assert (made.debate, made.ensemble, made.majority, made.is_default) == (["a", "b"], ["a", "b", "c"], 2, False)
+    assert AuditEntry.objects.get(act="panel.used").details["judges"] == ["a", "b", "c"]
     assert client.post("/c/books/models/panel/", {"judge": ["a"]}).status_code == 302
     made.refresh_from_db()
     assert (made.debate, made.ensemble) == ([], ["a"])
