@@ -66,12 +66,7 @@ class JudgesFileForm(forms.Form):
     more = forms.CharField(
         label=gettext_lazy("More settings"),
         required=False,
-        widget=forms.Textarea(
-            attrs={
-                **{"rows": 3, "class": "mono", "spellcheck": "false"},
-                "placeholder": 'region = "eu-west-1"\ninput_price = 0.25',
-            }
-        ),
+        widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
         help_text=gettext_lazy("One setting per line, as in the judges file."),
     )
     text = forms.CharField(

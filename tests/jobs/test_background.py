@@ -74,7 +74,7 @@ def test_a_worker_that_comes_back_late_does_not_spoil_the_export_of_another(monk
         make_snapshot()
         raise OSError("its files are gone")
 
-    monkeypatch.setattr(snapshots, "_write_files", stands_still)
+    monkeypatch.setattr(snapshots, "write_files", stands_still)
     make_snapshot()
     (shown,) = listing.list_exports(late.collection)
     assert shown.is_ready and background.newest(listing.MAKE, [late.pk])[late.pk].state == "ready"

@@ -263,7 +263,7 @@ def test_the_audit_log_is_filtered_paged_and_downloaded(new_page):
     page.get_by_role("link", name="Older").click()
     page.wait_for_url("**before=*")
     assert page.locator("tbody tr").count() == 10
-    page.get_by_label("Act", exact=True).select_option("settings.changed")
+    page.get_by_label("Action", exact=True).select_option("settings.changed")
     page.get_by_role("button", name="Filter").click()
     page.wait_for_url("**act=settings.changed**")
     with page.expect_download() as got:

@@ -28,7 +28,7 @@ from judges.evidence import answers as writings
 from judges.models import Attempt, AttemptBody
 from judges.presets import UNWRAPS
 from judges.probes.injections import INJECTIONS, Injection
-from judges.records import Judge, Token, Turn
+from judges.records import TEXT_ROLES, Judge, Token, Turn
 from judges.retrieval import answers
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
 from tests.factories import make_member, make_user
@@ -215,7 +215,7 @@ ROLES = {
 @pytest.mark.parametrize("role", ROLES)
 def test_every_role_that_writes_is_unwrapped_by_the_same_rule(role: str) -> None:
     def read(text: str, rules: ParsingRules) -> Turn:
-        if role in writings.ROLES:
+        if role in TEXT_ROLES:
             return writings.parse_answer(role, text, "A mapping.", rules)
         return answers.parse_answer(role, text, 0, rules)
 
