@@ -32,7 +32,7 @@ owner, client = User.objects.get(username="owner-1"), Client()
 client.force_login(owner)
 row = {"user": owner, "ip": "127.0.0.1", "user_agent": "tests"}
 UserSession.objects.get_or_create(session_key=client.session.session_key, defaults=row)
-places = ["", "pairs/", "campaigns/", "exports/", "training/", "agreement/", "members/"]
+places = ["", "pairs/", "campaigns/", "exports/", "training/", "quality/", "members/"]
 print(json.dumps({place: client.get(f"/c/python-reference/{place}").status_code for place in places}))
 """
 REBUILD = """

@@ -34,7 +34,7 @@ NAMES = r"""
     (?:Hole|Judged|Unjudged)@\d+ (?:Hit|Recall)(?:@\d+)? Kendall Holm tau LaTeX HyDE query2doc MuGI BRIDGE FollowIR
     Pyserini BRIGHT-Pro QUORUM_BASE_MODELS tokenizer\.json owner/name filled
     Gzip trec min-max z-score docs/judges-file\.md cross-encoder Qwen3\S* hub none sum mean
-    genai-prices
+    genai-prices Qrels bootstrap
 """
 DATA = r"""
     kept m-kept

@@ -322,7 +322,7 @@ def test_the_page_of_956_assessors_comes_from_stored_figures_within_two_seconds(
     spent = []
     for query in ("", "?sort=-kappa&page=7", "?by=-graded"):
         started = perf_counter()
-        page = client.get(f"/c/mturk/agreement/{query}")
+        page = client.get(f"/c/mturk/quality/{query}")
         spent.append(perf_counter() - started)
         assert page.status_code == 200 and "worker-" in page.text
     print(f"\nmeasured in {measured:.1f} s; pages {', '.join(f'{one:.2f}' for one in spent)} s")
