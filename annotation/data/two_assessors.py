@@ -50,14 +50,8 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
     )
     places = [int(place) for place in kind.split("x") if place.isdecimal()]
     cell = [grades[place] for place in places if place < len(grades)]
-    over = _(POPULATIONS[population])
     names = {"a": filters.a, "b": filters.b}
-    found = {"n": f"{measured.n:,}", "int": f"{np.trace(counts):,}", "words": format_statistic(measured.kappa)}
-    summary = _(
-        "%(a)s and %(b)s both graded %(n)s pairs (over %(over)s) and gave the same grade to %(int)s. "
-        "Cohen's kappa is %(words)s."
-    ) % {**names, **found, "over": over}
-    summary = " ".join([summary, *of_itself(report)])
+    summary = _summarise_couple(names, measured, int(np.trace(counts)), _(POPULATIONS[population]), report)
     return {
         **names,
         "measures": [(_(label), getattr(measured, name)) for name, label in MEASURES.items()],
@@ -85,6 +79,15 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
         "query": _build_query(filters, filters.cell),
         "chart": _draw_chart(filters, counts, grades, summary, collection.name),
     }
+
+
+def _summarise_couple(names: dict[str, str], measured: Pairwise, equal: int, over: str, report: AgreementReport) -> str:
+    found = {"n": f"{measured.n:,}", "int": f"{equal:,}", "words": format_statistic(measured.kappa), "over": over}
+    summary = _(
+        "%(a)s and %(b)s both graded %(n)s pairs (over %(over)s) and gave the same grade to %(int)s. "
+        "Cohen's kappa is %(words)s."
+    ) % {**names, **found}
+    return " ".join([summary, *of_itself(report)])
 
 
 def _find_couple(report: AgreementReport | None, a: str, b: str) -> Pairwise | None:
