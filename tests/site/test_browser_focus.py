@@ -18,7 +18,8 @@ SWAPS = f"() => {{ {KIND} return all.map(kind); }}"
 BEGIN = """
 (wanted) => {
   KIND
-  // Focus it, or something in it, and let it do what it does: a form is sent, news are asked for, a button is pressed.
+  // Focus it, or something in it, and let it do what it does: a form is sent, news are asked for, a button is pressed,
+  // another option is chosen.
   document.querySelectorAll("details").forEach((one) => { one.open = true; });
   const ones = all.filter((e) => kind(e) === wanted);
   const element = ones.find((e) => e.getClientRects().length) || ones[0];
@@ -33,6 +34,11 @@ BEGIN = """
   document.addEventListener("htmx:responseError", () => { window.swapped = -1; });
   element.querySelectorAll("[required]").forEach((one) => { if (!one.value) one.value = "1"; });
   inside.focus();
+  if (element.matches("select")) {
+    element.selectedIndex = (element.selectedIndex + 1) % element.length;
+    element.dispatchEvent(new Event("change", { bubbles: true }));
+    return true;
+  }
   const polls = /every|load|revealed/.test(element.getAttribute("hx-trigger") || "");
   if (!polls) { (element.matches("form") ? () => element.requestSubmit() : () => element.click())(); return true; }
   const [target, swap] = [element.getAttribute("hx-target"), element.getAttribute("hx-swap") || "innerHTML"];
