@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg, text_width
-from charts.record import Chart, Value
+from charts.record import Chart, Value, name_links, shown_row
 from charts.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A value with its interval. `words`: what stands instead of a value that there is not; `detail`: a second line."""
+    """A value with its interval. `words`: what stands instead of a value that there is not; `detail`: a second line.
+
+    `address`: where what is behind it stands, here and in the other charts.
+    """
 
     label: str
     value: Value
@@ -21,6 +24,7 @@ class Bar:
     n: int | None = None
     words: str = ""
     detail: str = ""
+    address: str = ""
 
 
 def draw_bars(
@@ -31,33 +35,45 @@ def draw_bars(
     x: str,
     low: float = 0.0,
     high: Value = None,
-    mark: Value = None,
-    width: float = WIDTH,
+    mark: tuple[float, str] | None = None,
+    empty: str = "",
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Draw a line for each value, with its interval; `mark`: a value to compare with, as a dashed rule."""
+    """Draw a line for each value, with its interval. `mark`: a value to compare with, and what it is."""
     known = [value for row in rows for value in (row.value, row.high) if value is not None]
     # The axis begins at `low` even where all values lie far above it: bars are compared by length.
     across = axis_ticks(min([low, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
     step = 60 if any(row.detail for row in rows) else 44
-    plot = Plot(8, 8, width - 24, 16 + step * len(rows), across, [0.0, 1.0])
-    canvas = Canvas(width, plot.bottom + 46)
+    top = 28 if mark else 8
+    plot = Plot(8, top, WIDTH - 24, top + 8 + step * max(len(rows), 1), across, [0.0, 1.0])
+    canvas = Canvas(WIDTH, plot.bottom + 46)
     for at in across:
         canvas.rule(plot.x(at), plot.top, plot.x(at), plot.bottom)
         end = "start" if at == across[0] else "end" if at == across[-1] else "middle"
         canvas.text(plot.x(at), plot.bottom + 16, format_figure(at), anchor=end)
     canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
+    if mark and across[0] <= mark[0] <= across[-1]:
+        at, said = plot.x(mark[0]), f"{mark[1]} {format_figure(mark[0])}"
+        end = "start" if at < WIDTH / 2 else "end"
+        canvas.text(at + (4 if end == "start" else -4), 16, said, anchor=end, kind="ink")
+        canvas.rule(at, 6, at, plot.top + 2, kind="soft", width=1.5)
     for place, row in enumerate(rows):
-        _draw_bar(canvas, plot, row, plot.top + place * step)
-        if mark is not None and row.value is not None:
+        with canvas.mark(shown_row(place, len(rows))):
+            _draw_bar(canvas, plot, row, plot.top + place * step)
+        if mark and row.value is not None:
             middle = plot.top + place * step + (45 if row.detail else 29)
-            canvas.rule(plot.x(mark), middle - 10, plot.x(mark), middle + 10, kind="soft", width=1.5)
-    words = summary or " ".join(f"{row.label}: {_bar_text(row)}." for row in rows) or say("nothing")
+            canvas.rule(plot.x(mark[0]), middle - 10, plot.x(mark[0]), middle + 10, kind="soft", width=1.5)
+    why = empty or say("nothing")
+    if not rows:
+        canvas.text(WIDTH / 2, plot.top + 24, why, anchor="middle")
+    words = summary or " ".join(f"{row.label}: {_bar_text(row)}." for row in rows) or why
     picture = render_svg(canvas, key=key, title=title, summary=words)
     header = ("", "value", "low", "high", "n", "note")
     table = tuple((row.label, row.value, row.low, row.high, row.n, row.detail or row.words) for row in rows)
-    return Chart(key, title, words, picture, header, table, source, canvas.height, width)
+    return Chart(
+        key, title, words, picture, header, table, source, canvas.height, links=name_links(row.address for row in rows)
+    )
 
 
 def _draw_bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import ngettext
 
 from charts.drawing import SERIES, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
-from charts.record import Chart, Value
+from charts.record import Chart, Value, name_links, shown_row
 from charts.sentences import say
 from charts.translation import gettext_noop
 
@@ -24,6 +24,7 @@ class BumpPlace:
     after: int
     value_before: Value = None
     value_after: Value = None
+    address: str = ""
 
     @property
     def climbed(self) -> int:
@@ -38,6 +39,7 @@ def draw_bump(
     *,
     x: tuple[str, str],
     y: str,
+    empty: str = "",
     summary: str = "",
     source: str = "",
 ) -> Chart:
@@ -53,16 +55,19 @@ def draw_bump(
     canvas.text(room, 16, x[0], anchor="end", kind="ink", bold=True)
     canvas.text(WIDTH - room, 16, x[1], kind="ink", bold=True)
     if not rows:
-        canvas.text(WIDTH / 2, 50, say("nothing"), anchor="middle")
+        canvas.text(WIDTH / 2, 50, empty or say("nothing"), anchor="middle")
     # What moved most is painted last, above the others.
     for one in sorted(rows, key=lambda one: abs(one.climbed)):
-        _draw_slope(canvas, one, room, _slot_top(left[one.name]), _slot_top(right[one.name]))
-    words = summary or summarise_moves(rows, x, y)
+        row = rows.index(one)
+        with canvas.series(row), canvas.mark(shown_row(row, len(rows))):
+            _draw_slope(canvas, one, room, _slot_top(left[one.name]), _slot_top(right[one.name]))
+    words = summary or ("" if rows else empty) or summarise_moves(rows, x, y)
     ranks = tuple(say("rank", when=when) for when in x)
     header = (gettext_noop("system"), *ranks, gettext_noop("ranks won"), f"{y}, {x[0]}", f"{y}, {x[1]}")
     table = tuple((one.name, one.before, one.after, one.climbed, one.value_before, one.value_after) for one in rows)
     picture = render_svg(canvas, key=key, title=title, summary=words)
-    return Chart(key, title, words, picture, header, table, source, canvas.height)
+    links = name_links(one.address for one in rows)
+    return Chart(key, title, words, picture, header, table, source, canvas.height, links=links)
 
 
 def _assign_slots(rows: Sequence[BumpPlace], side: str) -> dict[str, int]:

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg
-from charts.record import Chart
+from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg, tick_room
+from charts.record import Chart, name_links, shown_row
 from charts.sentences import say
 from charts.translation import gettext_noop
 
@@ -19,8 +19,10 @@ def draw_differences(
     y: str,
     above: str,
     below: str,
+    empty: str = "",
     summary: str = "",
     source: str = "",
+    addresses: Sequence[str] = (),
 ) -> Chart:
     """Draw a bar from 0 for each value, in the order given. `above`, `below`: what stands on either side of 0."""
     canvas = Canvas(WIDTH, 300)
@@ -29,7 +31,8 @@ def draw_differences(
         shown = [value for _name, value in bars[::step]]
         # As far down as up: equal differences have equal lengths, and 0 stands in the middle.
         far = max(abs(value) for _name, value in bars) or 1.0
-        plot = Plot(64, 30, WIDTH - 16, 270, [0.0, float(len(shown))], axis_ticks(-far, far))
+        upright = axis_ticks(-far, far)
+        plot = Plot(tick_room(upright), 30, WIDTH - 16, 270, [0.0, float(len(shown))], upright)
         for at in plot.y_ticks:
             canvas.rule(plot.left, plot.y(at), plot.right, plot.y(at))
             canvas.text(plot.left - 8, plot.y(at) + 4, format_figure(at), anchor="end")
@@ -38,8 +41,9 @@ def draw_differences(
             ends = sorted((plot.y(0.0), plot.y(value)))
             tone = "accent" if value > 0 else "plain"
             left, thick = plot.x(place) + room * 0.1, max(room * 0.8, 1)
-            if abs(value) > 0:
-                canvas.box(left, ends[0], thick, max(ends[1] - ends[0], 1), tone=tone)
+            with canvas.mark(shown_row(place * step, len(bars))):
+                if abs(value) > 0:
+                    canvas.box(left, ends[0], thick, max(ends[1] - ends[0], 1), tone=tone)
         canvas.rule(plot.left, plot.y(0.0), plot.right, plot.y(0.0), kind="soft")
         half = (plot.right - plot.left) / 2
         canvas.text(plot.left, 18, clip_text(above, half), kind="ink", bold=True)
@@ -48,7 +52,8 @@ def draw_differences(
             14, (plot.top + plot.bottom) / 2, clip_text(y, plot.bottom - plot.top), anchor="middle", turned=True
         )
     else:
-        canvas.text(WIDTH / 2, 150, say("nothing"), anchor="middle")
-    words = summary or say("nothing")
+        canvas.text(WIDTH / 2, 150, empty or say("nothing"), anchor="middle")
+    words = (summary if bars else empty or summary) or say("nothing")
     picture = render_svg(canvas, key=key, title=title, summary=words)
-    return Chart(key, title, words, picture, (gettext_noop("query"), gettext_noop("difference")), tuple(bars), source)
+    header = (gettext_noop("query"), gettext_noop("difference"))
+    return Chart(key, title, words, picture, header, tuple(bars), source, links=name_links(addresses))

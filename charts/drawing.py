@@ -5,13 +5,15 @@ the page's tokens (light, dark, high contrast), and saved alone it keeps the col
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from unicodedata import east_asian_width
 
 INK, INK_2, GRID, PAPER = "#1d1c1a", "#55524c", "#dedad2", "#ffffff"
-SERIES = ("#3a4fb0", "#8a4b08", "#22663f", "#a5271c", "#6b3fa0", "#55524c")
+# Not the blue and ochre of a debate's two sides, nor the red of alarms.
+SERIES = ("#3a4fb0", "#6a3d6d", "#22663f", "#1d1c1a", "#2f597d", "#55524c")
 DASHES = ("", "7 4", "2 4", "10 3 2 3", "1 3", "14 4")  # Lines differ by dash as well as by colour.
 TONES = {
     "plain": "#8d8778",
@@ -23,7 +25,7 @@ TONES = {
 }
 HEAT = ("#ffffff", "#ffffff", "#e9ebf6", "#d4d9ee", "#bac2e4", "#9ca7d8")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
-WIDTH = 720
+WIDTH = 960
 # Mean width of a letter by font size: enough to place labels, for what fonts there are. Chinese takes the whole.
 CHARACTER = 0.56
 
@@ -64,6 +66,25 @@ class Canvas:
         self.width, self.height = width, height
         self._parts: list[str] = []
 
+    @contextmanager
+    def mark(self, row: int, *columns: int) -> Iterator[None]:
+        """Make one mark of what is painted within: it shows a row of the page's table, or these columns of it.
+
+        `static/js/charts.js` reads them there. A `row` below 0 is not in the page's table, and makes no mark.
+        """
+        if row >= 0:
+            self._parts.append(f'<g data-at="{" ".join(map(str, (row, *columns)))}">')
+        yield
+        if row >= 0:
+            self._parts.append("</g>")
+
+    @contextmanager
+    def series(self, place: int) -> Iterator[None]:
+        """Paint what belongs together: pointing at a part of it, its name among them, makes the rest faint."""
+        self._parts.append(f'<g data-series="{place}">')
+        yield
+        self._parts.append("</g>")
+
     def text(
         self,
         x: float,
@@ -85,11 +106,14 @@ class Canvas:
             f'text-anchor="{anchor}"{extra}>{escape(words)}</text>'
         )
 
-    def rule(self, x1: float, y1: float, x2: float, y2: float, *, kind: str = "grid", width: float = 1) -> None:
+    def rule(
+        self, x1: float, y1: float, x2: float, y2: float, *, kind: str = "grid", width: float = 1, dash: str = ""
+    ) -> None:
         """Paint a straight line. `kind`: grid | ink | soft."""
         colour = {"grid": GRID, "ink": INK, "soft": INK_2}[kind]
         at = f'x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"'
-        self._parts.append(f'<line class="l {kind}" {at} stroke="{colour}" stroke-width="{number(width)}"/>')
+        extra = f' stroke-dasharray="{dash}"' if dash else ""
+        self._parts.append(f'<line class="l {kind}" {at} stroke="{colour}" stroke-width="{number(width)}"{extra}/>')
 
     def curve(self, points: Sequence[tuple[float, float]], series: int) -> None:
         """Paint a line through points, in the colour and dash of a series."""
@@ -115,6 +139,15 @@ class Canvas:
         self._parts.append(
             f'<circle class="{name} {_series(series)}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {paint}/>'
         )
+
+    def spot(self, x: float, y: float, series: int) -> None:
+        """Paint a point that is seen only while it is pointed at."""
+        self._parts.append(f'<circle class="m {_series(series)}" cx="{number(x)}" cy="{number(y)}" r="4" fill="none"/>')
+
+    def ring(self, x: float, y: float, radius: float = 8) -> None:
+        """Paint a ring around a point that is marked among others."""
+        at = f'cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"'
+        self._parts.append(f'<circle class="ring" {at} fill="none" stroke="{INK}" stroke-width="1.5"/>')
 
     def box(self, x: float, y: float, width: float, height: float, *, tone: str, pale: bool = False) -> None:
         """Paint a filled rectangle of a tone; `pale`: what stands before it shall be seen."""
@@ -168,6 +201,21 @@ class Plot:
         canvas.rule(self.left, self.bottom, self.right, self.bottom, kind="soft")
         canvas.text((self.left + self.right) / 2, self.bottom + 38, x, anchor="middle")
         canvas.text(14, (self.top + self.bottom) / 2, y, anchor="middle", turned=True)
+
+
+def tick_room(ticks: Sequence[float]) -> float:
+    """Return where the plot begins: right of the turned title and the widest tick of the y axis."""
+    return max(64.0, 34 + max(text_width(format_figure(at)) for at in ticks))
+
+
+def spread_labels(tops: Sequence[float], least: float, most: float, step: float = 15) -> list[float]:
+    """Return places for labels that would stand at `tops` (ascending): `step` px apart, from `least` to `most`."""
+    places: list[float] = []
+    for top in tops:
+        places.append(max(top, places[-1] + step if places else least))
+    for at in range(len(places) - 1, -1, -1):
+        places[at] = min(places[at], most if at == len(places) - 1 else places[at + 1] - step)
+    return places
 
 
 def render_svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from charts.drawing import WIDTH, Canvas, clip_text, format_figure, number, render_svg
-from charts.record import Chart
+from charts.record import Chart, name_links
+from charts.sentences import say
 
 HEIGHT = 180
 BAR = 12
@@ -23,6 +24,7 @@ class Node:
     count: int
     column: int
     tone: str = "plain"
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ def draw_flow(
     nodes: Sequence[Node],
     links: Sequence[Link],
     *,
+    empty: str = "",
     summary: str = "",
     source: str = "",
 ) -> Chart:
@@ -55,23 +58,30 @@ def draw_flow(
     step = (WIDTH - BAR - room) / max(columns - 1, 1)
     canvas = Canvas(WIDTH, max((tops[key] + max(heights[key], SLOT) for key in tops), default=SLOT) + 4)
     left, right = dict(tops), dict(tops)  # Where the next ribbon leaves a bar, and where it enters one.
-    for link in known:
+    for row, link in enumerate(known, len(kept)):
         first, then = names[link.source], names[link.target]
         thick = _thickness(link.count, scale)
         ends = (left[first.key], then.column * step, right[then.key])
-        canvas.ribbon(_ribbon_path(first.column * step + BAR, *ends, thick), then.tone)
+        with canvas.mark(row):
+            canvas.ribbon(_ribbon_path(first.column * step + BAR, *ends, thick), then.tone)
         left[first.key] += thick
         right[then.key] += thick
-    for name, y in tops.items():
-        node, x = names[name], names[name].column * step
-        canvas.box(x, y, BAR, heights[node.key], tone=node.tone)
-        canvas.text(x + BAR + 8, y + 14, format_figure(node.count), size=15, kind="ink", bold=True)
-        canvas.text(x + BAR + 8, y + 30, clip_text(node.label, room), size=12)
+    for row, node in enumerate(kept):
+        x, y = node.column * step, tops[node.key]
+        with canvas.mark(row):
+            canvas.box(x, y, BAR, heights[node.key], tone=node.tone)
+            canvas.text(x + BAR + 8, y + 14, format_figure(node.count), size=15, kind="ink", bold=True)
+            canvas.text(x + BAR + 8, y + 30, clip_text(node.label, room), size=12)
+    if not any(node.count for node in kept):
+        canvas.text(WIDTH / 2, 24, empty or say("nothing"), anchor="middle")
     words = summary or ", ".join(f"{format_figure(node.count)} {node.label}" for node in kept) + "."
-    table: list[tuple[str, str, int]] = [(_("all"), n.label, n.count) for n in kept if n.column == 0]
+    table: list[tuple[str, str, int]] = [(_("all"), node.label, node.count) for node in kept]
     table += [(names[link.source].label, names[link.target].label, link.count) for link in known]
     picture = render_svg(canvas, key=key, title=title, summary=words)
-    return Chart(key, title, words, picture, ("from", "to", "count"), tuple(table), source, canvas.height, numbers=2)
+    shown = [*kept, *(names[link.target] for link in known)]
+    addresses = name_links((node.address for node in shown), column=1)
+    header = ("from", "to", "count")
+    return Chart(key, title, words, picture, header, tuple(table), source, canvas.height, numbers=2, links=addresses)
 
 
 def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> dict[str, float]:

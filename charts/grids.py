@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from charts.drawing import HEAT, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
-from charts.record import Chart, Value
+from charts.record import Chart, Value, shown_row
 from charts.sentences import say
 
 
@@ -17,10 +17,15 @@ def draw_heatmap(
     y: str = "",
     low: float = 0.0,
     high: float = 1.0,
+    empty: str = "",
     summary: str = "",
     source: str = "",
+    links: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
-    """Draw a number in every cell, with shades by fifths of `low` to `high`; what is below `low` is hatched."""
+    """Draw a number in every cell, with shades by fifths of `low` to `high`; what is below `low` is hatched.
+
+    `links`: addresses of what is behind cells, by (row, column); column 0 has the names.
+    """
     left = min(200.0, max([text_width(name) for name in rows], default=0) + 32)
     across = (WIDTH - left - 8) / max(len(columns), 1)
     canvas = Canvas(WIDTH, 62 + 32 * len(rows))
@@ -32,20 +37,27 @@ def draw_heatmap(
         top = 42 + 32 * down
         canvas.text(left - 8, top + 20, clip_text(name, left - 30), anchor="end", kind="ink")
         for place, value in enumerate(values):
-            canvas.heat(left + place * across, top, across, 32, _shade_step(value, low, high))
-            words = clip_text(format_figure(value), across)
-            canvas.text(left + (place + 0.5) * across, top + 20, words, anchor="middle", kind="ink")
-    words = summary or _summarise_grid(
-        [
-            (value, name, column)
-            for name, values in rows.items()
-            for column, value in zip(columns, values, strict=True)
-            if value is not None
-        ]
+            with canvas.mark(shown_row(down, len(rows)), place + 1):
+                canvas.heat(left + place * across, top, across, 32, _shade_step(value, low, high))
+                words = clip_text(format_figure(value), across)
+                canvas.text(left + (place + 0.5) * across, top + 20, words, anchor="middle", kind="ink")
+    if not rows or not columns:
+        canvas.text(WIDTH / 2, 42, empty or say("nothing"), anchor="middle")
+    words = (
+        summary
+        or (empty if not rows or not columns else "")
+        or _summarise_grid(
+            [
+                (value, name, column)
+                for name, values in rows.items()
+                for column, value in zip(columns, values, strict=True)
+                if value is not None
+            ]
+        )
     )
     picture = render_svg(canvas, key=key, title=title, summary=words)
     table = tuple((name, *values) for name, values in rows.items())
-    return Chart(key, title, words, picture, (y, *columns), table, source, canvas.height)
+    return Chart(key, title, words, picture, (y, *columns), table, source, canvas.height, links=links or {})
 
 
 def _shade_step(value: Value, low: float, high: float) -> int:

@@ -14,14 +14,17 @@ from charts.drawing import (
     clip_text,
     format_figure,
     render_svg,
+    spread_labels,
     text_width,
+    tick_room,
 )
-from charts.record import Cell, Chart, Value
+from charts.record import Cell, Chart, Value, shown_row
 from charts.sentences import say
 
 T = TypeVar("T", bound=tuple[float, ...])
 # Longer lines are thinned for the picture: more than a screen has no more to show.
 MOST_POINTS = 400
+MOST_MARKS = 80  # Points of a line that can be pointed at.
 
 Curve = Sequence[tuple[float, float]]
 Interval = Sequence[tuple[float, float, float]]
@@ -38,6 +41,7 @@ def draw_lines(
     names: Mapping[float, str] | None = None,
     low: Value = None,
     high: Value = None,
+    empty: str = "",
     summary: str = "",
     source: str = "",
 ) -> Chart:
@@ -49,21 +53,23 @@ def draw_lines(
     xs = [at for points in kept.values() for at, _ in points]
     canvas = Canvas(WIDTH, 300)
     if not xs:
-        canvas.text(WIDTH / 2, 150, say("nothing"), anchor="middle")
+        canvas.text(WIDTH / 2, 150, empty or say("nothing"), anchor="middle")
     else:
         ends = (min(ys) if low is None else low, max(ys) if high is None else high)
         room = min(180.0, max(text_width(name) for name in kept) + 16)
         least = 1.0 if all(float(at).is_integer() for at in xs) else 0.0  # what is counted has no halves
         across = axis_ticks(min(xs), max(xs), 6, least=least) if names is None else [min(xs) - 0.5, max(xs) + 0.5]
-        plot = Plot(64, 14, WIDTH - room, 252, across, axis_ticks(*ends))
+        upright = axis_ticks(*ends)
+        plot = Plot(tick_room(upright), 14, WIDTH - room, 252, across, upright)
         plot.axes(canvas, x, y, None if names is None else _thin_names(names, set(xs)))
         for place, name in enumerate(kept):
             band = _thin_points(behind.get(name, ()))
             if len(band) > 1:
                 edge = [(plot.x(at), plot.y(up)) for at, _, up in band]
-                canvas.area(edge + [(plot.x(at), plot.y(down)) for at, down, _ in reversed(band)], place)
-        _draw_curves(canvas, plot, kept, room)
-    words = summary or _summarise_lines(kept, y)
+                with canvas.series(place):
+                    canvas.area(edge + [(plot.x(at), plot.y(down)) for at, down, _ in reversed(band)], place)
+        _draw_curves(canvas, plot, kept, behind, room)
+    words = summary or ("" if xs else empty) or _summarise_lines(kept, y)
     return Chart(
         key,
         title,
@@ -74,22 +80,35 @@ def draw_lines(
     )
 
 
-def _draw_curves(canvas: Canvas, plot: Plot, kept: Mapping[str, list[tuple[float, float]]], room: float) -> None:
-    ends: list[tuple[float, int, str]] = []
-    for place, (name, points) in enumerate(kept.items()):
-        places = [(plot.x(at), plot.y(value)) for at, value in _thin_points(points)]
-        if len(places) > 1:
-            canvas.curve(places, place)
-        if len(places) <= 40:
-            for spot in places:
-                canvas.dot(*spot, place)
-        if places:
-            ends.append((places[-1][1], place, name))
-    below = -math.inf
-    for at, place, name in sorted(ends):
-        # Names beside the ends of lines keep a line's height between them.
-        below = max(at + 4, below + 15)
-        canvas.text(plot.right + 8, below, clip_text(name, room - 10), kind=f"s{place % len(SERIES)}", bold=True)
+def _draw_curves(
+    canvas: Canvas,
+    plot: Plot,
+    kept: Mapping[str, list[tuple[float, float]]],
+    behind: Mapping[str, list[tuple[float, float, float]]],
+    room: float,
+) -> None:
+    rows = {at: row for row, at in enumerate(sorted({at for points in kept.values() for at, _ in points}))}
+    drawn = {name: _thin_points(points) for name, points in kept.items() if points}
+    order = sorted(drawn, key=lambda name: plot.y(drawn[name][-1][1]))
+    # Names beside the ends of lines keep a line's height between them.
+    tops = spread_labels([plot.y(drawn[name][-1][1]) + 4 for name in order], plot.top + 4, plot.bottom + 36)
+    column = 1
+    for place, name in enumerate(kept):
+        columns = range(column, column + (3 if behind.get(name) else 1))
+        column = columns.stop
+        if name not in drawn:
+            continue
+        points = drawn[name]
+        with canvas.series(place):
+            if len(points) > 1:
+                canvas.curve([(plot.x(at), plot.y(value)) for at, value in points], place)
+            step = math.ceil(len(points) / MOST_MARKS)
+            for at, value in [*points[:-1:step], points[-1]]:
+                with canvas.mark(shown_row(rows[at], len(rows)), *columns):
+                    paint = canvas.dot if len(points) <= 40 else canvas.spot
+                    paint(plot.x(at), plot.y(value), place)
+            words = clip_text(name, room - 10)
+            canvas.text(plot.right + 8, tops[order.index(name)], words, kind=f"s{place % len(SERIES)}", bold=True)
 
 
 def _summarise_lines(kept: Mapping[str, list[tuple[float, float]]], y: str) -> str:

@@ -4,20 +4,33 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg
-from charts.record import Chart
+from charts.drawing import (
+    SERIES,
+    WIDTH,
+    Canvas,
+    Plot,
+    axis_ticks,
+    clip_text,
+    format_figure,
+    render_svg,
+    text_width,
+    tick_room,
+)
+from charts.record import Chart, name_links, shown_row
 from charts.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A point with a name; `series` groups them. `quiet`: named in the table alone."""
+    """A point with a name; `series` groups them. `quiet`: named in the table alone; `mark`: why it has a ring."""
 
     x: float
     y: float
     label: str = ""
     series: str = ""
     quiet: bool = False
+    mark: str = ""
+    address: str = ""
 
 
 def draw_scatter(
@@ -28,39 +41,73 @@ def draw_scatter(
     x: str,
     y: str,
     diagonal: bool = False,
+    floor: tuple[float, str] | None = None,
+    empty: str = "",
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Draw points, named where at most 24 have a name to show. `diagonal`: the line of equal values."""
+    """Draw points, named where at most 24 have a name to show and it meets no other.
+
+    `diagonal`: the line of equal values; `floor`: a value of y that points should reach, and what it is.
+    """
     kept = [dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y)]
     groups = list(dict.fromkeys(dot.series for dot in kept))
     canvas = Canvas(WIDTH, 360)
     if not kept:
-        canvas.text(WIDTH / 2, 180, say("nothing"), anchor="middle")
+        canvas.text(WIDTH / 2, 180, empty or say("nothing"), anchor="middle")
     else:
-        xs, ys = [dot.x for dot in kept], [dot.y for dot in kept]
+        xs, ys = [dot.x for dot in kept], [dot.y for dot in kept] + ([floor[0]] if floor else [])
         both = [*xs, *ys]
         x_ticks = axis_ticks(min(both), max(both)) if diagonal else axis_ticks(min(xs), max(xs), 6)
-        plot = Plot(64, 14, WIDTH - 140, 312, x_ticks, x_ticks if diagonal else axis_ticks(min(ys), max(ys)))
+        y_ticks = x_ticks if diagonal else axis_ticks(min(ys), max(ys))
+        room = min(180.0, max(text_width(group) for group in groups) + 40)
+        plot = Plot(tick_room(y_ticks), 14, WIDTH - room, 312, x_ticks, y_ticks)
         plot.axes(canvas, x, y)
+        if floor:
+            canvas.rule(plot.left, plot.y(floor[0]), plot.right, plot.y(floor[0]), kind="soft", dash="4 4")
+            canvas.text(plot.right - 4, plot.y(floor[0]) - 5, f"{floor[1]} {format_figure(floor[0])}", anchor="end")
         if diagonal:
             canvas.rule(plot.left, plot.bottom, plot.right, plot.top, kind="soft")
         _draw_dots(canvas, plot, kept, groups)
-    said = say("points", figure=format_figure(len(kept)), x=x, y=y) if kept else say("nothing")
+    said = say("points", figure=format_figure(len(kept)), x=x, y=y) if kept else empty or say("nothing")
     words = summary or said
     picture = render_svg(canvas, key=key, title=title, summary=words)
     table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in kept)
-    return Chart(key, title, words, picture, ("name", "group", x, y), table, source, canvas.height, numbers=2)
+    links = name_links(dot.address for dot in kept)
+    header = ("name", "group", x, y)
+    return Chart(key, title, words, picture, header, table, source, canvas.height, numbers=2, links=links)
 
 
 def _draw_dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence[str]) -> None:
     named = sum(not dot.quiet for dot in kept) <= 24
-    for dot in kept:
-        place = groups.index(dot.series)
-        canvas.dot(plot.x(dot.x), plot.y(dot.y), place, hollow=bool(place % 2))
-        if named and dot.label and not dot.quiet:
-            canvas.text(plot.x(dot.x) + 7, plot.y(dot.y) + 4, clip_text(dot.label, 150))
+    taken = [(plot.x(dot.x) - 4, plot.y(dot.y) - 4, plot.x(dot.x) + 4, plot.y(dot.y) + 4) for dot in kept]
+    for row, dot in enumerate(kept):
+        place, x, y = groups.index(dot.series), plot.x(dot.x), plot.y(dot.y)
+        with canvas.series(place), canvas.mark(shown_row(row, len(kept))):
+            canvas.dot(x, y, place, hollow=bool(place % 2))
+            if dot.mark:
+                canvas.ring(x, y)
+            words = clip_text(f"{dot.label} ({dot.mark})" if dot.mark else dot.label, 360)
+            if (dot.mark or (named and not dot.quiet)) and words and (at := _find_room(plot, words, x, y, taken)):
+                canvas.text(*at, words, kind="ink" if dot.mark else "soft")
     for place, group in enumerate(groups):
         if group:
-            canvas.dot(plot.right + 14, 22 + place * 18, place, hollow=bool(place % 2))
-            canvas.text(plot.right + 24, 26 + place * 18, clip_text(group, 114), kind="ink")
+            with canvas.series(place):
+                canvas.dot(plot.right + 16, 22 + place * 18, place, hollow=bool(place % 2))
+                words = clip_text(group, WIDTH - plot.right - 28)
+                canvas.text(plot.right + 26, 26 + place * 18, words, kind=f"s{place % len(SERIES)}")
+
+
+def _find_room(
+    plot: Plot, words: str, x: float, y: float, taken: list[tuple[float, float, float, float]]
+) -> tuple[float, float] | None:
+    """Return where a point's name meets nothing that is `taken` (and take it); None: nowhere near it."""
+    wide = text_width(words) * 1.05
+    places = [(x + 9, y + 4), (x - 9 - wide, y + 4), (x - wide / 2, y + 20), (x - wide / 2, y - 11)]
+    for left, base in [*places, (x + 9, y - 9), (x - 9 - wide, y - 9)]:
+        box = (left, base - 10, left + wide, base + 3)
+        inside = plot.left <= box[0] and box[2] <= plot.right + 4 and plot.top <= box[1] and box[3] <= plot.bottom
+        if inside and not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
+            taken.append(box)
+            return left, base
+    return None

@@ -1,14 +1,15 @@
 """What a chart is: a picture, the same in words, and the table behind it. Pure."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 
 from charts.cells import csv_line
 from charts.drawing import FONT, INK, INK_2, PAPER, WIDTH, format_figure, number
 from charts.latex import latex_table
 
-SHOWN_ROWS = 100  # Rows of the table in the page; the CSV has all.
+SHOWN_ROWS = 400  # Rows of the table in the page, evenly chosen from more of them; the CSV has all.
 
 Value = float | None
 Cell = str | float | int | None
@@ -19,6 +20,7 @@ class Chart:
     """A figure: `svg` for the page, `summary` in words, `header` and `rows` behind it.
 
     `source` says in one line what the figures are of and when they were taken; it stands in what is downloaded.
+    `links`: addresses of the pairs behind cells, by (row, column); the marks of the picture lead there too.
     """
 
     key: str
@@ -31,16 +33,20 @@ class Chart:
     height: float = 300.0
     width: float = WIDTH
     numbers: int = 1  # Columns before this one are names, the others figures.
+    links: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     @property
-    def shown(self) -> list[list[str]]:
-        """The first rows as text."""
-        return [[_format_cell(value) for value in row] for row in self.rows[:SHOWN_ROWS]]
+    def shown(self) -> list[list[tuple[str, str]]]:
+        """The page's rows: the text of each cell, and where it leads."""
+        return [
+            [(_format_cell(value), self.links.get((at, column), "")) for column, value in enumerate(self.rows[at])]
+            for at in range(0, len(self.rows), _row_step(len(self.rows)))
+        ]
 
     @property
     def left_out(self) -> int:
         """The number of rows that only the CSV has."""
-        return max(0, len(self.rows) - SHOWN_ROWS)
+        return len(self.rows) - len(range(0, len(self.rows), _row_step(len(self.rows))))
 
     def csv(self) -> str:
         """Return the table with every row; no cell can act in a spreadsheet."""
@@ -69,6 +75,21 @@ class Chart:
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">'
             f'{named}{head}<g transform="translate(0 36)">{body}</g>{foot}</svg>\n'
         )
+
+
+def shown_row(row: int, rows: int) -> int:
+    """Return which row of the page's table shows the row of `rows` rows; -1 where it is left to the CSV."""
+    step = _row_step(rows)
+    return -1 if row % step else row // step
+
+
+def name_links(addresses: Iterable[str], column: int = 0) -> dict[tuple[int, int], str]:
+    """Return the links of rows whose names stand in the column; an empty address is none."""
+    return {(row, column): address for row, address in enumerate(addresses) if address}
+
+
+def _row_step(rows: int) -> int:
+    return max(1, math.ceil(rows / SHOWN_ROWS))
 
 
 def _format_cell(value: Cell) -> str:

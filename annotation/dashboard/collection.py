@@ -1,9 +1,11 @@
 """The admin's Overview: decisions first, then progress, label quality and cost (UI.md, docs/dashboard.md)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -22,7 +24,6 @@ from judges.costs.accounting import Paid, of_status
 from judges.models import Campaign
 
 DEBATES = ("debate", "debate+ensemble")
-HALF = 520  # Width of a chart beside another, so that its words stay as large as the page's.
 MOST_ROUTES = 6  # Routes in the picture: the home is one screen. The table of routes has all.
 NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}
 
@@ -46,7 +47,7 @@ def build_dashboard(
         "costs": costs,
         "per_label": _cost_of_label(status, costs, audits),
         # The states that the list of pairs can be narrowed to, with their counts.
-        "parts": [node for node in nodes if node.count and node.key not in NOT_STATES],
+        "parts": [node for node in nodes if node.count and _is_state(node)],
         "flow": _draw_flow(story, collection, nodes, links) if campaign else None,
         "accuracy": _draw_accuracy(audits, collection, story.at) if audits and audits.routes else None,
         "agreement": _draw_agreement(stored, collection, story.at),
@@ -69,6 +70,8 @@ def _draw_flow(
     story: CollectionOverview, collection: Collection, nodes: Sequence[Node], links: Sequence[Link]
 ) -> Chart:
     s, at = story.status, _format_time(story.at)
+    address = f"{reverse('pairs', args=[collection.name])}?campaign={s['campaign']}"
+    states = {"pairs": address} | {node.key: f"{address}&state={node.key}" for node in nodes if _is_state(node)}
     source = _("%(collection)s, campaign %(campaign)s, %(at)s")
     summary = _(
         "%(labelled)s labelled by judges, %(escalated)s escalated to people (%(settled)s settled, %(open)s open), "
@@ -78,7 +81,7 @@ def _draw_flow(
     return draw_flow(
         "flow",
         _("Where the pairs stand"),
-        nodes,
+        [replace(node, address=states.get(node.key, "")) for node in nodes],
         links,
         summary=summary % {**counts, "pending": f"{s['pending'] + s['running']:,}"},
         source=source % {"collection": collection.name, "campaign": s["campaign"], "at": at},
@@ -96,14 +99,14 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
         summary += _(" The least accurate is: %(known)s (%(known2)s).") % {"known": words, "known2": f"{value:.0%}"}
     if rest := len(audits.routes) - len(shown):
         summary += _(" %(rest)s smaller routes stand in the table of routes below.") % {"rest": rest}
+    address = f"{reverse('pairs', args=[collection.name])}?campaign={audits.campaign}"
     return draw_bars(
         "audits",
         _("Accuracy of the judges' labels by route"),
-        [route_bar(route) for route in shown],
+        [replace(route_bar(route), address=f"{address}&route={route.key}") for route in shown],
         x=_("share right by people's answers, 95% interval"),
         high=1.0,
-        mark=1.0 - audits.limit,
-        width=HALF,
+        mark=(1.0 - audits.limit, _("limit")),
         summary=summary,
         source=f"{collection.name}: {audits.population}; {_format_time(at)}",
     )
@@ -120,7 +123,6 @@ def _draw_agreement(stored: StoredStatistics, collection: Collection, at: dateti
         [kappa_bar(one) for one in known],
         x=_("Krippendorff's alpha (nominal), relevant or not, 95% interval"),
         high=1.0,
-        width=HALF,
         source=f"{collection.name}, {_format_time(stored.at or at)}",
     )
 
@@ -197,6 +199,11 @@ def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], li
     people = [Link("escalated", "settled", status["settled"]), Link("escalated", "open", status["open"])]
     first = [Link("pairs", node.key, node.count) for node in nodes if node.column == 1]
     return nodes, [link for link in (*first, *after, *people) if link.count > 0]
+
+
+def _is_state(node: Node) -> bool:
+    """Say whether the list of pairs can be narrowed to the node's."""
+    return node.key not in NOT_STATES
 
 
 def _format_time(when: datetime) -> str:

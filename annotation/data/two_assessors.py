@@ -77,7 +77,7 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
         # Query strings: of all pairs on which they differ, and this page's own.
         "disagree": _build_query(filters, f"disagree{rest}"),
         "query": _build_query(filters, filters.cell),
-        "chart": _draw_chart(filters, counts, grades, summary, collection.name),
+        "chart": _draw_chart(filters, counts, grades, summary, collection.name, rest),
     }
 
 
@@ -122,7 +122,7 @@ def _build_query(filters: PairFilters, cell: str) -> str:
 
 
 def _draw_chart(
-    filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str
+    filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str, rest: str
 ) -> Chart:
     rows = {f"{filters.a}: {grade}": [float(n) for n in counts[x]] for x, grade in enumerate(grades)}
     return draw_heatmap(
@@ -133,4 +133,5 @@ def _draw_chart(
         high=max(float(counts.max(initial=0)), 1.0),
         summary=summary,
         source=_("%(name)s: pairs that both graded") % {"name": name},
+        links={(x, y + 1): f"?{_build_query(filters, f'{x}x{y}{rest}')}" for x, y in np.ndindex(counts.shape)},
     )

@@ -132,7 +132,7 @@ def flip_chart(found: Sequence[CanaryFlips]) -> Chart | None:
         _("Judges that follow hostile text"),
         rows,
         x=_("share of hostile texts that flipped the verdict, 95% interval"),
-        mark=LIMIT,
+        mark=(LIMIT, _("limit")),
         summary=" ".join(f"{one.summary}." for one in found),
     )
 

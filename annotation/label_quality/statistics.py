@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -177,10 +178,14 @@ def people_charts(collection: str, people: Sequence[PersonQuality]) -> list[Char
         ("gold", _("Right against the reference"), _("share equal to the reference")),
     )
     charts = []
+    addresses = {person.name: reverse("person", args=[collection, person.membership]) for person in people}
     for key, title, x in sides:
         found = {person.name: getattr(person, key) for person in people}
         if any(one.value is not None for one in found.values()):
-            bars = [Bar(name, one.value, one.low, one.high, one.n, one.reason or "") for name, one in found.items()]
+            bars = [
+                Bar(name, one.value, one.low, one.high, one.n, one.reason or "", address=addresses[name])
+                for name, one in found.items()
+            ]
             source = f"{collection}: {PEOPLE_POPULATION}"
             charts.append(draw_bars(key, title, bars, x=f"{x}, 95% interval", high=1.0, source=source))
     return charts

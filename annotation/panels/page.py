@@ -157,6 +157,8 @@ def _candidates_chart(chosen: Chosen, order: Sequence[int], source: str) -> Char
         dots,
         x=_("mean kappa with the other candidates"),
         y=measure,
+        floor=(chosen.choice.floor.value, _("floor")),
+        empty=_("Nothing to draw yet: no two candidates have votes on the same pairs, or nothing says who is right."),
         summary=_(
             "%(dots)s candidates; the floor is %(floor_value)s of %(measure)s. High and to the left is good "
             "and independent; low and to the left is noise."

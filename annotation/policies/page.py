@@ -108,6 +108,7 @@ def _policy_lines(policies: Sequence[Mapping[str, Any]], settler: str, people: S
     lines = []
     for one in policies:
         line: dict[str, Any] = {"name": one["name"], "reason": one["reason"] or "", "best": one["name"] in best}
+        line["current"] = one.get("current", False)
         if one["available"]:
             after = one["after"].get(settler)
             # People's part is at what the URL says that they cost, not at what the document has.
@@ -142,7 +143,7 @@ def _build_charts(document: Mapping[str, Any], lines: Sequence[Mapping[str, Any]
     bill: list[Dot] = []
     for line in known:
         found, right, every = line["found"], line["own"]["balanced_accuracy"].value, line["every"]
-        named = (line["name"], found["policy"], not line["best"])
+        named = (line["name"], found["policy"], not line["best"], _("current policy") if line["current"] else "")
         if right is not None:
             own.append(Dot(100 * found["escalation"], 100 * right, *named))
         if every and every.value is not None and found["total"] is not None and found["pairs"]:
@@ -154,6 +155,7 @@ def _build_charts(document: Mapping[str, Any], lines: Sequence[Mapping[str, Any]
             own,
             x=_("% of pairs that people get"),
             y=_("% balanced accuracy of own labels"),
+            empty=_("Nothing to draw yet: no label is measured."),
             summary=_describe_frontier(known),
             source=source,
         ),
@@ -163,7 +165,7 @@ def _build_charts(document: Mapping[str, Any], lines: Sequence[Mapping[str, Any]
             bill,
             x=_("USD for 1,000 pairs, judges and people"),
             y=_("% balanced accuracy over all pairs"),
-            summary="" if bill else _("Nothing to draw yet: what a judgment takes, or an hour costs, is not known."),
+            empty=_("Nothing to draw yet: what a judgment takes, or an hour costs, is not known."),
             source=source,
         ),
     ]

@@ -10,7 +10,7 @@ from annotation.policies import reading
 from annotation.policies.crossing import CrossingCell, SimulatedPeople, cross_tabulate
 from annotation.policies.lara_replay import replay_lara
 from annotation.policies.replay import Reference, Replayed, replay_policy
-from annotation.policies.rules import HUMAN, LARA, PolicyPanel, every_rule
+from annotation.policies.rules import HUMAN, LARA, PolicyPanel, Rule, every_rule
 from annotation.policies.stored import Gathered
 from annotation.queue.judging_time import median_seconds
 from corpus.errors import BadInput
@@ -118,9 +118,18 @@ def build_json_document(report: PolicyReport) -> dict[str, Any]:
         "measured": report.measured,
         "population": report.population,
         "people": asdict(report.people),
-        "policies": [policy_document(one, report.people) for one in report.policies],
+        "policies": [
+            policy_document(one, report.people) | {"current": _is_current(one.rule, report)} for one in report.policies
+        ],
         "debate_by_ensemble": [asdict(cell) | {"key": cell.key, "error": asdict(cell.error)} for cell in report.cells],
     }
+
+
+def _is_current(rule: Rule, report: PolicyReport) -> bool:
+    """Say whether the campaign itself goes by the rule."""
+    panel = report.panel
+    same = rule.rounds in (0, panel.rounds) and rule.majority in (0, panel.majority) and not rule.place
+    return rule.policy == report.policy and same
 
 
 def policy_document(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """What a filling's page shows: who is asked, and its funnel as a table and as a flow."""
 
+from dataclasses import replace
 from typing import Any
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from benchmark.models import Filling
@@ -82,5 +84,9 @@ def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
     links = [Link("pool", key, count[key]) for key in ("judged", "known", "asked")]
     links += [Link("asked", key, count[key]) for key in ("filtered", "labelled", "people", "failed", "pending")]
     links += [Link("people", key, count[key]) for key in ("settled", "open")]
+    if filling.campaign:
+        address = f"{reverse('pairs', args=[filling.collection.name])}?campaign={filling.campaign}&state="
+        states = {"people": "escalated"} | {key: key for key in ("labelled", "failed", "pending", "settled", "open")}
+        nodes = [replace(node, address=address + states[node.key]) if node.key in states else node for node in nodes]
     source = _("%(collection)s, filling %(number)s") % {"collection": filling.collection.name, "number": filling.pk}
     return draw_flow("funnel-flow", _("What became of the pool"), nodes, links, source=source)

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -88,7 +89,8 @@ def _difference_chart(
     stored: StoredReport, told: dict[str, Any], differences: Floats, ids: Sequence[str], counts: dict[str, int]
 ) -> Chart:
     one, other, label = told["one"]["name"], told["other"]["name"], told["label"]
-    bars = [(ids[at], float(differences[at])) for at in _sort_queries(differences, "wins")]
+    order, name = _sort_queries(differences, "wins"), stored.report.collection.name
+    bars = [(ids[at], float(differences[at])) for at in order]
     better = _("%(run)s better: %(count)s")
     summary = ngettext(
         "%(one)s is better on %(wins)s, %(other)s on %(losses)s of %(queries)s query; %(ties)s are equal.",
@@ -104,6 +106,7 @@ def _difference_chart(
         below=better % {"run": other, "count": f"{counts['losses']:,}"},
         summary=summary,
         source=source_line(stored),
+        addresses=[reverse("benchmark_query", args=[name, stored.result["queries"][at]]) for at in order],
     )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -32,7 +33,9 @@ def bounds_chart(stored: StoredReport) -> Chart:
     loose = {run for pair in found["unsettled"] for run in pair[:2]}
     systems = sorted(found["systems"], key=lambda one: (-one["value"], stored.name(one["run"])))
     spans = [
-        IntervalSpan(stored.name(one["run"]), one["value"], one["low"], one["high"], open=one["run"] in loose)
+        IntervalSpan(
+            stored.name(one["run"]), one["value"], one["low"], one["high"], one["run"] in loose, _address(stored, one)
+        )
         for one in systems
     ]
     settled, unsettled = int(found.get("settled", 0)), len(found["unsettled"])
@@ -47,13 +50,18 @@ def bounds_chart(stored: StoredReport) -> Chart:
     return draw_intervals("bounds", heading, spans, x=f"nDCG@{stored.k}", summary=summary, source=source_line(stored))
 
 
+def _address(stored: StoredReport, system: dict[str, Any]) -> str:
+    return reverse("system", args=[stored.report.collection.name, system["run"]])
+
+
 def bump_chart(stored: StoredReport, key: str) -> Chart:
     """How the systems' ranks by one measure change from one version of the qrels to the other: the headline's."""
     name, found = label_in(stored.result, key), headline_result(stored.result)
-    fields = ("rank_before", "rank_after", "before", "after")
-    places = [
-        BumpPlace(stored.name(one["run"]), *(one["values"][key][field] for field in fields)) for one in found["systems"]
-    ]
+    places = []
+    for one in found["systems"]:
+        value, name_of = one["values"][key], stored.name(one["run"])
+        ranks = (value["rank_before"], value["rank_after"], value["before"], value["after"])
+        places.append(BumpPlace(name_of, *ranks, address=_address(stored, one)))
     heading = _("Ranks by %(measure)s, before and after") % {"measure": name}
     queries = None if found is stored.result else int(stored.result["common"]["queries"])
     return draw_bump("ranks", heading, places, x=(_("before"), _("after")), y=name, source=source_line(stored, queries))
