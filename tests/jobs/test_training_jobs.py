@@ -145,6 +145,7 @@ def test_a_worker_that_is_asked_to_end_gives_its_job_back_with_a_checkpoint(
     assert JobFolder(Path(job.folder)).steps() and job.attempts == 0
 
 
+@pytest.mark.slow  # a worker that still starts takes half a minute to end
 def test_a_job_for_a_gpu_waits_for_one_and_says_so(
     rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
 ) -> None:

@@ -99,6 +99,7 @@ def test_empty_pages_have_no_violation(
     assert {part: problems for part, problems in found.items() if problems} == {}
 
 
+@pytest.mark.slow
 def test_from_the_upload_of_two_runs_to_a_filled_report(
     instance: dict[str, str],
     new_page: "NewPage",
