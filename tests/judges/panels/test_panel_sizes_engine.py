@@ -19,7 +19,7 @@ __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"
 PAIRS = 4
 README = (ROOT / "README.md").read_text()
 README_EXPORT = re.findall(r"manage.py (export mine --format prism .*--out) set$", README, re.MULTILINE)[0]
-(ONE_JUDGE,) = re.findall(r"`(--teacher \w+)` where one judge\s+decides", README)
+(ONE_JUDGE,) = re.findall(r"single judge decided, use\s+`(--teacher \w+)`", README)
 """How README has a set made for training, and what to give instead where one judge decides."""
 
 
