@@ -11,10 +11,12 @@ from benchmark.runs.files import read_run
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
-from judges.retrieval.synthesis import Synthesized, synthesize
+from judges.domain.chains import render_answer, render_prompt
+from judges.retrieval.synthesis import ScoredPair, synthesize
 
 DEEPEST = 1000
-# Places in the run, from 0: all of the first, a sample of half the rest of each of the others.
+# Places among the run's documents that are not relevant, from 0: all of the first, a sample of half the rest of each of
+# the others (ERank C).
 HARD, MEDIUM, EASY = slice(0, 10), slice(10, 100), slice(100, 1000)
 DOCUMENTS = 20
 Drawn = dict[str, str]  # Documents of a query, and why each was taken.
@@ -25,12 +27,13 @@ def draw_documents(
 ) -> Drawn:
     """`number` documents, or all that there are, each with why it was taken: positive, negative, hard, medium or easy.
 
-    Every positive is taken (the paper has one a query); ties and order are those of `ranked`. The same seed draws the
-    same documents.
+    Every positive is taken (the paper has one a query); ties and order are those of `ranked`, whose positives take no
+    rank. The same seed draws the same documents.
     """
     found = dict.fromkeys(positives, "positive")
     for document in negatives:
         found.setdefault(document, "negative")
+    ranked = [document for document in ranked if found.get(document) != "positive"]
     for document in ranked[HARD]:
         found.setdefault(document, "hard")
     taken = dict(islice(found.items(), max(number, len(set(positives)))))
@@ -57,7 +60,7 @@ def draw_by_query(
         raise BadInput(f"{collection.name} has no relevant pair: label some, or import qrels, first")
     if queries is not None:
         chosen = sorted(Random(f"queries {seed}").sample(chosen, min(queries, len(chosen))))
-    ranked = _from_run(collection, run, chosen) if run else _by_bm25(collection, chosen)
+    ranked = _from_run(collection, run, chosen) if run else _by_bm25(collection, positives, chosen)
     found = {}
     for query in chosen:
         given = positives[query], negatives.get(query, []), ranked.get(query, [])
@@ -66,28 +69,37 @@ def draw_by_query(
 
 
 def make_scores(
-    collection: Collection, chosen: Mapping[str, Drawn], *, judge: str, k: int, out: Path, **limits: Any
+    collection: Collection,
+    chosen: Mapping[str, Drawn],
+    *,
+    judge: str,
+    k: int,
+    out: Path | None,
+    chains: bool = False,
+    **limits: Any,
 ) -> dict[str, Any]:
-    """Ask, and write `train.jsonl`, `generations.jsonl` and `manifest.json`; return the document for --json.
+    """Ask, and write `train.jsonl`, `generations.jsonl` and `manifest.json` to `out`; return the document for --json.
 
     Queries with an answer too long are left out whole, like those of which a document brought no score.
     """
     pairs = _create_pairs(collection, chosen)
-    result = synthesize(collection, judge, list(pairs.values()), k=k, **limits)
+    kinds = {pairs[query, one]: kind for query, drawn in chosen.items() for one, kind in drawn.items()}
+    result = synthesize(collection, judge, kinds, k=k, chains=chains, **limits)
     answers = {query: [result.answers.get(pairs[query, one]) for one in drawn] for query, drawn in chosen.items()}
     long = {query for query, found in answers.items() if any(one is not None and one.too_long for one in found)}
     short = {query for query, found in answers.items() if query not in long and None in found}
     rows = [
-        (query, document, kind, found)
+        (query, document, found)
         for query, drawn in chosen.items()
         if query not in long | short
-        for (document, kind), found in zip(drawn.items(), answers[query], strict=True)
+        for document, found in zip(drawn, answers[query], strict=True)
         if found is not None
     ]
     document = {
         "collection": collection.name,
         "format": "erank-sft",
         "judge": judge,
+        "prompt": "score-chain" if chains else "the judge's own",
         "k": k,
         "queries": len({query for query, *_ in rows}),
         "rows": len(rows),
@@ -99,41 +111,50 @@ def make_scores(
         "calls_cached": result.cached,
         "cost": result.cost,
     }
-    _write_dataset(out, rows, document)
+    if out is not None:
+        _write_dataset(collection, out, rows, document)
     return document
 
 
-def _write_dataset(out: Path, rows: list[tuple[str, str, str, Synthesized]], document: dict[str, Any]) -> None:
+def _write_dataset(
+    collection: Collection, out: Path, rows: list[tuple[str, str, ScoredPair]], document: dict[str, Any]
+) -> None:
     """The manifest last: a folder with one is whole."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / "train.jsonl").open("w") as train, (out / "generations.jsonl").open("w") as every:
-        for query, name, kind, found in rows:
-            kept = found.generations[found.kept]
-            row = {
-                "query_id": query,
-                "doc_id": name,
-                "instruction": found.instruction,
-                "prompt": found.prompt,
-                "completion": _completion_json(kept.reason, kept.score),
-                "score": kept.score,
-                "positive": kind == "positive",
-                "k": len(found.generations),
-                "mean": found.mean,
-            }
+        for query, name, found in rows:
+            pair = Pair.objects.select_related("query", "document").get(pk=found.pair)
+            row = _describe_row(collection, query, name, pair, found)
             train.write(json.dumps(row, ensure_ascii=False) + "\n")
-            for place, (other, tokens) in enumerate(zip(found.generations, found.tokens, strict=True)):
-                told = {"query_id": query, "doc_id": name, "kind": kind, "generation": place}
-                told |= {"kept": place == found.kept, "completion": _completion_json(other.reason, other.score)}
-                told |= {"score": other.score, "tokens": tokens}
+            for place, one in enumerate(found.generations):
+                told = {"query_id": query, "doc_id": name, "kind": found.kind, "generation": place}
+                told |= {"kept": place == found.kept, "completion": render_answer(one.chain, one.score)}
+                told |= {"score": one.score, "tokens": one.tokens}
                 every.write(json.dumps(told, ensure_ascii=False) + "\n")
     kept_out = ("campaign", "calls", "calls_cached", "cost")  # of this time, not of the data
     manifest = {key: value for key, value in document.items() if key not in kept_out}
     (out / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-def _completion_json(reason: str, score: int | None) -> str:
-    """As the judge was asked to answer: chain first, then the score."""
-    return json.dumps({"reason": reason, "score": score}, ensure_ascii=False)
+def _describe_row(collection: Collection, query: str, name: str, pair: Pair, found: ScoredPair) -> dict[str, Any]:
+    kept = found.generations[found.kept]
+    asked, instruction = pair.query, collection.relevance.of(pair.query).statement
+    text = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
+    return {
+        "query_id": query,
+        "doc_id": name,
+        "instruction": instruction,
+        "query": asked.text,
+        "document": text,
+        "chain": kept.chain,
+        "prompt": render_prompt(asked.text, text, instruction),
+        "completion": render_answer(kept.chain, kept.score),
+        "score": kept.score,
+        "positive": found.kind == "positive",
+        "k": len(found.generations),
+        "mean": found.mean,
+        "kind": found.kind,
+    }
 
 
 def _labelled_documents(collection: Collection) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
@@ -154,15 +175,15 @@ def _from_run(collection: Collection, run: Path, queries: list[str]) -> dict[str
     known = set(Document.objects.filter(collection=collection, is_current=True).values_list("external_id", flat=True))
     if foreign := next((doc for query in queries for doc in scores.get(query, {}) if doc not in known), None):
         raise BadInput(f"{run}: document {foreign!r} is not in {collection.name}: is the run of this collection?")
-    return {query: list(scores.get(query, {}))[:DEEPEST] for query in queries}
+    return {query: list(scores.get(query, {})) for query in queries}
 
 
-def _by_bm25(collection: Collection, queries: list[str]) -> dict[str, list[str]]:
+def _by_bm25(collection: Collection, positives: Mapping[str, list[str]], queries: list[str]) -> dict[str, list[str]]:
     index = index_for(collection)
     texts = Query.objects.filter(collection=collection, is_current=True, external_id__in=queries)
     names = dict(Document.objects.filter(collection=collection, is_current=True).values_list("pk", "external_id"))
     return {
-        query: [names[key] for key, _ in index.search(text, DEEPEST) if key in names]
+        query: [names[key] for key, _ in index.search(text, DEEPEST + len(positives[query])) if key in names]
         for query, text in texts.values_list("external_id", "text")
     }
 

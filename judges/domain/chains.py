@@ -23,6 +23,11 @@ def render_question(query: str, document: str, instruction: str) -> str:
     return f"Rule: {instruction}{TO_QUERY}{query}{TO_DOCUMENT}{document}"
 
 
+def render_prompt(query: str, document: str, instruction: str) -> str:
+    """Return the whole prompt as one text, for trainers that render none of their own."""
+    return f"{SYSTEM}\n\n{render_question(query, document, instruction)}"
+
+
 def render_answer(chain: str, score: int) -> str:
     """Return the answer that a model learns: the chain, then the score."""
     for tag in TAGS:  # A tag inside a chain would make the answer malformed.

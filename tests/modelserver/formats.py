@@ -194,6 +194,8 @@ def _openai(
     refused = behaviour.fault == "refused"
     finish = {"truncated": "length", "filtered": "content_filter"}.get(behaviour.fault, "stop")
     message = {"role": "assistant", "content": None if refused else said, "refusal": REFUSED if refused else None}
+    if behaviour.thought:
+        message["reasoning_content"] = behaviour.thought
     listed = [
         {"token": word, "logprob": p, "bytes": None, "top_logprobs": [{"token": w, "logprob": q} for w, q in others]}
         for word, p, others in given

@@ -11,6 +11,7 @@ from annotation.exports.sets.rows import SetQuery
 from annotation.exports.sets.source import SetText
 from corpus.evidence.targets import texts_of
 from corpus.rubric import Rubric
+from judges.retrieval.synthesis import ScoredPair, read_scored_pairs
 
 ROWS = 2_000
 
@@ -27,6 +28,8 @@ class Filled:
     votes: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
     # For each pair the text of contribution and evidence, where there is one.
     targets: dict[int, str] = field(default_factory=dict)
+    # For each pair its generations, where a campaign scored it.
+    scored: dict[int, ScoredPair] = field(default_factory=dict)
 
 
 Batch = list[Filled]
@@ -88,9 +91,13 @@ def _build_batch(queries: list[SetQuery], rubrics: dict[str, Rubric], evidence: 
     pairs = [row.pair for query in queries for row in query.rows if row.pair]
     votes = source.read_votes(pairs) if evidence else {}
     targets = texts_of(pairs) if evidence else {}
+    scored: dict[int, ScoredPair] = {}
+    for campaign in {row.campaign for query in queries for row in query.rows} - {0}:
+        mine = [row.pair for query in queries for row in query.rows if row.campaign == campaign]
+        scored |= read_scored_pairs(campaign, mine)
     found = []
     for query in queries:
         text = texts[query.key]
         definition = rubrics[query.source].definition(answers=bool(text.answers), own=text.title)
-        found.append(Filled(query, text, documents, definition.statement, votes, targets))
+        found.append(Filled(query, text, documents, definition.statement, votes, targets, scored))
     return found

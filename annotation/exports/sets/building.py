@@ -15,6 +15,7 @@ from annotation.exports.sets.balancing import balance_pairs
 from annotation.exports.sets.batches import SetWriter, build_batches
 from annotation.exports.sets.beir import Beir
 from annotation.exports.sets.choosing import Left, filter_queries
+from annotation.exports.sets.erank import Chains, read_scored_rows
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import PrismWriter
@@ -33,7 +34,7 @@ from corpus.search.text import tokenize_text
 Progress = Callable[[int], None]
 # Formats whose rows carry each judge's vote, contribution and evidence.
 EVIDENCE = ("prism", "parquet", "trl")
-WITHOUT_TEACHER = ("beir", "trl")  # Formats that have no place for a score.
+WITHOUT_TEACHER = ("beir", "trl", "erank-sft")  # Formats that have no place for a score, or one of their own.
 
 
 def make_set(
@@ -102,7 +103,7 @@ def _format_reasons(left: Left) -> str:
 
 
 def _of_one(one: SetSource, name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
-    rows = one.rows(asked, left)
+    rows = read_scored_rows(one, asked, left) if name == "erank-sft" else one.rows(asked, left)
     source.check_teacher(rows, asked)
     if asked.preset == "released":
         # The released code takes no score that contradicts the label; without a text to learn nothing is left then.
@@ -222,6 +223,8 @@ def _create_writer(name: str, files: ExportFiles, asked: SetOptions, sources: li
         return Beir(files, sources)
     if name == "parquet":
         return Parquet(files, asked, sources[0].collection)
+    if name == "erank-sft":
+        return Chains(files)
     return Completions(files) if name == "trl" else Shaped(files, asked)
 
 

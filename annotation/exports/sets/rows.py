@@ -25,6 +25,7 @@ class SetRow:
     panel: int = 0  # Votes that the campaign's panel has; 0: a judge alone was asked, or nobody.
     assumed: bool = False  # Nobody judged it: a run named it, and it is taken as a negative.
     rank: int = 0  # In the run, from 1; 0: not among the ranks that were asked for.
+    campaign: int = 0  # Whose generations scored it (ERank); 0: none.
 
     @property
     def annotated_score(self) -> float | None:

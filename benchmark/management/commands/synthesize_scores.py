@@ -28,7 +28,16 @@ class Command(QuorumCommand):
             "temperature 0, and without a seed",
         )
         parser.add_argument("--run", type=Path, help="TREC run to draw documents from (default: BM25)")
-        parser.add_argument("--out", type=Path, required=True, help="output folder; must be new or empty")
+        parser.add_argument(
+            "--chains",
+            action="store_true",
+            help="ask for a chain of thought (prompt score-chain) and keep what the provider tells of the model's own",
+        )
+        parser.add_argument(
+            "--out",
+            type=Path,
+            help="output folder; must be new or empty (default: none; export --format erank-sft writes the set)",
+        )
         parser.add_argument("--k", type=int, default=K, help=f"generations for each pair (default {K})")
         parser.add_argument("--documents", type=int, default=20, help="number of documents per query (default: 20)")
         parser.add_argument(
@@ -43,19 +52,20 @@ class Command(QuorumCommand):
         collection = collection_named(options["name"])
         if not 1 <= options["k"] <= 10 or not 1 <= options["documents"] <= 100:
             raise BadInput("--k is a number from 1 to 10, --documents one from 1 to 100")
-        out: Path = options["out"]
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        out: Path | None = options["out"]
+        if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise BadInput(f"{out} is not empty: name a new folder")
         given: dict[str, Any] = {"number": options["documents"], "queries": options["queries"], "seed": options["seed"]}
         drawn = scores.draw_by_query(collection, options["run"], **given)
         self.stderr.write(
             f"{len(drawn):,} queries, {sum(map(len, drawn.values())):,} documents, {options['k']} answers each"
         )
-        limits = {"budget": options["budget"], "max_calls": options["max_calls"]}
-        made = scores.make_scores(collection, drawn, judge=options["judge"], k=options["k"], out=out, **limits)
+        asked = {name: options[name] for name in ("judge", "k", "chains", "out", "budget", "max_calls")}
+        made = scores.make_scores(collection, drawn, **asked)
         long, short = made["dropped"]["too_long"], made["dropped"]["no_score"]
+        place = f" in {out}" if out else ""
         self.say(
-            f"{made['rows']:,} rows of {made['queries']:,} queries in {out}; left out: {long:,} queries with an "
+            f"{made['rows']:,} rows of {made['queries']:,} queries{place}; left out: {long:,} queries with an "
             f"answer of more than {LONGEST:,} tokens, {short:,} with a document that brought no score; "
             f"{made['calls']:,} calls, {made['calls_cached']:,} from the cache"
         )

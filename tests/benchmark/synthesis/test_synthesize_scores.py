@@ -9,6 +9,7 @@ import pytest
 from benchmark.synthesis.scores import draw_documents
 from corpus.errors import BadInput
 from corpus.models import Label
+from judges.domain.chains import parse_answer
 from judges.models import Attempt, JudgeVersion
 from judges.retrieval import synthesis
 from tests.conftest import Manage
@@ -23,11 +24,12 @@ RANKED = [f"d{place}" for place in range(1, 1001)]
 
 def test_twenty_documents_as_the_paper_draws_them() -> None:
     found = draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="s")
-    assert Counter(found.values()) == {"positive": 1, "negative": 1, "hard": 9, "medium": 5, "easy": 4}
+    assert Counter(found.values()) == {"positive": 1, "negative": 1, "hard": 10, "medium": 4, "easy": 4}
     assert len(found) == 20
     for document, kind in found.items():
         low, high = {"hard": (1, 10), "medium": (11, 100), "easy": (101, 1000)}.get(kind, (0, 0))
-        assert kind in ("positive", "negative") or low <= int(document[1:]) + 1 <= high
+        # The relevant document was first in the run, and takes no rank.
+        assert kind in ("positive", "negative") or low <= int(document[1:]) <= high
     assert found == draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="s")
     assert found != draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="t")
 
@@ -71,7 +73,7 @@ def test_a_judge_is_refused_only_where_its_generations_would_be_alike(
         name="teacher", provider=provider, model="m", input_price=1.0, output_price=1.0, parameters=parameters
     )
     with pytest.raises(BadInput if told else Asked, match=told or None):
-        synthesis.synthesize(books, "teacher", [], k=3, budget=1.0)
+        synthesis.synthesize(books, "teacher", {}, k=3, budget=1.0)
 
 
 @pytest.mark.slow
@@ -100,7 +102,8 @@ def test_chains_and_scores_become_training_data_and_long_answers_drop_their_quer
     rows = [json.loads(line) for line in (tmp_path / "set" / "train.jsonl").read_text().splitlines()]
     (gold,) = [row for row in rows if row["positive"]]
     assert (gold["score"], gold["k"]) == (7, 3) and abs(gold["mean"] - 19 / 3) < 1e-9
-    assert json.loads(gold["completion"])["score"] == 7 and "Mapping 1 has text 0" in gold["prompt"]
+    assert parse_answer(gold["completion"]) == 7 and gold["document"] == "Mapping 1 has text 0."
+    assert gold["prompt"].endswith(gold["document"]) and gold["query"] == "What is mapping 1?"
     kept = [json.loads(line) for line in (tmp_path / "set" / "generations.jsonl").read_text().splitlines()]
     assert len(kept) == 9 and sum(row["kept"] for row in kept) == 3 and all(row["tokens"] > 0 for row in kept)
     assert not Label.objects.exclude(origin="people").exists()
@@ -110,13 +113,86 @@ def test_chains_and_scores_become_training_data_and_long_answers_drop_their_quer
     assert Attempt.objects.filter(role="vote").count() == 0
 
 
+CHAIN = " ".join(f"word{number}" for number in range(300))
+
+
+def scored_books(model_server: LocalModels, *, thinking: dict[int, int], queries: int = 2) -> None:
+    """A collection of queries with a relevant document each; the teacher thinks so many tokens about a query."""
+    books = make_collection("books")
+    script = []
+    for number in range(1, queries + 1):
+        query = make_query(books, f"What is mapping {number}?", answers=[], external_id=f"q{number}")
+        for place in range(3):
+            document = make_document(books, f"Mapping {number} has text {place}.", external_id=f"d{number}{place}")
+            if place == 0:
+                Label.objects.create(pair=make_pair(books, query, document), grade=1, origin="people")
+        tokens = thinking.get(number, 400)
+        said = {"thought": CHAIN if tokens <= 400 else " ".join([CHAIN] * 4), "reasoning": tokens, "score": 7}
+        script.append({**said, "contains": asked(number, 0)})
+    model_server.script(teacher=[*script, {"thought": CHAIN, "reasoning": 400, "score": 3}])
+    make_judge(model_server, "teacher", parameters={"scale": "0-10", "temperature": 0.8, "max_output_tokens": 4096})
+
+
+@pytest.mark.django_db
+def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_export(
+    model_server: LocalModels, manage: Manage, tmp_path: Path
+) -> None:
+    scored_books(model_server, thinking={2: 2049, 3: 2048}, queries=3)
+    options = ("--judge", "teacher", "--documents", 3, "--k", 1, "--chains", "--json")
+    made = manage("synthesize_scores", "books", *options, environment=FAST).json
+    assert (made["queries"], made["rows"], made["dropped"]) == (2, 6, {"too_long": 1, "no_score": 0})
+    prompt = model_server.requests()[0]["system"]
+    assert "perfect match" in prompt and "80 words" not in prompt
+    export = ("export", "books", "--format", "erank-sft", "--near-duplicates", "off", "--split", 1, "--json", "--out")
+    manifest = manage(*export, tmp_path / "set").json
+    rows = [json.loads(line) for line in (tmp_path / "set" / "train.jsonl").read_text().splitlines()]
+    assert [row["query_id"] for row in rows] == ["q1"] * 3 + ["q3"] * 3
+    gold = rows[0]
+    assert gold["chain"] == CHAIN and gold["completion"] == f"<think>{CHAIN}</think><answer>7</answer>"
+    assert (gold["score"], gold["positive"], gold["kind"], gold["k"], gold["mean"]) == (7, True, "positive", 1, 7.0)
+    assert {row["kind"] for row in rows[1:3]} == {"hard"} and not any(row["positive"] for row in rows[1:3])
+    assert gold["prompt"].count(gold["instruction"]) == 1
+    assert gold["prompt"].count(" 0: the document") == gold["prompt"].count(" 10: the document") == 1
+    left = manifest["counts"]["left_out"]
+    assert left == {"its query has an answer of more than 2,048 tokens": 3}
+    manage(*export, tmp_path / "again")
+    for name in ("train.jsonl", "manifest.json"):
+        assert (tmp_path / "set" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    refused = manage(*export[:-1], "--run", "x.run", "--out", tmp_path / "no", check=False)
+    assert refused.code == 2 and "--run does not go with erank-sft" in refused.err
+
+
+@pytest.mark.django_db
+def test_hidden_tokens_that_are_not_in_the_data_do_not_count(
+    model_server: LocalModels, manage: Manage, tmp_path: Path
+) -> None:
+    scored_books(model_server, thinking={})
+    model_server.script(teacher=[{"reasoning": 3000, "score": 5}])
+    made = manage("synthesize_scores", "books", "--judge", "teacher", "--documents", 3, "--k", 1, "--chains",
+                  "--out", tmp_path / "set", "--json", environment=FAST).json  # fmt: skip
+    assert (made["queries"], made["dropped"]) == (2, {"too_long": 0, "no_score": 0})
+    row = json.loads((tmp_path / "set" / "train.jsonl").read_text().splitlines()[0])
+    assert row["chain"] and row["completion"] == f"<think>{row['chain']}</think><answer>5</answer>"
+
+
+@pytest.mark.django_db
+def test_an_export_without_scores_says_what_to_do_first(manage: Manage, tmp_path: Path) -> None:
+    make_collection("books")
+    refused = manage("export", "books", "--format", "erank-sft", "--out", tmp_path / "set", check=False)
+    assert refused.code == 2 and "run synthesize_scores books first" in refused.err
+
+
 @pytest.mark.slow
 def test_a_judge_that_cannot_score_is_refused(model_server: LocalModels, manage: Manage, tmp_path: Path) -> None:
     books = make_collection("books")
     Label.objects.create(pair=make_pair(books), grade=1, origin="people")
     make_judge(model_server, "plain")
     make_judge(model_server, "cold", parameters={"scale": "0-10"})
-    for judge, words in (("plain", "answers yes or no"), ("cold", "would be alike"), ("nobody", "there is no judge")):
+    for judge, words in (
+        ("plain", "has no scores from 0 to 10"),
+        ("cold", "would be alike"),
+        ("nobody", "there is no judge"),
+    ):
         refused = manage("synthesize_scores", "books", "--judge", judge, "--out", tmp_path / "set", check=False)
         assert refused.code == 2 and words in refused.err and refused.out == ""
     assert not (tmp_path / "set").exists()

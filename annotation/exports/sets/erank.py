@@ -1,0 +1,99 @@
+"""ERank's JSON lines: a score from 0 to 10 with its chain for each drawn document of a query (FORMATS, ERank C)."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any
+
+from annotation.exports.rows import ORDER, fetch_batches
+from annotation.exports.sets.batches import Filled, LinesWriter
+from annotation.exports.sets.choosing import Left
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetRow
+from annotation.exports.sets.source import SetSource, in_pieces
+from charts.translation import gettext_noop
+from corpus.errors import BadInput
+from judges.domain.chains import HIGHEST, SYSTEM, render_answer, render_prompt
+from judges.retrieval.synthesis import KINDS, read_scored_pairs
+
+# The drawn documents of each query, as the newest synthesize_scores of the query drew them.
+SCORED = f"""
+    WITH newest AS (
+        SELECT p.query_id, max(w.campaign_id) AS campaign
+        FROM judges_work w JOIN corpus_pair p ON p.id = w.pair_id
+        JOIN judges_campaign c ON c.id = w.campaign_id AND c.policy = 'evidence'
+        WHERE c.collection_id = %(collection)s AND w.stratum = ANY(%(kinds)s::text[]) GROUP BY p.query_id
+    )
+    SELECT p.id, n.campaign, q.id, d.id, q.external_id, d.external_id, l.grade, l.origin
+    FROM newest n JOIN judges_work w ON w.campaign_id = n.campaign AND w.stratum = ANY(%(kinds)s::text[])
+    JOIN corpus_pair p ON p.id = w.pair_id AND p.query_id = n.query_id
+    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+    LEFT JOIN corpus_label l ON l.pair_id = p.id AND l.aspect_id IS NULL
+    ORDER BY {ORDER}
+"""
+# Options about whose labels are taken, and documents from elsewhere: what was drawn and scored is fixed.
+FIXED = ("run", "agreement", "origins", "balance")
+
+
+def read_scored_rows(source: SetSource, asked: SetOptions, left: Left) -> list[SetRow]:
+    """Return the drawn documents of all queries whose generations are whole. Raises BadInput where there are none."""
+    if given := next((name for name in FIXED if getattr(asked, name)), None):
+        raise BadInput(f"--{given} does not go with erank-sft: synthesize_scores chose its documents")
+    name, prefix = source.collection.name, source.prefix
+    relevant_from = asked.relevant_from or source.collection.relevant_from
+    rows = []
+    for batch in fetch_batches(SCORED, {"collection": source.collection.pk, "kinds": list(KINDS)}):
+        for pair, campaign, query, document, query_id, doc_id, grade, origin in batch:
+            relevant = grade is not None and grade >= relevant_from
+            row = SetRow(name, prefix + query_id, prefix + doc_id, query, document, pair, grade or 0, "", relevant)
+            row.origin, row.assumed, row.campaign = origin or "assumed", grade is None, campaign
+            rows.append(row)
+    if not rows:
+        raise BadInput(f"no document of {name} has a score with its chain: run synthesize_scores {name} first")
+    incomplete = {row.query: reason for some in in_pieces(rows) for row, reason in _find_gaps(some)}
+    for row in rows:
+        if row.query in incomplete:  # a whole query goes, as in the paper
+            left[incomplete[row.query]] += 1
+    return [row for row in rows if row.query not in incomplete]
+
+
+def _find_gaps(rows: Sequence[SetRow]) -> Iterator[tuple[SetRow, str]]:
+    """Give each row its score as what the teacher says, and yield those that have none, or are too long."""
+    for campaign in {row.campaign for row in rows}:
+        mine = [row for row in rows if row.campaign == campaign]
+        found = read_scored_pairs(campaign, [row.pair for row in mine])
+        for row in mine:
+            if row.pair not in found:
+                yield row, gettext_noop("its query has a document without a score")
+            elif found[row.pair].too_long:
+                yield row, gettext_noop("its query has an answer of more than 2,048 tokens")
+            else:
+                row.teacher = found[row.pair].generations[found[row.pair].kept].score / HIGHEST
+
+
+class Chains(LinesWriter):
+    """Writes a line for each document. It is given no pair without a score."""
+
+    def lines(self, filled: Filled) -> Iterator[dict[str, Any]]:
+        for row in filled.query.rows:
+            found = filled.scored[row.pair]
+            kept, text = found.generations[found.kept], filled.documents[row.document].whole
+            yield {
+                "query_id": row.query_id,
+                "doc_id": row.doc_id,
+                "instruction": filled.instruction,
+                "query": filled.text.text,
+                "document": text,
+                "chain": kept.chain,
+                "prompt": render_prompt(filled.text.text, text, filled.instruction),
+                "completion": render_answer(kept.chain, kept.score),
+                "score": kept.score,
+                "positive": row.relevant,
+                "k": len(found.generations),
+                "mean": found.mean,
+                "kind": found.kind,
+            }
+
+    def end(self) -> dict[str, Any]:
+        """Return which prompt it was."""
+        return {"prompt_sha256": sha256(SYSTEM.encode()).hexdigest()}
