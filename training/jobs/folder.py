@@ -83,13 +83,13 @@ class JobFolder:
 
     def checkpoint(self, step: int) -> Path:
         """Return where the checkpoint of a step lies."""
-        return self.checkpoints / f"step-{step}"
+        return self.checkpoints / f"checkpoint-{step}"
 
     def steps(self) -> list[int]:
         """Return the steps of whole checkpoints, oldest first."""
         # trainer.json is written last: a folder without it was cut off.
-        found = self.checkpoints.glob("step-*") if self.checkpoints.is_dir() else []
-        return sorted(int(one.name.removeprefix("step-")) for one in found if (one / "trainer.json").exists())
+        found = self.checkpoints.glob("checkpoint-*") if self.checkpoints.is_dir() else []
+        return sorted(int(one.name.removeprefix("checkpoint-")) for one in found if (one / "trainer.json").exists())
 
     def prune(self, keep: set[int]) -> None:
         """Remove checkpoints that nobody will ask for."""

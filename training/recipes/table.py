@@ -45,43 +45,68 @@ class RecipeOptions:
     evaluate_every: int | None = None
     # Steps between two checkpoints to resume from; None: as often as is measured, at least every 100.
     checkpoint_every: int | None = None
-    processes: int = 1  # Processes that share each step's rows.
+    processes: int = 1  # Processes that share each step's rows; with device cuda each has a GPU of its own.
+    warmup_ratio: float | None = None  # Share of all steps; where it is given, warmup_steps has no say.
+    early_stopping: int = 0  # Measurements without a better one after which training ends; 0: never.
+    attention: str = "auto"  # auto: what transformers takes by itself.
+    tracking: str = "none"  # Where metrics go beside TensorBoard's files.
+
+
+@dataclass(frozen=True)
+class RecipeEntry:
+    """A recipe: the class that works on it (imported when a training begins), its presets, and what it takes."""
+
+    path: str
+    presets: Mapping[str, RecipeOptions]
+    losses: tuple[str, ...]
+    base: str = "causal"  # The kind of its bases: causal, encoder or embedder.
+    # What its sets are exported as, and what reads them into a data.TrainingSet.
+    format: str = "prism"
+    reader: str = "training.recipes.data.read_training_set"
 
 
 PRISM = RecipeOptions()
-# Recipe -> preset -> defaults. `tiny` is ours: tiny models learn nothing at the paper's rate.
-TABLE: Mapping[str, Mapping[str, RecipeOptions]] = {
-    "prism": {
-        "paper": PRISM,
-        "paper-0.8b": replace(PRISM, preset="paper-0.8b", epochs=3.0),
-        "paper-9b": replace(PRISM, preset="paper-9b", lora_rank=32, lora_alpha=64),
-        "released": replace(
-            PRISM, preset="released", point_weight=10.0, warmup_steps=1000, batch=16, max_length=8192,
-            token_budget=8192, sft_reduction="mean",
-        ),
-        "tiny": replace(
-            PRISM, preset="tiny", epochs=4.0, learning_rate=1e-3, warmup_steps=10, max_length=384, token_budget=1536,
-            lora_rank=16, lora_alpha=32,
-        ),
-    },
-    "cross-encoder": {
-        "paper": RecipeOptions(
-            preset="paper", epochs=1.0, batch=16, learning_rate=2e-5, warmup_steps=100, max_length=512,
-            token_budget=8192, lora_rank=0, loss="bce", sft_weight=0.0, point_weight=1.0,
-        ),
-        "tiny": RecipeOptions(
-            preset="tiny", epochs=4.0, batch=16, learning_rate=1e-3, warmup_steps=10, max_length=256,
-            token_budget=4096, lora_rank=0, loss="bce", sft_weight=0.0, point_weight=1.0,
-        ),
-    },
+# `tiny` is ours: tiny models learn nothing at the paper's rate.
+PRISM_PRESETS = {
+    "paper": PRISM,
+    "paper-0.8b": replace(PRISM, preset="paper-0.8b", epochs=3.0),
+    "paper-9b": replace(PRISM, preset="paper-9b", lora_rank=32, lora_alpha=64),
+    "released": replace(
+        PRISM, preset="released", point_weight=10.0, warmup_steps=1000, batch=16, max_length=8192,
+        token_budget=8192, sft_reduction="mean",
+    ),
+    "tiny": replace(
+        PRISM, preset="tiny", epochs=4.0, learning_rate=1e-3, warmup_steps=10, max_length=384, token_budget=1536,
+        lora_rank=16, lora_alpha=32,
+    ),
 }  # fmt: skip
+CROSS_ENCODER = RecipeOptions(
+    epochs=1.0, batch=16, learning_rate=2e-5, max_length=512, token_budget=8192, lora_rank=0, loss="bce",
+    sft_weight=0.0, point_weight=1.0,
+)  # fmt: skip
+CROSS_ENCODER_PRESETS = {
+    "paper": CROSS_ENCODER,
+    "tiny": replace(
+        CROSS_ENCODER, preset="tiny", epochs=4.0, learning_rate=1e-3, warmup_steps=10, max_length=256,
+        token_budget=4096,
+    ),
+}  # fmt: skip
+RECIPES: Mapping[str, RecipeEntry] = {
+    "prism": RecipeEntry("training.trainers.prism.PrismRecipe", PRISM_PRESETS, ("hybrid",)),
+    "cross-encoder": RecipeEntry(
+        "training.trainers.cross_encoder.CrossEncoder", CROSS_ENCODER_PRESETS, ("bce", "mse", "lambda"), "encoder"
+    ),
+}
+TABLE = {name: entry.presets for name, entry in RECIPES.items()}  # Recipe -> preset -> defaults.
+LOSSES = {name: entry.losses for name, entry in RECIPES.items()}
 
 CHOICES = {
     "schedule": ("cosine", "constant"),
     "sft_reduction": ("sum", "mean"),
     "precision": ("auto", "fp32", "bf16"),
+    "attention": ("auto", "eager", "sdpa", "flash_attention_2"),
+    "tracking": ("none", "wandb", "mlflow"),
 }
-LOSSES = {"prism": ("hybrid",), "cross-encoder": ("bce", "mse", "lambda")}
 
 
 def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
@@ -91,7 +116,7 @@ def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     preset = given.get("preset") or "paper"
     if preset not in TABLE[recipe]:
         raise BadInput(f"recipe {recipe} has no preset {preset!r}; there are {', '.join(TABLE[recipe])}")
-    known = {field.name for field in fields(RecipeOptions)}
+    known = {field.name for field in fields(TABLE[recipe][preset])}  # A recipe may have options of its own.
     if unknown := sorted(set(given) - known):
         raise BadInput(f"no option named {unknown[0]!r}; there are {', '.join(sorted(known))}")
     chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
@@ -109,6 +134,8 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
             raise BadInput(f"{name} must be 1 or more")
     if not chosen.learning_rate > 0 or not chosen.epochs > 0:
         raise BadInput("learning_rate and epochs must be above 0")
+    if chosen.warmup_ratio is not None and not 0 <= chosen.warmup_ratio < 1:
+        raise BadInput("warmup_ratio must be 0 or more and below 1")
     if chosen.max_steps is not None and chosen.max_steps < 1:
         raise BadInput("max_steps must be 1 or more")
     if chosen.token_budget < chosen.max_length:

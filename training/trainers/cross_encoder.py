@@ -4,7 +4,7 @@ Losses: `bce` on labels, `mse` on teacher scores, `lambda` on the list of a quer
 together in a batch: a pair, or for `lambda` a query with its documents.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,13 @@ from torch.nn import functional
 from transformers import AutoTokenizer
 
 from corpus.errors import BadInput
+from training.jobs.folder import JobFolder
+from training.trainers.callback import place_in_world
 from training.trainers.encoder import EncoderTrained, load_encoder, longest_input
+from training.trainers.loop import Loop
 from training.trainers.margins import encoder_margins
 from training.trainers.recipe import TrainingTask
+from training.trainers.world import World
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,9 @@ class CrossEncoder:
         self.model: Any = load_encoder(task.base, task.device, seed=options.seed).train()
         if task.checkpointing:
             self.model.gradient_checkpointing_enable()
+
+    def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
+        return Loop(folder, self.task, self, World(*place_in_world()), asked_to_stop).run()
 
     def lengths(self) -> list[int]:
         return [feature.tokens for feature in self.features]

@@ -20,7 +20,7 @@ from training.recipes.metrics import choose_checkpoint
 from training.recipes.table import RecipeOptions
 from training.trainers.batching import Epochs, pack_batches
 from training.trainers.finishing import dev_measures
-from training.trainers.recipe import Recipe, TrainingTask
+from training.trainers.recipe import TrainingTask
 from training.trainers.world import World
 
 MEASUREMENTS = 4  # Times that a training is measured on the dev split when nobody says how often.
@@ -60,7 +60,7 @@ class Loop:
     """One training, which may be asked to stop after every forward pass."""
 
     def __init__(
-        self, folder: JobFolder, task: TrainingTask, recipe: Recipe, world: World, asked_to_stop: Callable[[], bool]
+        self, folder: JobFolder, task: TrainingTask, recipe: Any, world: World, asked_to_stop: Callable[[], bool]
     ) -> None:
         self.folder, self.task, self.recipe, self.world, self.asked = folder, task, recipe, world, asked_to_stop
         options = task.options
@@ -247,9 +247,7 @@ def memory_mb(device: str) -> float:
     return round(int(psutil.Process().memory_info().rss) / 2**20, 1)
 
 
-def save_checkpoint(
-    folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer, progress: Mapping[str, Any]
-) -> None:
+def save_checkpoint(folder: Path, recipe: Any, optimizer: torch.optim.Optimizer, progress: Mapping[str, Any]) -> None:
     """Write a checkpoint; `trainer.json` comes last."""
     random: dict[str, Any] = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
@@ -261,7 +259,7 @@ def save_checkpoint(
         (part / "trainer.json").write_text(json.dumps(dict(progress)))
 
 
-def load_checkpoint(folder: Path, recipe: Recipe, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+def load_checkpoint(folder: Path, recipe: Any, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Go back to a checkpoint; return its progress."""
     recipe.load(folder)
     kept = torch.load(folder / "optimizer.pt", weights_only=True)

@@ -4,7 +4,7 @@ loss = 20 x (sigmoid(l_yes - l_no) - teacher)^2 + 1 x cross-entropy of the targe
 positions only: the token before the answer, and each token of the answer but the last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -17,13 +17,17 @@ from torch import Tensor
 from torch.nn import functional
 
 from corpus.errors import BadInput
+from training.jobs.folder import JobFolder
 from training.recipes import rendering
 from training.recipes.data import POINT, SFT, Example, check_for_prism
 from training.recipes.table import TARGETS
 from training.trainers.base import answer_ids, check_causal, load_model, load_tokenizer
+from training.trainers.callback import place_in_world
 from training.trainers.causal import LoraTrained
+from training.trainers.loop import Loop
 from training.trainers.margins import PromptTokens, pad_rows, truncate_ids
 from training.trainers.recipe import TrainingTask
+from training.trainers.world import World
 
 # Bytes for each trained weight: itself, its gradient, and AdamW's two moments, in fp32.
 OPTIMISER = 16
@@ -104,6 +108,9 @@ class PrismRecipe:
             task_type="CAUSAL_LM",
         )
         return get_peft_model(base, lora).train()
+
+    def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
+        return Loop(folder, self.task, self, World(*place_in_world()), asked_to_stop).run()
 
     def lengths(self) -> list[int]:
         return [len(row.ids) for row in self.rows]

@@ -1,14 +1,14 @@
-"""What the loop needs of a recipe: rows as tokens, a model, a loss, margins, and what finishing publishes."""
+"""What a recipe is: a training by a library's trainer, and what finishing publishes of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor
 
-from training.recipes.data import Example, TrainingSet
+from training.jobs.folder import JobFolder
+from training.recipes.data import TrainingSet
 from training.recipes.table import RecipeOptions
 from training.trainers.finishing import Trained
 
@@ -46,34 +46,16 @@ class TrainingTask:
 
 
 class Recipe(Protocol):
-    """One recipe at work on one task."""
+    """One recipe at work on one task, which it is made with; all processes of a training make one."""
 
-    # Part of the loss -> its weight. A part's value is its sum over the step's rows by the rows that carry it.
-    weights: dict[str, float]
+    def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
+        """Train by the library's trainer (callback.JobCallback); return the step to publish, and why it is that one.
 
-    # What is trained; the loop may wrap it, and `forward` calls what it is given.
-    model: torch.nn.Module
-
-    def lengths(self) -> list[int]:
-        """Return the tokens of each row of the training split."""
-
-    def counts(self, rows: Sequence[int]) -> dict[str, int]:
-        """Return how many of the rows carry each part of the loss."""
-
-    def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
-        """Return each part's loss as its sum over the rows; one forward pass."""
-
-    def dev_margins(self, rows: Sequence[Example]) -> list[float]:
-        """Return raw fp32 margins of the model as it is now."""
-
-    def save(self, folder: Path) -> None:
-        """Save the trained weights."""
-
-    def load(self, folder: Path) -> None:
-        """Go back to saved weights."""
+        Raises TrainingCancelled once what it has is saved.
+        """
 
     def trained(self, checkpoint: Path) -> Trained:
-        """Return the chosen checkpoint for finishing, in fp32."""
+        """Return the chosen checkpoint for finishing. What training held is free by then."""
 
     def record(self) -> dict[str, Any]:
         """Return the fields of publication.Record that only the recipe knows."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,11 @@ import torch
 
 from corpus.errors import BadInput
 from training.jobs.folder import JobFolder
-from training.recipes import data, table
+from training.recipes import table
 from training.recipes.calibration import Calibration
 from training.serving.publication import Record, describe_setup
 from training.trainers.base import find_base, is_tiny
 from training.trainers.finishing import finish_training
-from training.trainers.loop import Loop
 from training.trainers.recipe import Recipe, TrainingTask
 from training.trainers.world import share_training
 
@@ -37,10 +37,10 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
 
     with share_training(folder.path, task.options.processes, task.device) as world:
         recipe = open_recipe(task)
-        loop = Loop(folder, task, recipe, world, asked_to_stop)
-        step, why = loop.run()
+        step, why = recipe.train(folder, asked_to_stop)
         if not world.leads:
             return {}
+        total = [line["steps"] for line in folder.lines() if "steps" in line][-1]
         record = Record(
             recipe=task.recipe,
             base=task.base_name,
@@ -53,7 +53,7 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
             tiny=task.tiny,
             device=task.device,
             checkpoint={"step": step, "words": why},
-            steps=loop.total,
+            steps=total,
             **recipe.record(),
         )
         if out.exists():  # Publishing renames a folder to this name.
@@ -82,18 +82,19 @@ def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
     if device == "cuda" and not torch.cuda.is_available():
         raise BadInput("the job asks for a GPU (cuda) and this machine has none that torch sees: take --device cpu")
     options = table.recipe_options(job["recipe"], job.get("options") or {})
-    found = data.read_training_set(Path(job["data"]))
+    found = import_named(table.RECIPES[job["recipe"]].reader)(Path(job["data"]))
     base = find_base(str(job["base"]), folder.path / "bases")  # Tiny ones are made beside the job.
     limit = job.get("memory_mb")
     return TrainingTask(job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit)
 
 
 def open_recipe(task: TrainingTask) -> Recipe:
-    """Return the recipe at work on a task."""
-    if task.recipe == "prism":
-        from training.trainers.prism import PrismRecipe
+    """Return the recipe at work on a task, by the class that the table names."""
+    recipe: Recipe = import_named(table.RECIPES[task.recipe].path)(task)
+    return recipe
 
-        return PrismRecipe(task)
-    from training.trainers.cross_encoder import CrossEncoder
 
-    return CrossEncoder(task)
+def import_named(path: str) -> Any:
+    """Import what a dotted path names."""
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)

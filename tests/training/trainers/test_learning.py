@@ -97,4 +97,4 @@ def test_a_tampered_merge_ends_the_job_as_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(causal, "write_causal", tampered)
     with pytest.raises(MergeDiffers, match="nothing was published"):
         train_model(job(tmp_path, "prism", max_steps=2), lambda: False)
-    assert not (tmp_path / "out").exists() and (tmp_path / "job" / "checkpoints" / "step-2").is_dir()
+    assert not (tmp_path / "out").exists() and (tmp_path / "job" / "checkpoints" / "checkpoint-2").is_dir()

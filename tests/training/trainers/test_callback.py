@@ -1,0 +1,88 @@
+"""Any trainer of transformers writes the files of a job: lines, measures, checkpoints; cancelled it goes on alike."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments  # noqa: E402
+
+from tests.training_sets import write_set  # noqa: E402
+from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
+from training.recipes import data, table  # noqa: E402
+from training.trainers.callback import JobCallback  # noqa: E402
+from training.trainers.recipe import TrainingTask  # noqa: E402
+from training.trainers.tiny_bases import tiny_base  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, data.TrainingSet]:
+    folder = tmp_path_factory.mktemp("callback")
+    return tiny_base(folder / "base", hidden=16, layers=1), data.read_training_set(write_set(folder / "set", queries=5))
+
+
+def train(
+    folder: JobFolder, parts: tuple[Path, data.TrainingSet], *, stop_at: int = 0, worse: bool = False, **options: Any
+) -> tuple[int, str]:
+    """Train a plain language model by a library's trainer; what it scores is its own bias, or always worse."""
+    base, rows = parts
+    folder.path.mkdir(exist_ok=True)
+    given = {"preset": "tiny", "max_steps": 8, "batch": 2, "evaluate_every": 4, "checkpoint_every": 2, **options}
+    task = TrainingTask("prism", base, "tiny", rows, table.recipe_options("prism", given), "cpu", True)
+    model = AutoModelForCausalLM.from_pretrained(base, attention_dropout=0.3)
+
+    def stop() -> bool:
+        return bool(stop_at) and bool(folder.lines()) and folder.lines()[-1]["step"] >= stop_at
+
+    def score(chosen: Any) -> list[float]:
+        sign = -1.0 if worse and callback.progress.step > 2 else 1.0
+        return [sign * (2.0 * row.label - 1.0) for row in chosen]
+
+    callback = JobCallback(folder, task, stop, score)
+    examples = [{"input_ids": torch.tensor([n, n + 1, n + 2]), "labels": torch.tensor([n] * 3)} for n in range(5, 25)]
+    trainer = Trainer(model, callback.arguments(TrainingArguments, 20), train_dataset=examples, callbacks=[callback])
+    return callback.train(trainer)
+
+
+def test_a_library_trainer_writes_lines_measures_and_checkpoints(parts: Any, tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path / "job")
+    step, why = train(folder, parts)
+    steps, measured = ([one for one in folder.lines() if key in one] for key in ("loss", "dev"))
+    assert [one["step"] for one in steps] == list(range(1, 9)) and [one["step"] for one in measured] == [4, 8]
+    assert {"epoch", "lr", "tokens_per_s", "memory_mb", "seconds", "grad_norm"} <= set(steps[-1])
+    assert steps[0]["loss"] > 0 and steps[-1]["steps"] == 8 and measured[0]["dev"]["auc"] == 1.0
+    assert step == 4 and "best mean rank" in why and folder.steps() == [4, 6, 8]
+    assert folder.state["steps"] == folder.state["total"] == 8
+    assert list((folder.path / "tensorboard").glob("events.out.tfevents.*"))
+
+
+def test_cancelled_it_goes_on_with_the_losses_of_an_uninterrupted_run(parts: Any, tmp_path: Path) -> None:
+    whole, cut = JobFolder(tmp_path / "whole"), JobFolder(tmp_path / "cut")
+    train(whole, parts)
+    with pytest.raises(TrainingCancelled):
+        train(cut, parts, stop_at=3)
+    assert 3 <= cut.steps()[-1] < 8
+    assert train(cut, parts) == train(whole, parts)  # the whole one has nothing left, and says the same again
+    losses = [[one["loss"] for one in folder.lines() if "loss" in one] for folder in (whole, cut)]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6) and len(losses[0]) == 8
+
+
+def test_killed_before_the_measurement_it_measures_and_then_has_nothing_left(parts: Any, tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path / "job")
+    chosen = train(folder, parts)
+    kept = folder.checkpoint(8) / "trainer.json"
+    progress = json.loads(kept.read_text())
+    kept.write_text(json.dumps(progress | {"measured": {"4": progress["measured"]["4"]}}))
+    assert train(folder, parts) == chosen
+    assert "8" in json.loads(kept.read_text())["measured"]
+
+
+def test_early_stopping_ends_after_so_many_measurements_without_a_better_one(parts: Any, tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path / "job")
+    step, _ = train(folder, parts, worse=True, early_stopping=2, evaluate_every=2)
+    assert step == 2 and [one["step"] for one in folder.lines() if "dev" in one] == [2, 4, 6]

@@ -1,0 +1,302 @@
+"""Any trainer of transformers, told to a job's folder: metrics, phases, cancelling, measuring, checkpoints, resuming.
+
+A recipe makes its library's trainer with `arguments` and this callback, and calls `train`. What the library saves in
+`checkpoints/checkpoint-N` counts once `trainer.json` stands beside it, which is written last.
+"""
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+import torch
+import torch.distributed as dist
+from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers.integrations.integration_utils import TensorBoardCallback
+from transformers.trainer_callback import PrinterCallback
+
+from training.jobs.folder import JobFolder, TrainingCancelled, write_atomically
+from training.recipes.metrics import choose_checkpoint
+from training.trainers.finishing import dev_measures
+from training.trainers.recipe import TrainingTask
+
+MEASUREMENTS = 4  # Times that a training is measured on the dev split when nobody says how often.
+LEAST_EVERY = 100
+KEPT = 2  # Newest checkpoints that are kept to resume from, beside the best one.
+# Of what transformers logs: what a line of metrics has under a name of its own.
+OWN_NAMES = {"loss", "epoch", "learning_rate", "num_tokens", "num_input_tokens_seen"}
+
+Arguments = TypeVar("Arguments", bound=TrainingArguments)
+
+
+class NothingLeft(Exception):
+    """All steps were done before this process began."""
+
+
+@dataclass
+class TrainingProgress:
+    """How far a training is: what a checkpoint keeps beside what the library saves."""
+
+    step: int = 0  # Steps done.
+    token_budget: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    # Step -> its measures on the dev split.
+    measured: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+
+class JobCallback(TrainerCallback):
+    """One training, which may be asked to stop after every step, and by a recipe's own trainer within one.
+
+    dev_margins: raw margins of rows of the dev split by the model as it is now; each process scores its share.
+    """
+
+    def __init__(
+        self,
+        folder: JobFolder,
+        task: TrainingTask,
+        asked_to_stop: Callable[[], bool],
+        dev_margins: Callable[[Sequence[Any]], list[float]],
+    ) -> None:
+        self.folder, self.task, self.asked, self.dev_margins = folder, task, asked_to_stop, dev_margins
+        self.progress = TrainingProgress(token_budget=task.options.token_budget)
+        self.total = self.every = 0
+        self.cancelled = False
+        self.began = 0.0
+        self.news: dict[str, Any] = {}  # What a trainer noted for the line of the step that it is in.
+
+    # What recipes call.
+
+    def arguments(self, kind: type[Arguments], rows: int, **own: Any) -> Arguments:
+        """Return the library's arguments with everything that the table's options say; `own` wins.
+
+        rows: of the training split, as many as one epoch takes, whatever a row is.
+        """
+        task, options = self.task, self.task.options
+        processes = int(os.environ.get("WORLD_SIZE", "1"))
+        everything = math.ceil(options.epochs * math.ceil(rows / options.batch))
+        total = min(everything, options.max_steps or everything)
+        given: dict[str, Any] = {
+            "output_dir": str(self.folder.checkpoints),
+            "per_device_train_batch_size": max(1, options.batch // processes),
+            "max_steps": total,
+            "learning_rate": options.learning_rate,
+            "weight_decay": options.weight_decay,
+            "warmup_steps": warmup_steps(options, total),
+            "lr_scheduler_type": "cosine" if options.schedule == "cosine" else "constant_with_warmup",
+            "max_grad_norm": options.clip,
+            "seed": options.seed,
+            "bf16": task.precision == "bf16",
+            "use_cpu": task.device == "cpu",
+            "optim": "adamw_torch_fused" if task.device == "cuda" else "adamw_torch",
+            "activation_checkpointing": task.checkpointing,
+            "activation_checkpointing_kwargs": {"use_reentrant": False} if task.checkpointing else None,
+            "dataloader_pin_memory": task.device == "cuda",
+            "logging_strategy": "steps",
+            "logging_steps": 1,
+            "logging_nan_inf_filter": False,  # A training that diverged says so.
+            "eval_strategy": "no",
+            "save_strategy": "no",  # This callback says when.
+            "report_to": [] if options.tracking == "none" else [options.tracking],
+            "run_name": self.folder.path.name,
+            "disable_tqdm": True,
+        }
+        return kind(**{**given, **own})
+
+    def train(self, trainer: Trainer) -> tuple[int, str]:
+        """Do all steps that are left; return the step that is published, and why. Raises TrainingCancelled."""
+        trainer.remove_callback(PrinterCallback)
+        if is_leading():
+            writer = open_tensorboard(self.folder.path / "tensorboard")
+            trainer.add_callback(TensorBoardCallback(writer))  # type: ignore[no-untyped-call]
+        steps = self.folder.steps()
+        if steps:
+            self.restore(json.loads((self.folder.checkpoint(steps[-1]) / "trainer.json").read_text()))
+        with suppress(NothingLeft):
+            trainer.train(resume_from_checkpoint=str(self.folder.checkpoint(steps[-1])) if steps else None)
+        if self.cancelled:
+            raise TrainingCancelled
+        return self.choice()
+
+    def note(self, **news: Any) -> None:
+        """Keep values for the metrics of the step that is being done; `tokens` are added up."""
+        self.news["tokens"] = self.news.get("tokens", 0) + news.pop("tokens", 0)
+        self.news.update(news)
+
+    # What transformers calls.
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        self.total = int(state.max_steps)
+        self.every = self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
+        if is_leading():
+            self.folder.keep_until(self.progress.step)
+            self.say("resumed" if self.progress.step else "training")
+        # Killed between a checkpoint and its measurement.
+        if self.progress.step and self.is_due() and self.progress.step not in self.progress.measured:
+            self.measure()
+        if self.progress.step >= self.total or self.is_over():
+            raise NothingLeft
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        self.began = time.monotonic()
+        self.news = {}
+
+    def on_substep_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        self.stop_if_asked(control)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        done = self.progress
+        done.step = int(state.global_step)
+        done.seconds += time.monotonic() - self.began
+        often = self.task.options.checkpoint_every or min(self.every, LEAST_EVERY)
+        control.should_save = self.is_due() or done.step % often == 0
+        self.stop_if_asked(control)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **rest: Any) -> None:
+        if not logs or "loss" not in logs:  # The summary at the end, which transformers logs as well.
+            return
+        done, seconds = self.progress, max(time.monotonic() - self.began, 1e-9)
+        counted = logs.get("num_tokens", logs.get("num_input_tokens_seen"))
+        tokens = self.news.pop("tokens", 0) or (int(counted) - done.tokens if counted is not None else 0)
+        done.tokens += tokens
+        if not is_leading():
+            return
+        line = {
+            "step": done.step,
+            "steps": self.total,
+            "epoch": round(float(state.epoch or 0.0), 4),
+            "loss": float(logs["loss"]),
+            "lr": float(logs.get("learning_rate", 0.0)),
+            "tokens": done.tokens,
+            "tokens_per_s": round(tokens / seconds, 1),
+            "memory_mb": memory_mb(self.task.device),
+            "seconds": round(done.seconds, 3),
+            "token_budget": done.token_budget,
+        }
+        further = {
+            name: value for name, value in logs.items() if name not in OWN_NAMES and isinstance(value, int | float)
+        }
+        self.folder.add({**further, **line, **self.news})
+        self.folder.say(steps=done.step, total=self.total)
+
+    def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        self.seal()
+        if self.is_due():
+            self.measure()
+            if self.is_over():
+                control.should_training_stop = True
+
+    # What both lead to.
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Go on from what a checkpoint kept."""
+        self.progress = TrainingProgress(**kept)
+        # JSON has only strings as keys.
+        self.progress.measured = {int(step): found for step, found in self.progress.measured.items()}
+
+    def is_due(self) -> bool:
+        """Whether the model is measured after this step."""
+        step = self.progress.step
+        return (bool(self.task.data.dev) and (step % self.every == 0 or step == self.total)) or step == self.total
+
+    def stop_if_asked(self, control: Any) -> None:
+        """Save and end after this step when any process was asked to: one that went on would wait for the others."""
+        if any(gather(self.asked())):
+            self.cancelled = control.should_save = control.should_training_stop = True
+
+    def seal(self) -> None:
+        """Make the checkpoint of this step a whole one: on the disk, and with its progress; older ones go."""
+        if not is_leading():
+            return
+        target = self.folder.checkpoint(self.progress.step)
+        for path in target.rglob("*"):
+            if path.is_file():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+        write_atomically(target / "trainer.json", json.dumps(asdict(self.progress)))
+        steps = self.folder.steps()
+        self.folder.prune({*steps[-KEPT:], self.choice()[0]})
+
+    def measure(self) -> None:
+        """Measure the model as it is now on the dev split: each process scores its share of the rows."""
+        dev = self.task.data.dev
+        if not dev:
+            return
+        self.say("measuring on the dev split")
+        rank, size = place_in_world()
+        own = list(range(len(dev)))[rank::size]
+        margins: list[float] = [0.0] * len(dev)
+        for found in gather(dict(zip(own, self.dev_margins([dev[place] for place in own]), strict=True))):
+            for place, margin in found.items():
+                margins[place] = margin
+        found = dev_measures(margins, dev)
+        self.progress.measured[self.progress.step] = found
+        if is_leading():
+            self.folder.add({"step": self.progress.step, "dev": found})
+        self.seal()
+        self.say("training")
+
+    def is_over(self) -> bool:
+        """Whether the last measurements, as many as early stopping waits for, were all no better than one before."""
+        patience = self.task.options.early_stopping
+        return bool(patience) and len([step for step in self.progress.measured if step > self.choice()[0]]) >= patience
+
+    def choice(self) -> tuple[int, str]:
+        """Return the step of the checkpoint to publish, and why it is that one; the last without a dev split."""
+        steps = sorted(self.progress.measured)
+        if not steps:
+            return self.progress.step, "the last one: there is no dev split"
+        place, _, words = choose_checkpoint([self.progress.measured[step] for step in steps])
+        return steps[place], words
+
+    def say(self, phase: str) -> None:
+        """Say what is going on, for the page and the log."""
+        if is_leading():
+            print(f"step {self.progress.step} of {self.total}: {phase}", flush=True)  # noqa: T201
+            self.folder.say(state="running", phase=phase, steps=self.progress.step, total=self.total)
+
+
+def warmup_steps(options: Any, total: int) -> int:
+    """Return the steps of the warm-up: a share of all where one is given, else a number, at most a tenth of all."""
+    if options.warmup_ratio is not None:
+        return int(math.ceil(options.warmup_ratio * total))
+    return min(int(options.warmup_steps), max(1, total // 10))
+
+
+def place_in_world() -> tuple[int, int]:
+    """Return the number of this process and how many share the training."""
+    return (int(dist.get_rank()), int(dist.get_world_size())) if dist.is_initialized() else (0, 1)
+
+
+def is_leading() -> bool:
+    """Whether this process writes metrics, state and checkpoints."""
+    return place_in_world()[0] == 0
+
+
+def gather(value: Any) -> list[Any]:
+    """Return the value of every process, in their order."""
+    _, size = place_in_world()
+    found: list[Any] = [value] * size
+    if size > 1:
+        dist.all_gather_object(found, value)
+    return found
+
+
+def open_tensorboard(folder: Path) -> Any:
+    """Return the writer of TensorBoard's event files."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(log_dir=str(folder))
+
+
+def memory_mb(device: str) -> float:
+    """Return the memory in use: of the GPU at its highest, or of this process."""
+    if device == "cuda":
+        return round(torch.cuda.max_memory_allocated() / 2**20, 1)
+    return round(int(psutil.Process().memory_info().rss) / 2**20, 1)
