@@ -23,6 +23,7 @@ from transformers.trainer_callback import PrinterCallback
 
 from training.jobs.folder import JobFolder, TrainingCancelled, write_atomically
 from training.recipes.metrics import choose_checkpoint
+from training.recipes.table import RecipeOptions
 from training.trainers.finishing import dev_measures
 from training.trainers.recipe import TrainingTask
 
@@ -262,11 +263,11 @@ class JobCallback(TrainerCallback):
             self.folder.say(state="running", phase=phase, steps=self.progress.step, total=self.total)
 
 
-def warmup_steps(options: Any, total: int) -> int:
+def warmup_steps(options: RecipeOptions, total: int) -> int:
     """Return the steps of the warm-up: a share of all where one is given, else a number, at most a tenth of all."""
     if options.warmup_ratio is not None:
-        return int(math.ceil(options.warmup_ratio * total))
-    return min(int(options.warmup_steps), max(1, total // 10))
+        return math.ceil(options.warmup_ratio * total)
+    return min(options.warmup_steps, max(1, total // 10))
 
 
 def place_in_world() -> tuple[int, int]:
