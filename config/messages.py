@@ -41,11 +41,12 @@ def collect_messages(root: Path) -> "Catalog":
     found = Catalog()
     apps = sorted(path.parent for path in root.glob("*/__init__.py") if path.parent.name != "tests")
     python = [path for app in apps for path in sorted(app.rglob("*.py")) if "migrations" not in path.parts]
-    for path in [*sorted((root / "templates").rglob("*.html")), *python]:
+    templates = sorted(path for path in (root / "templates").rglob("*") if path.suffix in {".html", ".txt"})
+    for path in [*templates, *python]:
         place = (str(path.relative_to(root)), 0)
         with path.open("rb") as file:
             for _line, text, _comments, context in extract(
-                in_template if path.suffix == ".html" else "python", file, KEYWORDS
+                "python" if path.suffix == ".py" else in_template, file, KEYWORDS
             ):
                 found.add(text, locations=[place], context=context)
     return found

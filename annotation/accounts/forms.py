@@ -13,7 +13,9 @@ from annotation.models import User
 class MailForm(forms.Form):
     """One's own mail address, confirmed by the password."""
 
-    email = forms.EmailField(required=False, label=_("Mail address"), help_text=_("Empty: no link by mail."))
+    email = forms.EmailField(
+        required=False, label=_("Email address"), help_text=_("Leave blank to reset your password without email.")
+    )
     password = forms.CharField(
         label=_("Your password"), widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
     )
@@ -26,7 +28,7 @@ class MailForm(forms.Form):
         """Check the password, with the same count of tries as at the sign-in page."""
         password: str = self.cleaned_data["password"]
         if not get_adapter().reauthenticate(self.user, password):
-            raise forms.ValidationError(_("This is not your password."))
+            raise forms.ValidationError(_("The password is incorrect."))
         return password
 
 
@@ -41,5 +43,5 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         """Refuse a name that is taken in any case: Alice and alice would sign in as one another."""
         username = str(self.cleaned_data["username"])
         if User.objects.filter(username__iexact=username).exists():
-            raise forms.ValidationError(_("This user name is taken. Choose another, or sign in if it is yours."))
+            raise forms.ValidationError(_("This user name is taken. Choose another one, or sign in if it is yours."))
         return username

@@ -48,7 +48,7 @@ def add_member(*, user: User, collection: Collection, role: Role, by: User | Non
     """Make a user a member, with an assessor under their name. Who is a member already: BadInput."""
     if Membership.objects.filter(user=user, collection=collection).exists():
         raise BadInput(
-            _("%(user)s is a member of %(collection)s already: change the role on the members page")
+            _("%(user)s is already a member of %(collection)s. Change the role on the People page")
             % {"user": user, "collection": collection}
         )
     kind = Assessor.Kind.PERSON
@@ -133,9 +133,9 @@ def why_closed(invitation: Invitation) -> str:
     if invitation.revoked:
         return _("This invitation was withdrawn.")
     if not invitation.uses_left and invitation.limit > 1:
-        return _("As many people as it allows have joined by this link.")
+        return _("This link has reached its limit of uses.")
     if not invitation.uses_left:
-        return _("This invitation was used already. Each link works once.")
+        return _("This invitation has already been used. Each link works once.")
     if invitation.expires_at <= timezone.now():
         return _("This invitation has expired.")
     return ""

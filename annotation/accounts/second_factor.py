@@ -56,7 +56,7 @@ def qr_code(text: str) -> SafeString:
         'shape-rendering="crispEdges"><rect width="{size}" height="{size}" fill="#fff"/><path d="{path}" fill="#000"/>'
         "</svg>",
         size=len(rows),
-        label=_("QR code for your authenticator app; the key below says the same"),
+        label=_("QR code for your authenticator app. The key below contains the same information."),
         path=path,
     )
 

@@ -46,7 +46,7 @@ def close_account(person: User, *, by: User) -> None:
 def reopen_account(person: User, *, by: User) -> None:
     """Open a closed account again, with the password it had."""
     if not person.has_usable_password() and re.fullmatch(rf"{_base_pseudonym(person)}(-[0-9]+)?", person.username):
-        raise BadInput(_("a pseudonymised person stays closed: invite them anew"))
+        raise BadInput(_("a pseudonymised account cannot be reopened. Send a new invitation"))
     _set_active(person, True)
     record(by, "account.started", concerns=person)
 
@@ -62,7 +62,7 @@ def remove_factor(person: User, *, by: User) -> None:
     """Remove the second factor of somebody who lost phone and recovery codes: make sure that it is them."""
     _refuse_oneself(person, by)
     if not second_factor.remove(person):
-        raise BadInput(_("%(name)s has no second factor") % {"name": person.username})
+        raise BadInput(_("%(name)s has not set up two-factor authentication") % {"name": person.username})
     record(by, "second-factor.removed", concerns=person)
 
 
@@ -72,7 +72,7 @@ def set_owner(person: User, *, by: User, owner: bool) -> None:
     if not owner:
         _refuse_oneself(person, by)
     if person.is_owner == owner:
-        raise BadInput(_("nothing to change: this is so already"))
+        raise BadInput(_("nothing to change"))
     person.is_owner = owner
     person.save(update_fields=["is_owner"])
     record(by, "account.owner", concerns=person, owner=owner)
@@ -86,7 +86,7 @@ def pseudonymise(person: User, *, by: User) -> None:
     """
     _refuse_oneself(person, by)
     if person.is_owner:
-        raise BadInput(_("take the owner's role away first"))
+        raise BadInput(_("remove the owner role first"))
     old, new = person.username, _free_pseudonym(person)
     _set_active(person, False)
     sessions.end_others(person, None)
@@ -111,13 +111,16 @@ def pseudonymise(person: User, *, by: User) -> None:
 
 # What owners may do to an account, by the word in the address, and the sentence with which the page says it.
 ACTS: dict[str, tuple[Callable[..., None], str]] = {
-    "stop": (close_account, gettext_noop("%(name)s can no longer sign in. What they judged stays.")),
+    "stop": (close_account, gettext_noop("%(name)s can no longer sign in. Existing judgments are kept.")),
     "start": (reopen_account, gettext_noop("%(name)s can sign in again.")),
-    "end-sessions": (end_sessions, gettext_noop("%(name)s is signed out everywhere.")),
-    "remove-second-factor": (remove_factor, gettext_noop("%(name)s signs in with the password alone now.")),
-    "make-owner": (partial(set_owner, owner=True), gettext_noop("%(name)s owns this site too.")),
-    "unmake-owner": (partial(set_owner, owner=False), gettext_noop("%(name)s is no owner any more.")),
-    "pseudonymise": (pseudonymise, gettext_noop("%(old)s is %(new)s from now on. What they judged stays.")),
+    "end-sessions": (end_sessions, gettext_noop("%(name)s has been signed out on all devices.")),
+    "remove-second-factor": (
+        remove_factor,
+        gettext_noop("Two-factor authentication has been turned off for %(name)s. They sign in with a password only."),
+    ),
+    "make-owner": (partial(set_owner, owner=True), gettext_noop("%(name)s is now an owner of this site.")),
+    "unmake-owner": (partial(set_owner, owner=False), gettext_noop("%(name)s is no longer an owner.")),
+    "pseudonymise": (pseudonymise, gettext_noop("%(old)s has been renamed %(new)s. Existing judgments are kept.")),
 }
 
 
@@ -142,7 +145,7 @@ def _free_pseudonym(person: User) -> str:
 
 def _refuse_oneself(person: User, by: User) -> None:
     if person.pk == by.pk:
-        raise BadInput(_("you would lock yourself out: ask another owner"))
+        raise BadInput(_("you would lose your own access. Ask another owner to make this change"))
 
 
 def _set_active(person: User, active: bool) -> None:

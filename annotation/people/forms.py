@@ -67,7 +67,7 @@ class InvitationForm(forms.Form):
         if "@" in name and not is_mail_address(name):
             return _("“%(name)s” is not an email address.") % {"name": name}
         if name.casefold() in names:
-            return _("“%(name)s” stands here twice.") % {"name": name}
+            return _("“%(name)s” appears twice.") % {"name": name}
         return ""
 
 

@@ -139,6 +139,7 @@ def test_strings_are_collected_as_templates_and_python_look_them_up(tmp_path: Pa
         {{ n }} pair of {{ a }}{% plural %}{{ n }} pairs
     {% endblocktranslate %}</p>
   {{ y|default:_("nothing") }}{% translate "before" context "in time" %}""")
+    (tmp_path / "templates" / "mail.txt").write_text("""{% load i18n %}{% translate "in a mail" %}""")
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "__init__.py").write_text(
         '_("a"); gettext_lazy("b"); ngettext("c", "ds", n); gettext_noop("e"); other("f"); _(variable)'
@@ -146,7 +147,7 @@ def test_strings_are_collected_as_templates_and_python_look_them_up(tmp_path: Pa
     found = {(texts_of(one), one.context) for one in messages.collect_messages(tmp_path) if one.id}
     assert found == {
         (("100%% sure",), None), (("%(n)s pair of %(a)s", "%(n)s pairs"), None), (("none",), None),
-        (("nothing",), None), (("before",), "in time"),
+        (("nothing",), None), (("before",), "in time"), (("in a mail",), None),
         (("a",), None), (("b",), None), (("c", "ds"), None), (("e",), None),
     }  # fmt: skip
 

@@ -57,7 +57,7 @@ def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpRes
         if not sessions.end_session(scope.user, session):
             raise Http404("No such session.")
         record(scope, "session.ended", count=1)
-    messages.success(request, _("That device is signed out."))
+    messages.success(request, _("The device has been signed out."))
     return redirect("account")
 
 
@@ -68,7 +68,7 @@ def end_other_sessions(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     with transaction.atomic():
         count = sessions.end_others(scope.user, request.session.session_key)
         record(scope, "session.ended", count=count)
-    text = ngettext("%(count)d other device is signed out.", "%(count)d other devices are signed out.", count)
+    text = ngettext("Signed out on %(count)d other device.", "Signed out on %(count)d other devices.", count)
     messages.success(request, text % {"count": count})
     return redirect("account")
 
@@ -85,7 +85,7 @@ def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     with transaction.atomic():
         User.objects.filter(pk=scope.user.pk).update(email=form.cleaned_data["email"])
         record(scope, "account.mail", given=bool(form.cleaned_data["email"]))
-    messages.success(request, _("Your mail address is saved."))
+    messages.success(request, _("Email address saved."))
     return redirect("account")
 
 
@@ -95,9 +95,9 @@ def disconnect(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Disconnect the account from the sign-in provider."""
     try:
         if single_sign_on.disconnect_provider(scope.user):
-            messages.success(request, _("Your account is no longer connected."))
+            messages.success(request, _("Account disconnected."))
     except BadInput as error:
-        messages.error(request, _("Nothing was changed: %(reason)s.") % {"reason": error})
+        messages.error(request, _("No changes made: %(reason)s.") % {"reason": error})
     return redirect("account")
 
 
@@ -134,7 +134,7 @@ def _sign_up(request: HttpRequest, form: SignUpForm, invited: Invitation, contex
     try:
         user = members.sign_up(invitation=invited, username=username, password=password)
     except IntegrityError:
-        form.add_error("username", _("This user name was taken a moment ago. Choose another."))
+        form.add_error("username", _("This user name has just been taken. Choose another one."))
         return render(request, "accounts/sign_up.html", {**context, "form": form}, status=422)
     except BadInput as error:
         return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
@@ -144,7 +144,7 @@ def _sign_up(request: HttpRequest, form: SignUpForm, invited: Invitation, contex
 
 
 def _greet_member(request: HttpRequest) -> None:
-    messages.success(request, _("Welcome. You can start right away."))
+    messages.success(request, _("Welcome! You can start judging now."))
 
 
 @action("public")

@@ -42,7 +42,7 @@ def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str)
         work(person, by=scope.user)
         messages.success(request, _(sentence) % {"name": name, "old": name, "new": person.username})
     except BadInput as error:
-        messages.error(request, _("Nothing was changed: %(reason)s.") % {"reason": error})
+        messages.error(request, _("No changes made: %(reason)s.") % {"reason": error})
     return redirect("site_people")
 
 

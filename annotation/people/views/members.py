@@ -42,7 +42,7 @@ def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
     )
     failed = mail_invitations(request, made)
     if failed:
-        text = _("The mail to %(names)s could not be sent. Copy the links and send them yourself.")
+        text = _("The email to %(names)s could not be sent. Copy the links and send them yourself.")
         messages.error(request, text % {"names": ", ".join(one.note for one in failed)})
     return _show_made(scope, made)
 
@@ -76,7 +76,7 @@ def join(request: HttpRequest, scope: Scope) -> HttpResponse:
         members.add_member(user=scope.user, collection=scope.collection, role=Role.ADMIN, by=scope.user)
     except BadInput as error:
         return _render_members(request, scope, problem=str(error), status=409)
-    messages.success(request, _("You are a member now and can judge."))
+    messages.success(request, _("You are now a member and can judge pairs."))
     return redirect("members", scope.collection.name)
 
 

@@ -65,11 +65,11 @@ def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpRespons
     row, form = scope.find_member(member), NoteForm(request.POST)
     if "on" in request.POST:
         exclusion.go_on(membership=row, by=scope.user)
-        text = _("%(name)s gets pairs again.")
+        text = _("%(name)s receives pairs again.")
     else:
         note = form.cleaned_data["note"] if form.is_valid() else ""
         exclusion.pause(membership=row, by=scope.user, note=note)
-        text = _("%(name)s is paused; what they held went back to the queue.")
+        text = _("%(name)s is paused. Open pairs returned to the queue.")
     messages.success(request, text % {"name": row.user.username})
     return redirect("person", scope.collection.name, row.pk)
 
@@ -80,16 +80,14 @@ def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpRe
     """Set a person's judgments aside, all or from a moment on."""
     row, form = scope.find_member(member), NoteForm(request.POST)
     if not form.is_valid():
-        return _render_person(
-            request, scope, row, problem=_("Give the moment as a date and a time, or leave it empty.")
-        )
+        return _render_person(request, scope, row, problem=_("Enter a date and a time, or leave the field blank."))
     given = form.cleaned_data
     try:
         act = exclusion.exclude_judgments(membership=row, by=scope.user, note=given["note"], since=given["since"])
     except BadInput as error:
         return _render_person(request, scope, row, problem=str(error))
     n = len(act.judgments)
-    messages.success(request, ngettext("%(n)s row set aside.", "%(n)s rows set aside.", n) % {"n": n})
+    messages.success(request, ngettext("%(n)s row excluded.", "%(n)s rows excluded.", n) % {"n": n})
     return redirect("person", scope.collection.name, row.pk)
 
 
@@ -105,7 +103,7 @@ def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpRes
     except BadInput as error:
         return _render_person(request, scope, scope.find_member(found.membership_id), problem=str(error))
     n = len(back.judgments)
-    messages.success(request, ngettext("%(n)s judgment stands again.", "%(n)s judgments stand again.", n) % {"n": n})
+    messages.success(request, ngettext("%(n)s judgment reinstated.", "%(n)s judgments reinstated.", n) % {"n": n})
     return redirect("person", scope.collection.name, found.membership_id)
 
 
@@ -113,7 +111,7 @@ def _locks_out(scope: Scope, membership: Membership, new: Role | None) -> str:
     """Admins do not take their own key away by mistake; owners have another."""
     own = membership.user_id == scope.user.pk and not scope.user.is_owner
     if own and (new is None or new < Role.ADMIN):
-        return _("You would lock yourself out. Ask another admin to change your role.")
+        return _("You would lose your own access. Ask another admin to change your role.")
     return ""
 
 

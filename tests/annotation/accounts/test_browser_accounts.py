@@ -104,11 +104,11 @@ def test_a_second_factor_is_turned_on_used_and_replaced_by_a_recovery_code(new_p
     page = new_page()
     sign_in(page, "alice")
     page.goto("/accounts/")
-    page.get_by_role("link", name="Second factor").click()
-    page.get_by_role("link", name="Turn it on").click()
+    page.get_by_role("link", name="Two-factor authentication").click()
+    page.get_by_role("link", name="Turn on").click()
     assert violations(page) == []
     page.get_by_label("Password").fill("alice-password")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.wait_for_url("**/second-factor/on/**")
     box = page.locator("svg.qr").bounding_box()
     assert box["width"] >= 180, "large enough for a phone's camera"
@@ -116,7 +116,7 @@ def test_a_second_factor_is_turned_on_used_and_replaced_by_a_recovery_code(new_p
     shoot(page, "accounts-second-factor")
     secret = page.get_by_role("textbox", name="Key").input_value()
     page.get_by_label("Authenticator code").fill(code_of(secret))
-    page.get_by_role("button", name="Turn it on").click()
+    page.get_by_role("button", name="Turn on").click()
     page.wait_for_url("**/recovery-codes/**")
     codes = page.locator("ul.codes li").all_inner_texts()
     assert len(codes) == 10
@@ -147,7 +147,7 @@ def test_a_forgotten_password_is_set_by_the_link_that_an_owner_hands_over(new_pa
     owner.locator(f"#person-{alice.pk} summary").first.click()
     assert violations(owner) == []
     shoot(owner, "accounts-people")
-    owner.get_by_role("button", name="Link to set a new password").click()
+    owner.get_by_role("button", name="Create password link").click()
     link = owner.locator("#link").input_value()
     assert violations(owner) == []
     page = new_page()
@@ -156,7 +156,7 @@ def test_a_forgotten_password_is_set_by_the_link_that_an_owner_hands_over(new_pa
     assert violations(page) == []
     for field in page.locator("input[type=password]").all():
         field.fill(NEW)
-    page.get_by_role("button", name="Save the new password").click()
+    page.get_by_role("button", name="Save password").click()
     page.wait_for_url("**/password/reset/done/")
     sign_in(page, "alice", NEW)
     page.wait_for_url(re.compile(r":\d+/$"))
@@ -166,17 +166,17 @@ def test_a_forgotten_password_is_set_by_mail(new_page, mail, violations):
     User.objects.create_user("bob", password="bob-password", email="bob@example.org")
     page = new_page()
     page.goto("/accounts/login/")
-    page.get_by_role("link", name="I forgot my password").click()
+    page.get_by_role("link", name="Forgot your password?").click()
     assert violations(page) == []
     page.get_by_label("Email").fill("bob@example.org")
-    page.get_by_role("button", name="Send the link").click()
+    page.get_by_role("button", name="Send link").click()
     page.wait_for_url("**/password/reset/sent/")
     ((to, message),) = [one for one in mail.mails if one[0] == ["bob@example.org"]]
     (link,) = re.findall(r"http://\S+", message.get_content())
     page.goto(link)
     for field in page.locator("input[type=password]").all():
         field.fill(NEW)
-    page.get_by_role("button", name="Save the new password").click()
+    page.get_by_role("button", name="Save password").click()
     sign_in(page, "bob", NEW)
     page.wait_for_url(re.compile(r":\d+/$"))
     assert to == ["bob@example.org"]
@@ -224,7 +224,7 @@ def test_a_person_with_an_account_connects_it_and_turns_back_once(new_page, prov
     page.get_by_role("button", name="Connect with Test University").click()
     page.get_by_role("button", name=f"Continue as {provider.subject}").click()
     page.wait_for_url("**/accounts/")
-    assert "Your account is connected." in page.locator("main").inner_text()
+    assert "Account connected." in page.locator("main").inner_text()
 
 
 @pytest.mark.parametrize("look", ["light", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dark", "phone"))])

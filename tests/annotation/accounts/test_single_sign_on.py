@@ -93,7 +93,7 @@ def test_the_same_provider_without_a_fault_lets_in(provider: Provider) -> None:
 
 def test_a_stranger_of_the_provider_makes_no_account(provider: Provider) -> None:
     client = Client()
-    assert "by invitation" in go(client, provider).content.decode()
+    assert "Invitation required" in go(client, provider).content.decode()
     assert not User.objects.exists() and not SocialAccount.objects.exists()
 
 

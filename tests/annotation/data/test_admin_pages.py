@@ -284,8 +284,8 @@ def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie: Client,
     charlie.post(page, {"role": 1, "confirm": "1"})
     assert Membership.objects.get(user__username="alice").role == 1
     own = people["charlie"].pk
-    assert "lock yourself out" in text(charlie.post(f"/c/books/members/{own}/role/", {"role": 1}))
-    assert "lock yourself out" in text(charlie.post(f"/c/books/members/{own}/active/", {"active": "0"}))
+    assert "lose your own access" in text(charlie.post(f"/c/books/members/{own}/role/", {"role": 1}))
+    assert "lose your own access" in text(charlie.post(f"/c/books/members/{own}/active/", {"active": "0"}))
     assert Membership.objects.get(pk=own).role == 3
 
 

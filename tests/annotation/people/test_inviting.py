@@ -57,7 +57,7 @@ def test_many_are_invited_at_once_and_their_links_are_shown_once(charlie: Client
     ("people", "named"),
     [
         ("Alice\nbob@", "Line 2: “bob@” is not an email address."),
-        ("Alice\nBob, alice", "Line 2: “alice” stands here twice."),
+        ("Alice\nBob, alice", "Line 2: “alice” appears twice."),
         ("Alice\n" + "x" * 201, "Line 2: a name has at most 200 characters."),
         (" , \n;", "Enter at least one name"),
         ("\n".join(f"p{number}" for number in range(201)), "201 people are too many at once."),
