@@ -41,9 +41,10 @@ from judges.providers.rerank import RerankProvider
 from judges.records import SCALES, Inputs, Judge, ModelRequest, Prompt, Turn
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judged_books import export, lines, make_books
+from tests.tiny_models import tiny
 from training.recipes import data, rendering
 from training.serving import protocol
-from training.serving.scorer import CausalScorer
+from training.serving.scorer import open_scorer
 
 pytestmark = pytest.mark.django_db
 
@@ -215,30 +216,27 @@ def test_people_judges_exports_and_reranker_are_told_the_same(rubric, instructio
     (stated["prism"],) = {line["instruction"] for line in lines(tmp_path / "prism" / "train.jsonl")}
     row = data.read_training_set(tmp_path / "prism").train[0]
     asked = rendering.render_prompt(row.query, row.document, row.instruction)
-    stated["reranker"] = asked.removeprefix(rendering.HEAD).split(rendering.TO_QUERY)[0]
+    stated["reranker"] = asked.removeprefix(rendering.QUORUM.head).split(rendering.QUORUM.to_query)[0]
     stated["rerank endpoint"] = sent_to_a_reranker(inputs)["instruction"]
     assert set(stated.values()) == {definition.statement}, stated
 
 
-def test_the_reranking_service_asks_by_the_same_where_a_request_names_no_rule(monkeypatch):
+def test_the_reranking_service_asks_by_the_same_where_a_request_names_no_rule(monkeypatch, tmp_path):
     """It sees no answers, so it is the definition for queries without."""
+    pytest.importorskip("torch", reason="needs the training extra: make install-training")
     asked: list[str] = []
-
-    def measure(_model: object, _tokenizer: object, _prompt: object, texts: list[str]) -> list[float]:
-        asked.extend(texts)
-        return [0.0 for _ in texts]
-
-    monkeypatch.setattr("training.trainers.margins.causal_margins", measure)
-    monkeypatch.setattr("training.trainers.prefixed.can_share", lambda _config: False)
-    scorer = object.__new__(CausalScorer)
-    scorer.model = scorer.tokenizer = SimpleNamespace(config=None)
-    scorer.prompt = SimpleNamespace(render=rendering.render_prompt, yes_id=1, no_id=0, max_length=9, tail=0)
+    scorer = open_scorer(tiny(tmp_path / "base", "qwen3")[0])
+    monkeypatch.setattr(
+        type(scorer),
+        "score_rows",
+        lambda one, rows: asked.extend(one.tokenizer.decode(row.ids) for row in rows) or [0.0],
+    )
     for instruction in (None, "", OWN):
         read = protocol.read_request(
             json.dumps({"query": "q", "documents": ["d"], "instruction": instruction}).encode()
         )
-        scorer.margins_of([read])
-    told = [text.removeprefix(rendering.HEAD).split(rendering.TO_QUERY)[0] for text in asked]
+        scorer.score([read])
+    told = [text.removeprefix(rendering.QUORUM.head).split(rendering.QUORUM.to_query)[0] for text in asked]
     assert told == [HELPFULNESS.statement, HELPFULNESS.statement, OWN]
 
 

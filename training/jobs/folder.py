@@ -103,6 +103,17 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
 
 
+def count_whole_lines(path: Path) -> int:
+    """Count the lines that a killed process left whole; cut off a torn one."""
+    if not path.exists():
+        return 0
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if len(whole) != len(data):
+        os.truncate(path, len(whole))
+    return whole.count(b"\n")
+
+
 @contextmanager
 def write_folder(folder: Path) -> Iterator[Path]:
     """Give a folder to write into, which gets its name once it is whole and on the disk; a failure leaves nothing."""

@@ -1,5 +1,6 @@
 """The WSGI application of a reranker: POST /v1/rerank (and /v2/rerank, where Cohere's newer client asks)."""
 
+from dataclasses import replace
 from typing import Any
 
 from corpus.evidence import measures
@@ -27,7 +28,7 @@ class Rerank(Service):
         places = sorted(range(len(margins)), key=lambda place: (-margins[place], place))[: request.top_n]
         results: list[dict[str, Any]] = []
         for place in places:
-            results.append({"index": place, "relevance_score": self.scorer.score(margins[place])})
+            results.append({"index": place, "relevance_score": self.scorer.probability(margins[place])})
             if request.return_documents:
                 given = request.given[place]
                 results[-1]["document"] = given if isinstance(given, dict) else {"text": given}
@@ -43,7 +44,7 @@ class Rerank(Service):
 
         An answer that ran out of tokens keeps what was written, and says so: `finish_reason`, `evidence_truncated`.
         """
-        said = self.scorer.generate(request.query, request.documents[place], request.instruction)
+        said = self.scorer.write(replace(request, documents=[request.documents[place]]))[0]
         whole = measures.parse_output(said.text)
         output = measures.parse_output(measures.close_fields(said.text)) if said.is_cut else whole
         return {

@@ -53,7 +53,7 @@ class Batcher:
                 else:
                     work: Callable[[], Any] = asked
                     _fulfil([future], lambda: [work()])  # noqa: B023 - called here and now
-            _fulfil(futures, partial(self.scorer.margins_of, requests))
+            _fulfil(futures, partial(_margins, self.scorer, requests))
 
 
 def _fulfil(futures: list[Future[Any]], work: Callable[[], Sequence[Any]]) -> None:
@@ -66,3 +66,7 @@ def _fulfil(futures: list[Future[Any]], work: Callable[[], Sequence[Any]]) -> No
     else:
         for future, value in zip(futures, found, strict=True):
             future.set_result(value)
+
+
+def _margins(scorer: Scorer, requests: Sequence[ServingRequest]) -> list[list[float]]:
+    return [[one.margin for one in found] for found in scorer.score(requests)]

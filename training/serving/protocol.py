@@ -27,6 +27,7 @@ class ServingRequest:
     query: str
     documents: Sequence[str]
     instruction: str = ""
+    document_tokens: int = 0  # A document is cut after so many; 0: where the model ends.
     given: Sequence[Any] = ()  # The documents as they came: strings, or objects with `text`.
     top_n: int = 0
     return_documents: bool = False

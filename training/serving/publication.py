@@ -23,6 +23,8 @@ MEASURES = {
     "accuracy_at_threshold": "accuracy at the chosen threshold",
     "ndcg@10": "nDCG@10",
 }
+# Number formats that are said beside figures; fp32 is not.
+PRECISIONS = {"tf32": "TF32", "bf16": "bf16"}
 # No text holds a NUL, so these marks are found in a rendered prompt where the texts went.
 MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
 
@@ -69,10 +71,12 @@ class Record:
         return str(found) if found else None
 
 
-def describe_setup(tiny: bool, device: str) -> str:
-    """Return what must stand beside every figure of a model, such as "tiny model, CPU"; "" for one on a GPU."""
+def describe_setup(tiny: bool, device: str, precision: str = "fp32") -> str:
+    """Return what must stand beside every figure of a model, such as "tiny model, CPU"; "" for fp32 on a GPU."""
     words = ["tiny model"] if tiny else []
-    return ", ".join([*words, "CPU"] if device == "cpu" else words)
+    words += ["CPU"] if device == "cpu" else []
+    words += [PRECISIONS[precision]] if precision in PRECISIONS else []
+    return ", ".join(words)
 
 
 def base_name(base: str) -> str:

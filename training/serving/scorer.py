@@ -1,26 +1,40 @@
-"""Scoring pairs with a model folder: ours (with its prompt checked), a base with our prompt, or an encoder."""
+"""Scoring pairs with a model folder: ours (its prompt checked), one of others by its own template, or an encoder."""
 
 import json
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from corpus.errors import BadInput
 from training.recipes import rendering
 from training.recipes.calibration import Calibration
-from training.recipes.rendering import RenderedPair
+from training.recipes.rendering import RenderedPair, RerankPrompt
 from training.serving.protocol import ServingRequest
 from training.serving.publication import describe_setup
 
-DEFAULT_LENGTH = 4096
-# Tokens that an answer may have: evidence condenses its document, so the document's own and some besides are room.
-LEAST_ROOM, MOST_ROOM, BESIDES = 512, 4096, 256
+if TYPE_CHECKING:
+    from training.trainers.tokens import EncodedRow
+
+MOST_NEW_TOKENS = 512  # Of an answer, where nobody asks for more.
+PRECISIONS = ("auto", "fp32", "tf32", "bf16")
+# Tokens of one forward pass. A CPU gains nothing from more: documents of like length pad each other little.
+BUDGETS = {"cpu": 1536, "cuda": 16_384}
+
+
+OWN_TEMPLATE = "its own template"
+
+
+class Score(NamedTuple):
+    """What a model says of a pair: l_yes - l_no or an encoder's logit, raw in fp32; whether the pair was cut."""
+
+    margin: float
+    is_cut: bool = False
 
 
 def read_reranker_json(folder: Path) -> dict[str, Any]:
-    """Return reranker.json of a published model; {} for a base. Raises BadInput for another prompt than ours."""
+    """Return reranker.json of a published model; {} for a base. Raises BadInput for a prompt that is not known."""
     path = folder / "reranker.json"
     if not path.exists():
         return {}
@@ -28,71 +42,122 @@ def read_reranker_json(folder: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(path.read_text())
     except ValueError:
         raise BadInput(f"{path} is not JSON: train or copy the model again") from None
-    if found.get("kind") == "causal":
-        # A model scores with the prompt that it learned, to the byte; its card's own text must be that prompt, too.
-        ours = rendering.prompt_sha256()
-        kept = sha256(f"{found.get('prompt', '')}\0{rendering.DEFAULT_INSTRUCTION}".encode()).hexdigest()
-        if not found.get("prompt_sha256") == kept == ours:
-            theirs = str(found.get("prompt_sha256"))[:12]
-            raise BadInput(
-                f"{folder.name} was trained with another prompt (sha256 {theirs}, ours is {ours[:12]}): score it with "
-                "the version of Quorum that trained it, or train it again"
-            )
+    # A model scores with the prompt that it learned, to the byte; its card's own text must be that prompt, too.
+    if found.get("kind") == "causal" and recorded_prompt(found) is None:
+        theirs = str(found.get("prompt_sha256"))[:12]
+        raise BadInput(
+            f"{folder.name} was trained with another prompt (sha256 {theirs}, ours is "
+            f"{rendering.prompt_sha256()[:12]}): score it with the version of Quorum that trained it, or train it again"
+        )
     return found
 
 
-class Scorer(ABC):
-    """A model that scores documents for a query."""
+def recorded_prompt(found: dict[str, Any]) -> RerankPrompt | None:
+    """Return the prompt that a model's record names by text and hash; None where it is none of ours."""
+    return rendering.find_prompt(str(found.get("prompt", "")), str(found.get("prompt_sha256", "")))
 
-    def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
+
+def choose_prompt(folder: Path, wanted: str = "") -> str:
+    """Return the name of a causal model's prompt: the one it was trained with, its own template, or the wanted (S9).
+
+    Raises BadInput where a model says nothing and nobody else does: scores of a guessed prompt would mean nothing.
+    """
+    known = recorded_prompt(read_reranker_json(folder))
+    if known is not None:
+        return known.name
+    template = own_template(folder)
+    if all(f'"{role}"' in template or f"'{role}'" in template for role in ("query", "document")):
+        return OWN_TEMPLATE
+    if wanted:
+        return wanted
+    if json.loads((folder / "config.json").read_text()).get("quorum_tiny"):  # Made here, of our own prompt's words.
+        return rendering.QUORUM.name
+    raise BadInput(
+        f"{folder.name} says nowhere how it is asked about a pair (no reranker.json, and no template with the roles "
+        f"query and document): give --prompt {', '.join(rendering.PROMPTS)}"
+    )
+
+
+def own_template(folder: Path) -> str:
+    """Return the chat template that a folder brings; "" for none."""
+    path = folder / "chat_template.jinja"
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    path = folder / "tokenizer_config.json"
+    return str(json.loads(path.read_text()).get("chat_template") or "") if path.exists() else ""
+
+
+class Scorer(ABC):
+    """A model that scores documents for a query. Its tokens are made in any thread, its passes in one."""
+
+    def __init__(
+        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str
+    ) -> None:
+        from training.trainers.base import choose_precision
+
         self.folder, self.about, self.device = folder, found, device
+        self.precision = choose_precision(precision, device)
         # What stands beside its figures, such as "tiny model, CPU".
-        self.words = describe_setup(bool(config.get("quorum_tiny") or found.get("tiny")), device)
+        self.words = describe_setup(bool(config.get("quorum_tiny") or found.get("tiny")), device, self.precision)
         known = found.get("calibration") or {}
         self.calibration = Calibration(a=known.get("a", 1.0), b=known.get("b", 0.0))
         self.threshold = float(found.get("threshold", 0.5))  # The score from which on it says yes.
+        self.budget = BUDGETS.get(device.split(":")[0], BUDGETS["cuda"])
+        self.lock = threading.Lock()  # A tokenizer serves one thread at a time.
 
     @abstractmethod
+    def encode(self, request: ServingRequest) -> "list[EncodedRow]":
+        """Return a row of tokens for each document."""
+
+    @abstractmethod
+    def score_rows(self, rows: "Sequence[EncodedRow]") -> list[float]:
+        """Return the margins of rows of any requests, in their order."""
+
+    def write(self, request: ServingRequest, max_new_tokens: int = MOST_NEW_TOKENS) -> list[RenderedPair]:
+        """Return what the model writes for each document; empty for models that do not write."""
+        return [RenderedPair("") for _ in request.documents]
+
+    def score(self, requests: Sequence[ServingRequest]) -> list[list[Score]]:
+        """Return the scores of many queries at once, in their order."""
+        encoded = [self.encode(request) for request in requests]
+        margins = iter(self.score_rows([row for rows in encoded for row in rows]))
+        return [[Score(next(margins), row.is_cut) for row in rows] for rows in encoded]
+
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
-        """Return raw fp32 margins in the order of the documents: l_yes - l_no, or an encoder's logit."""
+        """Return raw fp32 margins in the order of the documents."""
+        return [one.margin for one in self.score([ServingRequest(query, documents, instruction)])[0]]
 
-    @abstractmethod
-    def margins_of(self, asked: Sequence[ServingRequest]) -> list[list[float]]:
-        """Return the same for many queries at once, in their order."""
-
-    @abstractmethod
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
-        """Return what the model writes for a pair. 0 tokens: as many as evidence of this document can need."""
-
-    def score(self, margin: float) -> float:
+    def probability(self, margin: float) -> float:
         """Return the calibrated probability of "relevant" for a margin."""
         return self.calibration.probability(margin)
 
 
 class CausalScorer(Scorer):
-    """A causal model asked with our prompt."""
+    """A causal model, asked with the prompt it was trained with."""
 
-    def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
-        super().__init__(folder, found, config, device)
-        from training.trainers.base import answer_ids, check_causal, load_tokenizer
+    def __init__(
+        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str, prompt: str
+    ) -> None:
+        super().__init__(folder, found, config, device, precision)
+        from training.trainers.base import answer_ids, check_causal, load_tokenizer, longest_prompt
         from training.trainers.causal import load_causal
-        from training.trainers.margins import PromptTokens
+        from training.trainers.margins import AnswerHead, PromptTokens
+        from training.trainers.prefixed import can_share
 
-        check_causal(folder)
+        loaded = check_causal(folder)
         self.tokenizer = load_tokenizer(folder)
         yes_id, no_id = self._named_ids(folder) or answer_ids(self.tokenizer)
-        length = int(found.get("max_length") or min(DEFAULT_LENGTH, self.tokenizer.model_max_length))
-        render = rendering.render_prompt if found or not self._has_own_prompt() else self._rendered
+        length = int(found.get("max_length") or longest_prompt(self.tokenizer, loaded))
+        self.prompt_name = choose_prompt(folder, prompt)
+        own = self.prompt_name == OWN_TEMPLATE
+        render = self._render_template if own else rendering.PROMPTS[self.prompt_name].render
         self.prompt = PromptTokens(render, yes_id, no_id, length)
-        self.model = load_causal(folder, device)
+        self.model = load_causal(folder, device, self.precision)
+        self.head = AnswerHead(self.model, yes_id, no_id)
+        self.shares = can_share(loaded)
 
-    def _has_own_prompt(self) -> bool:
-        """Whether a reranker of others has a template with the roles that CrossEncoder gives a pair (SPEC S9)."""
-        template = str(self.tokenizer.chat_template or "")
-        return all(f'"{role}"' in template or f"'{role}'" in template for role in ("query", "document"))
-
-    def _rendered(self, query: str, document: str, instruction: str) -> str:
-        """Render a pair by the model's own chat template."""
+    def _render_template(self, query: str, document: str, instruction: str) -> str:
+        """Render a pair by the model's own chat template, whose roles CrossEncoder gives a pair."""
         from training.trainers.causal import chat_messages
 
         return str(self.tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
@@ -105,65 +170,61 @@ class CausalScorer(Scorer):
         named = json.loads(path.read_text())
         return int(named["true_token_id"]), int(named["false_token_id"])
 
-    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
+    def encode(self, request: ServingRequest) -> "list[EncodedRow]":
+        rows = [(request.query, one, request.instruction) for one in request.documents]
+        with self.lock:
+            return self.prompt.encode(self.tokenizer, rows, document_tokens=request.document_tokens)
+
+    def score_rows(self, rows: "Sequence[EncodedRow]") -> list[float]:
         from training.trainers.margins import causal_margins
-        from training.trainers.prefixed import can_share, prefixed_margins
+        from training.trainers.prefixed import prefixed_margins
 
-        if not documents:
-            return []
-        measure = prefixed_margins if can_share(self.model.config) else causal_margins
-        texts = [self.prompt.render(query, one, instruction) for one in documents]
-        return measure(self.model, self.tokenizer, self.prompt, texts)
+        return (prefixed_margins if self.shares else causal_margins)(self.head, rows, self.budget)
 
-    def margins_of(self, asked: Sequence[ServingRequest]) -> list[list[float]]:
-        return [self.margins(one.query, one.documents, one.instruction) for one in asked]
-
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
+    def write(self, request: ServingRequest, max_new_tokens: int = MOST_NEW_TOKENS) -> list[RenderedPair]:
         from training.trainers.margins import generate_answers
 
-        texts = [self.prompt.render(query, document, instruction)]
-        room = max_new_tokens or self.room_for(document)
-        return generate_answers(self.model, self.tokenizer, self.prompt, texts, max_new_tokens=room)[0]
-
-    def room_for(self, document: str) -> int:
-        """Return how many tokens an answer about this document may have."""
-        size = len(self.tokenizer(document, add_special_tokens=False, verbose=False)["input_ids"])
-        return min(max(size + BESIDES, LEAST_ROOM), MOST_ROOM)
+        rows = self.encode(request)
+        return generate_answers(self.model, self.tokenizer, rows, max_new_tokens=max_new_tokens)
 
 
 class EncoderScorer(Scorer):
-    """A sequence classifier with one logit; it has no place for an instruction."""
+    """A sequence classifier with one logit; it has no place for an instruction, and does not write."""
 
-    def __init__(self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str) -> None:
-        super().__init__(folder, found, config, device)
+    def __init__(
+        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str
+    ) -> None:
+        super().__init__(folder, found, config, device, precision)
         from training.trainers.base import load_tokenizer
         from training.trainers.encoder import load_encoder, longest_input
 
         self.tokenizer = load_tokenizer(folder)
-        self.model = load_encoder(folder, device)
+        self.model = load_encoder(folder, device, precision=self.precision)
         self.length = longest_input(folder, self.tokenizer, found.get("max_length"))
 
-    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
-        return self.margins_of([ServingRequest(query, documents, instruction)])[0]
+    def encode(self, request: ServingRequest) -> "list[EncodedRow]":
+        from training.trainers.margins import encode_pairs
 
-    def margins_of(self, asked: Sequence[ServingRequest]) -> list[list[float]]:
-        from training.trainers.margins import encoder_margins
+        pairs = [(request.query, document) for document in request.documents]
+        with self.lock:
+            return encode_pairs(self.tokenizer, pairs, max_length=self.length, document_tokens=request.document_tokens)
 
-        pairs = [(one.query, document) for one in asked for document in one.documents]
-        found = iter(encoder_margins(self.model, self.tokenizer, pairs, max_length=self.length))
-        return [[next(found) for _ in one.documents] for one in asked]
+    def score_rows(self, rows: "Sequence[EncodedRow]") -> list[float]:
+        from training.trainers.margins import score_encoded
 
-    def generate(self, query: str, document: str, instruction: str = "", max_new_tokens: int = 0) -> RenderedPair:
-        return RenderedPair("")
+        return score_encoded(self.model, self.tokenizer, rows)
 
 
-def open_scorer(folder: Path, device: str = "cpu") -> Scorer:
-    """Load a model folder for scoring. Raises BadInput for what is no model, and for another prompt."""
+def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", prompt: str = "") -> Scorer:
+    """Load a model folder for scoring. `prompt`: a name of rendering.PROMPTS, for models that bring none.
+
+    Raises BadInput for what is no model, and as choose_prompt.
+    """
     if not (folder / "config.json").exists():
         raise BadInput(f"{folder} has no config.json: name the folder of a model")
     found = read_reranker_json(folder)
     config = json.loads((folder / "config.json").read_text())
     names = config.get("architectures") or []
     if found.get("kind") == "encoder" or any(name.endswith("ForSequenceClassification") for name in names):
-        return EncoderScorer(folder, found, config, device)
-    return CausalScorer(folder, found, config, device)
+        return EncoderScorer(folder, found, config, device, precision)
+    return CausalScorer(folder, found, config, device, precision, prompt)

@@ -81,6 +81,49 @@ def answer_ids(tokenizer: Any) -> tuple[int, int]:
     return found[0], found[1]
 
 
+def check_end_token(tokenizer: Any) -> int:
+    """Return the id of the token that ends an answer. Raises BadInput for a base that has no such token.
+
+    Qwen3's `*-Base` end a text with another token than the answers that are trained: both end what they write.
+    """
+    ids = tokenizer(rendering.END, add_special_tokens=False)["input_ids"]
+    if len(ids) != 1:
+        raise BadInput(
+            f"the tokenizer has no token {rendering.END}, which ends an answer: take a base that knows it, as Qwen's do"
+        )
+    return int(ids[0])
+
+
+def generation_ends(model: Any, tokenizer: Any) -> list[int]:
+    """Return the ids that end what a model writes: its own, the tokenizer's, and that of our answers."""
+    own = getattr(model.generation_config, "eos_token_id", None)
+    known = [*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id]
+    ours = tokenizer(rendering.END, add_special_tokens=False)["input_ids"]
+    known += ours if len(ours) == 1 else []
+    return sorted({int(one) for one in known if one is not None})
+
+
+def longest_prompt(tokenizer: Any, config: Any) -> int:
+    """Return how many tokens a model reads: as its tokenizer says, and no more than it has positions."""
+    positions = getattr(config.get_text_config(), "max_position_embeddings", None)
+    return int(min(tokenizer.model_max_length, positions or tokenizer.model_max_length))
+
+
+def choose_precision(asked: str, device: str) -> str:
+    """Return the number format of scoring: fp32 on a CPU and bf16 on a GPU, unless another is asked for."""
+    if asked == "auto":
+        return "fp32" if device == "cpu" else "bf16"
+    if asked == "tf32" and device == "cpu":
+        raise BadInput("tf32 is a way of GPUs to multiply: take fp32 or bf16 on a CPU")
+    return asked
+
+
+def dtype_of(precision: str) -> torch.dtype:
+    """Return the number format of the weights; lets a GPU multiply fp32 as TF32 only where that is asked for."""
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    return torch.bfloat16 if precision == "bf16" else torch.float32
+
+
 def load_model(folder: Path, device: str, dtype: torch.dtype) -> Any:
     """Load the model for training, on its device."""
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)

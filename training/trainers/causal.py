@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from training.serving.publication import Kind, chat_template
+from training.trainers.base import dtype_of
 from training.trainers.margins import PromptTokens
 from training.trainers.publishing import write_causal
 
@@ -64,7 +64,7 @@ def chat_messages(query: str, document: str, instruction: str) -> list[dict[str,
     return [*system, {"role": "query", "content": query}, {"role": "document", "content": document}]
 
 
-def load_causal(folder: Path, device: str = "cpu") -> Any:
-    """Load a causal model in fp32, for scoring."""
-    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+def load_causal(folder: Path, device: str = "cpu", precision: str = "fp32") -> Any:
+    """Load a causal model for scoring."""
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype_of(precision))
     return model.to(device).eval()

@@ -10,14 +10,15 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICA
 
 from corpus.errors import BadInput
 from training.serving.publication import Kind
+from training.trainers.base import dtype_of
 from training.trainers.margins import encoder_margins
 from training.trainers.publishing import save_model
 
 LONGEST = 512  # Where neither tokenizer nor config names a limit.
 
 
-def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0) -> Any:
-    """A sequence classifier of one label in fp32; a base without such a head gets a seeded one.
+def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0, precision: str = "fp32") -> Any:
+    """A sequence classifier of one label; a base without such a head gets a seeded one.
 
     Raises BadInput for causal models (recipe `prism`) and for classifiers of several labels.
     """
@@ -33,7 +34,9 @@ def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0) -> Any:
     # The new head must be the same whenever this base is loaded: it is measured as the base.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model: Any = AutoModelForSequenceClassification.from_pretrained(folder, config=config, dtype=torch.float32)
+        model: Any = AutoModelForSequenceClassification.from_pretrained(
+            folder, config=config, dtype=dtype_of(precision)
+        )
     return model.to(device).eval()
 
 

@@ -1,20 +1,37 @@
 """Raw fp32 margins and answers by plain transformers: what published folders are held to."""
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig
 
+from corpus.errors import BadInput
 from training.recipes.rendering import RenderedPair
+from training.trainers.base import generation_ends
 from training.trainers.batching import pack_batches
+from training.trainers.tokens import EncodedRow, cut_texts, encode_parted, part_controls, truncate_ids
 
 BATCH_TOKENS = 8192  # Of one forward pass, padding counted.
+# What torch says on a CPU, where it has no error of its own for it.
+NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
 
 Found = TypeVar("Found")
+
+
+class HasTokens(Protocol):
+    """A row of tokens."""
+
+    @property
+    def ids(self) -> list[int]: ...
+
+
+Row = TypeVar("Row", bound=HasTokens)
 
 
 @dataclass(frozen=True)
@@ -29,86 +46,182 @@ class PromptTokens:
     @property
     def tail(self) -> str:
         """What follows the document, which truncation must keep."""
-        mark = "\x00d\x00"
+        mark = "\x01d\x01"
         return self.render("q", mark, "").partition(mark)[2]
+
+    def encode(
+        self, tokenizer: Any, rows: Sequence[tuple[str, str, str]], *, document_tokens: int = 0
+    ) -> list[EncodedRow]:
+        """Return (query, document, instruction) as tokens; `document_tokens`: a document's at most, 0 for any."""
+        parted = part_controls(tokenizer, [text for row in rows for text in row])
+        cut = [False] * len(rows)
+        if document_tokens:
+            parted[1::3], cut = cut_texts(tokenizer, parted[1::3], document_tokens)
+        texts = [self.render(*parted[at : at + 3]) for at in range(0, len(parted), 3)]
+        most, tail = self.max_length, self.tail
+        return [
+            EncodedRow(truncate_ids(ids, tokenizer, most, tail), is_cut or len(ids) > most, (row[0], row[2]))
+            for ids, is_cut, row in zip(encode_parted(tokenizer, texts), cut, rows, strict=True)
+        ]
 
     def margins(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[float]:
         """Return raw fp32 margins of rows with query, document and instruction."""
-        texts = [self.render(row.query, row.document, row.instruction) for row in rows]
-        return causal_margins(model, tokenizer, self, texts)
+        encoded = self.encode(tokenizer, [(row.query, row.document, row.instruction) for row in rows])
+        return causal_margins(AnswerHead(model, self.yes_id, self.no_id), encoded)
 
 
-def causal_margins(model: Any, tokenizer: Any, prompt: PromptTokens, texts: Sequence[str]) -> list[float]:
-    """Return l_yes - l_no at the last position of each rendered prompt, in the order given."""
+class AnswerHead:
+    """The margin l_yes - l_no straight from a decoder's last states: no logits of a vocabulary are ever made."""
 
-    def score(rows: list[list[int]]) -> list[float]:
-        # Padded on the right, where a causal model does not look. Logits are computed at the rows' last tokens only:
-        # those of all positions, times the vocabulary, would be most of the memory.
-        ids, mask = pad_rows(rows, int(tokenizer.pad_token_id or 0), model.device)
-        last, place = torch.unique(torch.tensor([len(row) - 1 for row in rows]), return_inverse=True)
-        kept = last.to(model.device)
+    def __init__(self, model: Any, yes_id: int, no_id: int) -> None:
+        base = model.get_base_model() if hasattr(model, "get_base_model") else model
+        self.config = base.config.get_text_config()
+        self.decoder = base.get_decoder()
+        self.device = base.device
+        output = base.get_output_embeddings()
+        if not isinstance(output, torch.nn.Linear) or type(output).__module__.startswith("peft"):
+            raise BadInput(
+                f"the output layer is a {type(output).__name__}, in which yes and no have no weights to read"
+            )
+        self.weight = output.weight.detach()[[yes_id, no_id]].float()
+        bias = getattr(output, "bias", None)
+        self.bias = None if bias is None else bias.detach()[[yes_id, no_id]].float()
+        # Gemma bounds its logits, Granite and Cohere scale them.
+        self.cap = getattr(self.config, "final_logit_softcapping", None)
+        self.scale = float(getattr(self.config, "logit_scale", None) or 1.0)
+        self.scale /= float(getattr(self.config, "logits_scaling", None) or 1.0)
+
+    def margins(self, states: Tensor) -> list[float]:
+        """Return the margins at states (rows, hidden)."""
+        states = states.float()
+        # One matrix product in full precision: TF32 would round what the states were computed with.
+        if self.cap is None:
+            found = (states * (self.weight[0] - self.weight[1])).sum(-1) * self.scale
+            found = found if self.bias is None else found + self.scale * (self.bias[0] - self.bias[1])
+        else:
+            logits = torch.stack([(states * weight).sum(-1) for weight in self.weight], dim=-1) * self.scale
+            logits = self.cap * torch.tanh((logits if self.bias is None else logits + self.bias) / self.cap)
+            found = logits[:, 0] - logits[:, 1]
+        return list(found.tolist())
+
+
+def causal_margins(head: AnswerHead, rows: Sequence[EncodedRow], budget: int = BATCH_TOKENS) -> list[float]:
+    """Return l_yes - l_no at the last token of each row, in the order given."""
+
+    def score(some: list[EncodedRow]) -> list[float]:
+        # Padded on the right, where a causal model does not look.
+        ids, mask = pad_rows([row.ids for row in some], 0, head.device)
         with torch.inference_mode():
-            logits = model(input_ids=ids, attention_mask=mask, logits_to_keep=kept, use_cache=False).logits
-        own = logits[torch.arange(len(rows)), place].float()
-        return list((own[:, prompt.yes_id] - own[:, prompt.no_id]).tolist())
+            states = head.decoder(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
+            return head.margins(states[torch.arange(len(some)), mask.sum(1) - 1])
 
-    return map_batches(encode_prompts(texts, tokenizer, prompt), score)
+    return map_batches(rows, score, budget)
 
 
-def encoder_margins(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], *, max_length: int) -> list[float]:
-    """Return a sequence classifier's one logit for each (query, document); the longer of the two is cut first."""
+def encode_pairs(
+    tokenizer: Any, pairs: Sequence[tuple[str, str]], *, max_length: int, document_tokens: int = 0
+) -> list[EncodedRow]:
+    """Return an encoder's rows of (query, document); the longer of the two is cut first."""
     if not pairs:
         return []
     left, right = [query for query, _ in pairs], [text for _, text in pairs]
-    encoded = tokenizer(left, right, truncation="longest_first", max_length=max_length, verbose=False)
-    # A batch is made by length alone, and then needs all that the tokenizer gave: each row holds its place so often.
-    places = [[place] * len(ids) for place, ids in enumerate(encoded["input_ids"])]
+    cut = [False] * len(pairs)
+    if document_tokens:
+        right, cut = cut_texts(tokenizer, right, document_tokens)
+    # What looks like [SEP] in a text stays text: the tokenizer itself puts those of the pair.
+    encode = partial(tokenizer, split_special_tokens=True, verbose=False)
+    found = encode(left, right)
+    ids, types = found["input_ids"], found.get("token_type_ids") or [None] * len(pairs)
+    for place in [place for place, one in enumerate(ids) if len(one) > max_length]:
+        short = encode(left[place], right[place], truncation="longest_first", max_length=max_length)
+        ids[place], types[place], cut[place] = short["input_ids"], short.get("token_type_ids"), True
+    return [EncodedRow(one, is_cut, types=kinds) for one, is_cut, kinds in zip(ids, cut, types, strict=True)]
 
-    def score(rows: list[list[int]]) -> list[float]:
-        chosen = {name: [values[row[0]] for row in rows] for name, values in encoded.items()}
+
+def encoder_margins(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], *, max_length: int) -> list[float]:
+    """Return a sequence classifier's one logit for each (query, document)."""
+    return score_encoded(model, tokenizer, encode_pairs(tokenizer, pairs, max_length=max_length))
+
+
+def score_encoded(model: Any, tokenizer: Any, rows: Sequence[EncodedRow], budget: int = BATCH_TOKENS) -> list[float]:
+    """Return a sequence classifier's one logit for each row."""
+
+    def score(some: list[EncodedRow]) -> list[float]:
+        chosen: dict[str, Any] = {"input_ids": [row.ids for row in some]}
+        chosen |= {"token_type_ids": [row.types for row in some]} if some[0].types is not None else {}
         batch = tokenizer.pad(chosen, return_tensors="pt")
         with torch.inference_mode():
             logits = model(**batch.to(model.device)).logits
-        return list(logits.float().reshape(len(rows)).tolist())
+        return list(logits.float().reshape(len(some)).tolist())
 
-    return map_batches(places, score)
+    return map_batches(rows, score, budget)
 
 
 def generate_answers(
-    model: Any, tokenizer: Any, prompt: PromptTokens, texts: Sequence[str], *, max_new_tokens: int
+    model: Any, tokenizer: Any, rows: Sequence[EncodedRow], *, max_new_tokens: int, budget: int = BATCH_TOKENS
 ) -> list[RenderedPair]:
-    """Return what a causal reranker writes after each rendered prompt, cut after max_new_tokens, in the order given."""
-    end = tokenizer.eos_token_id
-    pad = int(end if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
+    """Return what a causal reranker writes after each row, cut after max_new_tokens, in the order given."""
+    ends = generation_ends(model, tokenizer)
+    pad = int(ends[0] if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
     # Greedy, so that the same model writes the same answer again.
     settings = GenerationConfig(  # type: ignore[no-untyped-call]
-        do_sample=False, max_new_tokens=max_new_tokens, eos_token_id=end, pad_token_id=pad
+        do_sample=False, max_new_tokens=max_new_tokens, eos_token_id=ends, pad_token_id=pad
     )
 
-    def write(rows: list[list[int]]) -> list[RenderedPair]:
+    def write(some: list[EncodedRow]) -> list[RenderedPair]:
         # Padded on the left: the answer must follow its prompt at once.
-        ids, mask = pad_rows(rows, pad, model.device, side="left")
+        ids, mask = pad_rows([row.ids for row in some], pad, model.device, side="left")
         with torch.inference_mode():
             written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings, use_cache=True)
         answers = written[:, ids.shape[1] :]
-        ended = (answers == end).any(dim=1).tolist()
+        ended = torch.isin(answers, torch.tensor(ends, device=answers.device)).any(dim=1).tolist()
         said = tokenizer.batch_decode(answers, skip_special_tokens=True)
         return [RenderedPair(str(text), is_cut=not whole) for text, whole in zip(said, ended, strict=True)]
 
-    return map_batches(encode_prompts(texts, tokenizer, prompt), write, room=max_new_tokens)
+    return map_batches(rows, write, budget, room=max_new_tokens)
 
 
 def map_batches(
-    rows: Sequence[list[int]],
-    act: Callable[[list[list[int]]], Sequence[Found]],
+    rows: Sequence[Row],
+    act: Callable[[list[Row]], Sequence[Found]],
     budget: int = BATCH_TOKENS,
     room: int = 0,
 ) -> list[Found]:
-    """Return what `act` gives for each row, called on batches of similar length; `room`: further tokens of each row."""
+    """Return what `act` gives for each row, called on batches of similar length; `room`: further tokens of each row.
+
+    Where memory runs out, a batch is halved. Raises BadInput when it runs out for one row.
+    """
     found: dict[int, Found] = {}
-    for places in pack_batches([len(row) + room for row in rows], budget):
-        found.update(zip(places, act([rows[place] for place in places]), strict=True))
+    for places in pack_batches([len(row.ids) + room for row in rows], budget):
+        found.update(zip(places, act_in_halves([rows[place] for place in places], act), strict=True))
     return [found[place] for place in range(len(rows))]
+
+
+def act_in_halves(rows: list[Row], act: Callable[[list[Row]], Sequence[Found]]) -> list[Found]:
+    """Return what `act` gives for rows, in halves of them where memory runs out."""
+    try:
+        return list(act(rows))
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        if len(rows) == 1:
+            raise BadInput(
+                f"a row of {len(rows[0].ids):,} tokens alone takes more memory than there is: take a smaller model, "
+                "bf16, or shorter documents"
+            ) from None
+    # Outside the handler: the error holds the frames, and these hold what does not fit.
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    half = len(rows) // 2
+    return [*act_in_halves(rows[:half], act), *act_in_halves(rows[half:], act)]
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether torch says that memory ran out, of a GPU or of the machine."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(mark in str(error) for mark in NO_MEMORY)
 
 
 def pad_rows(rows: Sequence[list[int]], pad: int, device: Any, side: str = "right") -> tuple[Tensor, Tensor]:
@@ -117,17 +230,3 @@ def pad_rows(rows: Sequence[list[int]], pad: int, device: Any, side: str = "righ
     ids = pad_sequence(parts, batch_first=True, padding_value=pad, padding_side=side)
     mask = pad_sequence([torch.ones_like(part) for part in parts], batch_first=True, padding_side=side)
     return ids.to(device), mask.to(device)
-
-
-def encode_prompts(texts: Sequence[str], tokenizer: Any, prompt: PromptTokens) -> list[list[int]]:
-    """Return the tokens of rendered prompts; one that is too long loses the end of its document, never its tail."""
-    encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
-    return [truncate_ids(ids, tokenizer, prompt.max_length, prompt.tail) for ids in encoded]
-
-
-def truncate_ids(ids: list[int], tokenizer: Any, max_length: int, tail: str) -> list[int]:
-    """Return at most max_length ids: the end of the document goes, what follows the document stays."""
-    if len(ids) <= max_length:
-        return ids
-    kept = tokenizer(tail, add_special_tokens=False)["input_ids"]
-    return [*ids[: max_length - len(kept)], *kept]

@@ -8,18 +8,15 @@ from typing import Any
 from corpus.errors import BadInput
 from training.jobs.folder import JobFolder, TrainingCancelled, read_lines
 from training.jobs.outputs import measure_outputs
-from training.recipes import data, rendering
+from training.recipes import data
 from training.recipes.data import Example
 from training.recipes.rendering import RenderedPair
-from training.serving.publication import describe_setup
-from training.serving.scorer import read_reranker_json
-from training.trainers.base import answer_ids, check_causal, find_base, is_tiny, load_tokenizer
-from training.trainers.causal import load_causal
-from training.trainers.margins import PromptTokens, generate_answers
+from training.serving.scorer import MOST_NEW_TOKENS, CausalScorer, open_scorer
+from training.trainers.base import check_causal, find_base
+from training.trainers.margins import generate_answers
+from training.trainers.scoring_job import base_prompt
 
 AT_ONCE = 16
-LONGEST = 4096
-MOST_NEW_TOKENS = 512
 
 
 def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
@@ -35,7 +32,13 @@ def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[
     for place, (name, where) in enumerate(models.items()):
         folder.say(state="running", phase=f"loading {name}", steps=place * len(rows), total=total)
         model = find_base(where, folder.path / "bases")
-        writer = OutputWriter(model, job.get("device") or "cpu", int(job.get("max_new_tokens") or MOST_NEW_TOKENS))
+        writer = OutputWriter(
+            model,
+            job.get("device") or "cpu",
+            int(job.get("max_new_tokens") or MOST_NEW_TOKENS),
+            precision=job.get("precision") or "auto",
+            prompt=base_prompt(model, models.values()),
+        )
         folder.say(words=writer.words)
         written = _write_model_outputs(folder, writer, name, rows, place * len(rows), asked_to_stop)
         found[name] = measure_outputs(rows, [line["output"] for line in written], writer.count, words=writer.words)
@@ -47,24 +50,25 @@ def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[
 class OutputWriter:
     """A causal model that goes on writing after its verdict."""
 
-    def __init__(self, folder: Path, device: str, max_new_tokens: int) -> None:
+    def __init__(
+        self, folder: Path, device: str, max_new_tokens: int, *, precision: str = "auto", prompt: str = ""
+    ) -> None:
         check_causal(folder)
-        known = read_reranker_json(folder)
-        self.tokenizer = load_tokenizer(folder)
-        yes_id, no_id = answer_ids(self.tokenizer)
-        length = int(known.get("max_length") or min(LONGEST, self.tokenizer.model_max_length))
-        self.prompt = PromptTokens(rendering.render_prompt, yes_id, no_id, length)
-        self.model, self.most = load_causal(folder, device), max_new_tokens
-        self.words = describe_setup(is_tiny(folder), device)
+        scorer = open_scorer(folder, device, precision=precision, prompt=prompt)
+        assert isinstance(scorer, CausalScorer)
+        self.scorer, self.most, self.words = scorer, max_new_tokens, scorer.words
 
     def write(self, rows: Sequence[Example]) -> list[RenderedPair]:
         """Return one answer for each row, greedily."""
-        texts = [rendering.render_prompt(row.query, row.document, row.instruction) for row in rows]
-        return generate_answers(self.model, self.tokenizer, self.prompt, texts, max_new_tokens=self.most)
+        one = self.scorer
+        pairs = [(row.query, row.document, row.instruction) for row in rows]
+        return generate_answers(
+            one.model, one.tokenizer, one.prompt.encode(one.tokenizer, pairs), max_new_tokens=self.most
+        )
 
     def count(self, text: str) -> int:
         """Return the tokens of a text by the model's own tokenizer."""
-        return len(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+        return len(self.scorer.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
 def _write_model_outputs(

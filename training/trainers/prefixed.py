@@ -1,4 +1,4 @@
-"""Margins of a query's documents when what they share is computed once: the prompt up to the document.
+"""Margins of many queries' documents when what the documents of a query share is computed once for each query.
 
 The strings are tokenised whole, as everybody else does, and the shared part is the longest common run of tokens, so
 nothing depends on where a tokenizer cuts. Exact on full attention; what carries a state from token to token is left to
@@ -7,40 +7,57 @@ margins.causal_margins.
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
-from training.trainers.margins import BATCH_TOKENS, PromptTokens, encode_prompts, map_batches, pad_rows
+from training.trainers.batching import pack_batches
+from training.trainers.margins import BATCH_TOKENS, AnswerHead, act_in_halves, causal_margins, map_batches, pad_rows
+from training.trainers.tokens import EncodedRow
 
-# In one pass on a CPU, which gains nothing from larger ones: documents of like length pad each other little.
-CPU_TOKENS = 1536
 LEAST_SHARED = 16  # Tokens from which sharing is worth a pass of its own.
 
 
 def can_share(config: Any) -> bool:
     """Whether every layer looks back at all tokens before it, and nothing else."""
-    return set(getattr(config, "layer_types", None) or ["full_attention"]) == {"full_attention"}
+    return set(getattr(config.get_text_config(), "layer_types", None) or ["full_attention"]) == {"full_attention"}
 
 
-def prefixed_margins(model: Any, tokenizer: Any, prompt: PromptTokens, texts: Sequence[str]) -> list[float]:
-    """Return l_yes - l_no at the end of each rendered prompt of one query, fp32, in the order given."""
-    encoded = encode_prompts(texts, tokenizer, prompt)
-    shared = shared_length(encoded) if len(encoded) > 1 else 0
-    shared = shared if shared >= LEAST_SHARED else 0
-    with torch.inference_mode():
-        cache = None
-        if shared:
-            ids = torch.tensor([encoded[0][:shared]], device=model.device)
-            cache = model(input_ids=ids, use_cache=True, logits_to_keep=1).past_key_values
-        pad = int(tokenizer.pad_token_id or 0)
+class Group(NamedTuple):
+    """Rows that begin alike: the tokens they share, and their places."""
 
-        def score(rows: list[list[int]]) -> list[float]:
-            logits = _last_logits(model, rows, shared, cache, pad)
-            return list((logits[:, prompt.yes_id].float() - logits[:, prompt.no_id].float()).tolist())
+    ids: list[int]
+    places: list[int]
 
-        most = CPU_TOKENS if model.device.type == "cpu" else BATCH_TOKENS
-        return map_batches([ids[shared:] for ids in encoded], score, most)
+
+class Rest(NamedTuple):
+    """What follows the shared tokens of a row; `group`: the number of its group."""
+
+    ids: list[int]
+    group: int
+    place: int
+
+
+def prefixed_margins(head: AnswerHead, rows: Sequence[EncodedRow], budget: int = BATCH_TOKENS) -> list[float]:
+    """Return l_yes - l_no at the end of each row, fp32, in the order given. Rows of one key share how they begin."""
+    alone: list[int] = []
+    groups: list[Group] = []
+    for _, found in groupby(sorted(range(len(rows)), key=lambda place: rows[place].key), lambda place: rows[place].key):
+        places = list(found)
+        length = shared_length([rows[place].ids for place in places]) if len(places) > 1 else 0
+        if length < LEAST_SHARED:
+            alone += places
+        else:
+            groups.append(Group(rows[places[0]].ids[:length], places))
+    margins = dict(zip(alone, causal_margins(head, [rows[place] for place in alone], budget), strict=True))
+    # As many beginnings at once as one pass takes.
+    for numbers in pack_batches([len(group.ids) for group in groups], budget):
+        chosen = [groups[number] for number in numbers]
+        margins |= dict(act_in_halves(chosen, partial(_score_groups, head, rows, budget)))
+    return [margins[place] for place in range(len(rows))]
 
 
 def shared_length(rows: Sequence[list[int]]) -> int:
@@ -50,22 +67,44 @@ def shared_length(rows: Sequence[list[int]]) -> int:
     return next((place for place in range(least) if first[place] != last[place]), max(0, least))
 
 
-def _last_logits(model: Any, rows: list[list[int]], shared: int, cache: Any, pad: int) -> torch.Tensor:
-    """Return the logits at the last token of each row: (rows, vocabulary). The rows follow the shared tokens."""
-    ids, mask = pad_rows(rows, pad, model.device)
-    places = torch.arange(shared, shared + ids.shape[1], device=model.device).expand(len(rows), -1)
-    ends = torch.tensor([[len(row) - 1] for row in rows], device=model.device)
-    past = None
-    if cache is not None:
-        # A pass writes its own keys into the cache, so each gets a copy.
-        past = copy.deepcopy(cache)
-        past.batch_repeat_interleave(len(rows))
-    logits: torch.Tensor = model(
-        input_ids=ids,
-        attention_mask=torch.cat([mask.new_ones(len(rows), shared), mask], dim=1),
-        position_ids=places,
-        past_key_values=past,
-        use_cache=past is not None,
-        logits_to_keep=ends,
-    ).logits
-    return logits[:, 0]
+def _score_groups(
+    head: AnswerHead, rows: Sequence[EncodedRow], budget: int, groups: list[Group]
+) -> list[tuple[int, float]]:
+    """Return (place, margin) of all rows of the groups."""
+    # Padded on the left, so that what follows a beginning stands at once after it.
+    begins, before = pad_rows([group.ids for group in groups], 0, head.device, side="left")
+    lengths = before.sum(1, keepdim=True)
+    places = (before.cumsum(1) - 1).clamp(min=0)
+    with torch.inference_mode():
+        cache = head.decoder(
+            input_ids=begins, attention_mask=before, position_ids=places, use_cache=True
+        ).past_key_values
+
+    def score(some: list[Rest]) -> list[float]:
+        ids, mask = pad_rows([one.ids for one in some], 0, head.device)
+        chosen = torch.tensor([one.group for one in some], device=head.device)
+        with torch.inference_mode():
+            states = head.decoder(
+                input_ids=ids,
+                attention_mask=torch.cat([before[chosen], mask], dim=1),
+                position_ids=lengths[chosen] + torch.arange(ids.shape[1], device=head.device),
+                past_key_values=_chosen_rows(cache, chosen),
+                use_cache=True,
+            ).last_hidden_state
+            return head.margins(states[torch.arange(len(some)), mask.sum(1) - 1])
+
+    rest = [
+        Rest(rows[place].ids[len(group.ids) :], number, place)
+        for number, group in enumerate(groups)
+        for place in group.places
+    ]
+    return list(zip([one.place for one in rest], map_batches(rest, score, budget), strict=True))
+
+
+def _chosen_rows(cache: Any, rows: Tensor) -> Any:
+    """Return a cache of these rows, each as often as it is named. A pass writes its own keys into its cache."""
+    chosen = copy.copy(cache)
+    chosen.layers = [copy.copy(layer) for layer in cache.layers]
+    # Makes new tensors of the layers' old ones.
+    chosen.batch_select_indices(rows)
+    return chosen

@@ -5,7 +5,7 @@ positions only: the token before the answer, and each token of the answer but th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,13 @@ from training.jobs.folder import JobFolder
 from training.recipes import rendering
 from training.recipes.data import POINT, SFT, Example, check_for_prism
 from training.recipes.table import TARGETS
-from training.trainers.base import answer_ids, check_causal, load_model, load_tokenizer
+from training.trainers.base import answer_ids, check_causal, check_end_token, load_model, load_tokenizer
 from training.trainers.callback import place_in_world
 from training.trainers.causal import LoraTrained
 from training.trainers.loop import Loop
-from training.trainers.margins import PromptTokens, pad_rows, truncate_ids
+from training.trainers.margins import PromptTokens, pad_rows
 from training.trainers.recipe import TrainingTask
+from training.trainers.tokens import encode_texts
 from training.trainers.world import World
 
 # Bytes for each trained weight: itself, its gradient, and AdamW's two moments, in fp32.
@@ -63,6 +64,7 @@ class PrismRecipe:
             check_packing(self.config)
         self.tokenizer = load_tokenizer(task.base)
         self.yes_id, self.no_id = answer_ids(self.tokenizer)
+        self.end_id = check_end_token(self.tokenizer)
         self.rows = [self._row(one) for one in task.data.train if one.losses]
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
         answers = max(len(row.label_positions) for row in self.rows)
@@ -71,19 +73,20 @@ class PrismRecipe:
 
     def _row(self, one: Example) -> PrismRow:
         sft = SFT in one.losses
-        text = rendering.render_target(int(one.label or 0), one.target) if sft else ""
-        answer: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"] if sft else []
+        # What a target says stays text; the token that ends it is the only control.
+        text = rendering.render_target(int(one.label or 0), one.target).removesuffix(rendering.END)
+        answer = [*encode_texts(self.tokenizer, [text])[0], self.end_id] if sft else []
         room = self.task.options.max_length - len(answer)
-        texts = (one.query, one.document, one.instruction)
-        prompt: list[int] = self.tokenizer(rendering.render_prompt(*texts), add_special_tokens=False)["input_ids"]
-        if len(prompt) > room:
-            bare = self.tokenizer(rendering.render_prompt(one.query, "", one.instruction), add_special_tokens=False)
-            if len(bare["input_ids"]) > room:
-                raise BadInput(
-                    f"query {one.query_id!r} with document {one.doc_id!r} does not fit into max_length "
-                    f"{self.task.options.max_length} even without its document: raise max_length"
-                )
-            prompt = truncate_ids(prompt, self.tokenizer, room, rendering.TAIL)
+        fitting = replace(self.prompt, max_length=room)
+        whole, bare = fitting.encode(
+            self.tokenizer, [(one.query, one.document, one.instruction), (one.query, "", one.instruction)]
+        )
+        if whole.is_cut and bare.is_cut:
+            raise BadInput(
+                f"query {one.query_id!r} with document {one.doc_id!r} does not fit into max_length "
+                f"{self.task.options.max_length} even without its document: raise max_length"
+            )
+        prompt = whole.ids
         teacher = 0.0 if one.teacher is None else one.teacher
         return PrismRow([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft)
 

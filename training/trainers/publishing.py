@@ -17,6 +17,7 @@ from training.serving.publication import (
     reranker_json,
     sentence_transformers_files,
 )
+from training.trainers.base import generation_ends
 
 # Greatest difference of a raw fp32 margin between the adapter and the merged model on the fixture.
 TOLERANCE = 1e-4
@@ -53,7 +54,7 @@ def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max
         config.mtp_num_hidden_layers = 0
     config.use_cache = True
     model.generation_config = transformers.GenerationConfig(  # type: ignore[no-untyped-call]
-        do_sample=False, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
+        do_sample=False, eos_token_id=generation_ends(model, tokenizer), pad_token_id=tokenizer.pad_token_id
     )
     tokenizer.chat_template = template
     save_model(folder, model, tokenizer, max_length)

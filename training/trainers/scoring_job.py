@@ -1,14 +1,15 @@
 """Jobs that score: every pair of the folder's pairs.jsonl by each model that was asked for."""
 
 import json
-import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from training.jobs.folder import JobFolder, TrainingCancelled, read_lines
-from training.serving.scorer import Scorer, open_scorer
+from training.jobs.folder import JobFolder, TrainingCancelled, count_whole_lines, read_lines
+from training.recipes import rendering
+from training.serving.protocol import ServingRequest
+from training.serving.scorer import Scorer, open_scorer, read_reranker_json, recorded_prompt
 from training.trainers.base import find_base
 
 
@@ -17,47 +18,65 @@ def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
     job = folder.job
     lines = read_lines(folder.path / "pairs.jsonl")
     models: dict[str, str] = job["models"]
-    total, began, words = len(lines) * len(models), time.monotonic(), ""
+    total, began, words, cut = len(lines) * len(models), time.monotonic(), "", {}
     for place, (name, where) in enumerate(models.items()):
         folder.say(phase=f"loading {name}", steps=place * len(lines), total=total)
-        scorer = open_scorer(find_base(where, folder.path / "bases"), job.get("device") or "cpu")
+        model = find_base(where, folder.path / "bases")
+        scorer = open_scorer(
+            model,
+            job.get("device") or "cpu",
+            precision=job.get("precision") or "auto",
+            prompt=base_prompt(model, models.values()),
+        )
         words = words or scorer.words
         folder.say(words=scorer.words or words)
         _score_lines(folder, scorer, name, lines, place * len(lines), asked_to_stop)
+        cut[name] = sum(line.get("cut", 0) for line in read_lines(scores_path(folder, name)))
     pairs = sum(len(line["documents"]) for line in lines)
     seconds = time.monotonic() - began
-    return {"queries": len(lines), "pairs": pairs, "models": list(models), "seconds": round(seconds, 2)}
+    return {
+        "queries": len(lines),
+        "pairs": pairs,
+        "cut": cut,
+        "precision": scorer.precision,
+        "models": list(models),
+        "seconds": round(seconds, 2),
+    }
+
+
+def base_prompt(model: Path, others: Iterable[str]) -> str:
+    """Return the name of the prompt for a base that is compared with a model of ours: that model's."""
+    if read_reranker_json(model):
+        return ""
+    records = [read_reranker_json(Path(other)) for other in others]
+    known = [prompt for record in records if (prompt := recorded_prompt(record)) is not None]
+    return (known or [rendering.QUORUM])[0].name
+
+
+def scores_path(folder: JobFolder, name: str) -> Path:
+    """Return where a model's scores stand in a job's folder."""
+    return folder.path / f"{name}.scores.jsonl"
 
 
 def _score_lines(
     folder: JobFolder, scorer: Scorer, name: str, lines: list[dict[str, Any]], before: int, stop: Callable[[], bool]
 ) -> None:
-    path = folder.path / f"{name}.scores.jsonl"
+    path = scores_path(folder, name)
     # An earlier process may have scored some queries: this one goes on after them.
-    done = whole_lines(path)
+    done = count_whole_lines(path)
     with path.open("a") as file:
         for number, line in enumerate(lines[done:], done + 1):
             texts = [one["text"] for one in line["documents"]]
-            margins = scorer.margins(line["query"], texts, line["instruction"])
+            (scores,) = scorer.score([ServingRequest(line["query"], texts, line["instruction"])])
             kept = {
                 "query_id": line["query_id"],
                 "doc_ids": [one["doc_id"] for one in line["documents"]],
-                "margins": margins,
-                "probabilities": [scorer.score(margin) for margin in margins],
+                "margins": [score.margin for score in scores],
+                "probabilities": [scorer.probability(score.margin) for score in scores],
+                "cut": sum(score.is_cut for score in scores),
             }
             file.write(json.dumps(kept) + "\n")
             file.flush()
             folder.say(phase=f"scoring with {name}", steps=before + number)
             if stop():
                 raise TrainingCancelled
-
-
-def whole_lines(path: Path) -> int:
-    """Count the lines that a killed process left whole; cut off a torn one."""
-    if not path.exists():
-        return 0
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    if len(whole) != len(data):
-        os.truncate(path, len(whole))
-    return whole.count(b"\n")

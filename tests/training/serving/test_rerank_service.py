@@ -33,7 +33,7 @@ from training.recipes.rendering import RenderedPair  # noqa: E402
 from training.serving.app import Rerank  # noqa: E402
 from training.serving.batcher import Batcher, Full  # noqa: E402
 from training.serving.protocol import Wrong, read_request  # noqa: E402
-from training.serving.scorer import open_scorer  # noqa: E402
+from training.serving.scorer import Score, open_scorer  # noqa: E402
 from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 
 QUERY = "what is a dictionary"
@@ -77,7 +77,7 @@ def post(address: str, body: Any, token: str = "secret") -> tuple[int, dict[str,
 def test_cohere_asks_and_gets_index_and_relevance_score(address: str, encoder: Path) -> None:
     body = {"model": "rerank-v3.5", "query": QUERY, "documents": TEXTS, "top_n": 2}
     scorer = open_scorer(encoder)
-    wanted = [scorer.score(margin) for margin in scorer.margins(QUERY, TEXTS)]
+    wanted = [scorer.probability(margin) for margin in scorer.margins(QUERY, TEXTS)]
     for path in (address, address.replace("/v1/", "/v2/")):
         status, found, _ = post(path, body)
         assert status == 200 and isinstance(found["id"], str) and found["meta"]["api_version"]["version"]
@@ -93,7 +93,7 @@ def test_the_served_model_is_a_judge(address: str, encoder: Path, monkeypatch: p
     monkeypatch.setenv("SERVICE_TOKEN", "secret")
     base = address.removesuffix("/rerank")
     scorer = open_scorer(encoder)
-    score = scorer.score(scorer.margins(QUERY, [f"Mappings\n{TEXTS[0]}"])[0])
+    score = scorer.probability(scorer.margins(QUERY, [f"Mappings\n{TEXTS[0]}"])[0])
     inputs = Inputs(QUERY, (), "Mappings", TEXTS[0])
 
     async def ask(threshold: float | None) -> Reply:
@@ -184,12 +184,9 @@ def test_beyond_the_limit_nothing_waits() -> None:
         threshold = 0.5
         words = "test"
 
-        def margins_of(self, asked: Any) -> list[list[float]]:
+        def score(self, asked: Any) -> list[list[Score]]:
             go.wait(PATIENCE)
-            return [[float(len(text)) for text in one.documents] for one in asked]
-
-        def score(self, margin: float) -> float:
-            return margin
+            return [[Score(float(len(text))) for text in one.documents] for one in asked]
 
     batcher = Batcher(Slow(), 3)  # type: ignore[arg-type]
     requests = [read_request(json.dumps({"query": "q", "documents": ["a" * (n + 1)]}).encode()) for n in range(4)]
@@ -207,12 +204,12 @@ def test_a_model_that_fails_answers_500_and_goes_on(encoder: Path) -> None:
         words = "test"
         fail = True
 
-        def margins_of(self, asked: Any) -> list[list[float]]:
+        def score(self, asked: Any) -> list[list[Score]]:
             if self.fail:
                 raise RuntimeError("no")
-            return [[0.0] for _ in asked]
+            return [[Score(0.0)] for _ in asked]
 
-        def score(self, margin: float) -> float:
+        def probability(self, margin: float) -> float:
             return 0.5
 
     scorer = Broken()
@@ -257,14 +254,14 @@ def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(
         threshold = 0.5
         words = "test"
 
-        def margins_of(self, asked: Any) -> list[list[float]]:
-            return [[0.0 for _ in one.documents] for one in asked]
+        def score(self, asked: Any) -> list[list[Score]]:
+            return [[Score(0.0) for _ in one.documents] for one in asked]
 
-        def score(self, margin: float) -> float:
+        def probability(self, margin: float) -> float:
             return 0.5
 
-        def generate(self, *asked: Any) -> RenderedPair:
-            return written
+        def write(self, asked: Any) -> list[RenderedPair]:
+            return [written]
 
     service = Rerank(Writing(), "m")  # type: ignore[arg-type]
     body = {"query": QUERY, "documents": ["d"], "return_evidence": True}

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,16 +16,37 @@ from tests.published import by_cross_encoder, by_transformers  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
 from training.recipes import rendering  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
-from training.serving.protocol import ServingRequest  # noqa: E402
+from training.serving import scorer as scorer_module  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
-from training.serving.scorer import CausalScorer, open_scorer  # noqa: E402
+from training.serving.scorer import CausalScorer, ServingRequest, open_scorer  # noqa: E402
 from training.trainers.causal import LoraTrained  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
 from training.trainers.margins import PromptTokens  # noqa: E402
 from training.trainers.prefixed import can_share  # noqa: E402
 
-TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 20, "yes", "键必须可哈希", "a " * 300]
+TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 15, "yes", "键必须可哈希", "a " * 300]
 QUERY = "Why must keys be hashable?"
+# As the two model cards print them.
+PUBLISHED = {
+    "qwen3-reranker": (
+        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+        'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+        "<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n<Query>: {query}\n"
+        "<Document>: {document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    ),
+    "prism": (
+        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+        "provided. <|im_end|>\n<|im_start|>user\n"
+        '<Instruct>: Judge if the document is relevant to the query. Reply "yes" or "no".\nOn "yes", also emit:\n'
+        "<contribution>One sentence covering every core point the document contributes to the query, without "
+        "elaboration.</contribution>\n<evidence>Self-contained rewrite of the query-relevant content. Rules:\n"
+        "- Faithful: rephrase only; add or infer nothing.\n- Self-contained: evidence alone must fully answer the "
+        "query.\n- Concise: drop query-irrelevant background.\n- Verbatim (no translation): proper nouns, terms, "
+        "abbreviations, numbers, dates, code, URLs.\n- Output language: multilingual doc → query's language; "
+        "else doc's language.</evidence>\n<Query>: {query}\n<Document>: {document}<|im_end|>\n"
+        "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    ),
+}
 
 
 @pytest.fixture(scope="module", params=["qwen3", "qwen3.5"])
@@ -66,7 +88,11 @@ def test_many_documents_score_as_one_by_one_and_as_other_libraries_say(published
     assert farthest(together[:5], by_cross_encoder(published, pairs)) < near
     assert len({round(value, 7) for value in together}) == len(TEXTS)
     asked = [ServingRequest(QUERY, TEXTS[:2]), ServingRequest("other", TEXTS[:1], "Only code counts.")]
-    assert [len(found) for found in scorer.margins_of(asked)] == [2, 1]
+    several = scorer.score(asked)
+    assert [len(found) for found in several] == [2, 1]
+    # Queries that are scored together do not see each other.
+    assert farthest([one.margin for one in several[0]], scorer.margins(QUERY, TEXTS[:2])) < near
+    assert several[1][0].margin == pytest.approx(scorer.margins("other", TEXTS[:1], "Only code counts.")[0], abs=near)
     assert scorer.margins(QUERY, []) == [] and scorer.words == "tiny model, CPU"
 
 
@@ -87,7 +113,8 @@ def test_a_prompt_that_differs_by_one_byte_is_refused(change: str, published: Pa
 
 
 def test_our_prompt_changed_by_one_byte_refuses_older_models(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "TO_DOCUMENT", rendering.TO_DOCUMENT + " ")
+    changed = {name: replace(one, to_document=one.to_document + " ") for name, one in rendering.PROMPTS.items()}
+    monkeypatch.setattr(rendering, "PROMPTS", changed)
     with pytest.raises(BadInput, match="was trained with another prompt"):
         open_scorer(published)
 
@@ -112,17 +139,64 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
 
 def test_a_model_writes_after_its_verdict(published: Path) -> None:
     scorer = open_scorer(published)
-    written = scorer.generate(QUERY, TEXTS[0], max_new_tokens=8)
-    assert isinstance(written.text, str) and isinstance(written.is_cut, bool)
+    together = scorer.write(ServingRequest(QUERY, TEXTS[:3]), 8)
+    alone = [scorer.write(ServingRequest(QUERY, [text]), 8)[0] for text in TEXTS[:3]]
+    assert together == alone and all(one.is_cut for one in together)
+    assert scorer_module.MOST_NEW_TOKENS == 512
 
 
-def test_an_answer_has_room_for_evidence_as_long_as_its_document(published: Path) -> None:
+def test_documents_that_do_not_fit_are_counted_and_a_request_may_cut_them_sooner(published: Path) -> None:
     scorer = open_scorer(published)
-    assert isinstance(scorer, CausalScorer)
-    assert scorer.room_for("short") == 512
-    long = "word " * 1500
-    assert scorer.room_for(long) >= len(scorer.tokenizer(long)["input_ids"]) + 100
-    assert scorer.room_for(long * 10) == 4096
+    (whole,) = scorer.score([ServingRequest(QUERY, TEXTS)])
+    assert [one.is_cut for one in whole] == [False, False, False, False, False, True]
+    (few,) = scorer.score([ServingRequest(QUERY, TEXTS, document_tokens=3)])
+    assert [one.is_cut for one in few] == [True, False, True, False, True, True]
+    short = scorer.tokenizer.decode(scorer.tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"][:3])
+    assert few[0].margin == pytest.approx(scorer.margins(QUERY, [short])[0], abs=tolerance(published))
+
+
+def test_bf16_is_asked_for_and_said(published: Path) -> None:
+    scorer = open_scorer(published, precision="bf16")
+    assert (scorer.precision, scorer.words) == ("bf16", "tiny model, CPU, bf16")
+    exact = open_scorer(published)
+    assert (exact.precision, exact.words) == ("fp32", "tiny model, CPU")
+    assert 0 < farthest(scorer.margins(QUERY, TEXTS), exact.margins(QUERY, TEXTS)) < 0.1
+    with pytest.raises(BadInput, match="tf32 is a way of GPUs"):
+        open_scorer(published, precision="tf32")
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    """A causal model of others: no record, a chat template without roles of pairs, room for 4,096 tokens and more."""
+    folder, _, _ = tiny(tmp_path / "foreign", "qwen3")
+    config = json.loads((folder / "config.json").read_text())
+    del config["quorum_tiny"]
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 40_960}))
+    about = json.loads((folder / "tokenizer_config.json").read_text())
+    about |= {"model_max_length": 131_072, "chat_template": "{{ messages[0].content }}"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(about))
+    return folder
+
+
+def test_a_reranker_of_others_without_a_template_for_pairs_is_refused_and_presets_are_named(foreign: Path) -> None:
+    with pytest.raises(BadInput, match=r"says nowhere how it is asked .*--prompt quorum, prism, qwen3-reranker"):
+        open_scorer(foreign)
+
+
+@pytest.mark.parametrize("name", ["prism", "qwen3-reranker"])
+def test_presets_ask_as_the_published_models_are_asked(name: str, foreign: Path) -> None:
+    scorer = open_scorer(foreign, prompt=name)
+    assert isinstance(scorer, CausalScorer) and scorer.prompt_name == name
+    assert scorer.prompt.max_length == 40_960  # Its own, not ours.
+    text = PUBLISHED[name].format(query=QUERY, document=TEXTS[0])
+    ids = scorer.tokenizer(text, add_special_tokens=False, return_tensors="pt")
+    with torch.no_grad():
+        logits = scorer.model(**ids).logits[0, -1]
+    wanted = float(logits[scorer.prompt.yes_id] - logits[scorer.prompt.no_id])
+    assert scorer.margins(QUERY, TEXTS[:1]) == pytest.approx([wanted], abs=1e-5)
+    # Prism's prompt has one instruction, and its scores mean nothing with another.
+    same = scorer.margins(QUERY, TEXTS[:1], "Only code counts.") == pytest.approx([wanted], abs=1e-5)
+    assert same == (name == "prism")
 
 
 def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
@@ -131,4 +205,6 @@ def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
     scorer = open_scorer(tiny_encoder(tmp_path / "encoder"))
     together = scorer.margins(QUERY, TEXTS)
     assert together == pytest.approx([scorer.margins(QUERY, [text])[0] for text in TEXTS], abs=1e-5)
-    assert scorer.generate(QUERY, TEXTS[0]) == ("", False)
+    assert scorer.write(ServingRequest(QUERY, TEXTS[:1])) == [("", False)]
+    (long,) = scorer.score([ServingRequest(QUERY, ["word " * 400, "short"])])
+    assert [one.is_cut for one in long] == [True, False]

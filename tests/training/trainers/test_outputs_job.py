@@ -71,22 +71,24 @@ def test_a_cancelled_job_goes_on_where_it_was(made, tmp_path):
 @pytest.mark.parametrize("shape", ["qwen3", "qwen3.5"])
 def test_answers_of_a_batch_are_those_of_single_prompts(shape, tmp_path):
     writer = OutputWriter(tiny_base(tmp_path, shape=shape), "cpu", 8)
-    texts = [rendering.render_prompt("q", "word " * count) for count in (1, 30, 7)]
-    given = (writer.model, writer.tokenizer, writer.prompt)
-    together = generate_answers(*given, texts, max_new_tokens=8)
-    alone = [generate_answers(*given, [one], max_new_tokens=8)[0] for one in texts]
+    scorer = writer.scorer
+    rows = scorer.prompt.encode(scorer.tokenizer, [("q", "word " * count, "") for count in (1, 30, 7)])
+    given = (scorer.model, scorer.tokenizer)
+    together = generate_answers(*given, rows, max_new_tokens=8)
+    alone = [generate_answers(*given, [one], max_new_tokens=8)[0] for one in rows]
     assert together == alone and all(one.text for one in together)
 
 
 def test_an_answer_begins_with_what_the_score_reads(made):
     base, _, _ = made
-    writer = OutputWriter(base, "cpu", 1)
+    scorer = OutputWriter(base, "cpu", 1).scorer
     text = rendering.render_prompt("q", "d")
-    ids = writer.tokenizer(text, return_tensors="pt", add_special_tokens=False)
+    ids = scorer.tokenizer(text, return_tensors="pt", add_special_tokens=False)
     with torch.no_grad():
-        first = int(writer.model(**ids).logits[0, -1].argmax())
-    found = generate_answers(writer.model, writer.tokenizer, writer.prompt, [text], max_new_tokens=1)
-    assert found == [(writer.tokenizer.decode([first], skip_special_tokens=True), True)]
+        first = int(scorer.model(**ids).logits[0, -1].argmax())
+    rows = scorer.prompt.encode(scorer.tokenizer, [("q", "d", "")])
+    found = generate_answers(scorer.model, scorer.tokenizer, rows, max_new_tokens=1)
+    assert found == [(scorer.tokenizer.decode([first], skip_special_tokens=True), True)]
 
 
 def test_encoders_and_sets_without_a_dev_split_are_refused(made, tmp_path):
