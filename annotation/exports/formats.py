@@ -15,8 +15,6 @@ from corpus.errors import BadInput
 
 Row = Sequence[Any]
 
-NOT_YET = ("flagembedding", "ms-swift")  # Named in the contract, built later.
-
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -181,14 +179,59 @@ SETS = {
                 "Scores from 0 to 10 with the chain of thought before them, as synthesize_scores had them written."
             ),
         ),
+        Format(
+            name="rtriever",
+            file="train.jsonl, dev.jsonl",
+            labels=True,
+            title="RTriever",
+            about=gettext_noop(
+                "Queries with their relevant and other documents: what this site's trainer of embedders reads."
+            ),
+        ),
+        Format(
+            name="flagembedding",
+            file="train.jsonl, dev.jsonl",
+            labels=True,
+            title="FlagEmbedding",
+            about=gettext_noop("Queries with pos and neg, and the teacher's scores where one is asked for."),
+        ),
+        Format(
+            name="ms-swift",
+            file="train.jsonl, dev.jsonl",
+            labels=True,
+            title=gettext_noop("ms-swift, reranker"),
+            about=gettext_noop("Messages with positive and negative documents, for training a reranker."),
+        ),
+        Format(
+            name="ms-swift-embedding",
+            file="train.jsonl, dev.jsonl",
+            labels=True,
+            title=gettext_noop("ms-swift, embedding"),
+            about=gettext_noop("Messages with positive and negative documents, for training an embedder."),
+        ),
+        Format(
+            name="tevatron",
+            file="train.jsonl, dev.jsonl",
+            labels=True,
+            title="Tevatron",
+            about=gettext_noop("Queries with positive and negative passages, for training a retriever or a reranker."),
+        ),
+        Format(
+            name="mteb",
+            file="README.md, corpus.jsonl, queries.jsonl, qrels/",
+            labels=True,
+            title="MTEB",
+            about=gettext_noop(
+                "A retrieval task for MTEB and the Hugging Face Hub: corpus, queries and the grades of each split."
+            ),
+        ),
     )
 }
 EVERY = FORMATS | SETS
 
 
 def format_named(name: str) -> Format:
-    """Return the format; raises BadInput for one that does not exist, or not yet."""
+    """Return the format; raises BadInput for one that does not exist."""
     if name not in EVERY:
-        what = f"format {name} does not exist yet" if name in NOT_YET else f"no format named {name}"
-        raise BadInput(f"{what}; there are {', '.join(EVERY)}")
+        raise BadInput(f"no format named {name}; there are {', '.join(EVERY)}")
     return EVERY[name]

@@ -16,6 +16,8 @@ from annotation.exports.sets.batches import SetWriter, build_batches
 from annotation.exports.sets.beir import Beir
 from annotation.exports.sets.choosing import Left, filter_queries
 from annotation.exports.sets.erank import Chains, read_scored_rows
+from annotation.exports.sets.grouped import GROUPED, Grouped
+from annotation.exports.sets.mteb import Mteb
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import PrismWriter
@@ -34,7 +36,8 @@ from corpus.search.text import tokenize_text
 Progress = Callable[[int], None]
 # Formats whose rows carry each judge's vote, contribution and evidence.
 EVIDENCE = ("prism", "parquet", "trl")
-WITHOUT_TEACHER = ("beir", "trl", "erank-sft")  # Formats that have no place for a score, or one of their own.
+# Formats that have no place for a score, or one of their own.
+WITHOUT_TEACHER = ("beir", "mteb", "trl", "erank-sft", "rtriever", "ms-swift", "ms-swift-embedding", "tevatron")
 
 
 def make_set(
@@ -129,15 +132,32 @@ def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left: 
 
 
 def _with_a_line(queries: list[SetQuery], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
-    """Return the queries with the pairs that stand in some line of the format; sentence-transformers' skip some."""
-    if name != "sentence-transformers":
+    """Return the queries with the pairs that stand in some line of the format; some formats' lines skip some."""
+    if name in GROUPED:
+        queries = _drop_copies_of_positives(queries, left)
+    elif name != "sentence-transformers":
         return queries
     no_room = gettext_noop("a negative that no row of this shape has room for")
     lacking = gettext_noop("its query lacks relevant or other documents for a row of this shape")
 
     def choose(query: SetQuery) -> list[SetRow]:
-        rows = rows_used(query.rows, asked)
+        both = len({row.relevant for row in query.rows}) == 2
+        rows = (query.rows if both else []) if name in GROUPED else rows_used(query.rows, asked)
         left[no_room if rows else lacking] += len(query.rows) - len(rows)
+        return rows
+
+    return keep_rows(queries, choose)
+
+
+def _drop_copies_of_positives(queries: list[SetQuery], left: Left) -> list[SetQuery]:
+    """Return the queries without negatives whose text is that of one of their positives."""
+    wanted = sorted({row.document for query in queries for row in query.rows})
+    texts = {key: text for keys in source.in_pieces(wanted) for key, text in source.read_digests(keys).items()}
+
+    def choose(query: SetQuery) -> list[SetRow]:
+        positives = {texts[row.document] for row in query.rows if row.relevant}
+        rows = [row for row in query.rows if row.relevant or texts[row.document] not in positives]
+        left[gettext_noop("a negative with the same text as a relevant document")] += len(query.rows) - len(rows)
         return rows
 
     return keep_rows(queries, choose)
@@ -221,6 +241,10 @@ def _create_writer(name: str, files: ExportFiles, asked: SetOptions, sources: li
         return PrismWriter(files, asked, {judge: voter for one in sources for judge, voter in one.judges.items()})
     if name == "beir":
         return Beir(files, sources)
+    if name == "mteb":
+        return Mteb(files, sources)
+    if name in GROUPED:
+        return Grouped(files, name, asked)
     if name == "parquet":
         return Parquet(files, asked, sources[0].collection)
     if name == "erank-sft":

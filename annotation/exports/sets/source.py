@@ -152,6 +152,13 @@ def read_documents(keys: Sequence[int]) -> dict[int, SetText]:
     return _read_texts(f"SELECT id, {DOCUMENT} FROM corpus_document WHERE id = ANY(%s)", keys)
 
 
+def read_digests(keys: Sequence[int]) -> dict[int, str]:
+    """Read a digest of each document's text as a model reads it, by the rows' ids."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id, md5(title || E'\\n' || text) FROM corpus_document WHERE id = ANY(%s)", [list(keys)])
+        return dict(cursor.fetchall())
+
+
 def read_queries(keys: Sequence[int]) -> dict[int, SetText]:
     """Read queries by their rows' ids; `title` is the query's own instruction."""
     return _read_texts(

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from annotation.exports.formats import FORMATS, NOT_YET, format_named
+from annotation.exports.formats import FORMATS
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Snapshot
 from charts.cells import csv_cell
@@ -335,12 +335,6 @@ def test_the_command_refuses_what_it_does_not_know(books, tmp_path):
     assert "never split" in refused("export", "books", "--format", "qrels", "--split", "0.9", *out)
     assert "no labels" in refused("export", "books", "--format", "debates", "--origins", "people", *out)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("name", NOT_YET)
-def test_formats_of_later_are_refused_as_not_yet(name):
-    with pytest.raises(BadInput, match="does not exist yet"):
-        format_named(name)
 
 
 def test_the_command_agreement_prints_the_document_and_refuses_what_it_does_not_know(books):

@@ -177,6 +177,12 @@ def test_trl_trains_a_step_on_the_completions(books, tmp_path):
         ("parquet", {"teacher": "votes"}),
         ("sentence-transformers", {"shape": "list"}),
         ("trl", {}),
+        ("rtriever", {}),
+        ("flagembedding", {"teacher": "votes"}),
+        ("ms-swift", {}),
+        ("ms-swift-embedding", {}),
+        ("tevatron", {}),
+        ("mteb", {}),
     ],
 )
 def test_the_same_options_give_the_same_bytes(books, tmp_path, name, options):

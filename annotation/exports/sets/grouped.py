@@ -1,0 +1,97 @@
+"""A line for each query, with its relevant and its other documents, as trainers of embedders and rerankers read it.
+
+RTriever (B 5.2), FlagEmbedding, ms-swift and Tevatron (FORMATS).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from annotation.exports.files import ExportFiles
+from annotation.exports.sets.batches import Filled, LinesWriter
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.rows import SetRow
+
+Line = dict[str, Any]
+
+
+def _rtriever_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions) -> Line:
+    def build_document(row: SetRow) -> Line:
+        return {"doc_id": row.doc_id, "text": filled.documents[row.document].whole}
+
+    return {
+        "query_id": filled.query.id,
+        "query": filled.text.text,
+        "positives": [build_document(row) for row in positives],
+        "negatives": [build_document(row) | {"assumed": row.assumed} for row in negatives],
+        "synthetic": bool(filled.text.metadata.get("synthetic")),
+        "instruction": filled.instruction,
+    }
+
+
+def _flagembedding_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions) -> Line:
+    line: Line = {
+        "query": filled.text.text,
+        "pos": [filled.documents[row.document].whole for row in positives],
+        "neg": [filled.documents[row.document].whole for row in negatives],
+    }
+    if asked.teacher != "labels":  # Scores are for knowledge distillation alone.
+        line |= {"pos_scores": [row.teacher for row in positives], "neg_scores": [row.teacher for row in negatives]}
+    return line | {"prompt": filled.instruction}
+
+
+def _swift_line(
+    filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions, role: str = "assistant"
+) -> Line:
+    def build_messages(rows: list[SetRow]) -> list[list[Line]]:
+        return [[{"role": role, "content": filled.documents[row.document].whole}] for row in rows]
+
+    return {
+        "messages": [{"role": "user", "content": filled.text.text}],
+        "positive_messages": build_messages(positives),
+        "negative_messages": build_messages(negatives),
+    }
+
+
+def _swift_embedding_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions) -> Line:
+    """An embedder reads query and document alike: both are the user's."""
+    return _swift_line(filled, positives, negatives, asked, role="user")
+
+
+def _tevatron_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions) -> Line:
+    def build_passages(rows: list[SetRow]) -> list[Line]:
+        texts = [(row.doc_id, filled.documents[row.document]) for row in rows]
+        return [{"docid": doc_id, "title": text.title, "text": text.text} for doc_id, text in texts]
+
+    return {
+        "query_id": filled.query.id,
+        "query": filled.text.text,
+        "positive_passages": build_passages(positives),
+        "negative_passages": build_passages(negatives),
+    }
+
+
+GROUPED: dict[str, Callable[[Filled, list[SetRow], list[SetRow], SetOptions], Line]] = {
+    "rtriever": _rtriever_line,
+    "flagembedding": _flagembedding_line,
+    "ms-swift": _swift_line,
+    "ms-swift-embedding": _swift_embedding_line,
+    "tevatron": _tevatron_line,
+}
+
+
+class Grouped(LinesWriter):
+    """Writes a line for each query. It is given no query that lacks a relevant or another document."""
+
+    def __init__(self, files: ExportFiles, name: str, asked: SetOptions) -> None:
+        super().__init__(files)
+        self.build_line = GROUPED[name]
+        self.asked = asked
+
+    def lines(self, filled: Filled) -> Iterator[Line]:
+        positives = [row for row in filled.query.rows if row.relevant]
+        negatives = [row for row in filled.query.rows if not row.relevant]
+        yield self.build_line(filled, positives, negatives, self.asked)
+
+    def end(self) -> dict[str, Any]:
+        """Return nothing: the counts of all sets say it."""
+        return {}

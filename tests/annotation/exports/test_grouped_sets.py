@@ -1,0 +1,140 @@
+"""Sets with a line for each query, and MTEB's folder: exact fields, and what their libraries load."""
+
+import json
+
+import pytest
+
+from corpus.errors import BadInput
+from corpus.models import Document, Label, Pair
+from tests.evidence import make_label
+from tests.factories import make_document, make_pair
+from tests.judged_books import export, lines, make_books
+
+pytestmark = pytest.mark.django_db
+QUERY = "What is thing 0 number0?"
+GROUPED = ("rtriever", "flagembedding", "ms-swift", "ms-swift-embedding", "tevatron")
+
+
+@pytest.fixture
+def books():
+    return make_books()
+
+
+def text_of(place):
+    return f"Title {place}\n" + " ".join(f"word0x{place}x{w}" for w in range(20))
+
+
+def first_line(folder):
+    return lines(folder / "train.jsonl")[0]
+
+
+def test_rtriever_has_each_query_with_its_positives_and_its_marked_negatives(books, tmp_path):
+    Document.objects.filter(external_id="d0-2").update(title="", text="Unjudged.")
+    Label.objects.filter(pair__document__external_id="d0-2").delete()
+    (tmp_path / "a.run").write_text("q0 Q0 d0-2 1 9.0 system\n")
+    manifest = export(books, "rtriever", tmp_path / "out", split=1, run=str(tmp_path / "a.run"), ranks=(1, 5))
+    assert first_line(tmp_path / "out") == {
+        "query_id": "q0",
+        "query": QUERY,
+        "positives": [{"doc_id": "d0-0", "text": text_of(0)}],
+        "negatives": [
+            {"doc_id": "d0-1", "text": text_of(1), "assumed": False},
+            {"doc_id": "d0-2", "text": "Unjudged.", "assumed": True},
+        ],
+        "synthetic": False,
+        "instruction": "Holds the answer.",
+    }
+    assert (manifest["format"], manifest["counts"]["rows"], manifest["counts"]["pairs"]) == ("rtriever", 10, 30)
+
+
+def test_flagembedding_has_the_teachers_scores_where_one_is_asked_for(books, tmp_path):
+    export(books, "flagembedding", tmp_path / "labels", split=1)
+    plain = {"query": QUERY, "pos": [text_of(0)], "neg": [text_of(1), text_of(2)]}
+    assert first_line(tmp_path / "labels") == plain | {"prompt": "Holds the answer."}
+    export(books, "flagembedding", tmp_path / "votes", split=1, teacher="votes")
+    line = first_line(tmp_path / "votes")
+    assert (line["pos_scores"], line["neg_scores"]) == ([0.8], [0.2, 0.2])
+
+
+@pytest.mark.parametrize(("name", "role"), [("ms-swift", "assistant"), ("ms-swift-embedding", "user")])
+def test_ms_swift_has_messages_with_a_list_of_turns_for_each_document(books, tmp_path, name, role):
+    export(books, name, tmp_path / "out", split=1)
+    assert first_line(tmp_path / "out") == {
+        "messages": [{"role": "user", "content": QUERY}],
+        "positive_messages": [[{"role": role, "content": text_of(0)}]],
+        "negative_messages": [[{"role": role, "content": text_of(1)}], [{"role": role, "content": text_of(2)}]],
+    }
+
+
+def test_tevatron_has_passages_with_title_and_text_apart(books, tmp_path):
+    export(books, "tevatron", tmp_path / "out", split=1)
+    line = first_line(tmp_path / "out")
+    assert list(line) == ["query_id", "query", "positive_passages", "negative_passages"]
+    assert line["positive_passages"] == [{"docid": "d0-0", "title": "Title 0", "text": text_of(0).split("\n")[1]}]
+    assert [passage["docid"] for passage in line["negative_passages"]] == ["d0-1", "d0-2"]
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_every_line_for_a_query_loads_with_one_type_a_column(books, tmp_path, name):
+    import datasets
+
+    datasets.disable_progress_bars()
+    teacher = "votes" if name == "flagembedding" else "labels"
+    export(books, name, tmp_path / "out", teacher=teacher)
+    files = {split: str(tmp_path / "out" / f"{split}.jsonl") for split in ("train", "dev")}
+    found = datasets.load_dataset("json", data_files=files, cache_dir=str(tmp_path / "cache"))
+    assert found["train"].features == found["dev"].features
+    assert (len(found["train"]), len(found["dev"])) == (9, 1)
+
+
+def test_a_query_that_lacks_a_side_makes_no_line_and_is_counted(books, tmp_path):
+    Label.objects.filter(pair__query__external_id="q3").update(grade=0)
+    Label.objects.filter(pair__query__external_id="q4").update(grade=2)
+    counts = export(books, "rtriever", tmp_path / "out", split=1)["counts"]
+    assert (counts["rows"], counts["pairs"]) == (8, 24)
+    assert counts["left_out"] == {"its query lacks relevant or other documents for a row of this shape": 6}
+
+
+def test_a_negative_with_the_text_of_a_positive_is_left_out_and_counted(books, tmp_path):
+    original = Document.objects.get(external_id="d0-0")
+    copy = make_document(books, original.text, title=original.title, external_id="copy")
+    pair = make_pair(books, books.query_set.get(external_id="q0"), copy)
+    make_label(pair, 0)
+    counts = export(books, "rtriever", tmp_path / "out", split=1, near=None)["counts"]
+    assert counts["left_out"] == {"a negative with the same text as a relevant document": 1}
+    line = first_line(tmp_path / "out")
+    assert not {one["text"] for one in line["positives"]} & {one["text"] for one in line["negatives"]}
+
+
+def test_a_set_without_any_negative_is_refused_with_the_reason(books, tmp_path):
+    Label.objects.filter(pair__in=Pair.objects.filter(collection=books)).update(grade=2)
+    with pytest.raises(BadInput, match="nothing is left to train on .*its query lacks relevant or other documents"):
+        export(books, "tevatron", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_mteb_loads_as_the_three_configurations_that_its_loader_asks_for(books, tmp_path):
+    """As mteb's own loader: the configurations by name, a split where there is one, else the only one, then a cast."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    export(books, "mteb", tmp_path / "out")
+    folder, cache = str(tmp_path / "out"), str(tmp_path / "cache")
+    assert set(datasets.get_dataset_config_names(folder)) == {"corpus", "queries", "qrels"}
+    assert datasets.get_dataset_split_names(folder, "corpus") == ["corpus"]
+    assert datasets.get_dataset_split_names(folder, "queries") == ["queries"]
+    assert set(datasets.get_dataset_split_names(folder, "qrels")) == {"train", "dev"}
+    corpus = datasets.load_dataset(folder, "corpus", split="corpus", cache_dir=cache)
+    queries = datasets.load_dataset(folder, "queries", split="queries", cache_dir=cache)
+    qrels = datasets.load_dataset(folder, "qrels", split="dev", cache_dir=cache)
+    assert (corpus.column_names, len(corpus)) == (["_id", "title", "text"], 30)
+    assert (queries.column_names, len(queries)) == (["_id", "text"], 10)
+    text = datasets.Value("string")
+    qrels = qrels.cast(
+        datasets.Features({"query-id": text, "corpus-id": text, "score": datasets.Value("int32")})
+    ).to_list()
+    assert sorted(row["score"] for row in qrels) == [0, 0, 2]
+    assert {row["query-id"] for row in qrels} <= set(queries["_id"])
+    assert {row["corpus-id"] for row in qrels} <= set(corpus["_id"])
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["documents"] == 30
