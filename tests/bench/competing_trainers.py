@@ -1,0 +1,333 @@
+"""One base and one set of rows, trained by recipe `prism` and by what a user would otherwise write; timed and weighed.
+
+- `ours`: recipe prism, as `train prism` runs it, up to publishing.
+- `sft`: TRL's SFTTrainer with its defaults, and the point term on top (the margin from the last hidden state).
+- `trainer`: transformers' Trainer with our loss, logits at the last positions only (`logits_to_keep`), left padding.
+
+All train the same rows with the same adapter, optimiser, device and precision; a forward pass has at most the same
+number of padded tokens. Each side runs in a process of its own, whose peak memory is its own.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+VOCABULARY = 151_936
+RANK = 16
+# Never learned from: all sides see the same weights in every step.
+RATE = 1e-12
+SIDES = ("ours", "sft", "trainer")
+
+
+def write_scene(folder: Path, shape: dict[str, Any]) -> None:
+    """A base of Qwen3's shape with random weights, a training set, and its rows as tokens.
+
+    Lengths are log-normal, as those of passages are: the median a quarter of what the prompt leaves, a few at the limit.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, Qwen3Config
+
+    from tests.training_sets import write_set
+    from training.recipes import rendering
+    from training.trainers.base import load_tokenizer
+    from training.trainers.tiny_bases import tiny_base
+
+    tokenizer = load_tokenizer(tiny_base(folder / "tokens"))
+    config = Qwen3Config(
+        vocab_size=shape.get("vocabulary", VOCABULARY),
+        hidden_size=shape["hidden"],
+        intermediate_size=shape["intermediate"],
+        num_hidden_layers=shape["layers"],
+        num_attention_heads=shape["heads"],
+        num_key_value_heads=max(1, shape["heads"] // 2),
+        head_dim=shape.get("head", shape["hidden"] // shape["heads"]),
+        max_position_embeddings=shape["length"] + 8,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    torch.manual_seed(0)
+    with torch.device(shape["device"]):
+        base: Any = AutoModelForCausalLM.from_config(config)
+    base.to("cpu", torch.bfloat16 if shape["device"] == "cuda" else torch.float32).save_pretrained(folder / "base")
+    tokenizer.save_pretrained(folder / "base")
+    rows, chance = shape["batch"] * shape["steps"], random.Random(0)
+    made = write_set(folder / "set", queries=10, documents=rows // 8 + 2)
+    lines = [json.loads(line) for line in (made / "train.jsonl").read_text().splitlines()][:rows]
+    bare = len(tokenizer(rendering.render_prompt(lines[0]["query"], ""))["input_ids"]) + 40  # room for the answer
+    tokens = []
+    for line in lines:
+        wanted = chance.lognormvariate(0.0, 0.8) * (shape["length"] - bare) / 4
+        text = "the key of a mapping is hashable and " * (int(wanted) // 8 + 1)
+        line["document"] = tokenizer.decode(tokenizer(text)["input_ids"][: shape["length"] - bare])
+        prompt = rendering.render_prompt(line["query"], line["document"], line["instruction"])
+        target = rendering.render_target(int(line["annotated_label"] == "yes"), line["contribution_evidence"])
+        ids, answer = tokenizer(prompt)["input_ids"], tokenizer(target, add_special_tokens=False)["input_ids"]
+        tokens.append({"ids": ids + answer, "start": len(ids), "teacher": line["revised_score"]})
+    (made / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (made / "dev.jsonl").unlink()
+    manifest = json.loads((made / "manifest.json").read_text())
+    (made / "manifest.json").write_text(json.dumps({**manifest, "files": []}))
+    (folder / "rows.json").write_text(json.dumps(tokens))
+
+
+def run_side(side: str, folder: Path, shape: dict[str, Any], limit_s: float = 600) -> dict[str, Any]:
+    """Train one side in its own process: {"tokens_per_s", "peak_mb", "seconds", "loss_first"}."""
+    args = [sys.executable, "-W", "ignore", "-m", "tests.bench.competing_trainers", side, str(folder), json.dumps(shape)]
+    done = subprocess.run(args, capture_output=True, text=True, timeout=limit_s, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{side}: {done.stderr.strip().splitlines()[-1:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def train_side(side: str, folder: str, shape: str) -> dict[str, Any]:
+    """Train all rows once by one side, in this process."""
+    wanted, place = json.loads(shape), Path(folder)
+    tokens = sum(len(row["ids"]) for row in load_rows(place))
+    seconds, loss = {"ours": train_prism, "sft": train_with_sft, "trainer": train_with_trainer}[side](place, wanted)
+    return {
+        "tokens_per_s": round(tokens / seconds, 1),
+        "peak_mb": round(peak_memory(wanted["device"]) / 2**20, 1),
+        "seconds": round(seconds, 2),
+        "loss_first": loss,
+    }
+
+
+def load_rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows as tokens."""
+    rows: list[dict[str, Any]] = json.loads((folder / "rows.json").read_text())
+    return rows
+
+
+def train_prism(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
+    """Seconds of all steps, and the first loss, of recipe prism."""
+    from tempfile import mkdtemp
+
+    from training.jobs.folder import JobFolder
+    from training.recipes import data, table
+    from training.trainers.recipe import TrainingTask
+    from training.trainers.training import open_recipe
+
+    given = {
+        "epochs": 1.0, "batch": shape["batch"], "max_length": shape["length"], "token_budget": shape["budget"],
+        "lora_rank": RANK, "lora_alpha": 2 * RANK, "learning_rate": RATE, "sft_reduction": "sum",
+    }  # fmt: skip
+    job = JobFolder(Path(mkdtemp(dir=folder)))
+    found = data.read_training_set(folder / "set")
+    options = table.recipe_options("prism", given)
+    task = TrainingTask("prism", folder / "base", "base", found, options, shape["device"], False)
+    open_recipe(task).train(job, lambda: False)
+    lines = [line for line in job.lines() if "loss" in line]
+    return float(lines[-1]["seconds"]), float(lines[0]["loss"])
+
+
+def adapter() -> Any:
+    """The adapter of all sides: every linear layer."""
+    from peft import LoraConfig
+
+    return LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
+def arguments(folder: Path, shape: dict[str, Any]) -> dict[str, Any]:
+    """What both libraries are told; everything else stays as they have it."""
+    passes = max(1, shape["budget"] // shape["length"])
+    return {
+        "output_dir": str(folder / "theirs"),
+        "per_device_train_batch_size": passes,
+        "gradient_accumulation_steps": max(1, shape["batch"] // passes),
+        "num_train_epochs": 1,
+        "learning_rate": RATE,
+        "bf16": shape["device"] == "cuda",
+        "use_cpu": shape["device"] == "cpu",
+        "save_strategy": "no",
+        "report_to": [],
+        "logging_steps": 1,
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+    }
+
+
+def stopwatch() -> Any:
+    """A callback that keeps the time between the first step's begin and the last one's end."""
+    from transformers import TrainerCallback
+
+    class Stopwatch(TrainerCallback):
+        began = ended = 0.0
+
+        def on_step_begin(self, *_: Any, **__: Any) -> None:
+            self.began = self.began or time.perf_counter()
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            import torch
+
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            self.ended = time.perf_counter()
+
+    return Stopwatch()
+
+
+def point_term(hidden: Any, head: Any, starts: Any, teacher: Any, words: tuple[int, int]) -> Any:
+    """20 x (sigmoid(l_yes - l_no) - teacher)^2 from the last hidden states (rows, tokens, size)."""
+    import torch
+
+    at = hidden[torch.arange(len(starts), device=hidden.device), starts - 1].float()
+    margins = at @ (head[words[0]] - head[words[1]]).float()
+    return 20.0 * ((torch.sigmoid(margins) - teacher) ** 2).mean()
+
+
+def answer_words(folder: Path) -> tuple[int, int]:
+    from training.trainers.base import answer_ids, load_tokenizer
+
+    return answer_ids(load_tokenizer(folder / "base"))
+
+
+def train_with_sft(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
+    """Seconds and first loss of TRL's SFTTrainer; its cross-entropy is a mean over tokens."""
+    import torch
+    from datasets import Dataset
+    from trl import SFTConfig, SFTTrainer
+
+    class PointSFTTrainer(SFTTrainer):  # type: ignore[misc]
+        words: tuple[int, int]
+        hidden: Any = None
+
+        def compute_loss(
+            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            teacher, labels = inputs.pop("teacher"), inputs["labels"]
+            loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
+            head = model.get_base_model().lm_head.weight
+            starts = (labels != -100).int().argmax(dim=1)
+            loss = loss + point_term(self.hidden, head, starts, teacher, self.words) / accumulation
+            return (loss, outputs) if return_outputs else loss
+
+    given = arguments(folder, shape)
+    accumulation = given["gradient_accumulation_steps"]
+    rows = [
+        {
+            "input_ids": row["ids"],
+            "completion_mask": [0] * row["start"] + [1] * (len(row["ids"]) - row["start"]),
+            "teacher": row["teacher"],
+        }
+        for row in load_rows(folder)
+    ]
+    watch = stopwatch()
+    trainer = PointSFTTrainer(
+        model=load_base(folder, shape),
+        args=SFTConfig(**given, max_length=shape["length"]),
+        train_dataset=Dataset.from_list(rows),
+        processing_class=load_words(folder),
+        peft_config=adapter(),
+        callbacks=[watch],
+    )
+    trainer.words = answer_words(folder)
+    collate = trainer.data_collator
+
+    def with_teacher(batch: Sequence[dict[str, Any]]) -> Any:
+        found = collate([{key: value for key, value in row.items() if key != "teacher"} for row in batch])
+        return {**found, "teacher": torch.tensor([row["teacher"] for row in batch])}
+
+    def keep(_module: Any, _given: Any, output: Any) -> None:
+        trainer.hidden = output
+
+    trainer.data_collator = with_teacher
+    trainer.model.get_base_model().model.norm.register_forward_hook(keep)
+    trainer.train()
+    return watch.ended - watch.began, first_loss(trainer)
+
+
+def train_with_trainer(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
+    """Seconds and first loss of transformers' Trainer with our loss: cross-entropy as a sum over a row's tokens."""
+    import torch
+    from peft import get_peft_model
+    from torch.nn import functional
+    from transformers import Trainer, TrainingArguments
+
+    yes, no = answer_words(folder)
+
+    def collate(batch: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        longest = max(len(row["ids"]) for row in batch)
+        pads = [longest - len(row["ids"]) for row in batch]  # on the left: all answers end at the last position
+        return {
+            "input_ids": torch.tensor([[0] * pad + row["ids"] for pad, row in zip(pads, batch, strict=True)]),
+            "attention_mask": torch.tensor(
+                [[0] * pad + [1] * len(row["ids"]) for pad, row in zip(pads, batch, strict=True)]
+            ),
+            "answers": torch.tensor([len(row["ids"]) - row["start"] for row in batch]),
+            "teacher": torch.tensor([row["teacher"] for row in batch]),
+        }
+
+    class PointTrainer(Trainer):
+        def compute_loss(
+            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            answers, teacher = inputs.pop("answers"), inputs.pop("teacher")
+            kept = int(answers.max()) + 1
+            outputs = model(**inputs, logits_to_keep=kept, use_cache=False)
+            logits = outputs.logits.float()
+            labels = inputs["input_ids"][:, -kept:].clone()
+            labels[torch.arange(kept, device=labels.device)[None, :] < kept - answers[:, None]] = -100
+            text = functional.cross_entropy(
+                logits[:, :-1].reshape(-1, logits.shape[-1]), labels[:, 1:].reshape(-1), reduction="sum"
+            ) / len(answers)
+            first = logits[torch.arange(len(answers), device=logits.device), kept - 1 - answers]
+            point = 20.0 * ((torch.sigmoid(first[:, yes] - first[:, no]) - teacher) ** 2).mean()
+            loss = (text + point) / self.args.gradient_accumulation_steps
+            return (loss, outputs) if return_outputs else loss
+
+    watch = stopwatch()
+    trainer = PointTrainer(
+        model=get_peft_model(load_base(folder, shape), adapter()),
+        args=TrainingArguments(**arguments(folder, shape)),
+        train_dataset=load_rows(folder),  # type: ignore[arg-type]
+        data_collator=collate,
+        callbacks=[watch],
+    )
+    trainer.train()
+    return watch.ended - watch.began, first_loss(trainer)
+
+
+def first_loss(trainer: Any) -> float:
+    """The loss that the library logged first."""
+    return float(next(line["loss"] for line in trainer.state.log_history if "loss" in line))
+
+
+def load_base(folder: Path, shape: dict[str, Any]) -> Any:
+    """The base as a user loads it: bf16 on a GPU."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    dtype = torch.bfloat16 if shape["device"] == "cuda" else torch.float32
+    return AutoModelForCausalLM.from_pretrained(folder / "base", dtype=dtype)
+
+
+def load_words(folder: Path) -> Any:
+    from training.trainers.base import load_tokenizer
+
+    return load_tokenizer(folder / "base")
+
+
+def peak_memory(device: str) -> float:
+    """Bytes at the highest: of the GPU, or of this process (not of the one that started it, as getrusage says)."""
+    import torch
+
+    if device == "cuda":
+        return float(torch.cuda.max_memory_allocated())
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return float(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024
+
+
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+if __name__ == "__main__":
+    print(json.dumps(train_side(*sys.argv[1:])))
