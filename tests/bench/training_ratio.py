@@ -33,7 +33,7 @@ def compare(words: str, shape: dict[str, Any], runs: int) -> list[dict[str, Any]
         write_scene(Path(folder), shape)
         found = [{side: run_side(side, Path(folder), shape) for side in SIDES} for _ in range(runs)]
     middle = {
-        side: {key: median(one[side][key] for one in found) for key in ("tokens_per_s", "peak_mb", "loss_first")}
+        side: {key: median(one[side][key] for one in found) for key in ("tokens_per_s", "peak_mb", "loss")}
         for side in SIDES
     }
     return [figure for side in THEIRS for figure in figures_over(side, middle, words, shape)]
