@@ -25,13 +25,13 @@ from judges.retrieval.model_requests import judges_for
 PEOPLE = "people"
 OWN_PANEL = ":chosen"  # Ends the name of a panel that one collection alone may use.
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
-STOPS = gettext_lazy("It stops there and can go on later.")
+STOPS = gettext_lazy("The run stops at this limit. You can resume it later.")
 POLICIES = [
     (PEOPLE, gettext_lazy("people judge every pair")),
-    ("debate+ensemble", gettext_lazy("debate and panel, people for the rest")),
-    ("debate", gettext_lazy("debate, people for the rest")),
-    ("ensemble", gettext_lazy("panel, people for the rest")),
-    ("single", gettext_lazy("one judge, nobody else")),
+    ("debate+ensemble", gettext_lazy("debate and panel, then people")),
+    ("debate", gettext_lazy("debate, then people")),
+    ("ensemble", gettext_lazy("panel, then people")),
+    ("single", gettext_lazy("one judge only")),
 ]
 
 
@@ -58,7 +58,8 @@ class UploadForm(forms.Form):
     files = FilesField(  # type: ignore[assignment]  # the form's own `files` is set before fields are looked up
         label=gettext_lazy("TREC files"),
         help_text=gettext_lazy(
-            "A file is a run, named after it: lines of query, Q0, document, rank, score, tag. Gzip is fine."
+            "Each file is one run and gives it its name. Lines contain query, Q0, document, "
+            "rank, score and tag. Gzip is accepted."
         ),
     )
     name = forms.CharField(
@@ -66,24 +67,24 @@ class UploadForm(forms.Form):
         max_length=100,
         validators=[RUN_NAME],
         label=gettext_lazy("Name"),
-        help_text=gettext_lazy("For a single file, in place of the file's name."),
+        help_text=gettext_lazy("For a single file. Replaces the file name."),
     )
     instruction = forms.CharField(
         required=False,
         max_length=4000,
         widget=forms.Textarea(attrs={"rows": 3}),
         label=pgettext_lazy("retrieval", "Instruction"),
-        help_text=gettext_lazy("What the system was told, if it was told anything."),
+        help_text=gettext_lazy("The instruction that the system received, if any."),
     )
     skip_unknown = forms.BooleanField(
-        required=False, label=gettext_lazy("Leave out queries and documents that the collection does not have")
+        required=False, label=gettext_lazy("Skip queries and documents that are not in the collection")
     )
 
     def clean(self) -> dict[str, Any]:
         """Refuse a name for several files: each keeps its own."""
         given: dict[str, Any] = super().clean() or {}
         if given.get("name") and len(given.get("files") or []) > 1:
-            self.add_error("name", _("A name is for one file; several keep the names of their files."))
+            self.add_error("name", _("A name can be given for one file only. Several files keep their own names."))
         return given
 
     def named(self) -> list[tuple[str, UploadedFile]]:  # type: ignore[type-arg]
@@ -103,63 +104,67 @@ class LimitsForm(forms.Form):
     """What a run that asks models may spend in all."""
 
     budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
-    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Call limit"))
 
 
 class MakeForm(LimitsForm):
     """A run that is made here. A kind's form has the fields of its recipe alone (FIELDS)."""
 
     name = forms.CharField(max_length=100, validators=[RUN_NAME], label=gettext_lazy("Name"))
-    depth = forms.IntegerField(
-        min_value=1, max_value=10_000, initial=100, label=gettext_lazy("Documents for each query")
-    )
+    depth = forms.IntegerField(min_value=1, max_value=10_000, initial=100, label=gettext_lazy("Documents per query"))
     k1 = forms.FloatField(
         min_value=0,
         max_value=10,
         initial=1.5,
         label=gettext_lazy("k1 of BM25"),
-        help_text=gettext_lazy("How soon further occurrences of a term stop counting. Pyserini's default is 0.9."),
+        help_text=gettext_lazy(
+            "Term frequency saturation: with a lower value, repeated terms add less. Pyserini uses 0.9."
+        ),
     )
     b = forms.FloatField(
         min_value=0,
         max_value=1,
         initial=0.75,
         label=gettext_lazy("b of BM25"),
-        help_text=gettext_lazy("How much long documents are discounted. Pyserini's default is 0.4."),
+        help_text=gettext_lazy(
+            "Length normalization: with a higher value, long documents score lower. Pyserini uses 0.4."
+        ),
     )
     scores = forms.ChoiceField(
         required=False,
         label=gettext_lazy("Scores of the reranked run"),
         choices=[
-            ("", gettext_lazy("detect: margins if any is below 0")),
-            ("margins", gettext_lazy("margins (log odds): the sigmoid is applied first")),
+            ("", gettext_lazy("detect: treat as log odds if any score is below 0")),
+            ("margins", gettext_lazy("log odds: apply the sigmoid first")),
             ("plain", gettext_lazy("use as they are")),
         ],
     )
-    method = forms.ChoiceField(label=gettext_lazy("How"))
-    run = forms.ChoiceField(label=gettext_lazy("Run that is reranked"))
-    judge = forms.ChoiceField(label=pgettext_lazy("judge", "Asked"), help_text=gettext_lazy("From the judges file."))
+    method = forms.ChoiceField(label=gettext_lazy("Method"))
+    run = forms.ChoiceField(label=gettext_lazy("Run to rerank"))
+    judge = forms.ChoiceField(
+        label=pgettext_lazy("judge", "Model"), help_text=gettext_lazy("Models in the judges file.")
+    )
     samples = forms.IntegerField(
         min_value=1,
         max_value=20,
         required=False,
-        label=gettext_lazy("Texts for each query"),
-        help_text=gettext_lazy("Empty: as the method has it."),
+        label=gettext_lazy("Texts per query"),
+        help_text=gettext_lazy("Leave blank for the method's default."),
     )
     top = forms.IntegerField(
-        min_value=1, max_value=1000, initial=100, label=gettext_lazy("Documents of each query that are reranked")
+        min_value=1, max_value=1000, initial=100, label=gettext_lazy("Documents to rerank per query")
     )
-    over = forms.ChoiceField(required=False, label=gettext_lazy("Searched with"))
+    over = forms.ChoiceField(required=False, label=gettext_lazy("Search with"))
     instruction = forms.CharField(
         required=False,
         max_length=4000,
         widget=forms.Textarea(attrs={"rows": 3}),
         label=pgettext_lazy("retrieval", "Instruction"),
-        help_text=gettext_lazy("What the model is told; empty: nothing."),
+        help_text=gettext_lazy("The instruction for the model. Leave blank for none."),
     )
-    query_prefix = forms.CharField(required=False, max_length=200, strip=False, label=gettext_lazy("Before each query"))
+    query_prefix = forms.CharField(required=False, max_length=200, strip=False, label=gettext_lazy("Query prefix"))
     document_prefix = forms.CharField(
-        required=False, max_length=200, strip=False, label=gettext_lazy("Before each document")
+        required=False, max_length=200, strip=False, label=gettext_lazy("Document prefix")
     )
 
     FIELDS = {
@@ -177,9 +182,9 @@ class MakeForm(LimitsForm):
             ("sum", gettext_lazy("sum: BM25 + 100 × reranker")),
         ],
         Run.Kind.REWRITE: [
-            ("hyde", gettext_lazy("HyDE: search for a passage that would answer")),
-            ("query2doc", gettext_lazy("query2doc: the query, and a passage that would answer")),
-            ("mugi", gettext_lazy("MuGI: the query, and several passages that would answer")),
+            ("hyde", gettext_lazy("HyDE: search with a hypothetical answer passage")),
+            ("query2doc", gettext_lazy("query2doc: query plus one hypothetical passage")),
+            ("mugi", gettext_lazy("MuGI: query plus several hypothetical passages")),
         ],
     }
 
@@ -197,7 +202,7 @@ class MakeForm(LimitsForm):
         self._choose(
             run=names,
             judge=[(name, name) for name in judges],
-            over=[("", _("BM25")), *((name, _("vectors of %(judge)s") % {"judge": name}) for name in dense)],
+            over=[("", _("BM25")), *((name, _("embeddings of %(judge)s") % {"judge": name}) for name in dense)],
             method=self.METHODS.get(Run.Kind(kind), []),
         )
         self.fields["name"].initial = kind
@@ -228,8 +233,8 @@ class MakeForm(LimitsForm):
 class FollowingForm(forms.Form):
     """Two runs of one system: under the original instructions, and under changed ones."""
 
-    original = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Under the original instructions"))
-    changed = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Under the changed instructions"))
+    original = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Original instructions"))
+    changed = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Changed instructions"))
 
     def __init__(self, *args: Any, runs: Sequence[Run], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -288,12 +293,14 @@ class ReportForm(ChoiceOfRuns):
 class JudgingForm(LimitsForm):
     """Who judges pairs that nobody judged."""
 
-    policy = forms.ChoiceField(label=gettext_lazy("Who judges"), choices=POLICIES)
+    policy = forms.ChoiceField(label=gettext_lazy("Judging"), choices=POLICIES)
     panel = forms.ChoiceField(required=False, label=gettext_lazy("Panel"))
     filter = forms.MultipleChoiceField(
         required=False,
         label=gettext_lazy("Filter: three judges of different families"),
-        help_text=gettext_lazy("Where all three say no, the pair is labelled so and nobody else is asked."),
+        help_text=gettext_lazy(
+            "If all three judges say “not relevant”, the pair gets that label and no other judge is asked."
+        ),
         widget=forms.CheckboxSelectMultiple,
     )
 
@@ -318,7 +325,10 @@ class JudgingForm(LimitsForm):
         """Refuse a filter, which is of judges, where people judge every pair."""
         given: dict[str, Any] = super().clean() or {}
         if given.get("policy") == PEOPLE and given.get("filter"):
-            words = _("Where people judge every pair no judge is asked: choose another policy, or no filter.")
+            words = _(
+                "With the policy “people judge every pair”, no model is used. Choose another "
+                "policy, or remove the filter."
+            )
             self.add_error("filter", words)
         return given
 
@@ -338,7 +348,7 @@ class JudgingForm(LimitsForm):
 class HoleFillingForm(ChoiceOfRuns, JudgingForm):
     """A filling: which runs, how deep, judged by whom."""
 
-    before = forms.ChoiceField(required=False, label=gettext_lazy("Qrels that are filled"))
+    before = forms.ChoiceField(required=False, label=gettext_lazy("Qrels to complete"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -354,7 +364,7 @@ class SendForm(JudgingForm):
     """How many of the pairs that could settle the order are sent, and to whom."""
 
     first = forms.IntegerField(
-        min_value=1, max_value=2000, initial=100, label=gettext_lazy("Pairs, most informative first")
+        min_value=1, max_value=2000, initial=100, label=gettext_lazy("Number of pairs, most informative first")
     )
 
 
@@ -362,7 +372,8 @@ class QrelsForm(forms.Form):
     """A version of the qrels from elsewhere."""
 
     file = forms.FileField(
-        label=gettext_lazy("Qrels file"), help_text=gettext_lazy("TREC or BEIR; the collection's own ids.")
+        label=gettext_lazy("Qrels file"),
+        help_text=gettext_lazy("TREC or BEIR format, with the ids of this collection."),
     )
     note = forms.CharField(required=False, max_length=200, label=gettext_lazy("Note"))
 

@@ -21,7 +21,7 @@ class Run(LeasedJob):
         BM25 = "bm25", gettext_lazy("BM25")
         HYBRID = "hybrid", gettext_lazy("hybrid")
         REWRITE = "rewrite", gettext_lazy("query rewriting")
-        REASONING = "reasoning", gettext_lazy("retrieval by reasoning")
+        REASONING = "reasoning", gettext_lazy("reasoning-based retrieval")
         DENSE = "dense", gettext_lazy("dense")
         RERANK = "rerank", gettext_lazy("reranked")
 
@@ -109,10 +109,10 @@ class Filling(models.Model):
     """One filling of holes: the pool of some runs, the judging of what nobody judged, and the qrels that came of it."""
 
     class State(models.TextChoices):
-        PREPARING = "preparing", gettext_lazy("being prepared")  # A worker writes its pairs.
+        PREPARING = "preparing", gettext_lazy("preparing")  # A worker writes its pairs.
         JUDGING = "judging", gettext_lazy("being judged")
         PEOPLE = "people", gettext_lazy("waiting for people")
-        FINISHING = "finishing", gettext_lazy("being finished")  # A worker makes the filled version.
+        FINISHING = "finishing", gettext_lazy("finishing")  # A worker makes the filled version.
         FILLED = "filled", gettext_lazy("filled")
         CANCELLED = "cancelled", gettext_lazy("cancelled")
 

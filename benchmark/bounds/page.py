@@ -60,6 +60,6 @@ def bounds_tables(
     header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
     rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
     systems = DownloadTable("safety", _("Ranking uncertainty"), header, rows)
-    names = (_("ahead today"), _("behind today"), _("difference in nDCG@%(k)s") % {"k": k})
+    names = (_("currently ahead"), _("currently behind"), _("difference in nDCG@%(k)s") % {"k": k})
     rows = tuple((one["name"], other["name"], one["value"] - other["value"]) for one, other in pairs)
-    return [systems, DownloadTable("unsettled", _("Open orders"), names, rows, 2)]
+    return [systems, DownloadTable("unsettled", _("Undecided orders"), names, rows, 2)]

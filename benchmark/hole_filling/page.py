@@ -37,20 +37,24 @@ def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
         for one in funnel["rounds"]
     ]
     rows: list[tuple[str, int, str]] = [
-        (_("pairs in the pool"), funnel["pool"], _("what the runs returned down to the depth, each pair once")),
-        (_("judged already"), funnel["judged"], _("by the qrels that are filled")),
-        (_("labelled by people before"), funnel["known"], _("taken over as they are")),
-        (_("asked about"), funnel["asked"], ""),
-        (_("not relevant by the filter"), funnel["filtered"], _("its three judges all said no")),
+        (
+            _("pairs in the pool"),
+            funnel["pool"],
+            _("all documents that the runs return down to this depth, each pair once"),
+        ),
+        (_("already judged"), funnel["judged"], _("in the starting qrels")),
+        (_("already labelled by people"), funnel["known"], _("labels are reused")),
+        (_("unjudged"), funnel["asked"], ""),
+        (_("excluded by the filter"), funnel["filtered"], _("all three judges said not relevant")),
         *rounds,
         (_("labelled by judges"), funnel["labelled"], ""),
         (_("handed to people"), funnel["to_people"], ""),
         (_("settled by people"), funnel["people_settled"], ""),
         (_("waiting for people"), funnel["people_open"], ""),
-        (_("failed"), funnel["failed"], _("a judge could not be reached, or gave no verdict")),
-        (_("not begun"), funnel["pending"], ""),
+        (_("failed"), funnel["failed"], _("a judge could not be reached or gave no verdict")),
+        (_("not started"), funnel["pending"], ""),
         (_("settled"), funnel["settled"], ""),
-        (_("of them relevant: holes"), funnel["relevant"], ""),
+        (_("relevant (holes)"), funnel["relevant"], ""),
     ]
     # Steps that nothing went through are left out, but for the first four and the last two.
     always = 4
@@ -61,7 +65,7 @@ def funnel_table(funnel: dict[str, Any]) -> DownloadTable:
     """The funnel as a table to save."""
     header = (_("step"), _("pairs"))
     rows = tuple((words, count) for words, count, _why in funnel_steps(funnel))
-    return DownloadTable("funnel", _("What became of the pool"), header, rows)
+    return DownloadTable("funnel", _("Outcome of the pool"), header, rows)
 
 
 def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
@@ -70,16 +74,16 @@ def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
     count = {**funnel, **parts}
     nodes = [
         Node("pool", _("in the pool"), count["pool"], 0),
-        Node("judged", _("judged already"), count["judged"], 1, "quiet"),
-        Node("known", _("labelled before"), count["known"], 1, "quiet"),
-        Node("asked", _("asked about"), count["asked"], 1, "plain"),
+        Node("judged", _("already judged"), count["judged"], 1, "quiet"),
+        Node("known", _("already labelled"), count["known"], 1, "quiet"),
+        Node("asked", _("unjudged"), count["asked"], 1, "plain"),
         Node("filtered", _("dropped by the filter"), count["filtered"], 2, "quiet"),
         Node("labelled", _("labelled by judges"), count["labelled"], 2, "accent"),
         Node("people", _("handed to people"), count["people"], 2, "warn"),
         Node("failed", _("failed"), count["failed"], 2, "danger"),
-        Node("pending", _("not begun"), count["pending"], 2),
+        Node("pending", _("not started"), count["pending"], 2),
         Node("settled", _("settled by people"), count["settled"], 3, "accent"),
-        Node("open", _("wait for people"), count["open"], 3, "warn"),
+        Node("open", _("waiting for people"), count["open"], 3, "warn"),
     ]
     links = [Link("pool", key, count[key]) for key in ("judged", "known", "asked")]
     links += [Link("asked", key, count[key]) for key in ("filtered", "labelled", "people", "failed", "pending")]
@@ -88,5 +92,8 @@ def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
         address = f"{reverse('pairs', args=[filling.collection.name])}?campaign={filling.campaign}&state="
         states = {"people": "escalated"} | {key: key for key in ("labelled", "failed", "pending", "settled", "open")}
         nodes = [replace(node, address=address + states[node.key]) if node.key in states else node for node in nodes]
-    source = _("%(collection)s, filling %(number)s") % {"collection": filling.collection.name, "number": filling.pk}
-    return draw_flow("funnel-flow", _("What became of the pool"), nodes, links, source=source)
+    source = _("%(collection)s, hole filling %(number)s") % {
+        "collection": filling.collection.name,
+        "number": filling.pk,
+    }
+    return draw_flow("funnel-flow", _("Outcome of the pool"), nodes, links, source=source)

@@ -28,7 +28,7 @@ def judging_configuration(policy: str | None, panel: str | None, filters: Sequen
     """Return the configuration of the judges; None where people judge every pair. Raises BadInput."""
     if policy == PEOPLE:
         if panel or filters:
-            raise BadInput(_("policy people asks no judge: leave panel and filter out"))
+            raise BadInput(_("the policy people uses no models: remove the panel and the filter"))
         return None
     return configurations.build_configuration(
         panel=panel, policy=policy, options=CampaignOptions(filter=tuple(filters))
@@ -38,14 +38,14 @@ def judging_configuration(policy: str | None, panel: str | None, filters: Sequen
 def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> JudgmentPool:
     """The pool of finished runs. Raises BadInput for others, for none, and for a depth that is none."""
     if not runs:
-        raise BadInput(_("name at least one run: the pool is what they return"))
+        raise BadInput(_("choose at least one run. The pool consists of the documents that the runs return"))
     for run in runs:
         if run.collection_id != collection.pk or run.is_deleted or run.state != JobState.READY:
-            raise BadInput(_("run %(run)s is not ready, or not of this collection") % {"run": run.name})
+            raise BadInput(_("run %(run)s is not ready or belongs to another collection") % {"run": run.name})
     if before.collection_id != collection.pk:
-        raise BadInput(_("these qrels are not of this collection"))
+        raise BadInput(_("these qrels belong to another collection"))
     if not 1 <= depth <= DEEPEST:
-        raise BadInput(_("depth %(depth)s: give a number from 1 to %(most)s") % {"depth": depth, "most": DEEPEST})
+        raise BadInput(_("depth %(depth)s: enter a number from 1 to %(most)s") % {"depth": depth, "most": DEEPEST})
     return pool_rankings(rankings.load([run.pk for run in runs], depth), depth, reading.load(before))
 
 

@@ -71,10 +71,10 @@ def finish_filling(filling: Filling, by: str = "") -> Qrels:
     if locked.after is not None:
         return locked.after
     if locked.state == State.CANCELLED:
-        raise BadInput(_("this filling is cancelled: start it again"))
+        raise BadInput(_("this hole filling was cancelled. Start a new one"))
     funnel = compute_funnel(locked)
     if not funnel.settled:
-        raise BadInput(_("nothing is settled yet: there is nothing to fill with"))
+        raise BadInput(_("no pair is resolved yet, so a version cannot be created"))
     locked.after = make_version(locked, by)
     locked.state, locked.funnel, locked.ended_at, locked.error = State.FILLED, funnel.document, timezone.now(), ""
     locked.save(update_fields=["after", "state", "funnel", "ended_at", "error"])
@@ -118,7 +118,7 @@ def ask_to_finish(filling: Filling, by: str = "") -> None:
     if not Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED).update(**wish):
         filling.refresh_from_db(fields=["state"])
         if filling.state in (State.PREPARING, State.CANCELLED):
-            raise BadInput(_("this filling is %(state)s") % {"state": filling.get_state_display()})
+            raise BadInput(_("this hole filling is %(state)s") % {"state": filling.get_state_display()})
 
 
 def finish_requested(key: int) -> bool:
@@ -168,7 +168,7 @@ def cancel_filling(filling: Filling) -> None:
     """
     rows = Filling.objects.filter(pk=filling.pk, state__in=(State.PREPARING, *UNFINISHED))
     if not rows.update(state=State.CANCELLED, ended_at=timezone.now()):
-        raise BadInput(_("this filling is over already"))
+        raise BadInput(_("this hole filling has already ended"))
     filling.refresh_from_db()
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:

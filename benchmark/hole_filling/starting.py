@@ -116,7 +116,7 @@ def _unjudged_pairs(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integer
         queries, documents = np.array(chosen, dtype=np.int64).reshape(-1, 2).T
     if not len(queries):
         raise BadInput(
-            _("nothing to fill: every pair of the pool is judged in version %(number)s of the qrels")
+            _("nothing to judge: version %(number)s of the qrels already contains every pair in the pool")
             % {"number": wish.before.number}
         )
     return queries, documents, Funnel.begun(len(pool), int(pool.is_judged.sum()), len(queries), known=0)
@@ -213,10 +213,10 @@ def send_pairs(
     settled, or the number is none.
     """
     if first < 1:
-        raise BadInput(_("%(first)s pairs: give a number from 1") % {"first": first})
+        raise BadInput(_("%(first)s pairs: enter a number of at least 1") % {"first": first})
     pairs = informative_pairs(collection, runs, before, k)[:first]
     if not pairs:
-        raise BadInput(_("the order of these runs is settled: no unjudged pair of their pool could turn it"))
+        raise BadInput(_("no unjudged pair in the pool could change the order of these runs"))
     about: dict[str, Any] = {"collection": collection, "runs": runs, "depth": k, "before": before}
     return start_filling(**about, policy=policy, pairs=pairs, **asking)
 

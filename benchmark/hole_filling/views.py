@@ -131,7 +131,7 @@ def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act:
     """Finish a filling with what is settled by now (a large one by a worker), or cancel it."""
     found = get_object_or_404(Filling.objects.defer("pairs"), pk=filling, collection=scope.collection)
     if act not in ("finish", "cancel"):
-        raise Http404(_("No such act."))
+        raise Http404(_("Unknown action."))
     try:
         with transaction.atomic():
             if act == "finish":
@@ -140,7 +140,7 @@ def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act:
                 stages.cancel_filling(found)
             record_act(scope, "filling.ended", filling=found.pk, what=act)
     except BadInput as error:
-        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
     return redirect("hole_filling", scope.collection.name, found.pk)
 
 

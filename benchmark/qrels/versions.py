@@ -82,7 +82,7 @@ def labels_version(collection: Collection, by: str = "") -> Qrels:
     rows = fetch_rows(LABELS, {"collection": collection.pk})
     if not rows:
         raise BadInput(
-            _("%(collection)s has no label yet: judge some pairs first, or import judgments of people")
+            _("%(collection)s has no labels yet. Judge some pairs or import judgments first")
             % {"collection": collection.name}
         )
     return store_version(collection, Qrels.Kind.LABELS, rows, by=by)

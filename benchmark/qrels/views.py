@@ -38,7 +38,7 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             new = _make_version(scope, form, what)
         except BadInput as error:
             if what != "import":
-                messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+                messages.error(request, _("No changes made: %(error)s.") % {"error": error})
                 return redirect("qrels", scope.collection.name)
             form.add_error(None, str(error))
             new = None
@@ -52,11 +52,11 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 def _version_message(version: Qrels) -> str:
-    told = _("Version %(number)s is there.") % {"number": version.number}
+    told = _("Version %(number)s created.") % {"number": version.number}
     if unjudged := version.counts.get("not_judged"):
         left_out = ngettext(
-            "%(rows)s row with a grade below 0 was left out: it means not judged.",
-            "%(rows)s rows with a grade below 0 were left out: they mean not judged.",
+            "%(rows)s row with a grade below 0 was skipped because it means “not judged”.",
+            "%(rows)s rows with a grade below 0 were skipped because they mean “not judged”.",
             unjudged,
         )
         told += " " + left_out % {"rows": f"{unjudged:,}"}
@@ -109,10 +109,10 @@ def _diff_file(request: HttpRequest, found: comparing.Diff) -> HttpResponse:
         for row in found.rows(kind)
     )
     file = tables.download(
-        request, [], [DownloadTable("diff", _("What changed between two versions of the qrels"), header, rows, 3)]
+        request, [], [DownloadTable("diff", _("Changes between two versions of the qrels"), header, rows, 3)]
     )
     if file is None:
-        raise Http404(_("No such table."))
+        raise Http404(_("Unknown table."))
     return file
 
 

@@ -93,21 +93,21 @@ def request_report(
 
 def _check_runs(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int) -> None:
     if not runs:
-        raise BadInput(_("Choose at least one run: there is nothing to measure."))
+        raise BadInput(_("Choose at least one run."))
     if not 1 <= k <= DEEPEST:
-        raise BadInput(_("k must be from 1 to %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
+        raise BadInput(_("k must be between 1 and %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
     for run in runs:
         if run.collection_id != collection.pk or run.is_deleted:
             raise BadInput(_("%(collection)s has no run %(run)s.") % {"collection": collection.name, "run": run.name})
         if run.state != JobState.READY:
-            raise BadInput(_("The run %(run)s is not ready: wait for it, or leave it out.") % {"run": run.name})
+            raise BadInput(_("The run %(run)s is not ready. Wait until it is, or leave it out.") % {"run": run.name})
         if run.depth and run.depth < k:
             raise BadInput(
-                _("The run %(run)s holds %(depth)d documents a query: measure at k up to that.")
+                _("The run %(run)s returns only %(depth)d documents per query. Choose k up to this number.")
                 % {"run": run.name, "depth": run.depth}
             )
     if {before.collection_id, after.collection_id} != {collection.pk}:
-        raise BadInput(_("These qrels are not those of %(collection)s.") % {"collection": collection.name})
+        raise BadInput(_("These qrels do not belong to %(collection)s.") % {"collection": collection.name})
 
 
 def ensure_report(
@@ -129,7 +129,9 @@ def ensure_report(
             sleep(POLL_S)
         report.refresh_from_db()
     if report.state != JobState.READY:
-        raise BadInput(_("The report was not made: %(why)s") % {"why": report.error or report.get_state_display()})
+        raise BadInput(
+            _("The report could not be created: %(why)s") % {"why": report.error or report.get_state_display()}
+        )
     return report
 
 
@@ -142,7 +144,7 @@ def make_report(report: Report, progress: Callable[[int, int], None] = lambda do
     """Compute a claimed report and write it, unless somebody else holds it by now."""
     asked = inputs.load_question(report)
     if not asked.queries:
-        raise BadInput(_("Neither the qrels nor the runs have a query: there is nothing to measure."))
+        raise BadInput(_("Neither the qrels nor the runs contain a query."))
     found = compute_report(asked, progress)
     if report.before_id == report.after_id:
         # One version beside itself: what is asked is how far the pairs that nobody judged could still change the order.

@@ -35,7 +35,7 @@ def download(
         return chart_downloads.download(request, charts)
     table = next((one for one in tables if one is not None and one.key == key), None)
     if table is None or form not in ("csv", "tex"):
-        raise Http404(_("No such table."))
+        raise Http404(_("Unknown table."))
     text = table.csv() if form == "csv" else table.latex()
     headers = {"Content-Disposition": f'attachment; filename="{table.key}.{form}"'}
     return HttpResponse(text, content_type=f"{chart_downloads.TYPES[form]}; charset=utf-8", headers=headers)
@@ -69,8 +69,8 @@ def _shorten_text(text: str) -> str:
 
 def runs_table(rows: Iterable[Run]) -> DownloadTable:
     """The runs of a collection."""
-    since, queries = pgettext("column", "since"), pgettext("column", "queries")
-    made = (_("how it came about"), pgettext("column", "by"))
+    since, queries = pgettext("column", "created"), pgettext("column", "queries")
+    made = (_("origin"), pgettext("column", "by"))
     header = (_("system"), *made, _("state"), since, _("depth"), queries)
     lines = tuple(
         (run.name, run.get_kind_display(), run.made_by, run.get_state_display(), run.created_at.isoformat(), run.depth,
@@ -96,7 +96,7 @@ def _changes_table(found: SystemPage, k: int) -> DownloadTable:
         (one["query"].external_id, _shorten_text(one["query"].text), one["before"], one["after"], one["change"])
         for one in found.changes
     )
-    title = _("Where nDCG@%(k)s of %(run)s changed, most first") % {"k": k, "run": found.run.name}
+    title = _("Largest changes of nDCG@%(k)s for %(run)s") % {"k": k, "run": found.run.name}
     return DownloadTable("changes", title, header, rows, 2)
 
 
@@ -106,19 +106,19 @@ def _holes_table(found: SystemPage, k: int) -> DownloadTable:
     for query, document, rank, grade, origin in found.holes:
         named = (query.external_id, document.external_id, _shorten_text(document.title))
         rows.append((*named, origin, rank, grade))
-    title = _("Holes among the first %(k)s of %(run)s") % {"k": k, "run": found.run.name}
+    title = _("Holes in the first %(k)s documents of %(run)s") % {"k": k, "run": found.run.name}
     return DownloadTable("holes", title, header, tuple(rows), 4)
 
 
 def _cost_table(found: SystemPage) -> DownloadTable:
     run, cost = found.run, found.cost
     rows: list[tuple[str, Value]] = [
-        (_("how it came about"), str(run.get_kind_display())),
+        (_("origin"), str(run.get_kind_display())),
         (_("instruction"), run.instruction),
         (pgettext("column", "queries"), cost["queries"]),
-        (_("documents of a query at most"), run.depth),
-        (_("seconds of a query (mean)"), cost["seconds_per_query"]),
-        (_("queries whose time is known"), cost["timed"]),
+        (_("maximum documents per query"), run.depth),
+        (_("mean seconds per query"), cost["seconds_per_query"]),
+        (_("queries with known time"), cost["timed"]),
         (_("tokens in"), cost["tokens_in"]),
         (_("tokens out"), cost["tokens_out"]),
         (_("calls"), cost["calls"]),
@@ -126,18 +126,18 @@ def _cost_table(found: SystemPage) -> DownloadTable:
     if (paid := cost["paid"]) is not None:
         rows.append((_("cost (USD)"), str(paid) if paid.missing else paid.usd))
     rows += [(key, str(value)) for key, value in run.recipe.items()]
-    title = _("What %(run)s is, and what it took") % {"run": run.name}
+    title = _("Details and cost of %(run)s") % {"run": run.name}
     return DownloadTable("cost", title, (_("what"), _("value")), tuple(rows))
 
 
 def queries_table(rows: Iterable[dict[str, Any]]) -> DownloadTable:
     """Queries with how much of each is judged."""
-    header = (_("query"), _("text"), _("judged"), _("relevant"), _("holes filled"))
+    header = (_("query"), _("text"), _("judged"), _("relevant"), _("holes found"))
     lines = tuple(
         (one["query"].external_id, _shorten_text(one["query"].text), one["judged"], one["relevant"], one["holes"])
         for one in rows
     )
-    return DownloadTable("queries", _("Queries, and how much of each is judged"), header, lines, 2)
+    return DownloadTable("queries", _("Queries and their judged documents"), header, lines, 2)
 
 
 def side_by_side_table(query: Query, found: dict[str, Any], *, with_grades: bool) -> DownloadTable:
@@ -149,7 +149,7 @@ def side_by_side_table(query: Query, found: dict[str, Any], *, with_grades: bool
         (rank, *(value for cell in cells for value in _describe_cell(cell, with_grades=with_grades)))
         for rank, cells in found["rows"]
     ]
-    title = _("What each system returned for query %(query)s") % {"query": query.external_id}
+    title = _("Documents returned by each system for query %(query)s") % {"query": query.external_id}
     return DownloadTable("returned", title, tuple(header), tuple(rows), len(header))
 
 
@@ -164,23 +164,23 @@ def _describe_cell(cell: RankCell | None, *, with_grades: bool) -> tuple[Value, 
 
 def fillings_table(rows: Iterable[Filling]) -> DownloadTable:
     """Fillings of a collection."""
-    header = (_("filling"), pgettext("column", "by"), _("state"), pgettext("column", "since"), _("depth"),
-              _("asked about"), _("holes"), _("qrels before"),
-              _("qrels after"))  # fmt: skip
+    header = (_("hole filling"), pgettext("column", "by"), _("state"), pgettext("column", "created"), _("depth"),
+              _("unjudged"), _("holes"), _("earlier qrels"),
+              _("later qrels"))  # fmt: skip
     lines = tuple(
         (str(one.pk), one.made_by, one.get_state_display(), one.created_at.isoformat(), one.depth,
          _funnel_count(one.funnel, "candidates"), _funnel_count(one.funnel, "relevant"), one.before.number,
          one.after.number if one.after else None)
         for one in rows
     )  # fmt: skip
-    return DownloadTable("fillings", _("Fillings"), header, lines, 4)
+    return DownloadTable("fillings", _("Hole fillings"), header, lines, 4)
 
 
 def versions_table(rows: Iterable[Qrels]) -> DownloadTable:
     """Versions of the qrels, with how many labels each has from whom."""
     found = list(rows)
     origins = list(dict.fromkeys(origin for one in found for origin in one.counts.get("origins", {})))
-    made = (_("note"), pgettext("column", "by"), pgettext("column", "since"))
+    made = (_("note"), pgettext("column", "by"), pgettext("column", "created"))
     counts = (pgettext("column", "queries"), _("judged"), _("relevant"))
     header = (_("version"), _("kind"), *made, *counts, *origins)
     lines = tuple(

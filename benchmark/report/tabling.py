@@ -48,7 +48,7 @@ def measures_table(result: Result) -> DownloadTable:
         for one in sorted(result["systems"], key=lambda one: str(one["name"]))
     ]
     mean = tuple(Figure(result["means"][key]["after"], result["means"][key]["change"]) for key in MEASURED)
-    title = _("Measures of every system, after filling and their change")
+    title = _("All measures by system, after judging, with changes")
     return _measure_table(result, "measures", title, MEASURED, [*rows, (_("mean"), *mean)])
 
 
@@ -90,12 +90,12 @@ def aspects_table(result: Result) -> DownloadTable | None:
         (one["name"], *(Figure(one["values"][column]["after"]) for column in columns))
         for one in _best_first(result, ASPECTS[0])
     ]
-    return _measure_table(result, "aspects", _("Aspects: every system"), columns, rows)
+    return _measure_table(result, "aspects", _("Aspects by system"), columns, rows)
 
 
 def growth_table(result: Result) -> DownloadTable:
     """Holes and growth rate as systems are added, with the bands over the orders."""
-    band = (_("10% of orders"), _("90% of orders"))
+    band = (_("10th percentile of orders"), _("90th percentile of orders"))
     header = (_("systems"), _("holes"), *band, _("growth rate"), *band)
     fields = ("systems", "holes", "holes_low", "holes_high", "rate", "low", "high")
     rows = tuple(tuple(point[name] for name in fields) for point in result["growth"])
@@ -106,13 +106,13 @@ def marginal_table(result: Result) -> DownloadTable:
     """Marginal contribution as systems are added, by measure."""
     header = [_("systems")]
     for key in result["marginal"]:
-        header += [label_in(result, key), _("10% of orders"), _("90% of orders")]
+        header += [label_in(result, key), _("10th percentile of orders"), _("90th percentile of orders")]
     columns = list(result["marginal"].values())
     rows = tuple(
         (points[0]["systems"], *(point[name] for point in points for name in ("value", "low", "high")))
         for points in zip(*columns, strict=True)
     )
-    return DownloadTable("marginal", _("Marginal contribution of a system"), tuple(header), rows)
+    return DownloadTable("marginal", _("Marginal contribution of each system"), tuple(header), rows)
 
 
 def _best_first(result: Result, key: str) -> list[Mapping[str, Any]]:

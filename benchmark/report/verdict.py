@@ -12,17 +12,19 @@ NEARLY = (0.05, 0.02)
 
 
 RULE = gettext_lazy(
-    "The rule: a pool is saturated where, on average over the orders, the last system adds at most %(growth)s more"
-    " holes and being in the pool moves its Hit, nDCG and Recall by at most %(marginal)s; nearly so at %(more)s and"
-    " %(further)s."
+    "The pool counts as saturated if, averaged over the orders, the last system adds "
+    "at most %(growth)s more holes and pool membership changes its Hit, nDCG and "
+    "Recall by at most %(marginal)s; as nearly saturated at %(more)s and %(further)s."
 )
 DOUBT = gettext_lazy(
-    "This holds for systems like these %(systems)d: systems that resemble each other find the same documents, and"
-    " one of another kind may still find new holes. What nobody in the pool returned is not seen at all."
+    "This result applies to systems similar to these %(systems)d. Similar systems "
+    "find the same documents; a different kind of system may still find new holes. "
+    "Documents that no system in the pool returned are not covered."
 )
 RECALL = gettext_lazy(
-    "Recall@%(k)s is a share of the known relevant documents: %(before)s before and %(after)s after. A system that "
-    "returned few of the new ones loses Recall, although its ranking is the same: its earlier value was too high."
+    "Recall@%(k)s is a share of the known relevant documents: %(before)s before and "
+    "%(after)s after. A system that returned few of the new ones loses Recall "
+    "although its ranking is the same, because its earlier value was too high."
 )
 SENTENCES = {
     "few": ngettext_lazy(
@@ -30,16 +32,16 @@ SENTENCES = {
         "Not known: %(systems)d systems are too few to see a curve level off.",
         "systems",
     ),
-    "none": gettext_lazy("Nothing to see: no hole was found in the pool of these systems."),
-    "unknown": gettext_lazy("Not known: the curves have no value at their end."),
+    "none": gettext_lazy("No result: the pool of these systems contains no holes."),
+    "unknown": gettext_lazy("Not known: the curves have no final value."),
     "saturated": gettext_lazy(
-        "Saturated: the last system added %(growth)s more holes and moved its figures by %(marginal)s."
+        "Saturated: the last system added %(growth)s more holes and changed its measures by %(marginal)s."
     ),
     "nearly": gettext_lazy(
-        "Nearly saturated: the last system added %(growth)s more holes, its figures moved by %(marginal)s."
+        "Nearly saturated: the last system added %(growth)s more holes and changed its measures by %(marginal)s."
     ),
     "open": gettext_lazy(
-        "Not saturated: the last system added %(growth)s more holes and moved its figures by %(marginal)s."
+        "Not saturated: the last system added %(growth)s more holes and changed its measures by %(marginal)s."
     ),
 }
 

@@ -143,7 +143,7 @@ def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     form = ReportForm(request.POST if "before" in request.POST else None, runs=runs, versions=versions)
     if not form.by_key:
-        messages.error(request, _("There is no run yet: add one first."))
+        messages.error(request, _("No runs yet. Add a run first."))
         return redirect("runs", scope.collection.name)
     if not form.is_bound or form.is_valid():
         try:

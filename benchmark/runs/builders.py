@@ -53,7 +53,9 @@ def maker_module(kind: str) -> Maker:
     """The module that makes runs of this kind. Raises BadInput."""
     if kind not in KINDS:
         known = ", ".join(map(str, KINDS))
-        raise BadInput(_("there is no system %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known})
+        raise BadInput(
+            _("unknown system type %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known}
+        )
     return cast(Maker, import_module(KINDS[Run.Kind(kind)]))
 
 
@@ -64,11 +66,11 @@ def start_run(
     check_name(collection, name)
     if not 1 <= depth <= DEEPEST:
         raise BadInput(
-            _("a depth of %(depth)s: choose one from 1 to %(most)s") % {"depth": depth, "most": f"{DEEPEST:,}"}
+            _("depth %(depth)s: choose a number from 1 to %(most)s") % {"depth": depth, "most": f"{DEEPEST:,}"}
         )
     total = len(rankings.current_queries(collection))
     if not total:
-        raise BadInput(_("%(name)s has no queries: there is nothing to search for") % {"name": collection.name})
+        raise BadInput(_("%(name)s has no queries") % {"name": collection.name})
     complete = maker_module(kind).check(collection, dict(recipe), depth)
     values = {"kind": kind, "recipe": complete, "instruction": str(complete.get("instruction", "")), "depth": depth}
     try:
@@ -113,7 +115,7 @@ def check_name(collection: Collection, name: str) -> None:
 def name_taken_error(collection: Collection, name: str) -> BadInput:
     """The error for a name that stands already, to be raised."""
     values = {"collection": collection.name, "name": name}
-    return BadInput(_("%(collection)s has a run %(name)s already: choose another name, or delete that run") % values)
+    return BadInput(_("%(collection)s already has a run %(name)s: choose another name, or delete that run") % values)
 
 
 def find_run(collection: Collection, name: str) -> Run | None:

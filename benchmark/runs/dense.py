@@ -44,7 +44,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     judge = llm_budget.judge_of(ROLE, recipe)
     texts = {key: str(recipe.get(key) or "") for key in ("instruction", "query_prefix", "document_prefix")}
     if texts["instruction"] and texts["query_prefix"]:
-        raise BadInput(_("instruction and query_prefix both stand before the query: give one of them"))
+        raise BadInput(_("instruction and query_prefix are both placed before the query: set only one of them"))
     return {"judge": judge.name, **texts, **limits.validate_limits(collection, [judge], recipe)}
 
 
@@ -115,12 +115,10 @@ class Dense:
                 failed = sum(answer is None for answer in answered.answers)
                 llm_budget.check_reply(run, answered, answered=failed < len(answered.answers))
                 if failed:
-                    told = _(
-                        "%(failed)s calls for vectors of documents got no answer (%(error)s): go on tries them again"
-                    )
+                    told = _("%(failed)s document embedding calls failed (%(error)s). Resume the run to retry them")
                     raise Incomplete(told % {"failed": failed, "error": answered.error})
             digests += map(text_digest, texts)
-            progress(len(digests), len(self.keys), _("vectors of documents"))
+            progress(len(digests), len(self.keys), _("document embeddings"))
         self.places = self.store.find(digests)
         return True
 

@@ -20,8 +20,8 @@ from jobs.models import JobState
 # What the reranked run's scores are: log odds, which go through the sigmoid, or to be taken as they are.
 SCORES = ("margins", "plain")
 TOLD = {
-    "margins": gettext_lazy("margins (log odds), the sigmoid was applied before they were combined"),
-    "plain": gettext_lazy("taken as they are, no sigmoid was applied"),
+    "margins": gettext_lazy("log odds; the sigmoid was applied before combining"),
+    "plain": gettext_lazy("used unchanged, without the sigmoid"),
 }
 NEGATIVE = "SELECT EXISTS (SELECT FROM benchmark_ranking WHERE run_id = %s AND 0 > ANY (scores))"
 
@@ -31,17 +31,19 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     given = _normalise_runs(collection, recipe)
     if unknown := given.keys() - {"method", "run", "k1", "b", "scores", "weights"}:
         others = ", ".join(sorted(unknown))
-        raise BadInput(_("a hybrid takes run, method, k1, b, scores and weights, not %(names)s") % {"names": others})
+        raise BadInput(
+            _("a hybrid run accepts run, method, k1, b, scores and weights, not %(names)s") % {"names": others}
+        )
     method = given.get("method") or "minmax"
     if method not in hybrid_scores.METHODS:
         values = {"method": method, "known": ", ".join(hybrid_scores.METHODS)}
-        raise BadInput(_("%(method)s is no way to combine runs: choose one of %(known)s") % values)
+        raise BadInput(_("unknown method %(method)s to combine runs: choose one of %(known)s") % values)
     if not given.get("run"):
-        raise BadInput(_("a hybrid is made of a reranked run: name it; BM25 is computed for each of its documents"))
+        raise BadInput(_("a hybrid run needs a reranked run. Name one; the BM25 scores of its documents are computed"))
     run = ready_run(collection, str(given["run"]))
     scores = given.get("scores") or ("margins" if _has_negative(run) else "plain")
     if scores not in SCORES:
-        raise BadInput(_("scores is one of %(known)s") % {"known": ", ".join(SCORES)})
+        raise BadInput(_("scores must be one of %(known)s") % {"known": ", ".join(SCORES)})
     return {
         "method": method,
         "run": run.name,
@@ -58,11 +60,13 @@ def _normalise_runs(collection: Collection, recipe: dict[str, Any]) -> dict[str,
         return recipe
     names = list(recipe["runs"])
     if len(names) != 2 or len(set(names)) < 2 or "run" in recipe:
-        raise BadInput(_("runs are two: BM25's, and the one whose documents are scored; or name that one alone as run"))
+        raise BadInput(
+            _("name two runs, the BM25 run and the run with scored documents, or only the second one as run")
+        )
     first = ready_run(collection, names[0])
     if first.kind != Run.Kind.BM25:
         raise BadInput(
-            _("run %(name)s is no BM25 run made here: name the reranked run alone, and k1 and b of BM25")
+            _("run %(name)s is not a BM25 run made here: name only the reranked run, with k1 and b for BM25")
             % {"name": first.name}
         )
     parameters = {key: first.recipe[key] for key in ("k1", "b") if key in first.recipe}
@@ -76,7 +80,7 @@ def ready_run(collection: Collection, name: str) -> Run:
     if run is None:
         raise BadInput(_("%(collection)s has no run %(name)s") % values)
     if run.state != JobState.READY:
-        raise BadInput(_("run %(name)s of %(collection)s is not ready: wait until it is made") % values)
+        raise BadInput(_("run %(name)s of %(collection)s is not ready: wait until it is finished") % values)
     return run
 
 
@@ -95,7 +99,7 @@ def _check_weights(given: Any, method: str) -> list[float]:
     except (TypeError, ValueError):
         weights = []
     if len(weights) != 2 or not all(math.isfinite(one) and one >= 0 for one in weights) or not any(weights):
-        raise BadInput(_("weights are two numbers from 0 on: of BM25, and of the reranked run"))
+        raise BadInput(_("weights must be two numbers of at least 0: for BM25 and for the reranked run"))
     return weights
 
 
@@ -110,7 +114,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Each query by itself; seconds are those of BM25 and of combining, not of the run that it starts from."""
     recipe = run.recipe
     if "run_id" not in recipe:
-        told = _("run %(name)s was asked for in a form that is no longer made: delete it, and name a reranked run")
+        told = _("run %(name)s uses an outdated form: delete it, and create it again from a reranked run")
         raise BadInput(told % {"name": run.name})
     index = lexical.index_of(run, progress, stopped)
     candidates = rankings.scores_of(recipe["run_id"])
@@ -119,7 +123,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         begin = perf_counter()
         documents, scores = candidates.get(query.pk, (np.empty(0, np.int64), np.empty(0)))
         if not index.holds(documents):
-            told = _("documents that run %(name)s ranks were changed or removed since: make or import it anew")
+            told = _("documents in run %(name)s have since changed or been removed: create or import it again")
             raise BadInput(told % {"name": recipe["run"]})
         bm25 = index.scores(query.text, documents)
         given = hybrid_scores.sigmoid(scores) if recipe["scores"] == "margins" else scores

@@ -19,7 +19,7 @@ from jobs.leases import LeaseLost
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
     """`k1` from 0 to 10 and `b` from 0 to 1, those of the candidates unless named. Raises BadInput."""
     if unknown := recipe.keys() - {"k1", "b"}:
-        raise BadInput(_("BM25 takes k1 and b, not %(names)s") % {"names": ", ".join(sorted(unknown))})
+        raise BadInput(_("BM25 accepts k1 and b, not %(names)s") % {"names": ", ".join(sorted(unknown))})
     return bm25_parameters(recipe)
 
 
@@ -30,7 +30,7 @@ def bm25_parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError):
         k1 = b = -1.0
     if not (0 <= k1 <= 10 and 0 <= b <= 1):
-        raise BadInput(_("k1 of BM25 is a number from 0 to 10, and b one from 0 to 1"))
+        raise BadInput(_("k1 of BM25 must be a number from 0 to 10, and b a number from 0 to 1"))
     return {"k1": k1, "b": b}
 
 

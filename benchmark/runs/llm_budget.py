@@ -34,7 +34,7 @@ def known_keys(recipe: Mapping[str, Any], known: Sequence[str]) -> None:
     """Raises BadInput for a key that no maker of this kind reads."""
     if unknown := sorted(recipe.keys() - {*known, *LIMITS}):
         values = {"unknown": unknown[0], "known": ", ".join([*known, *LIMITS])}
-        raise BadInput(_("the recipe has %(unknown)s, which nothing reads; it takes %(known)s") % values)
+        raise BadInput(_("the recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
 
 
 def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
@@ -78,7 +78,7 @@ def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: s
             return
         check_reply(run, found, answered=bool(ranked))
     if failed:
-        told = _("%(failed)s of %(total)s queries got no answer (%(error)s): go on tries them again")
+        told = _("%(failed)s of %(total)s queries got no response (%(error)s). Resume the run to retry them")
         raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{total:,}", "error": error})
 
 
@@ -108,4 +108,4 @@ def check_reply(run: Run, found: RetrievalReply, *, answered: bool) -> None:
         what, how = collection_budgets.describe_budget_stop(run.collection, found.spent)
         raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
     if not answered:
-        raise Incomplete(_("nobody answers: %(error)s") % {"error": found.error})
+        raise Incomplete(_("the model does not respond: %(error)s") % {"error": found.error})

@@ -37,7 +37,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     first = builders.find_run(collection, str(recipe.get("run") or ""))
     if first is None or first.state != JobState.READY:
         raise BadInput(
-            _("run %(name)s is not there, or not ready: name a run of %(collection)s whose documents are reranked")
+            _("run %(name)s does not exist or is not ready: name a run of %(collection)s to rerank")
             % {"name": repr(recipe.get("run")), "collection": collection.name}
         )
     top = recipe.get("top") or TOP

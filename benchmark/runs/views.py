@@ -61,7 +61,7 @@ def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     try:
         with importing.saved_uploads([file for _name, file in named]) as paths, transaction.atomic():
             if len({name for name, _file in named}) < len(named):
-                raise BadInput(_("two files have the same name: a run has a name of its own"))
+                raise BadInput(_("two files have the same name: each run needs its own name"))
             files = {name: path for (name, _file), path in zip(named, paths, strict=True)}
             given = {name: form.cleaned_data[name] for name in ("instruction", "skip_unknown")}
             found = importing.import_runs(scope.collection, files, scope.user.username, **given)
@@ -70,7 +70,7 @@ def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         return _render_page(request, scope, form, str(error).split("; "))
     lines = sum(one.lines for one in found)
     words = ngettext(
-        "%(count)s run came in (%(lines)s lines).", "%(count)s runs came in (%(lines)s lines).", len(found)
+        "%(count)s run imported (%(lines)s lines).", "%(count)s runs imported (%(lines)s lines).", len(found)
     )
     messages.success(request, words % {"count": len(found), "lines": f"{lines:,}"})
     return redirect("runs", scope.collection.name)
@@ -85,7 +85,7 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """
     kind = request.GET.get("type") or Run.Kind.BM25
     if kind not in MakeForm.FIELDS:
-        raise Http404(_("No such kind of run."))
+        raise Http404(_("Unknown type of run."))
     typed = {name: request.GET[name] for name in ("name", "depth") if request.GET.get(name)}
     # A name that is another type's is no name that somebody typed.
     if typed.get("name") in MakeForm.FIELDS:
@@ -133,7 +133,7 @@ def run_file(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse
     """The run as a TREC file, streamed."""
     found = _get_run(scope, run)
     if found.state != JobState.READY:
-        raise Http404(_("This run is not there yet."))
+        raise Http404(_("This run is not ready yet."))
     response = StreamingHttpResponse(rankings.write_trec(found), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{found.name}.run"'
     return response
@@ -146,7 +146,7 @@ def control_run(request: HttpRequest, scope: AccessScope, run: int, act: str) ->
     found = _get_run(scope, run)
     acts = {"cancel": builders.cancel_run, "go-on": builders.go_on}
     if act not in acts:
-        raise Http404(_("No such act."))
+        raise Http404(_("Unknown action."))
     form = LimitsForm(request.POST)
     try:
         with transaction.atomic():
@@ -156,11 +156,11 @@ def control_run(request: HttpRequest, scope: AccessScope, run: int, act: str) ->
             if done:
                 record_act(scope, "run.control", run=found.name, what=act)
     except BadInput as error:
-        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
     else:
         # Two readers clicked at once, or it ended meanwhile.
         if not done:
-            messages.error(request, _("Nothing was changed: the run is not in a state for that any more."))
+            messages.error(request, _("No changes made: the run's state no longer allows this action."))
     return redirect("system", scope.collection.name, found.pk)
 
 
@@ -175,5 +175,5 @@ def delete_run(request: HttpRequest, scope: AccessScope, run: int) -> HttpRespon
     with transaction.atomic():
         builders.delete_run(found)
         record_act(scope, "run.control", run=found.name, what="delete")
-    messages.success(request, _("The run %(name)s was deleted.") % {"name": found.name})
+    messages.success(request, _("Run %(name)s deleted.") % {"name": found.name})
     return redirect("runs", scope.collection.name)

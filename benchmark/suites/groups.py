@@ -42,13 +42,13 @@ def make_suite(*, name: str, collections: Sequence[Collection], title: str = "",
         raise BadInput(_("suite %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
     members = list(dict.fromkeys(collections))
     if not 1 <= len(members) <= MOST:
-        raise BadInput(_("Choose from 1 to %(most)d collections for a suite.") % {"most": MOST})
+        raise BadInput(_("Choose between 1 and %(most)d collections for a suite.") % {"most": MOST})
     who = by.user.username if by is not None else shell_user()
     try:
         with transaction.atomic():  # a savepoint: the outer transaction survives a name that is taken
             suite = Suite.objects.create(name=name, title=title, made_by=who)
     except IntegrityError:
-        raise BadInput(_("There is a suite %(name)s already: choose another name.") % {"name": name}) from None
+        raise BadInput(_("A suite named %(name)s already exists. Choose another name.") % {"name": name}) from None
     rows = [SuiteMember(suite=suite, collection=one, place=place) for place, one in enumerate(members, 1)]
     SuiteMember.objects.bulk_create(rows)
     _record_act(by, "suite.made", suite, collections=[one.name for one in members])

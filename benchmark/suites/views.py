@@ -57,7 +57,7 @@ def _get_suite(scope: AccessSiteScope, suite: int) -> Suite:
     found = get_object_or_404(Suite, pk=suite)
     mine = {one.pk for one in administered(scope.user)}
     if not set(found.members.values_list("collection_id", flat=True)) <= mine:
-        raise Http404(_("No such suite."))
+        raise Http404(_("Suite not found."))
     return found
 
 
@@ -97,7 +97,7 @@ def control_suite(request: HttpRequest, scope: AccessSiteScope, suite: int, act:
     """delete: its collections and their reports stay."""
     found = _get_suite(scope, suite)
     if act != "delete":
-        raise Http404(_("No such act."))
+        raise Http404(_("Unknown action."))
     services.delete_suite(found, by=scope)
-    messages.success(request, _("The suite %(name)s was deleted.") % {"name": found.name})
+    messages.success(request, _("Suite %(name)s deleted.") % {"name": found.name})
     return redirect("suites")

@@ -93,9 +93,9 @@ def growth_chart(stored: StoredReport) -> Chart | None:
     name, title = _("growth rate"), _("Growth rate of the holes as systems join the pool")
     ends = {"first": f"{rows[0]['rate']:.1%}", "last": f"{rows[-1]['rate']:.1%}"}
     if rows[-1]["systems"] == stored.result["growth"][-1]["systems"]:
-        summary = _("With the second system the known holes grow by %(first)s, with the last one by %(last)s.") % ends
+        summary = _("The second system increases the known holes by %(first)s, the last one by %(last)s.") % ends
     else:
-        summary = _("One system alone finds every hole, so the last step has no rate.")
+        summary = _("A single system finds every hole, so the last step has no growth rate.")
     return _pool_curves(stored, "growth", title, {name: rows}, "rate", name, summary)
 
 
@@ -105,7 +105,9 @@ def holes_chart(stored: StoredReport) -> Chart | None:
     if not rows:
         return None
     name, title = _("holes"), _("Holes found as systems join the pool")
-    summary = _("One system alone finds %(first)s of them on average, all %(systems)s together %(last)s.") % {
+    summary = _(
+        "On average, a single system finds %(first)s of them; all %(systems)s systems together find %(last)s."
+    ) % {
         "first": f"{rows[0]['holes']:,.0f}",
         "last": f"{rows[-1]['holes']:,.0f}",
         "systems": len(rows),
@@ -121,9 +123,10 @@ def marginal_chart(stored: StoredReport) -> Chart | None:
     known = {name: rows for name, rows in known.items() if rows}
     if not known:
         return None
-    title = _("Marginal contribution: what a system's own pairs add to its values")
+    title = _("Marginal contribution: how much a system's own pairs change its measures")
     ends = ", ".join(f"{name} {rows[0]['value']:.4f}, {rows[-1]['value']:.4f}" for name, rows in known.items())
-    summary = _("What a system's own pairs add to its values, beside one other system and beside all: %(ends)s.") % {
-        "ends": ends
-    }
+    summary = _(
+        "How much a system's own pairs change its measures, from a pool with one other "
+        "system to a pool with all systems: %(ends)s."
+    ) % {"ends": ends}
     return _pool_curves(stored, "marginal", title, known, "value", _("marginal contribution"), summary)

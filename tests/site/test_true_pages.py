@@ -148,7 +148,7 @@ def test_two_versions_are_not_said_to_be_missing() -> None:
     assert Qrels.objects.filter(collection=books).count() >= 2
     page = admin.get("/c/books/benchmark/report/").text
     assert "needs two versions" not in page
-    assert "Ready to make" in page and "Compare the first and the newest version" in page
+    assert "Report available" in page and "Compare the first and the newest version" in page
 
 
 def test_a_form_with_emptied_passwords_does_not_say_that_they_are_still_there(books: Collection) -> None:

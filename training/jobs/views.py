@@ -133,7 +133,7 @@ def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) ->
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
     acts = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
     if act not in acts:
-        raise Http404(_("No such act."))
+        raise Http404(_("Unknown action."))
     with transaction.atomic():
         done = acts[act](found)
         if done:
@@ -189,7 +189,7 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
     """Begin another job with a model: evaluate, rerank, order or generate."""
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     if act not in KINDS:
-        raise Http404(_("No such act."))
+        raise Http404(_("Unknown action."))
     if why := pages.why_not():
         messages.error(request, why)
         return redirect("training_model", scope.collection.name, found.pk)

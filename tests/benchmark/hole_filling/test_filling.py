@@ -99,7 +99,7 @@ def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], a
     assert sorted(Item.objects.values_list("reason", "state", "overlap")) == [("hole", "open", 1)] * 5
     funnel = compute_funnel(begun)
     assert (funnel.candidates, funnel.asked, funnel.to_people, funnel.people_open, funnel.settled) == (5, 5, 5, 5, 0)
-    with pytest.raises(BadInput, match="nothing is settled yet"):
+    with pytest.raises(BadInput, match="no pair is resolved yet"):
         stages.finish_filling(begun)
     assert len(judge_all(alice)) == 5
     done = stages.advance_filling(begun)
@@ -167,7 +167,7 @@ def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(
     assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(alice)))
     stages.cancel_filling(begun)
     assert sorted(Item.objects.values_list("state", flat=True)) == ["open"] + ["withdrawn"] * 4
-    with pytest.raises(BadInput, match="is over already"):
+    with pytest.raises(BadInput, match="has already ended"):
         stages.cancel_filling(begun)
     begun.refresh_from_db()
     with pytest.raises(BadInput, match="cancelled"):
@@ -387,7 +387,7 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
         ({"runs": []}, "at least one run"),
         ({"depth": 0}, "depth 0"),
         ({"policy": "oracle"}, "'oracle' is no policy"),
-        ({"policy": "people", "panel": "offline"}, "asks no judge"),
+        ({"policy": "people", "panel": "offline"}, "uses no models"),
         ({"budget": -1.0}, "--budget -1.0"),
     ],
 )
@@ -400,7 +400,7 @@ def test_what_cannot_be_started_changes_nothing(
 
 
 def test_with_everything_judged_there_is_nothing_to_fill(books: Collection, runs: list[Run]) -> None:
-    with pytest.raises(BadInput, match="nothing to fill"):
+    with pytest.raises(BadInput, match="nothing to judge"):
         start_filling(collection=books, runs=[make_run(books, "known", {"q1": ["a", "b"]})], depth=3, policy="people")
 
 
@@ -424,5 +424,5 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
 
 
 def test_an_order_that_is_settled_sends_nothing(books: Collection, runs: list[Run]) -> None:
-    with pytest.raises(BadInput, match="is settled"):
+    with pytest.raises(BadInput, match="could change the order"):
         send_pairs(collection=books, runs=runs[:1], before=versions.original_version(books), k=3, first=5)

@@ -60,8 +60,8 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
     begun.refresh_from_db()
     assert (answer.status_code, begun.state, begun.after) == (302, "finishing", None)
     shown = page(charlie, begun)
-    assert "being made by a worker, of 5 settled pairs" in shown and "<progress" in shown
-    assert "Fill with what is settled" not in shown, "it is asked for already"
+    assert "Creating qrels from 5 resolved pairs" in shown and "<progress" in shown
+    assert "Create qrels from resolved pairs" not in shown, "it is asked for already"
     charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/")
     advance_due()
     advance_due()
@@ -104,7 +104,7 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     ask_to_finish(begun)
     assert finish_requested(begun.pk)
     shown = page(charlie, begun)
-    assert "The filled version was not made: nothing is settled yet" in shown and "Do not wait for the rest" in shown
+    assert "The filled version was not made: no pair is resolved yet" in shown and "Finish early or cancel" in shown
 
     def breaks(*_: object) -> None:
         raise MemoryError("no room")
@@ -125,7 +125,7 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
 
 def test_what_is_cancelled_is_not_finished(begun: Filling) -> None:
     cancel_filling(begun)
-    with pytest.raises(BadInput, match="this filling is cancelled"):
+    with pytest.raises(BadInput, match="this hole filling is cancelled"):
         ask_to_finish(begun)
 
 
@@ -152,7 +152,7 @@ def test_pages_say_when_nobody_works_at_what_they_wait_for(
     for part in pages:
         shown = charlie.get(HOME + part).content.decode()
         assert NOBODY in shown and "<code>manage.py serve</code>" in shown, part
-    assert "Cancel the filling" in page(charlie, waiting)
+    assert "Cancel hole filling" in page(charlie, waiting)
     with monkeypatch.context() as served:
         served.setattr(workers, "live_workers", lambda *_: [workers.Worker("here", 1, 1)])
         assert not [part for part in pages if NOBODY in charlie.get(HOME + part).content.decode()]

@@ -151,7 +151,7 @@ def test_without_a_policy_start_takes_the_panels(books: Collection) -> None:
         (["--runs", "one", "--depth", "0"], "depth 0"),
         (["--runs", "one", "--qrels", "7"], "books has no qrels version 7"),
         (["--runs", "one", "--fill", "--policy", "oracle"], "'oracle' is no policy"),
-        (["--runs", "one", "--fill", "--people", "--panel", "offline"], "asks no judge"),
+        (["--runs", "one", "--fill", "--people", "--panel", "offline"], "uses no models"),
         (["--runs", "one", "--fill", "--filter", "a,b"], "filter"),
     ],
 )

@@ -119,7 +119,7 @@ def test_a_row_below_0_is_left_out_of_a_version_and_counted(books: Collection, t
 
 
 def test_all_labels_are_a_version_with_their_origins(books: Collection) -> None:
-    with pytest.raises(BadInput, match="has no label yet"):
+    with pytest.raises(BadInput, match="has no labels yet"):
         labels_version(books)
     pairs = list(Pair.objects.order_by("pk"))
     for pair, origin in zip(pairs, ("people", "debate+ensemble", "adjudicator"), strict=True):

@@ -170,12 +170,12 @@ def test_orders_are_seeded_and_each_holds_every_system() -> None:
     ("systems", "holes", "growth", "marginal", "key", "said"),
     [
         (4, 10, 0.0, 0.0, "few", "4 systems are too few"),
-        (5, 0, None, 0.0, "none", "no hole was found"),
+        (5, 0, None, 0.0, "none", "contains no holes"),
         (5, 10, 0.01, 0.005, "saturated", "Saturated: the last system added 1.0% more holes"),
         (25, 10, 0.0101, 0.005, "nearly", "Nearly saturated"),
-        (25, 10, 0.01, 0.0051, "nearly", "moved by 0.0051"),
+        (25, 10, 0.01, 0.0051, "nearly", "by 0.0051"),
         (25, 10, 0.0501, 0.0, "open", "Not saturated: the last system added 5.0% more holes"),
-        (25, 10, None, 0.0, "open", "no value at their end"),
+        (25, 10, None, 0.0, "open", "no final value"),
     ],
 )
 def test_the_verdict_follows_its_rule(
@@ -184,7 +184,7 @@ def test_the_verdict_follows_its_rule(
     found = saturation_verdict(systems, holes, growth, {"hit": 0.0, "ndcg": marginal})
     told = explain_verdict(found)
     assert found["key"] == key and said in told[0]
-    assert "at most 1% more holes" in told[1] and f"like these {systems}" in told[2]
+    assert "at most 1% more holes" in told[1] and f"similar to these {systems}" in told[2]
 
 
 def test_one_system_alone_gets_a_report_without_curves() -> None:

@@ -150,11 +150,11 @@ def test_runs_that_cannot_be_measured_are_refused() -> None:
         ([], "at least one run"),
         ([stranger.one], "has no run one"),
         ([unready], "three is not ready"),
-        ([shallow], "holds 5 documents"),
+        ([shallow], "returns only 5 documents"),
     ):
         with pytest.raises(BadInput, match=words):
             reports.request_report(world.collection, world.before, world.after, runs)
-    with pytest.raises(BadInput, match="not those of"):
+    with pytest.raises(BadInput, match="do not belong to"):
         reports.request_report(world.collection, stranger.before, world.after, [world.one])
     assert not Report.objects.exists()
 
@@ -209,7 +209,7 @@ def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path: Path, capsys:
     assert json.loads(capsys.readouterr().out)["report"] == report.pk
     with pytest.raises(SystemExit, match="2"):
         call_command("report", world.collection.name, "--aspects-k", "0")
-    assert "k must be from 1" in capsys.readouterr().err
+    assert "k must be between 1" in capsys.readouterr().err
 
 
 def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant() -> None:
@@ -253,13 +253,13 @@ def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys: pytest.Captur
     Run.objects.filter(pk=world.one.pk).update(kind=Run.Kind.HYBRID, recipe=recipe)
     call_command("report", world.collection.name, "--k", "2")
     told = capsys.readouterr().out
-    assert "one: scores of two: margins (log odds), the sigmoid was applied before they were combined" in told
+    assert "one: scores of two: log odds; the sigmoid was applied before combining" in told
     assert told.count("scores of") == 1, "the other is no hybrid"
     client = Client()
     client.force_login(factories.make_member(world.collection, "boss", Role.ADMIN).user)
     report = Report.objects.get()
     page = client.get(f"/c/{world.collection.name}/benchmark/report/{report.pk}/").text
-    assert "scores of two: margins (log odds)" in page
+    assert "scores of two: log odds" in page
 
 
 @pytest.mark.slow

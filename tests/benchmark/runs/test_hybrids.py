@@ -158,24 +158,24 @@ def test_the_run_is_cut_at_its_depth_after_all_candidates_are_compared(wings):
 def test_a_document_that_changed_since_is_named_and_not_scored_as_0(wings):
     wings.document_set.filter(external_id="d3").update(is_current=False)
     run = make(start(wings, run="reranked"))
-    assert run.state == "failed" and "documents that run reranked ranks were changed or removed" in run.error
+    assert run.state == "failed" and "documents in run reranked have since changed or been removed" in run.error
 
 
 @pytest.mark.parametrize(
     ("recipe", "problem"),
     [
-        ({}, "is made of a reranked run"),
+        ({}, "needs a reranked run"),
         ({"run": "nobody"}, "wings has no run nobody"),
-        ({"runs": ["reranked"]}, "runs are two"),
-        ({"runs": ["reranked", "reranked"]}, "runs are two"),
-        ({"runs": ["reranked", "other"]}, "run reranked is no BM25 run made here"),
-        ({"run": "reranked", "method": "magic"}, "magic is no way"),
-        ({"run": "reranked", "scores": "odd"}, "scores is one of margins, plain"),
+        ({"runs": ["reranked"]}, "name two runs"),
+        ({"runs": ["reranked", "reranked"]}, "name two runs"),
+        ({"runs": ["reranked", "other"]}, "run reranked is not a BM25 run made here"),
+        ({"run": "reranked", "method": "magic"}, "unknown method magic"),
+        ({"run": "reranked", "scores": "odd"}, "scores must be one of margins, plain"),
         ({"run": "reranked", "k1": -1}, "from 0 to 10"),
-        ({"run": "reranked", "weights": [1]}, "weights are two numbers"),
-        ({"run": "reranked", "weights": [1, "x"]}, "weights are two numbers"),
-        ({"run": "reranked", "weights": [1, float("nan")]}, "weights are two numbers"),
-        ({"run": "reranked", "weights": [0, 0]}, "weights are two numbers"),
+        ({"run": "reranked", "weights": [1]}, "weights must be two numbers"),
+        ({"run": "reranked", "weights": [1, "x"]}, "weights must be two numbers"),
+        ({"run": "reranked", "weights": [1, float("nan")]}, "weights must be two numbers"),
+        ({"run": "reranked", "weights": [0, 0]}, "weights must be two numbers"),
         ({"run": "reranked", "depht": 1}, "not depht"),
     ],
 )
@@ -198,9 +198,9 @@ def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings, capsys):
     assert (json.loads(told.out)["run"], json.loads(told.out)["scores"]) == ("hybrid-zscore", "margins")
     run = make(Run.objects.get(name="hybrid-zscore"))
     document = {**json.loads(told.out), "queries": 2, "documents": 5, "empty": 1, "seconds_per_query": None}
-    assert "; scores of reranked: margins (log odds), the sigmoid was applied" in summarise_run(run, document)
+    assert "; scores of reranked: log odds; the sigmoid was applied" in summarise_run(run, document)
     call_command("retrieve", "wings", "--system", "hybrid", *options[:-1])
-    assert "scores of reranked: margins (log odds)" in capsys.readouterr().out, "as it is said once the run is ready"
+    assert "scores of reranked: log odds" in capsys.readouterr().out, "as it is said once the run is ready"
     assert Run.objects.get(name="hybrid-zscore").recipe["k1"] == 0.9
 
 
@@ -208,4 +208,4 @@ def test_a_run_left_unfinished_by_an_earlier_version_says_what_to_do(wings):
     """Its recipe named runs to fuse, and no reranked run."""
     Run.objects.create(collection=wings, name="old", kind="hybrid", recipe={"method": "rrf", "runs": ["a", "b"]})
     run = make(Run.objects.get(name="old"))
-    assert run.state == "failed" and "no longer made: delete it" in run.error
+    assert run.state == "failed" and "uses an outdated form: delete it" in run.error

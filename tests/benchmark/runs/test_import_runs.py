@@ -161,7 +161,7 @@ def test_a_run_is_named_after_its_file_or_as_it_is_told(books, write):
 def test_a_name_that_exists_is_refused_before_the_file_is_read(books, write):
     import_runs(books, {"one": write(GOOD)})
     said = call("import_runs", "books", write("not a run", "one.txt"))
-    assert said.code == 2 and "books has a run one already: choose another name" in said.err
+    assert said.code == 2 and "books already has a run one: choose another name" in said.err
     said = call("import_runs", "books", write(GOOD, "x.run"), write(GOOD, "x.txt"))
     assert said.code == 2 and "two runs would be called x" in said.err
     assert Run.objects.count() == 1

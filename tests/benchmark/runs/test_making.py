@@ -63,9 +63,9 @@ def test_a_bm25_run_holds_what_the_index_finds(wings):
     [
         ("a b", "bm25", 10, "letters, digits"),
         ("", "bm25", 10, "required|letters"),
-        ("ok", "sorcery", 10, "no system 'sorcery'"),
-        ("ok", "bm25", 0, "a depth of 0"),
-        ("ok", "bm25", 10_001, "a depth of 10001"),
+        ("ok", "sorcery", 10, "unknown system type 'sorcery'"),
+        ("ok", "bm25", 0, "depth 0"),
+        ("ok", "bm25", 10_001, "depth 10001"),
     ],
 )
 def test_what_cannot_be_made_is_refused_and_leaves_nothing(wings, name, kind, depth, problem):
@@ -76,7 +76,7 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(wings, name, kind, de
 
 def test_a_name_is_free_again_only_when_its_run_is_deleted(wings):
     run = start(wings)
-    with pytest.raises(BadInput, match="wings has a run bm25 already"):
+    with pytest.raises(BadInput, match="wings already has a run bm25"):
         start(wings)
     builders.delete_run(run)
     assert start(wings).pk != run.pk
@@ -122,7 +122,7 @@ def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
         ({"k2": 1}, "not k2"),
         ({"k1": -1}, "from 0 to 10"),
         ({"b": "much"}, "from 0 to 1"),
-        ({"b": float("nan")}, "b one"),
+        ({"b": float("nan")}, "b a number"),
     ],
 )
 def test_parameters_that_bm25_cannot_have_are_refused(wings, recipe, problem):

@@ -40,7 +40,7 @@ def test_without_wait_the_run_waits_and_the_same_command_joins_it():
     assert call("retrieve", "wings", "--system", "bm25", "--k1", "0.9", "--depth", "2", "--json").code == 0
     assert Run.objects.count() == 1
     other = call("retrieve", "wings", "--system", "bm25", "--json")
-    assert (other.code, other.out) == (2, "") and "wings has a run bm25 already" in other.err
+    assert (other.code, other.out) == (2, "") and "wings already has a run bm25" in other.err
     assert AuditEntry.objects.filter(act="run.started", details__outcome="finished").count() == 2
 
 
@@ -49,7 +49,7 @@ def test_the_command_refuses_what_cannot_be_made():
     wings()
     for args, problem in (
         (("nowhere", "--system", "bm25"), "there is no collection 'nowhere'"),
-        (("wings", "--system", "bm25", "--method", "zscore"), "BM25 takes k1 and b, not method"),
+        (("wings", "--system", "bm25", "--method", "zscore"), "BM25 accepts k1 and b, not method"),
         (("wings", "--system", "hybrid", "--runs", "a,b"), "wings has no run a"),
         (("wings", "--system", "hybrid", "--run", "a", "--k1", "0.9"), "wings has no run a"),
         (("wings", "--system", "bm25", "--name", "a/b"), "letters, digits"),

@@ -321,7 +321,7 @@ def test_a_reranker_that_leaves_documents_out_fails_the_query_and_not_the_others
     model_server.script(ranker=[{"shares": [0.5, 0.4, 0.3, 0.2, 0.1], "contains": "heated"}, {}])
     run = make(start(wings, "rerank", name="again", run="first", judge="ranker"))
     assert run.state == "failed"
-    assert "1 of 3 queries got no answer" in run.error and "keys that were not asked for" in run.error
+    assert "1 of 3 queries got no response" in run.error and "keys that were not asked for" in run.error
     assert set(documents(run)) == {"q1", "q3"}
     model_server.script({})
     builders.go_on(run)
@@ -332,7 +332,7 @@ def test_a_judge_that_nobody_can_reach_ends_the_run_at_once(wings, model_server)
     make_judge(model_server, "writer")
     model_server.script(writer={"fault": "401"})
     run = make(start(wings, "reasoning", judge="writer"))
-    assert run.state == "failed" and "nobody answers" in run.error and "401" in run.error
+    assert run.state == "failed" and "the model does not respond" in run.error and "401" in run.error
 
 
 def test_dense_runs_rank_by_cosine_and_ask_for_each_text_once(wings, model_server):
@@ -362,7 +362,7 @@ def test_vectors_that_are_here_are_not_asked_for_again_when_a_dense_run_goes_on(
         vectors=[{"fault": "429", "times": 1, "contains": "Text 39."}, {"fault": "500", "contains": "Text 7."}, {}]
     )
     run = make(start(wings, "dense", judge="vectors"))
-    assert run.state == "failed" and "1 calls for vectors of documents got no answer" in run.error
+    assert run.state == "failed" and "1 document embedding calls failed" in run.error
     assert [one["status"] for one in model_server.requests()].count(200) == 1
     before = len(model_server.requests())
     model_server.script({})
@@ -409,13 +409,13 @@ def test_the_offline_judge_reasons_with_words_that_the_best_documents_share(wing
         ("rewrite", {"judge": "vectors"}, "'vectors' is not a judge that writes text"),
         ("rewrite", {"judge": "offline-rewriter", "method": "magic"}, "method 'magic'"),
         ("rewrite", {"judge": "offline-rewriter", "samples": 21}, "from 1 to 20"),
-        ("rewrite", {"judge": "offline-rewriter", "tone": "kind"}, "tone, which nothing reads"),
-        ("rewrite", {"judge": "offline-rewriter", "over": "magic"}, "over says what searches"),
+        ("rewrite", {"judge": "offline-rewriter", "tone": "kind"}, "unknown settings: tone"),
+        ("rewrite", {"judge": "offline-rewriter", "over": "magic"}, "over sets the search method"),
         ("rewrite", {"judge": "offline-rewriter", "over": {"kind": "bm25", "k1": -1}}, "from 0 to 10"),
         ("rewrite", {"judge": "offline-rewriter", "max_calls": 0}, "give a number above 0"),
         ("dense", {"judge": "offline-rewriter"}, "embed-endpoint"),
-        ("dense", {"judge": "vectors", "instruction": "a", "query_prefix": "b"}, "give one of them"),
-        ("rerank", {"judge": "vectors", "run": "none"}, "run 'none' is not there"),
+        ("dense", {"judge": "vectors", "instruction": "a", "query_prefix": "b"}, "set only one of them"),
+        ("rerank", {"judge": "vectors", "run": "none"}, "run 'none' does not exist"),
     ],
 )
 def test_a_recipe_that_cannot_work_is_refused_at_once(wings, model_server, kind, recipe, problem):

@@ -92,16 +92,16 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, m
     client.force_login(charlie.user)
     monkeypatch.setattr(groups, "AT_ONCE", 100)
     recall = client.get(f"/suites/{suite.pk}/?measure=recall").content.decode()
-    assert "Test these means" in recall and 'class="letters"' not in recall, "many are tested when that is asked for"
+    assert "Test significance" in recall and 'class="letters"' not in recall, "many are tested when that is asked for"
     asked = client.get(f"/suites/{suite.pk}/?measure=recall&tests=1").content.decode()
     assert 'class="letters"' in asked
     kept = client.get(f"/suites/{suite.pk}/?measure=recall").content.decode()
-    assert 'class="letters"' in kept and "Test these means" not in kept, "it is kept from then on"
+    assert 'class="letters"' in kept and "Test significance" not in kept, "it is kept from then on"
     page = client.get(f"/suites/{suite.pk}/").content.decode()
     assert f'<span class="letters">{rows["dense-large"]["letters_after"]}</span>' in page
-    assert "< 0.001" in page.replace("&lt;", "<") and "each collection counts alike" in page
+    assert "< 0.001" in page.replace("&lt;", "<") and "Each collection has the same weight" in page
     hole = client.get(f"/suites/{suite.pk}/?measure=hole").content.decode()
-    assert "each collection counts alike" not in hole, "Hole@k orders no systems"
+    assert "Each collection has the same weight" not in hole, "Hole@k orders no systems"
 
 
 def test_a_member_without_a_report_is_blank_and_so_is_every_mean() -> None:
@@ -121,12 +121,12 @@ def test_the_newest_report_of_two_versions_speaks_for_a_member() -> None:
 
 def test_what_cannot_be_a_suite_is_refused() -> None:
     world = World()
-    with pytest.raises(BadInput, match="from 1 to 100 collections"):
+    with pytest.raises(BadInput, match="between 1 and 100 collections"):
         groups.make_suite(name="none", collections=[])
     with pytest.raises(BadInput, match="Use letters"):
         groups.make_suite(name="two words", collections=[world.collection])
     groups.make_suite(name="once", collections=[world.collection])
-    with pytest.raises(BadInput, match="a suite once already"):
+    with pytest.raises(BadInput, match="A suite named once already exists"):
         groups.make_suite(name="once", collections=[world.collection])
     assert Suite.objects.count() == 1 and AuditEntry.objects.filter(act="suite.made").count() == 1
 

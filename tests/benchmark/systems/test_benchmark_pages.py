@@ -311,7 +311,7 @@ def test_two_runs_come_in_by_upload(charlie: Client) -> None:
         ("bm25", "ready", 20),
         ("dense-small", "ready", 20),
     ]
-    assert "2 runs came in (800 lines)" in text(charlie, f"{HOME}runs/")
+    assert "2 runs imported (800 lines)" in text(charlie, f"{HOME}runs/")
     assert AuditEntry.objects.get(act="runs.imported").details["runs"] == ["bm25", "dense-small"]
     saved = b"".join(charlie.get(f"{HOME}runs/{Run.objects.get(name='bm25').pk}/run.txt")).decode()  # type: ignore[arg-type]
     assert [line.split()[2] for line in saved.splitlines()[:20]] == ranked["bm25"]["q0"]
@@ -334,7 +334,7 @@ def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(char
     wrong = "q0 Q0 d0-1 1 2.5 x\nq0 Q0 d0-1 2 2.0 x\nq0 Q0 d0-2 3 nan x\nq0 d0-3 4\nq0 Q0 nowhere 5 1 x\n"
     response = charlie.post(f"{HOME}runs/upload/", upload(("mine.run", wrong), name="mine-2", skip_unknown=""))
     page = response.content.decode()
-    assert response.status_code == 422 and "Nothing was imported" in page
+    assert response.status_code == 422 and "No runs were imported" in page
     for line in (2, 3, 4):
         assert f"ine {line}:" in page
     assert 'value="mine-2"' in page and "/tmp/" not in page
@@ -344,7 +344,7 @@ def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(char
 def test_a_name_is_for_one_file_and_names_of_files_become_names_of_runs(charlie: Client) -> None:
     line = "q0 Q0 d0-1 1 2.5 x\n"
     page = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), name="mine"))
-    assert page.status_code == 422 and "A name is for one file" in page.content.decode()
+    assert page.status_code == 422 and "A name can be given for one file only" in page.content.decode()
     twice = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("a.txt", line)))
     assert twice.status_code == 422 and "same name" in twice.content.decode()
     charlie.post(f"{HOME}runs/upload/", upload(("übung 1.run.gz.txt", line)))
@@ -358,7 +358,7 @@ def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> No
     run = Run.objects.get()
     assert response["Location"] == f"{HOME}runs/{run.pk}/"
     assert (run.kind, run.recipe["k1"], run.depth, run.made_by) == ("bm25", 1.2, 10, "charlie")
-    assert "The page follows it by itself" in text(charlie, f"{HOME}runs/{run.pk}/")
+    assert "This page updates automatically" in text(charlie, f"{HOME}runs/{run.pk}/")
     assert charlie.get(f"{HOME}runs/{run.pk}/", **HTMX).status_code == 200
     assert charlie.get(f"{HOME}runs/", **HTMX).status_code == 200
     charlie.post(f"{HOME}runs/{run.pk}/cancel/")
@@ -378,7 +378,7 @@ def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> No
 
 def test_deleting_a_run_asks_first(charlie: Client, books: Collection) -> None:
     run = scene.runs_of(books)[0]
-    assert "Keep it" in text(charlie, f"{HOME}runs/{run.pk}/delete/")
+    assert "Keep run" in text(charlie, f"{HOME}runs/{run.pk}/delete/")
     run.refresh_from_db()
     assert not run.is_deleted, "a GET changes nothing"
     charlie.post(f"{HOME}runs/{run.pk}/delete/")
@@ -416,24 +416,24 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: 
     first = [(query, document) for query, document, _n in Report.objects.get().result["safety"]["first"][:5]]
     assert {(item.pair.query_id, item.pair.document_id) for item in Item.objects.all()} == set(first)
     facts = facts_of(text(charlie, response["Location"]))
-    assert facts == {"Policy": "people judge every pair", "Pairs": "the first 5 that could settle an order"}
+    assert facts == {"Policy": "people judge every pair", "Pairs": "the 5 most informative pairs"}
 
 
 def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
     form = {"runs": [run.pk for run in runs], "k": "10", "policy": "people", "before": ""}
     page = charlie.post(f"{HOME}hole-filling/", form).content.decode()
-    assert "Start this filling?" in page and "left to judge" in page and not Filling.objects.exists()
+    assert "Start hole filling?" in page and "to judge" in page and not Filling.objects.exists()
     begun = charlie.post(f"{HOME}hole-filling/", {**form, "confirm": "1"})
     filling = Filling.objects.get()
     assert begun["Location"] == f"{HOME}hole-filling/{filling.pk}/"
-    assert "wait for people" in text(charlie, f"{HOME}hole-filling/{filling.pk}/")
+    assert "waiting for people" in text(charlie, f"{HOME}hole-filling/{filling.pk}/")
     assert charlie.get(f"{HOME}hole-filling/{filling.pk}/", **HTMX).status_code == 200
     refused = charlie.post(f"{HOME}hole-filling/{filling.pk}/finish/", follow=True).content.decode()
-    assert "nothing is settled yet" in refused
+    assert "no pair is resolved yet" in refused
     charlie.post(f"{HOME}hole-filling/{filling.pk}/cancel/")
     filling.refresh_from_db()
-    assert filling.state == "cancelled" and "no version of the qrels came of it" in text(
+    assert filling.state == "cancelled" and "no version of the qrels was created" in text(
         charlie, f"{HOME}hole-filling/{filling.pk}/"
     )
 
@@ -461,12 +461,12 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
         assert refused.status_code == 422 and said in page and "--filter" not in page
         assert re.findall(r'name="filter" value="(\w+)"[^>]*checked', page) == list(wrong), "what was ticked stays"
     people = charlie.post(f"{HOME}hole-filling/", {**form, "policy": "people", "filter": three})
-    assert people.status_code == 422 and "no judge is asked" in people.content.decode()
+    assert people.status_code == 422 and "no model is used" in people.content.decode()
     assert not Filling.objects.exists()
 
     without = calls_of(charlie.post(f"{HOME}hole-filling/", form).content.decode())
     asked = charlie.post(f"{HOME}hole-filling/", {**form, "filter": three}).content.decode()
-    assert "First ann, ben, cas are asked" in asked and calls_of(asked) > without, "the filter's calls are counted"
+    assert "First, ann, ben, cas judge each pair" in asked and calls_of(asked) > without, "the filter's calls are counted"
     hidden = re.findall(r'<input type="hidden" name="filter" value="(\w+)">', asked)
     assert hidden == three
     charlie.post(f"{HOME}hole-filling/", {**form, "filter": hidden, "confirm": "1"})
@@ -523,7 +523,7 @@ def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
     report = Report.objects.latest("pk")
     address = f"{HOME}report/{report.pk}/"
     page = text(whole, address)
-    for words in ("What was found", "Kendall", "nDCG@10", "saturated", "Is the pool saturated?"):
+    for words in ("Results", "Kendall", "nDCG@10", "saturated", "Pool saturation"):
         assert words in page
     system = {one["name"]: one["values"]["ndcg"] for one in report.result["systems"]}
     shifts = {name: (one["rank_before"], one["rank_after"]) for name, one in system.items()}
@@ -539,11 +539,11 @@ def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
         assert whole.get(f"{address}?table={name}&as=csv").status_code == 200, name
     assert "Recall@10 by system" in text(whole, f"{address}?measure=recall")
     assert "Recall@10 is a share of the known relevant documents:" in page
-    assert "The interval leaves out 0 exactly where p is below 0.05." in page
+    assert "The interval excludes 0 exactly when p is below 0.05." in page
     Report.objects.filter(pk=report.pk).update(result={**report.result, "version": 1})
     assert "This report is outdated" in text(whole, address)
     Report.objects.filter(pk=report.pk).update(result=report.result)
-    assert "What was found" in text(whole, f"{HOME}report/")
+    assert "Results" in text(whole, f"{HOME}report/")
 
 
 def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: Client) -> None:
@@ -556,16 +556,16 @@ def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: C
     assert "aspects_k" not in report.options
     whole.post(f"{HOME}report/make/", {**given, "aspects_k": "10"})
     assert Report.objects.latest("pk").options["aspects_k"] == 10
-    assert "being worked out" in text(whole, f"{HOME}report/{report.pk}/")
+    assert "Computing" in text(whole, f"{HOME}report/{report.pk}/")
     deep = whole.post(f"{HOME}report/make/", {**given, "k": "500"})
-    assert deep.status_code == 422 and "measure at k up to that" in deep.content.decode()
+    assert deep.status_code == 422 and "Choose k up to this number" in deep.content.decode()
     assert 'value="500"' in deep.content.decode()
 
 
 def test_a_system_shows_its_changes_its_holes_and_what_it_took(whole: Client) -> None:
     run = Run.objects.get(name="dense-large")
     page = text(whole, f"{HOME}runs/{run.pk}/")
-    for words in ("Its values", "Where nDCG@10 changed most", "Holes among what it returned", "Time of a query"):
+    for words in ("Measures", "Largest changes of nDCG@10", "Holes in the results", "Time per query"):
         assert words in page
     report = Report.objects.latest("pk")
     value = next(one for one in report.result["systems"] if one["run"] == run.pk)["values"]["ndcg"]
@@ -637,7 +637,7 @@ def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -
     returned = {document for found in ranked.values() for document in found["q3"][:10]}
     relevant = returned & scene.truth()["q3"]
     holes = {one for one in relevant if not scene.lexical(one)}
-    assert f"hole, now known relevant {len(holes)}</span>" in page
+    assert f"hole (now judged relevant) {len(holes)}</span>" in page
     assert f">relevant {len(relevant) - len(holes)}</span>" in page
     assert ">unjudged 0</span>" in page, "the pool to depth 10 is judged whole"
     deeper = flat(text(whole, f"{HOME}queries/{queries['q3'].pk}/?k=20&run=bm25&run=dense-large"))
@@ -662,7 +662,7 @@ def test_instructions_and_excluded_documents_stand_where_they_exist(charlie: Cli
 def test_the_list_of_queries_puts_most_holes_first_and_searches(whole: Client) -> None:
     page = text(whole, f"{HOME}queries/")
     assert page.count("benchmark/queries/") >= 20
-    assert "closures" in text(whole, f"{HOME}queries/?words=closures") and "No query has these words" in text(
+    assert "closures" in text(whole, f"{HOME}queries/?words=closures") and "No matching queries" in text(
         whole, f"{HOME}queries/?words=zebra%25"
     )
     assert "q7" in text(whole, f"{HOME}queries/?words=q7&order=id&page=1")
@@ -675,7 +675,7 @@ def test_the_whole_list_of_queries_can_be_saved_as_it_was_asked_for(whole: Clien
     page = text(whole, f"{HOME}queries/?words=s&order=judged")
     assert page.count('<tr><th scope="row"') == 50 and "words=s&amp;order=judged&amp;table=queries&amp;as=tex" in page
     rows = table(whole, f"{HOME}queries/?words=s&order=judged&page=2&table=queries&as=csv")
-    assert rows[0] == ["query", "text", "judged", "relevant", "holes filled"]
+    assert rows[0] == ["query", "text", "judged", "relevant", "holes found"]
     assert len(rows) == 61, "forty and twenty: the page shows fifty of them"
     one, two = Qrels.objects.order_by("number")
     assert sum(int(row[2]) for row in rows[1:]) == two.counts["judged"]
@@ -710,11 +710,11 @@ def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) ->
     assert (report.before.number, report.after.number) == (3, 2)
     assert response["Location"] == f"{HOME}report/{report.pk}/"
     assert make_next_report()
-    note = "Ranks, figures, intervals and p below are over 2 common queries."
+    note = "Ranks, values, intervals and p below use 2 common queries."
     page = text(whole, response["Location"])
     assert note in page and note not in text(whole, f"{HOME}report/{earlier.pk}/")
-    assert re.search(r"\b1 pairs of systems change|[^1]1 systems change their ranks", page) is None
-    assert "Measure both" not in text(whole, f"{HOME}qrels/diff/?one=2&other=2")
+    assert re.search(r"\b1 pairs of systems change|[^1]1 systems change rank", page) is None
+    assert "Measure with both versions" not in text(whole, f"{HOME}qrels/diff/?one=2&other=2")
     assert whole.post(f"{HOME}report/make/", {"one": "3", "other": "9"}).status_code == 404
 
 
@@ -786,14 +786,14 @@ def test_every_kind_of_run_has_its_form(charlie: Client, books: Collection, kind
     assert f'name="{names[kind]}"' in page
     shared = {"judge"} | ({"k1"} if kind == "hybrid" else set())
     assert all(f'name="{name}"' not in page for one, name in names.items() if one != kind and name not in shared)
-    assert ("Pyserini's default is 0.9" in page) == (kind in ("bm25", "hybrid"))
+    assert ("Pyserini uses 0.9" in page) == (kind in ("bm25", "hybrid"))
 
 
 def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books: Collection) -> None:
     form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
     text(charlie, f"{HOME}runs/make/?type=rewrite")
     page = charlie.post(f"{HOME}runs/make/?type=rewrite", form).content.decode()
-    assert "Make this run?" in page and "calls, about" in page and not Run.objects.exists()
+    assert "Create this run?" in page and "calls, about" in page and not Run.objects.exists()
     response = charlie.post(f"{HOME}runs/make/?type=rewrite", {**form, "confirm": "1"})
     run = Run.objects.get()
     assert response["Location"] == f"{HOME}runs/{run.pk}/" and run.recipe["method"] == "hyde"
@@ -808,7 +808,7 @@ def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     rows = reading.load_named(kept)
     lines = [f"{query} 0 {document} 0\n" for query, found in rows.items() for document in found]
     changed = SimpleUploadedFile("changed.txt", "".join(lines).encode())
-    whole.post(f"{HOME}qrels/", {"file": changed, "note": "changed instructions", "what": "import"})
+    whole.post(f"{HOME}qrels/", {"file": changed, "note": "Changed instructions", "what": "import"})
     other = Qrels.objects.latest("number")
     report = reports.ensure_report(report.collection, kept, other, [one, two], 10)
     page = text(whole, f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}")

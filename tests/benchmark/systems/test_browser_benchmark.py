@@ -132,11 +132,11 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     page.get_by_role("link", name="Hole filling").click()
     assert "1 of 1 pair of systems could swap places" in page.inner_text("main")
     page.get_by_role("button", name="Estimate").click()
-    page.get_by_role("heading", name="Start this filling?").wait_for()
+    page.get_by_role("heading", name="Start hole filling?").wait_for()
     page.get_by_role("button", name="Start now").click()
-    page.get_by_role("heading", name="What became of the pool").wait_for()
+    page.get_by_role("heading", name="Outcome of the pool").wait_for()
     asked = len(Filling.objects.get().pairs)
-    assert f"{asked} wait for people" in page.inner_text("main")
+    assert f"{asked} waiting for people" in page.inner_text("main")
     desk = new_page(user=make_member(collection, "alice").user)
     desk.goto("/c/books/judge/")
     desk.get_by_role("button", name="Start judging").click()
@@ -144,16 +144,16 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     assert scene.judge_all(make_member(collection, "bob")) == asked - 4, "Alice has three, and the next on her desk"
     judge_in_the_browser(desk, 1)
     desk.wait_for_selector("[data-queue=empty]")
-    page.get_by_role("button", name="Make the filled qrels").wait_for()
-    page.get_by_role("button", name="Make the filled qrels").click()
+    page.get_by_role("button", name="Create the qrels").wait_for()
+    page.get_by_role("button", name="Create the qrels").click()
     page.get_by_text("holes were found").wait_for()
     assert violations(page) == []
 
-    page.get_by_role("button", name="See what that does to every ranking").click()
-    page.get_by_role("heading", name="It is being worked out").wait_for()
+    page.get_by_role("button", name="Show the effect on rankings").click()
+    page.get_by_role("heading", name="Computing").wait_for()
     assert make_next_report()
-    page.get_by_role("heading", name="What was found").wait_for()
-    assert "By nDCG@10 2 systems change their ranks" in page.inner_text("main")
+    page.get_by_role("heading", name="Results").wait_for()
+    assert "By nDCG@10, 2 systems change rank" in page.inner_text("main")
     assert Qrels.objects.latest("number").counts["origins"]["people"] == asked
     with page.expect_download() as saved:
         page.get_by_role("link", name="LaTeX of the table nDCG@10").click()
@@ -175,7 +175,7 @@ def test_the_fields_of_a_run_change_with_its_type_and_keep_what_was_typed(
     page.get_by_label("Reranked run", exact=True).wait_for()
     assert page.get_by_label("Name").input_value() == "mine"
     assert page.url.endswith("type=hybrid&name=mine&depth=100")
-    page.get_by_role("button", name="Make the run").click()
+    page.get_by_role("button", name="Create run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     assert Run.objects.get(name="mine").kind == "hybrid"
 
