@@ -466,7 +466,7 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
 
     without = calls_of(charlie.post(f"{HOME}hole-filling/", form).content.decode())
     asked = charlie.post(f"{HOME}hole-filling/", {**form, "filter": three}).content.decode()
-    assert "First, ann, ben, cas judge each pair" in asked and calls_of(asked) > without, "the filter's calls are counted"
+    assert "First, ann, ben, cas judge each pair" in asked and calls_of(asked) > without, "calls of the filter count"
     hidden = re.findall(r'<input type="hidden" name="filter" value="(\w+)">', asked)
     assert hidden == three
     charlie.post(f"{HOME}hole-filling/", {**form, "filter": hidden, "confirm": "1"})
