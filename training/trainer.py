@@ -34,9 +34,11 @@ def main(path: Path) -> int:
     watch_parent()
     stop = watch_sigterm()
     folder = JobFolder(path)
-    # Several processes may share a training (trainers/world.py); the first alone writes the state.
-    leads = os.environ.get("QUORUM_RANK", "0") == "0"
+    # Several processes may share a training (trainers/processes.py); the first alone writes the state.
+    leads = os.environ.get("RANK", "0") == "0"
     try:
+        if leads:
+            folder.say(state="running", phase="starting", error="")
         found = run_job(folder, stop)
     except BadInput as error:
         return _report_end(folder, leads, "refused", REFUSED, " ".join(str(error).split()))
@@ -60,7 +62,6 @@ def _report_end(folder: JobFolder, leads: bool, state: str, code: int, error: st
 
 def run_job(folder: JobFolder, stop: Callable[[], bool]) -> dict[str, Any]:
     """Train and publish, write, or score; the result for the job's row."""
-    folder.say(state="running", phase="starting", error="")
     kind = folder.job.get("kind", "train")
     if kind == "train":
         from training.trainers.training import train_model

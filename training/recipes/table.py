@@ -6,12 +6,6 @@ from typing import Any
 
 from corpus.errors import BadInput
 
-# Linear layers that get an adapter: attention, the feed-forward part, and Qwen3.5's linear attention.
-TARGETS = (
-    "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
-    "in_proj_qkv", "in_proj_a", "in_proj_b", "in_proj_z", "out_proj",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class RecipeOptions:
@@ -34,6 +28,8 @@ class RecipeOptions:
     lora_rank: int = 64  # 0: all weights are trained, and the base is not kept apart.
     lora_alpha: int = 128
     lora_dropout: float = 0.0
+    # Linear layers that get an adapter: all of them, or names with commas between (q_proj,v_proj).
+    lora_targets: str = "all-linear"
     point_weight: float = 20.0
     sft_weight: float = 1.0
     # Over the target's tokens of a row: sum (P eq. 4) or mean (the released code).
@@ -94,7 +90,7 @@ CROSS_ENCODER_PRESETS = {
 RECIPES: Mapping[str, RecipeEntry] = {
     "prism": RecipeEntry("training.trainers.prism.PrismRecipe", PRISM_PRESETS, ("hybrid",)),
     "cross-encoder": RecipeEntry(
-        "training.trainers.cross_encoder.CrossEncoder", CROSS_ENCODER_PRESETS, ("bce", "mse", "lambda"), "encoder"
+        "training.trainers.cross_encoder.CrossEncoderRecipe", CROSS_ENCODER_PRESETS, ("bce", "mse", "lambda"), "encoder"
     ),
 }
 TABLE = {name: entry.presets for name, entry in RECIPES.items()}  # Recipe -> preset -> defaults.

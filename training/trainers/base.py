@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
 from corpus.errors import BadInput
 from training.recipes import rendering
@@ -55,9 +55,19 @@ def check_causal(folder: Path) -> Any:
     names = list(getattr(config, "architectures", None) or [])
     # BERT and others have a causal form as well, so the architecture that the file names decides.
     causal = any(name.endswith(("ForCausalLM", "ForConditionalGeneration")) for name in names)
-    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING or (names and not causal):
+    if getattr(config, "is_encoder_decoder", False):
+        raise BadInput(f"{folder.name} ({config.model_type}) is an encoder with a decoder: name a decoder alone")
+    if type(config) in MODEL_FOR_MASKED_LM_MAPPING and not causal:
         raise BadInput(
             f"{folder.name} ({config.model_type}) is an encoder, which writes no answers: take the recipe cross-encoder"
+        )
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise BadInput(f"{folder.name} ({config.model_type}) has no form in transformers that writes text")
+    # Embedding models are decoders that were saved without their last layer; one that is tied is there all the same.
+    if names and not causal and not config.get_text_config().tie_word_embeddings:
+        raise BadInput(
+            f"{folder.name} ({names[0]}) is a decoder without the layer that gives words: name the model that it was "
+            "made of (...ForCausalLM)"
         )
     return config
 
@@ -124,9 +134,15 @@ def dtype_of(precision: str) -> torch.dtype:
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
-def load_model(folder: Path, device: str, dtype: torch.dtype) -> Any:
-    """Load the model for training, on its device."""
-    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+def load_model(folder: Path, device: str, dtype: torch.dtype, attention: str = "auto") -> Any:
+    """Load the model for training, on its device. Raises BadInput for an attention that this machine does not have."""
+    chosen = {} if attention == "auto" else {"attn_implementation": attention}
+    try:
+        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **chosen)
+    except (ImportError, ValueError) as error:
+        if not chosen:
+            raise
+        raise BadInput(f"attention {attention}: {' '.join(str(error).split())[:300]}") from None
     model.config.use_cache = False
     return model.to(device)
 

@@ -9,14 +9,12 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
 import torch
-import torch.distributed as dist
 from transformers import Trainer, TrainerCallback, TrainingArguments
 from transformers.integrations.integration_utils import TensorBoardCallback
 from transformers.trainer_callback import PrinterCallback
@@ -25,6 +23,9 @@ from training.jobs.folder import JobFolder, TrainingCancelled, write_atomically
 from training.recipes.metrics import choose_checkpoint
 from training.recipes.table import RecipeOptions
 from training.trainers.finishing import dev_measures
+from training.trainers.margins import is_out_of_memory
+from training.trainers.memory import DoesNotFit, free_memory
+from training.trainers.processes import gather, is_leading, place_in_world
 from training.trainers.recipe import TrainingTask
 
 MEASUREMENTS = 4  # Times that a training is measured on the dev split when nobody says how often.
@@ -38,6 +39,10 @@ Arguments = TypeVar("Arguments", bound=TrainingArguments)
 
 class NothingLeft(Exception):
     """All steps were done before this process began."""
+
+
+class StoppedWithin(Exception):
+    """A process that trains alone was asked to stop within a step: what is saved is the model before it."""
 
 
 @dataclass
@@ -119,8 +124,15 @@ class JobCallback(TrainerCallback):
         steps = self.folder.steps()
         if steps:
             self.restore(json.loads((self.folder.checkpoint(steps[-1]) / "trainer.json").read_text()))
-        with suppress(NothingLeft):
+        try:
             trainer.train(resume_from_checkpoint=str(self.folder.checkpoint(steps[-1])) if steps else None)
+        except NothingLeft:
+            pass
+        except StoppedWithin:
+            self.cancelled = True
+            if self.progress.step not in self.folder.steps():
+                trainer._save_checkpoint(trainer.model, trial=None)  # type: ignore[arg-type]
+                self.seal()
         if self.cancelled:
             raise TrainingCancelled
         return self.choice()
@@ -138,6 +150,8 @@ class JobCallback(TrainerCallback):
         if is_leading():
             self.folder.keep_until(self.progress.step)
             self.say("resumed" if self.progress.step else "training")
+        if not self.progress.step:
+            reserve_optimizer(rest["optimizer"])
         # Killed between a checkpoint and its measurement.
         if self.progress.step and self.is_due() and self.progress.step not in self.progress.measured:
             self.measure()
@@ -270,23 +284,36 @@ def warmup_steps(options: RecipeOptions, total: int) -> int:
     return min(options.warmup_steps, max(1, total // 10))
 
 
-def place_in_world() -> tuple[int, int]:
-    """Return the number of this process and how many share the training."""
-    return (int(dist.get_rank()), int(dist.get_world_size())) if dist.is_initialized() else (0, 1)
+def reserve_optimizer(optimizer: Any) -> None:
+    """Let an optimiser make its state now: a step that ran out of memory in its middle could not be done again.
 
-
-def is_leading() -> bool:
-    """Whether this process writes metrics, state and checkpoints."""
-    return place_in_world()[0] == 0
-
-
-def gather(value: Any) -> list[Any]:
-    """Return the value of every process, in their order."""
-    _, size = place_in_world()
-    found: list[Any] = [value] * size
-    if size > 1:
-        dist.all_gather_object(found, value)
-    return found
+    Gradients of 0 at a rate of 0 change no weight. Raises DoesNotFit.
+    """
+    optimizer = getattr(optimizer, "optimizer", optimizer)  # What accelerate wrapped.
+    rates = [group["lr"] for group in optimizer.param_groups]
+    values = [value for group in optimizer.param_groups for value in group["params"]]
+    ran_out = False
+    try:
+        for value in values:
+            value.grad = torch.zeros_like(value)
+        for group in optimizer.param_groups:
+            group["lr"] = 0.0
+        optimizer.step()
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        ran_out = True
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate
+    for value in values:
+        value.grad = None
+        if "step" in (kept := optimizer.state.get(value, {})):
+            kept["step"] = kept["step"] * 0
+    if any(gather(ran_out)):
+        free_memory()
+        raise DoesNotFit(
+            "the optimiser takes more memory than there is: lower lora_rank, or take a smaller base or more GPUs"
+        )
 
 
 def open_tensorboard(folder: Path) -> Any:

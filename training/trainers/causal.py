@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from training.serving.publication import Kind, chat_template
 from training.trainers.base import dtype_of
 from training.trainers.margins import PromptTokens
+from training.trainers.memory import free_memory
 from training.trainers.publishing import write_causal
 
 
@@ -44,6 +45,9 @@ class LoraTrained:
             template=chat_template(self.prompt.render),
             max_length=self.prompt.max_length,
         )
+        # A second copy is read back: this one has to be gone by then.
+        del merged, self.model
+        free_memory()
         (folder / "adapter").mkdir()
         for name in ("adapter_config.json", "adapter_model.safetensors"):
             shutil.copyfile(self.adapter / name, folder / "adapter" / name)

@@ -83,6 +83,7 @@ class AnswerHead:
             raise BadInput(
                 f"the output layer is a {type(output).__name__}, in which yes and no have no weights to read"
             )
+        self.output = output
         self.weight = output.weight.detach()[[yes_id, no_id]].float()
         bias = getattr(output, "bias", None)
         self.bias = None if bias is None else bias.detach()[[yes_id, no_id]].float()
@@ -93,16 +94,23 @@ class AnswerHead:
 
     def margins(self, states: Tensor) -> list[float]:
         """Return the margins at states (rows, hidden)."""
-        states = states.float()
-        # One matrix product in full precision: TF32 would round what the states were computed with.
-        if self.cap is None:
-            found = (states * (self.weight[0] - self.weight[1])).sum(-1) * self.scale
-            found = found if self.bias is None else found + self.scale * (self.bias[0] - self.bias[1])
-        else:
+        return list(self.compare(states).tolist())
+
+    def compare(self, states: Tensor) -> Tensor:
+        """Return the margins at states in fp32, with a gradient."""
+        # No matrix product, and no autocast: TF32 and bf16 would round what the states were computed with.
+        with torch.autocast(states.device.type, enabled=False):
+            states = states.float()
+            if self.cap is None:
+                found: Tensor = (states * (self.weight[0] - self.weight[1])).sum(-1) * self.scale
+                return found if self.bias is None else found + self.scale * (self.bias[0] - self.bias[1])
             logits = torch.stack([(states * weight).sum(-1) for weight in self.weight], dim=-1) * self.scale
-            logits = self.cap * torch.tanh((logits if self.bias is None else logits + self.bias) / self.cap)
-            found = logits[:, 0] - logits[:, 1]
-        return list(found.tolist())
+            logits = self.bound(logits if self.bias is None else logits + self.bias)
+            return logits[:, 0] - logits[:, 1]
+
+    def bound(self, logits: Tensor) -> Tensor:
+        """Return logits within the bounds that the model has for them."""
+        return logits if self.cap is None else self.cap * torch.tanh(logits / self.cap)
 
 
 def causal_margins(head: AnswerHead, rows: Sequence[EncodedRow], budget: int = BATCH_TOKENS) -> list[float]:

@@ -1,7 +1,8 @@
 """Recipe `prism`: the score before the answer and the text of the answer from one forward pass (P 3.2).
 
-loss = 20 x (sigmoid(l_yes - l_no) - teacher)^2 + 1 x cross-entropy of the target text. Logits are computed at label
-positions only: the token before the answer, and each token of the answer but the last.
+loss = 20 x (sigmoid(l_yes - l_no) - teacher)^2 + 1 x cross-entropy of the target text. Both read the last states at
+label positions only: the token before the answer, and each token of the answer but the last. The margin is a product
+of such a state in fp32, and of the vocabulary's logits no more than a tile is ever there.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,29 +11,27 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+from transformers import Trainer, TrainingArguments
 
 from corpus.errors import BadInput
 from training.jobs.folder import JobFolder
 from training.recipes import rendering
 from training.recipes.data import POINT, SFT, Example, check_for_prism
-from training.recipes.table import TARGETS
 from training.trainers.base import answer_ids, check_causal, check_end_token, load_model, load_tokenizer
-from training.trainers.callback import place_in_world
+from training.trainers.callback import JobCallback
 from training.trainers.causal import LoraTrained
-from training.trainers.loop import Loop
-from training.trainers.margins import PromptTokens, pad_rows
+from training.trainers.margins import AnswerHead, PromptTokens, pad_rows
+from training.trainers.memory import check_memory
 from training.trainers.recipe import TrainingTask
+from training.trainers.steps import WholeSteps
 from training.trainers.tokens import encode_texts
-from training.trainers.world import World
 
-# Bytes for each trained weight: itself, its gradient, and AdamW's two moments, in fp32.
-OPTIMISER = 16
-CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+TILE = 512  # Label positions whose logits are there at once, in fp32: a vocabulary of 248,000 takes half a GB.
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class PrismRecipe:
         self.rows = [self._row(one) for one in task.data.train if one.losses]
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
         answers = max(len(row.label_positions) for row in self.rows)
-        check_memory(task, self.config, max(self.lengths()), answers)
+        check_memory(task, self.config, max(self.lengths()), min(answers, TILE))
         self.model = self._adapted()
 
     def _row(self, one: Example) -> PrismRow:
@@ -92,28 +91,34 @@ class PrismRecipe:
 
     def _adapted(self) -> Any:
         options = self.task.options
-        base = load_model(self.task.base, self.task.device, self.task.dtype)
+        base = load_model(self.task.base, self.task.device, self.task.dtype, self.task.options.attention)
         if self.task.checkpointing:
-            base.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
             # Nothing would be recomputed without it: the frozen embeddings give inputs that need no gradient.
             base.enable_input_require_grads()
         # LoRA's first matrices are random.
         torch.manual_seed(options.seed)
-        names = {name.rpartition(".")[2] for name, part in base.named_modules() if isinstance(part, torch.nn.Linear)}
-        targets = [name for name in TARGETS if name in names]
-        if not targets:
-            raise BadInput(f"{self.task.base_name} has none of the layers that get an adapter ({', '.join(TARGETS)})")
         lora = LoraConfig(
             r=options.lora_rank,
             lora_alpha=options.lora_alpha,
             lora_dropout=options.lora_dropout,
-            target_modules=targets,
+            target_modules=lora_targets(base, options.lora_targets),
             task_type="CAUSAL_LM",
         )
-        return get_peft_model(base, lora).train()
+        model = get_peft_model(base, lora)
+        self.without_adapter = name_without_adapter(model)
+        return model.train()
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
-        return Loop(folder, self.task, self, World(*place_in_world()), asked_to_stop).run()
+        callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
+        if self.without_adapter:
+            callback.say(f"weights without an adapter: {', '.join(self.without_adapter)}")
+        return callback.train(self.trainer(callback))
+
+    def trainer(self, callback: JobCallback) -> Any:
+        """Return transformers' trainer of whole steps."""
+        args = callback.arguments(TrainingArguments, len(self.rows))
+        trainer = PrismTrainer(self.model, args, train_dataset=self.rows, callbacks=[callback])
+        return trainer.bind(callback, self)
 
     def lengths(self) -> list[int]:
         return [len(row.ids) for row in self.rows]
@@ -122,11 +127,15 @@ class PrismRecipe:
         chosen = [self.rows[place] for place in rows]
         return {"point": sum(row.point for row in chosen), "sft": sum(row.sft for row in chosen)}
 
-    def forward(self, model: torch.nn.Module, rows: Sequence[int]) -> dict[str, Tensor]:
+    def forward(self, rows: Sequence[int]) -> dict[str, Tensor]:
         chosen = [self.rows[place] for place in rows]
         with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
-            logits = label_logits(model, chosen, int(self.tokenizer.pad_token_id), packed=self.task.options.packing)
-        return prism_losses(logits.float(), chosen, self.yes_id, self.no_id, self.task.options.sft_reduction)
+            states = label_states(
+                self.model, chosen, int(self.tokenizer.pad_token_id), packed=self.task.options.packing
+            )
+            return prism_losses(
+                OutputHead(self.model, self.yes_id, self.no_id), states, chosen, self.task.options.sft_reduction
+            )
 
     @property
     def prompt(self) -> PromptTokens:
@@ -138,15 +147,6 @@ class PrismRecipe:
             return self.prompt.margins(self.model, self.tokenizer, rows)
         finally:
             self.model.train()
-
-    def save(self, folder: Path) -> None:
-        self.model.save_pretrained(str(folder))
-
-    def load(self, folder: Path) -> None:
-        from peft import set_peft_model_state_dict
-        from safetensors.torch import load_file
-
-        set_peft_model_state_dict(self.model, load_file(folder / "adapter_model.safetensors"))
 
     def trained(self, checkpoint: Path) -> LoraTrained:
         return LoraTrained(self.task.base, checkpoint, self.prompt, device=self.task.device)
@@ -164,6 +164,7 @@ class PrismRecipe:
 
 def check_packing(config: Any) -> None:
     """Raise BadInput where rows in one sequence would see each other (linear attention keeps its state)."""
+    config = config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if kinds - {"full_attention", "sliding_attention"}:
         raise BadInput(
@@ -172,8 +173,36 @@ def check_packing(config: Any) -> None:
         )
 
 
-def label_logits(model: torch.nn.Module, rows: Sequence[PrismRow], pad: int, *, packed: bool = False) -> Tensor:
-    """Return the logits of all label positions, row after row: (sum of positions, vocabulary)."""
+def lora_targets(base: Any, named: str) -> Any:
+    """Return what gets an adapter as peft takes it. Raises BadInput for layers that the base does not have."""
+    if named == "all-linear":
+        return named
+    there = {name.rpartition(".")[2] for name, part in base.named_modules() if isinstance(part, torch.nn.Linear)}
+    targets = [one.strip() for one in named.split(",") if one.strip()]
+    if missing := [one for one in targets if one not in there]:
+        raise BadInput(
+            f"lora_targets: the base has no linear layer named {missing[0]!r}; it has {', '.join(sorted(there))}"
+        )
+    return targets
+
+
+def name_without_adapter(model: Any) -> list[str]:
+    """Return the names of the weights of two and more dimensions that get no adapter: embeddings, convolutions ..."""
+    found = [
+        name.removeprefix("base_model.model.").removesuffix(".weight")
+        for name, value in model.named_parameters()
+        if value.ndim > 1 and ".base_layer." not in name and "lora_" not in name
+    ]
+    return sorted({".".join(part for part in name.split(".") if not part.isdigit()) for name in found})
+
+
+class PrismTrainer(WholeSteps, Trainer):  # type: ignore[misc]
+    """transformers' trainer, whose steps are whole."""
+
+
+def label_states(model: Any, rows: Sequence[PrismRow], pad: int, *, packed: bool = False) -> Tensor:
+    """Return the decoder's last states at all label positions, row after row: (sum of positions, hidden size)."""
+    decoder = model.get_base_model().get_decoder()
     device = next(model.parameters()).device
     # Padded on the right, where a causal model does not look, or one sequence whose positions begin anew.
     if packed:
@@ -188,63 +217,38 @@ def label_logits(model: torch.nn.Module, rows: Sequence[PrismRow], pad: int, *, 
     keep = torch.zeros_like(ids, dtype=torch.bool)
     for row, (line, begin) in zip(rows, begins, strict=True):
         keep[line, begin + row.label_positions.start : begin + row.label_positions.stop] = True
-    logits: Tensor = model(input_ids=ids, logits_to_keep=keep, use_cache=False, **shape).logits
-    return logits
+    states: Tensor = decoder(input_ids=ids, use_cache=False, **shape).last_hidden_state[keep]
+    return states
 
 
-def prism_losses(
-    logits: Tensor, rows: Sequence[PrismRow], yes_id: int, no_id: int, reduction: str
-) -> dict[str, Tensor]:
+class OutputHead(AnswerHead):
+    """The last layer of a causal model, applied to states: to two words, or to all of the vocabulary in tiles."""
+
+    def entropies(self, states: Tensor, answers: Tensor) -> Tensor:
+        """Return the cross-entropy of each answer's token in fp32; a tile's logits are made again on the way back."""
+        pairs = zip(torch.split(states, TILE), torch.split(answers, TILE), strict=True)
+        return torch.cat([checkpoint(self._tile, *pair, use_reentrant=False) for pair in pairs])
+
+    def _tile(self, states: Tensor, answers: Tensor) -> Tensor:
+        logits = self.bound(self.output(states.to(self.output.weight.dtype)).float() * self.scale)
+        return functional.cross_entropy(logits, answers, reduction="none")
+
+
+def prism_losses(head: OutputHead, states: Tensor, rows: Sequence[PrismRow], reduction: str) -> dict[str, Tensor]:
     """Return the sums of (sigmoid(margin) - teacher)^2 and of cross-entropy (sum or mean over a row's tokens)."""
     sizes = [len(row.label_positions) for row in rows]
-    firsts = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)
-    first = logits[firsts]
-    margins = first[:, yes_id] - first[:, no_id]
-    wanted = torch.tensor([row.teacher for row in rows], device=logits.device)
-    has_point = torch.tensor([row.point for row in rows], device=logits.device)
-    point = ((torch.sigmoid(margins) - wanted) ** 2 * has_point).sum()
+    device = states.device
+    firsts = torch.tensor([0, *sizes[:-1]], device=device).cumsum(0)
+    wanted = torch.tensor([row.teacher for row in rows], device=device)
+    has_point = torch.tensor([row.point for row in rows], device=device)
+    point = ((torch.sigmoid(head.compare(states[firsts])) - wanted) ** 2 * has_point).sum()
     kept = [place for place, row in enumerate(rows) for _ in row.label_positions if row.sft]
     if not kept:
-        # Zero, yet part of the graph, so that the loop can add up both parts of every pass.
-        return {"point": point, "sft": logits.sum() * 0.0}
-    own = torch.tensor([row.sft for row in rows for _ in row.label_positions], device=logits.device)
-    answers = torch.tensor([one for row in rows if row.sft for one in row.ids[row.start :]], device=logits.device)
-    tokens = functional.cross_entropy(logits[own], answers, reduction="none")
+        # Zero, yet part of the graph, so that a step can add up both parts of every pass.
+        return {"point": point, "sft": states.float().sum() * 0.0}
+    own = torch.tensor([row.sft for row in rows for _ in row.label_positions], device=device)
+    answers = torch.tensor([one for row in rows if row.sft for one in row.ids[row.start :]], device=device)
+    tokens = head.entropies(states[own], answers)
     if reduction == "mean":
-        tokens = tokens / torch.tensor([sizes[place] for place in kept], device=logits.device)
+        tokens = tokens / torch.tensor([sizes[place] for place in kept], device=device)
     return {"point": point, "sft": tokens.sum()}
-
-
-def needed_memory(task: TrainingTask, config: Any, longest: int, answer: int) -> int:
-    """Return a lower bound in bytes: weights, adapter, activations of the longest row, logits of its answer."""
-    size = 2 if task.dtype is torch.bfloat16 else 4
-    weights = sum(path.stat().st_size for path in task.base.glob("*.safetensors"))
-    hidden, layers = int(config.hidden_size), int(config.num_hidden_layers)
-    wide = int(getattr(config, "intermediate_size", 4 * hidden))
-    rank = task.options.lora_rank
-    # A weight is taken for four bytes of its file: a file in half precision counts too low, never too high.
-    trained = rank * layers * (8 * hidden + 3 * (hidden + wide)) if rank else weights // 4
-    kept = hidden * (2 if task.checkpointing else 12) + (0 if task.checkpointing else 3 * wide)
-    logits = answer * int(config.vocab_size) * 4 * 2
-    return weights * size // 4 + trained * OPTIMISER + longest * layers * kept * size + logits
-
-
-def available_memory(device: str) -> int:
-    """Return the bytes that a new process may take: of the GPU, or of the machine within its limit."""
-    if device == "cuda":
-        return int(torch.cuda.mem_get_info()[0])
-    # A container's limit, which the machine's free memory knows nothing of.
-    limits = [int(path.read_text()) for path in CGROUP if path.exists() and path.read_text().strip().isdigit()]
-    return min([int(psutil.virtual_memory().available), *limits])
-
-
-def check_memory(task: TrainingTask, config: Any, longest: int, answer: int) -> None:
-    """Raise BadInput when the task cannot fit, with both numbers."""
-    need = needed_memory(task, config, longest, answer)
-    there = available_memory(task.device) if task.memory_mb is None else int(task.memory_mb * 2**20)
-    if need > there:
-        raise BadInput(
-            f"this training needs at least {need / 2**30:.2f} GiB of {'GPU ' if task.device == 'cuda' else ''}memory "
-            f"and {there / 2**30:.2f} GiB are free: take a smaller base, a smaller max_length or lora_rank, "
-            "or a machine with more"
-        )

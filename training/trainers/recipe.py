@@ -48,6 +48,9 @@ class TrainingTask:
 class Recipe(Protocol):
     """One recipe at work on one task, which it is made with; all processes of a training make one."""
 
+    task: TrainingTask
+    model: Any  # What it trains; None once it is trained: publishing needs the memory.
+
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         """Train by the library's trainer (callback.JobCallback); return the step to publish, and why it is that one.
 
@@ -55,7 +58,7 @@ class Recipe(Protocol):
         """
 
     def trained(self, checkpoint: Path) -> Trained:
-        """Return the chosen checkpoint for finishing. What training held is free by then."""
+        """Return the chosen checkpoint for finishing, on the task's device; it loads what it needs."""
 
     def record(self) -> dict[str, Any]:
         """Return the fields of publication.Record that only the recipe knows."""

@@ -1,7 +1,7 @@
 """A job of kind `train`, from its folder to a published model."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from training.recipes.calibration import Calibration
 from training.serving.publication import Record, describe_setup
 from training.trainers.base import find_base, is_tiny
 from training.trainers.finishing import finish_training
+from training.trainers.margins import is_out_of_memory
+from training.trainers.memory import free_memory
+from training.trainers.processes import is_leading, share_training
 from training.trainers.recipe import Recipe, TrainingTask
-from training.trainers.world import share_training
 
 
 def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
@@ -29,36 +31,14 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out} is not empty: name a new or an empty folder")
     task = prepare_task(folder, job)
-    folder.say(words=describe_setup(task.tiny, task.device), phase="loading the base")
-
-    def report(phase: str) -> None:
-        print(phase, flush=True)  # noqa: T201
-        folder.say(phase=phase)
-
-    with share_training(folder.path, task.options.processes, task.device) as world:
+    with share_training(folder.path, task.options.processes, task.device):
+        if is_leading():
+            folder.say(words=describe_setup(task.tiny, task.device), phase="loading the base")
         recipe = open_recipe(task)
-        step, why = recipe.train(folder, asked_to_stop)
-        if not world.leads:
+        chosen = recipe.train(folder, asked_to_stop)
+        if not is_leading():
             return {}
-        total = [line["steps"] for line in folder.lines() if "steps" in line][-1]
-        record = Record(
-            recipe=task.recipe,
-            base=task.base_name,
-            options=asdict(task.options),
-            evaluation={},
-            calibration=Calibration(),
-            dataset=task.data.collection,
-            dataset_sha256=task.data.sha256,
-            teacher=task.data.teacher,
-            tiny=task.tiny,
-            device=task.device,
-            checkpoint={"step": step, "words": why},
-            steps=total,
-            **recipe.record(),
-        )
-        if out.exists():  # Publishing renames a folder to this name.
-            out.rmdir()
-        record = finish_training(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
+    record = publish_model(folder, recipe, out, chosen)
     losses = [line["loss"] for line in folder.lines() if "loss" in line]
     return {
         "steps": len(losses),
@@ -72,6 +52,46 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
         "checkpoint": record.checkpoint,
         "out": str(out),
     }
+
+
+def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[int, str]) -> Record:
+    """Publish the chosen step's checkpoint; on the CPU where it does not fit on the GPU beside others' work."""
+    step, why = chosen
+    task = recipe.task
+    record = Record(
+        recipe=task.recipe,
+        base=task.base_name,
+        options=asdict(task.options),
+        evaluation={},
+        calibration=Calibration(),
+        dataset=task.data.collection,
+        dataset_sha256=task.data.sha256,
+        teacher=task.data.teacher,
+        tiny=task.tiny,
+        device=task.device,
+        checkpoint={"step": step, "words": why},
+        steps=[line["steps"] for line in folder.lines() if "steps" in line][-1],
+        **recipe.record(),
+    )
+
+    def report(phase: str) -> None:
+        print(phase, flush=True)  # noqa: T201
+        folder.say(phase=phase)
+
+    # What was trained is on the disk; finishing loads its own.
+    recipe.model = None
+    free_memory()
+    if out.exists():  # Publishing renames a folder to this name.
+        out.rmdir()
+    try:
+        return finish_training(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
+    except (RuntimeError, MemoryError) as error:
+        if task.device == "cpu" or not is_out_of_memory(error):
+            raise
+    free_memory()
+    report("out of memory: publishing on the CPU")
+    recipe.task = replace(task, device="cpu")
+    return finish_training(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
 
 
 def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:

@@ -1,7 +1,5 @@
 """Recipe `prism` against a plain implementation: losses, label positions, packing, processes (checks 2 and 3)."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +7,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from transformers import get_cosine_schedule_with_warmup  # noqa: E402
+
 from corpus.errors import BadInput  # noqa: E402
-from tests.instances import PATIENCE  # noqa: E402
 from tests.stages import first_quick  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training.jobs.folder import JobFolder  # noqa: E402
 from training.recipes import data, rendering, table  # noqa: E402
 from training.trainers.base import load_tokenizer  # noqa: E402
 from training.trainers.batching import Epochs, pack_batches  # noqa: E402
-from training.trainers.loop import Loop, learning_rate  # noqa: E402
-from training.trainers.prism import PrismRecipe, label_logits  # noqa: E402
+from training.trainers.callback import JobCallback  # noqa: E402
+from training.trainers.memory import DoesNotFit  # noqa: E402
+from training.trainers.prism import PrismRecipe, label_states  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
 from training.trainers.tiny_bases import tiny_base  # noqa: E402
-from training.trainers.world import World  # noqa: E402
 
 SHAPES = ("qwen3", "qwen3.5")
 
@@ -40,6 +39,12 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> data.TrainingSet:
 def make_task(base: Path, found: data.TrainingSet, **options: Any) -> TrainingTask:
     given = {"preset": "tiny", "max_steps": 20, "lora_rank": 4, "lora_alpha": 8, **options}
     return TrainingTask("prism", base, "tiny", found, table.recipe_options("prism", given), "cpu", True)
+
+
+def begin(recipe: PrismRecipe, folder: Path) -> Any:
+    """The recipe's trainer on a job's folder."""
+    folder.mkdir(exist_ok=True)
+    return recipe.trainer(JobCallback(JobFolder(folder), recipe.task, lambda: False, recipe.dev_margins))
 
 
 class Plain:
@@ -78,33 +83,33 @@ def test_twenty_steps_have_the_losses_of_a_plain_implementation(
     shape: str, reduction: str, bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path
 ) -> None:
     task = make_task(bases[shape], rows, sft_reduction=reduction, token_budget=500)
-    recipe = PrismRecipe(task)
-    loop = Loop(JobFolder(tmp_path), task, recipe, World(), lambda: False)
+    trainer = begin(PrismRecipe(task), tmp_path)
+    trainer.callback.train(trainer)
+    ours = [line["loss"] for line in JobFolder(tmp_path).lines() if "loss" in line]
     plain = PrismRecipe(task)
     reference = Plain(plain, task)
     trained = [value for value in plain.model.parameters() if value.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=0.0, weight_decay=task.options.weight_decay)
+    optimizer = torch.optim.AdamW(trained, lr=task.options.learning_rate, weight_decay=task.options.weight_decay)
+    schedule = get_cosine_schedule_with_warmup(optimizer, 2, 20)
     for step in range(20):
-        numbers = loop.epochs.step(step)
-        loss = reference.loss(numbers)
+        loss = reference.loss(trainer.epochs.step(step))
         loss.backward()
-        optimizer.param_groups[0]["lr"] = learning_rate(task.options, step, 20)
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
+        schedule.step()
         optimizer.zero_grad()
-        loop.one()
-        ours = loop.folder.lines()[-1]["loss"]
-        assert ours == pytest.approx(float(loss.detach()), rel=1e-5, abs=1e-5), f"step {step}"
+        assert ours[step] == pytest.approx(float(loss.detach()), rel=1e-5, abs=1e-5), f"step {step}"
 
 
 @pytest.mark.parametrize("shape", first_quick(SHAPES))
-def test_label_position_logits_are_those_of_all_positions(
+def test_label_position_states_are_those_of_all_positions(
     shape: str, bases: dict[str, Path], rows: data.TrainingSet
 ) -> None:
     recipe = PrismRecipe(make_task(bases[shape], rows))
     chosen = recipe.rows[:5]
+    head = recipe.model.get_base_model().get_output_embeddings()
     with torch.no_grad():
-        ours = label_logits(recipe.model, chosen, 0)
+        ours = head(label_states(recipe.model, chosen, 0))
         full = [recipe.model(input_ids=torch.tensor([row.ids]), use_cache=False).logits[0] for row in chosen]
     wanted = torch.cat(
         [one[row.label_positions.start : row.label_positions.stop] for one, row in zip(full, chosen, strict=True)]
@@ -113,11 +118,26 @@ def test_label_position_logits_are_those_of_all_positions(
     assert torch.allclose(ours, wanted, atol=1e-5)
 
 
+def test_no_more_logits_than_a_tile_are_ever_there(
+    bases: dict[str, Path], rows: data.TrainingSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = PrismRecipe(make_task(bases["qwen3"], rows))
+    head, shapes = recipe.model.get_base_model().get_output_embeddings(), []
+    head.register_forward_hook(lambda _module, _inputs, output: shapes.append(tuple(output.shape)))
+    whole = recipe.forward(range(5))["sft"]
+    monkeypatch.setattr("training.trainers.prism.TILE", 16)
+    shapes.clear()
+    tiled = recipe.forward(range(5))["sft"]
+    tiled.backward()
+    assert len(shapes) > 4 and all(shape[0] <= 16 for shape in shapes)
+    assert tiled.item() == pytest.approx(whole.item(), rel=1e-6)
+
+
 def test_packed_rows_do_not_see_each_other(bases: dict[str, Path], rows: data.TrainingSet) -> None:
     recipe = PrismRecipe(make_task(bases["qwen3"], rows, packing=True))
     chosen = recipe.rows[:6]
     with torch.no_grad():
-        packed, padded = (label_logits(recipe.model, chosen, 0, packed=flag) for flag in (True, False))
+        packed, padded = (label_states(recipe.model, chosen, 0, packed=flag) for flag in (True, False))
     assert torch.allclose(packed, padded, atol=1e-5)
 
 
@@ -131,10 +151,9 @@ def test_a_smaller_token_budget_gives_the_same_gradient(
 ) -> None:
     found = []
     for budget in (384, 4096):
-        task = make_task(bases["qwen3"], rows, token_budget=budget)
-        loop = Loop(JobFolder(tmp_path / str(budget)), task, PrismRecipe(task), World(), lambda: False)
-        loop.gradients(loop.epochs.step(0))
-        found.append([value.grad.clone() for value in loop.trained])
+        trainer = begin(PrismRecipe(make_task(bases["qwen3"], rows, token_budget=budget)), tmp_path / str(budget))
+        trainer.gradients(trainer.epochs.step(0))
+        found.append([value.grad.clone() for value in trainer.trained])
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*found, strict=True))
 
 
@@ -143,59 +162,24 @@ def test_memory_that_runs_out_halves_the_budget_and_the_step_is_done_all_the_sam
 ) -> None:
     """The error is torch's own, raised by the test where a pass is larger than it allows."""
     task = make_task(bases["qwen3"], rows, token_budget=4096)
-    recipe, plain = PrismRecipe(task), PrismRecipe(task)
+    recipe = PrismRecipe(task)
     forward = recipe.forward
 
-    def small(model: Any, numbers: Any) -> Any:
+    def small(numbers: Any) -> Any:
         if len(numbers) > 2:
             raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
-        return forward(model, numbers)
+        return forward(numbers)
 
     recipe.forward = small  # type: ignore[method-assign]
-    (tmp_path / "a").mkdir()
-    loop = Loop(JobFolder(tmp_path / "a"), task, recipe, World(), lambda: False)
-    wanted = Loop(JobFolder(tmp_path / "b"), task, plain, World(), lambda: False)
-    assert loop.gradients(loop.epochs.step(0)) == pytest.approx(wanted.gradients(wanted.epochs.step(0)), rel=1e-5)
-    assert loop.progress.token_budget < 4096 and "out of memory" in loop.folder.state["phase"]
+    trainer, wanted = begin(recipe, tmp_path / "a"), begin(PrismRecipe(task), tmp_path / "b")
+    first = trainer.epochs.step(0)
+    assert trainer.gradients(first) == pytest.approx(wanted.gradients(first), rel=1e-5)
+    assert trainer.callback.progress.token_budget < 4096
+    assert "out of memory" in trainer.callback.folder.state["phase"]
 
-    recipe.forward = lambda model, numbers: small(model, [0, 0, 0])  # type: ignore[method-assign]
-    with pytest.raises(Exception, match="takes more memory than there is: lower max_length"):
-        loop.gradients(loop.epochs.step(0))
-
-
-TWO = """
-import sys, json
-from pathlib import Path
-import torch
-from training.recipes import data, table
-from training.trainers.loop import Loop
-from training.trainers.prism import PrismRecipe
-from training.trainers.recipe import TrainingTask
-from training.trainers.world import share_training
-from training.jobs.folder import JobFolder
-folder, base, rows, size = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
-options = table.recipe_options("prism", {"preset": "tiny", "lora_rank": 4, "token_budget": 500, "batch": 7})
-task = TrainingTask("prism", base, "tiny", data.read_training_set(rows), options, "cpu", True)
-with share_training(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]) as world:
-    loop = Loop(JobFolder(folder), task, PrismRecipe(task), world, lambda: False)
-    parts = loop.gradients(loop.epochs.step(3))
-    if world.leads:
-        torch.save({"parts": parts, "grads": [value.grad for value in loop.trained]}, folder / f"{size}.pt")
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_give_the_gradients_of_one(bases: dict[str, Path], tmp_path: Path) -> None:
-    rows = write_set(tmp_path / "set")
-    for size in ("1", "2"):
-        args = [sys.executable, "-c", TWO, tmp_path, bases["qwen3"], rows, size, TWO]
-        done = subprocess.run(list(map(str, args)), capture_output=True, text=True, timeout=PATIENCE, check=False)
-        assert done.returncode == 0, done.stderr
-    one, two = (torch.load(tmp_path / f"{size}.pt", weights_only=True) for size in ("1", "2"))
-    assert two["parts"] == pytest.approx(one["parts"], rel=1e-5)
-    assert any(bool(value.abs().max() > 1e-4) for value in one["grads"])
-    for ours, theirs in zip(one["grads"], two["grads"], strict=True):
-        assert torch.allclose(ours, theirs, atol=1e-5)
+    recipe.forward = lambda numbers: small([0, 0, 0])  # type: ignore[method-assign]
+    with pytest.raises(DoesNotFit, match="takes more memory than there is: lower max_length"):
+        trainer.gradients(first)
 
 
 def test_every_row_comes_once_in_an_epoch_and_in_another_order_in_the_next() -> None:
