@@ -44,7 +44,9 @@ def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
     # What no worker took within a minute does not count: it would keep this person waiting for nothing.
     waiting = PassageDraft.objects.filter(asked_by=member, state__in=PENDING, asked_at__gt=timezone.now() - SILENT)
     if waiting.count() >= MOST_PENDING:
-        raise BadInput(_("%(most)d pages are being fetched for you: wait for one of them.") % {"most": MOST_PENDING})
+        raise BadInput(
+            _("%(most)d pages are already being fetched for you. Wait until one is finished.") % {"most": MOST_PENDING}
+        )
     draft = PassageDraft.objects.create(query=query, asked_by=member, url=url)
     record(member.user, "aspects.fetched", member.collection, query=query.external_id, url=url)
     background.enqueue(FETCH, draft.pk)
@@ -55,7 +57,7 @@ def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
 def retry_fetch(draft: PassageDraft) -> None:
     """Fetch once more what failed, or what nobody was heard of."""
     if not (draft.state == State.FAILED or is_silent(draft)) or not draft.url:
-        raise BadInput(_("This page is being fetched: wait a moment."))
+        raise BadInput(_("This page is already being fetched. Wait a moment."))
     fresh: dict[str, Any] = {"asked_at": timezone.now(), "started_at": None, "error": "", "bytes": 0}
     PassageDraft.objects.filter(pk=draft.pk).update(state=State.WAITING, **fresh)
     background.enqueue(FETCH, draft.pk)
@@ -113,13 +115,15 @@ def _progress_callback(held: QuerySet[PassageDraft]) -> Callable[[int], None]:
 def store_upload(member: Membership, query: Query, name: str, body: bytes) -> PassageDraft:
     """Keep a file of text or HTML, to be refined. BadInput when it is neither, too large or empty."""
     if len(body) > MOST_UPLOADED:
-        raise BadInput(_("The file is larger than %(most)d MB: cut it first.") % {"most": MOST_UPLOADED // 1_000_000})
+        raise BadInput(
+            _("The file is larger than %(most)d MB. Shorten it first.") % {"most": MOST_UPLOADED // 1_000_000}
+        )
     if known := recognition.recognise_format(body, pages=True):
         raise BadInput(
-            _("This is not a file of text but %(what)s: save it as plain text or as a web page.") % {"what": known.what}
+            _("This file is %(what)s, not text. Save it as plain text or as a web page.") % {"what": known.what}
         )
     if b"\0" in body:
-        raise BadInput(_("This is not a file of text: save it as plain text or as a web page."))
+        raise BadInput(_("This is not a text file. Save it as plain text or as a web page."))
     page = FetchedPage("", texts.media_of(body), "", body)
     title, text = texts.extract_text(page)
     name = PurePath(name.replace("\\", "/")).name[:255]

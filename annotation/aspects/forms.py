@@ -68,7 +68,7 @@ def cut_passages(post: QueryDict, title: str, whole_text: str, metadata: dict[st
             raise ValueError
         portions = group_portions(whole_text, given)
     except ValueError:
-        raise BadInput(_("The text is another by now: open it again.")) from None
+        raise BadInput(_("The text has changed. Open it again.")) from None
     return [
         NewPassage(title, whole_text[place.start : place.end], [aspect], {**metadata, "chunks": chunks})
         for aspect, place, chunks in portions

@@ -39,7 +39,7 @@ def newest_sample(collection: Collection) -> BlindSample | None:
 def draw_sample(member: Membership, *, size: int = SIZE, seed: int = 0) -> BlindSample:
     """Draw a sample of queries that have aspects; the same seed over the same sets draws the same queries."""
     if not 1 <= size <= MOST:
-        raise BadInput(_("Draw 1 to %(most)d queries.") % {"most": MOST})
+        raise BadInput(_("Enter a number of queries from 1 to %(most)d.") % {"most": MOST})
     newest = (
         AspectRevision.objects.filter(query__collection=member.collection, query__is_current=True)
         .order_by("query__external_id", "query", "-number")
@@ -47,7 +47,7 @@ def draw_sample(member: Membership, *, size: int = SIZE, seed: int = 0) -> Blind
     )
     known = [row.pk for row in newest if row.aspects]
     if not known:
-        raise BadInput(_("No query has aspects yet: decompose some first."))
+        raise BadInput(_("No query has aspects yet. Decompose some queries first."))
     drawn = random.Random(seed).sample(known, min(size, len(known)))
     record(member.user, "aspects.sample", member.collection, queries=len(drawn), seed=seed)
     return BlindSample.objects.create(collection=member.collection, seed=seed, revisions=drawn)
@@ -87,7 +87,7 @@ def submit_reading(
         raise BadInput(_("This query is not in the sample."))
     row = AspectRevision.objects.select_related("query").get(pk=revision)
     if AspectRevision.objects.filter(query=row.query, author=member.assessor).exists():
-        raise BadInput(_("You worked on this query yourself: somebody else weighs it anew."))
+        raise BadInput(_("You worked on this query. Another person must weigh it."))
     if set(importances) != {entry.id for entry in load_aspects(row.aspects)}:
         raise BadInput(_("Weigh every aspect of the query."))
     try:
@@ -97,7 +97,7 @@ def submit_reading(
             )
     # One reading for each query of a sample: the database decides who was first.
     except IntegrityError:
-        raise BadInput(_("Somebody else has just weighed this query: here is the next one.")) from None
+        raise BadInput(_("Another person has just weighed this query. Here is the next one.")) from None
 
 
 def sample_results(sample: BlindSample) -> dict[str, Any]:

@@ -68,9 +68,7 @@ FORMATS = {
             name="qrels",
             file="qrels.txt",
             title=gettext_noop("TREC qrels"),
-            about=gettext_noop(
-                "The label of every pair that has one, for trec_eval, ir_measures and other tools of the field."
-            ),
+            about=gettext_noop("All labels as one qrels file for trec_eval, ir_measures and similar tools."),
             line=_qrels_line,
             labels=True,
             counted={"grades": 2, "origins": 3},
@@ -79,7 +77,7 @@ FORMATS = {
             name="csv",
             file="labels.csv",
             title=gettext_noop("CSV of labels"),
-            about=gettext_noop("The same labels with their origin: a policy, people, or an adjudicator."),
+            about=gettext_noop("The same labels with their source: a policy, people or an adjudicator."),
             line=csv_line,
             header="query_id,doc_id,grade,origin\n",
             labels=True,
@@ -90,7 +88,7 @@ FORMATS = {
             file="judgments.jsonl",
             title=gettext_noop("Judgments"),
             about=gettext_noop(
-                "Every grade that stands, of people, policies and imports, and each judge's newest vote on a pair."
+                "All active grades from people, policies and imports, and each judge's latest vote on each pair."
             ),
             line=partial(_timed_line, JUDGMENT),
             counted={"grades": 4, "kinds": 3, "steps": 5},
@@ -99,9 +97,7 @@ FORMATS = {
             name="debates",
             file="debates.jsonl",
             title=gettext_noop("Debates"),
-            about=gettext_noop(
-                "Every turn of each pair's newest debate: verdict, reason, and the sentences it quoted."
-            ),
+            about=gettext_noop("All turns of each pair's latest debate: verdict, reason and quoted sentences."),
             line=_debate_line,
             counted={"rounds": 2, "sides": 3, "verdicts": 5},
         ),
@@ -109,7 +105,7 @@ FORMATS = {
             name="marks",
             file="marks.jsonl",
             title=gettext_noop("Marked evidence"),
-            about=gettext_noop("What people marked in the documents when they judged: place, words, and their grade."),
+            about=gettext_noop("Passages that people marked while judging: position, text and grade."),
             line=partial(_timed_line, MARK),
             counted={"assessors": 2, "grades": 3},
         ),
@@ -117,9 +113,7 @@ FORMATS = {
             name="aspects",
             file="aspects.jsonl",
             title=gettext_noop("Aspects"),
-            about=gettext_noop(
-                "What an answer to each query needs, how much it weighs, and which documents support it."
-            ),
+            about=gettext_noop("Aspects of a complete answer to each query, with weights and supporting documents."),
             line=aspect_line,
             counted={"importances": 4},
         ),
@@ -133,9 +127,7 @@ SETS = {
             file="train.jsonl, dev.jsonl",
             labels=True,
             title=gettext_noop("Prism"),
-            about=gettext_noop(
-                "Pairs with teacher score, label, contribution and evidence: what the trainer of this site reads."
-            ),
+            about=gettext_noop("Pairs with target score, label, contribution and evidence, for training on this site."),
         ),
         Format(
             name="beir",
@@ -143,7 +135,7 @@ SETS = {
             labels=True,
             title="BEIR",
             about=gettext_noop(
-                "The whole corpus, the queries, and the grades of each split, for retrieval experiments."
+                "The whole corpus, the queries and the grades of each split, for retrieval experiments."
             ),
         ),
         Format(
@@ -151,15 +143,17 @@ SETS = {
             file="train.jsonl, dev.jsonl",
             labels=True,
             title="sentence-transformers",
-            about=gettext_noop("Pairs, triplets, n-tuples or lists with the columns that its losses expect."),
+            about=gettext_noop(
+                "Pairs, triplets, n-tuples or lists, in the columns that the sentence-transformers losses expect."
+            ),
         ),
         Format(
             name="parquet",
             file="README.md, data/",
             labels=True,
-            title=gettext_noop("Parquet with a card"),
+            title=gettext_noop("Parquet with a dataset card"),
             about=gettext_noop(
-                "A folder for datasets.load_dataset and the Hugging Face Hub: every column, and what they mean."
+                "A folder for datasets.load_dataset and the Hugging Face Hub, with all columns and their descriptions."
             ),
         ),
         Format(
@@ -168,7 +162,7 @@ SETS = {
             labels=True,
             title="TRL",
             about=gettext_noop(
-                "Prompt and completion for supervised fine-tuning: no, or yes with contribution and evidence."
+                "Prompt and completion for supervised fine-tuning: “no”, or “yes” with contribution and evidence."
             ),
         ),
         Format(

@@ -30,86 +30,88 @@ class SetForm(forms.Form):
     """Every field may be left as it is: the values shown are the defaults of the command."""
 
     teacher = forms.ChoiceField(
-        label=gettext_lazy("Teacher"),
+        label=gettext_lazy("Target score"),
         choices=_labelled_choices(TEACHERS),
         help_text=gettext_lazy(
-            "What the model learns to reproduce. Pairs with fewer votes than the panel has are left out with votes."
+            "Target score. With “votes”, pairs with fewer votes than the panel has members are excluded."
         ),
     )
     split = forms.FloatField(
         min_value=0.01,
         max_value=1,
         initial=0.9,
-        label=gettext_lazy("Share of queries to train on"),
-        help_text=gettext_lazy("1: no dev file."),
+        label=gettext_lazy("Share of queries for training"),
+        help_text=gettext_lazy("1 = no dev set"),
     )
     seed = forms.IntegerField(
         label=gettext_lazy("Seed"),
         min_value=0,
         initial=0,
-        help_text=gettext_lazy("The same seed draws the same queries again."),
+        help_text=gettext_lazy("The same seed selects the same queries."),
     )
     near = forms.FloatField(
         min_value=0.1,
         max_value=1,
         initial=0.8,
         required=False,
-        label=gettext_lazy("Near-duplicates from similarity"),
-        help_text=gettext_lazy("Such texts stay on one side of the split. Empty: texts may stand on both sides."),
+        label=gettext_lazy("Similarity of near-duplicates"),
+        help_text=gettext_lazy(
+            "Texts at least this similar stay in the same split. Leave blank to ignore near-duplicates."
+        ),
     )
     labels = forms.ChoiceField(
-        choices=_labelled_choices(LABELS), initial="resolved", label=gettext_lazy("Which label wins")
+        choices=_labelled_choices(LABELS), initial="resolved", label=gettext_lazy("Label precedence")
     )
     relevant_from = forms.IntegerField(
         min_value=1,
         required=False,
-        label=gettext_lazy("Relevant from grade"),
-        help_text=gettext_lazy("Empty: as the collection says."),
+        label=gettext_lazy("Lowest grade that counts as relevant"),
+        help_text=gettext_lazy("Leave blank for the collection's setting."),
     )
     agreement = forms.FloatField(
         min_value=0,
         max_value=1,
         required=False,
-        label=gettext_lazy("Smallest agreement of the panel"),
-        help_text=gettext_lazy("Share of the votes that equal a machine's label. Labels of people stay. Empty: any."),
+        label=gettext_lazy("Minimum panel agreement"),
+        help_text=gettext_lazy(
+            "Share of votes that match a model's label. Labels from people are always kept. Leave blank for no minimum."
+        ),
     )
     negatives = forms.IntegerField(
         min_value=1,
         required=False,
-        label=gettext_lazy("Negatives for each positive"),
-        help_text=gettext_lazy("At most. Empty: all."),
+        label=gettext_lazy("Negatives per positive"),
+        help_text=gettext_lazy("Maximum. Leave blank for all."),
     )
     documents = forms.IntegerField(
         min_value=1,
         required=False,
-        label=gettext_lazy("Documents a query"),
-        help_text=gettext_lazy("Exactly so many; queries with fewer are left out. Empty: all."),
+        label=gettext_lazy("Documents per query"),
+        help_text=gettext_lazy("Exact number; queries with fewer documents are excluded. Leave blank for all."),
     )
     run = forms.FileField(
         required=False,
         label=gettext_lazy("Hard negatives from a run"),
-        help_text=gettext_lazy(
-            "A TREC run file. Its documents that nobody judged become negatives, marked as assumed."
-        ),
+        help_text=gettext_lazy("A TREC run file. Its unjudged documents become negatives marked as assumed."),
     )
     first_rank = forms.IntegerField(min_value=1, initial=RANKS[0], required=False, label=gettext_lazy("From rank"))
     last_rank = forms.IntegerField(min_value=1, initial=RANKS[1], required=False, label=gettext_lazy("To rank"))
     keep_holes = forms.BooleanField(
-        required=False, label=gettext_lazy("Take them even where a panel or a reranker scores them high (likely holes)")
+        required=False, label=gettext_lazy("Include documents that a panel or a reranker scores high (likely holes)")
     )
     balance = forms.BooleanField(
-        required=False, label=gettext_lazy("Balance length by score, so that length is no shortcut to the score")
+        required=False, label=gettext_lazy("Balance length by score, so that models cannot use length as a shortcut")
     )
     balance_entropy = forms.ChoiceField(
         choices=_labelled_choices(ENTROPIES),
         initial="filled",
         required=False,
-        label=gettext_lazy("Measure of the balance"),
+        label=gettext_lazy("Balance measure"),
     )
     tokenizer = forms.FileField(
         required=False,
         label=gettext_lazy("Tokenizer for lengths"),
-        help_text=gettext_lazy("A tokenizer.json: lengths are counted in its tokens. Leave blank to count words."),
+        help_text=gettext_lazy("A tokenizer.json file. Lengths are counted in its tokens. Leave blank to count words."),
     )
     preset = forms.ChoiceField(
         choices=_labelled_choices(PRESETS), initial="paper", label=gettext_lazy("Losses (Prism)")
@@ -119,7 +121,7 @@ class SetForm(forms.Form):
     )
 
     allow_incomplete = forms.BooleanField(
-        required=False, label=gettext_lazy("Export even if a split is empty or train has only one label")
+        required=False, label=gettext_lazy("Export even if a split is empty or the training split has only one label")
     )
 
     def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
@@ -152,7 +154,7 @@ def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str
     """
     if upload.size is None or upload.size > MOST:
         raise BadInput(
-            _("%(name)s is larger than %(most)s MB; use the command export")
+            _("%(name)s is larger than %(most)s MB. Use the export command instead")
             % {"name": upload.name, "most": MOST // 1_000_000}
         )
     digest = sha256()

@@ -84,7 +84,7 @@ def _cell_chart(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
     filled = sum(n > 0 for row in counts for n in row)
     most, pairs = max(map(max, counts)), sum(map(sum, counts))
     values = {"pairs": f"{pairs:,}", "filled": filled, "bins": bins * len(columns), "most": f"{most:,}"}
-    where = _("%(pairs)s pairs to train on in %(filled)s of %(bins)s cells, at most %(most)s in one") % values
+    where = _("%(pairs)s training pairs in %(filled)s of %(bins)s cells, at most %(most)s in one") % values
     measures = {"spread": f"{spread['entropy']:.3f}", "spread2": f"{spread['coefficient_of_variation']:.2f}"}
     even = _("entropy %(spread)s, coefficient of variation %(spread2)s") % measures
     return draw_heatmap(
@@ -93,12 +93,12 @@ def _cell_chart(snapshot: int, when: str, found: dict[str, Any]) -> Chart:
         rows,
         columns,
         x=_("tokens of the document") if found["length_unit"] == "tokens" else _("words of the document"),
-        y=_("teacher's score"),
+        y=_("target score"),
         high=max(most, 1),
         summary=(
-            _("After balancing: %(where)s; normalised %(even)s.")
+            _("After balancing: %(where)s; normalized %(even)s.")
             if after
-            else _("Before balancing: %(where)s; normalised %(even)s.")
+            else _("Before balancing: %(where)s; normalized %(even)s.")
         )
         % {"where": where, "even": even},
     )

@@ -52,7 +52,7 @@ def build_snapshot(
     is left out where a format has no labels.
     """
     if origins is not None and not form.labels:
-        raise BadInput(_("format %(form)s has no labels, so it cannot be limited to origins") % {"form": form.name})
+        raise BadInput(_("format %(form)s has no labels, so it cannot be limited by source") % {"form": form.name})
     if leave_out_failed and not form.labels:
         raise BadInput(_("format %(form)s has no labels, so none can be left out") % {"form": form.name})
     options: dict[str, Any] = {"origins": sorted(set(origins)) if origins is not None else None}

@@ -127,7 +127,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     # Where no worker lives, the page waits for a large one all the same.
     if listing.is_large(form, scope.collection) and workers.has_workers():
         background.enqueue(listing.MAKE, snapshot.pk)
-        messages.info(request, _("A worker creates the export. This page shows its progress."))
+        messages.info(request, _("Creating the export. Progress is shown below."))
         return redirect("exports", scope.collection.name)
     try:
         write_snapshot(snapshot)
@@ -139,7 +139,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
         asked.add_error(None, str(error))
         return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
     except OSError:
-        messages.error(request, _("The export failed and left nothing behind. The list below says why."))
+        messages.error(request, _("The export failed and wrote no files. The list below gives the reason."))
     return redirect("exports", scope.collection.name)
 
 
@@ -150,6 +150,6 @@ def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) ->
     row = get_object_or_404(Snapshot.objects.select_related("collection"), pk=snapshot, collection=scope.collection)
     path = listing.file_of(row, file)
     if path is None:
-        raise Http404(_("No such file."))
+        raise Http404(_("File not found."))
     name = f"{scope.collection.name}-{row.pk}-{file.replace('/', '-')}"
     return FileResponse(path.open("rb"), as_attachment=True, filename=name)

@@ -284,7 +284,7 @@ class Snapshot(models.Model):
     """An export that was made, or is being made: its options, its manifest and where it lies."""
 
     class State(models.TextChoices):
-        MAKING = "making", gettext_lazy("being made")
+        MAKING = "making", gettext_lazy("in progress")
         READY = "ready", gettext_lazy("ready")
         FAILED = "failed", gettext_lazy("failed")
 

@@ -81,7 +81,7 @@ def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewP
     if not parts:
         raise BadInput(_("Put at least one sentence under an aspect."))
     if len(parts) == 1 and parts[0].text.strip() == document.text.strip():
-        raise BadInput(_("This is the whole text under one aspect: keep the document under it instead."))
+        raise BadInput(_("This is the whole text under one aspect. Keep the document under that aspect instead."))
     documents, decisions = _keep_passages(held, parts)
     names = ", ".join(map(str, documents))
     decisions += [RevisionDecision(document.pk, entry.id, False, f"cut into {names}") for entry in held.entries]
@@ -96,7 +96,7 @@ def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: 
     _refuse_apart(passages)
     standing = held.current_judgments([aspect])
     if not all((found := standing.get((one.pk, aspect))) and found.grade for one in documents):
-        raise BadInput(_("Keep all of these passages under the aspect first, then join them."))
+        raise BadInput(_("Keep all of these passages under the aspect before you join them."))
     first, last = passages[0].first, passages[-1].last
     # What the whole says of its source is what the first of its passages says.
     opening = next(one for one in documents if one.external_id == passages[0].id)
@@ -132,12 +132,13 @@ def _refuse_apart(passages: Sequence[AspectPassage]) -> None:
     names = sorted({passage.source for passage in passages})
     if len(names) > 1:
         raise BadInput(
-            _("Only passages of one source are joined; these come from %(names)s.") % {"names": ", ".join(names)}
+            _("Only passages from the same source can be joined. These come from %(names)s.")
+            % {"names": ", ".join(names)}
         )
     if missing := find_gaps(passages):
         one, other = missing[0]
         raise BadInput(
-            _("Only contiguous passages are joined: something is missing between %(one)s and %(other)s.")
+            _("Only adjacent passages can be joined. There is text missing between %(one)s and %(other)s.")
             % {"one": one, "other": other}
         )
 
@@ -156,21 +157,22 @@ def _must_hold(held: Held, aspects: Sequence[str]) -> None:
     """Raise BadInput unless the query has aspects, these among them."""
     known = {entry.id for entry in held.entries}
     if not known:
-        raise BadInput(_("Decompose the query first: there is no aspect to put documents under."))
+        raise BadInput(_("Decompose the query first. There are no aspects yet."))
     for name in aspects:
         if name not in known:
-            raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": name})
+            raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": name})
 
 
 def _store_passage(query: Query, passage: NewPassage) -> Document:
     """Make a document for a new text, or return the one that holds the same text already."""
     title, text = " ".join(passage.title.split()), passage.text.replace("\r\n", "\n").strip()
     if not text:
-        raise BadInput(_("The passage is empty: paste, upload or fetch a text."))
+        raise BadInput(_("The passage is empty. Paste, upload or fetch a text."))
     if "\0" in text or "\0" in title:
-        raise BadInput(_("The text holds a NUL character: it is not plain text."))
+        raise BadInput(_("The text contains a NUL character and is not plain text."))
     if len(text) > LONGEST:
-        raise BadInput(_("The passage has %(length)d characters: keep what supports an aspect, at most %(most)d.")
+        raise BadInput(_("The passage has %(length)d characters. Keep only what supports an aspect, at "
+"most %(most)d characters.")
                        % {"length": len(text), "most": LONGEST})  # fmt: skip
     if not passage.aspects:
         raise BadInput(_("Choose the aspect that the passage supports."))

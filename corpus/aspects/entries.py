@@ -69,11 +69,11 @@ def check_wording(wording: Wording) -> Wording:
     """Return the wording without space around it. Raises BadInput for what is not as in BRIGHT-Pro 3.2."""
     text, rationale = " ".join(wording.text.split()), " ".join(wording.rationale.split())
     if not text:
-        raise BadInput(_("Write what the aspect is about."))
+        raise BadInput(_("Enter what the aspect is about."))
     if max(len(text), len(rationale)) > LONGEST:
         raise BadInput(_("Shorten it to %(most)d characters.") % {"most": LONGEST})
     if not 1 <= len(split_sentences(rationale)) <= 2:
-        raise BadInput(_("Say in one or two sentences why an answer needs this aspect."))
+        raise BadInput(_("Explain in one or two sentences why an answer needs this aspect."))
     return Wording(text, rationale, check_importance(wording.importance))
 
 
@@ -94,7 +94,7 @@ def next_ids(known: Iterable[str], count: int) -> list[str]:
 def add(entries: Entries, id: str, wording: Wording) -> Entries:
     """Return the set with one more aspect at the end."""
     if len(entries) >= MOST:
-        raise BadInput(_("A query has at most %(most)d aspects: merge some first.") % {"most": MOST})
+        raise BadInput(_("A query can have at most %(most)d aspects. Merge some first.") % {"most": MOST})
     return (*entries, AspectSnapshot(id, *check_wording(wording)))
 
 
@@ -116,9 +116,9 @@ def split(entries: Entries, id: str, parts: Sequence[tuple[str, Wording]]) -> En
     """Return the set with two and more aspects in the place of one."""
     find_aspect(entries, id)
     if len(parts) < 2:
-        raise BadInput(_("Split an aspect into two or more: write each of them."))
+        raise BadInput(_("To split an aspect, enter at least two new ones."))
     if len(entries) - 1 + len(parts) > MOST:
-        raise BadInput(_("A query has at most %(most)d aspects: merge some first.") % {"most": MOST})
+        raise BadInput(_("A query can have at most %(most)d aspects. Merge some first.") % {"most": MOST})
     new = [AspectSnapshot(name, *check_wording(wording)) for name, wording in parts]
     return tuple(part for one in entries for part in (new if one.id == id else [one]))
 
@@ -127,7 +127,7 @@ def merge(entries: Entries, ids: Sequence[str], new_id: str, wording: Wording) -
     """Return the set with one aspect in the place of the first of several."""
     chosen = [find_aspect(entries, id).id for id in dict.fromkeys(ids)]
     if len(chosen) < 2:
-        raise BadInput(_("Choose two or more aspects to merge."))
+        raise BadInput(_("Choose at least two aspects to merge."))
     first = next(one.id for one in entries if one.id in chosen)
     new = AspectSnapshot(new_id, *check_wording(wording))
     return tuple(new if one.id == first else one for one in entries if one.id == first or one.id not in chosen)
@@ -144,4 +144,4 @@ def find_aspect(entries: Entries, id: str) -> AspectSnapshot:
     for one in entries:
         if one.id == id:
             return one
-    raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": id})
+    raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": id})

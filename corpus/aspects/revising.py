@@ -62,7 +62,7 @@ class Held:
             self.newest = _append_revision(self, author, Act.IMPORT, AspectChange(self.entries))
         revision = _append_revision(self, author, act, change)
         if change.entries == self.entries and not revision.judgments:
-            raise BadInput(_("Nothing was changed."))
+            raise BadInput(_("No changes made."))
         return revision
 
 
@@ -76,11 +76,14 @@ def lock_aspects(query: Query, base: int | None = None) -> Held:
     """Lock the query's aspects until the commit. Raises BadInput for an old text of the query, or a newer revision."""
     locked = Query.objects.select_for_update(no_key=True).get(pk=query.pk)
     if not locked.is_current:
-        raise BadInput(_("The query has a newer text: open it from the list and work on that one."))
+        raise BadInput(_("The query has a newer text. Open it from the list."))
     newest = newest_revision(locked)
     if base is not None and base != (newest.number if newest else 0):
         raise BadInput(
-            _("Somebody changed these aspects while you were writing. Nothing was overwritten: look at the newest set.")
+            _(
+                "Another person changed these aspects while you were editing. Your changes were "
+                "not saved. See the latest version."
+            )
         )
     return Held(locked, newest)
 
@@ -144,7 +147,7 @@ def _append_judgments(
     judgments = []
     for decision in decisions:
         if decision.aspect not in rows:
-            raise BadInput(_("There is no aspect %(id)s any more: look at the newest set.") % {"id": decision.aspect})
+            raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": decision.aspect})
         before = standing.get((decision.document, decision.aspect))
         grade = None if decision.keep is None else kept if decision.keep else 0
         if _grade_and_reason(before) == (grade, decision.reason):
@@ -167,7 +170,7 @@ def _ensure_pairs(query: Query, documents: set[int]) -> dict[int, int]:
     """Return document to pair; a document that is no pair of the query becomes one that nobody is asked to judge."""
     known = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
     if set(known.values_list("pk", flat=True)) != documents:
-        raise BadInput(_("One of these documents is not in the collection any more: look at the newest set."))
+        raise BadInput(_("One of these documents is no longer in the collection. See the latest version."))
     Pair.objects.bulk_create(
         [Pair(collection_id=query.collection_id, query=query, document_id=pk, is_candidate=False) for pk in documents],
         ignore_conflicts=True,
@@ -263,7 +266,7 @@ def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = N
     held = lock_aspects(query, base)
     old = earlier_revision(held.query)
     if old is None or held.entries:
-        raise BadInput(_("There is nothing to take over: look at the newest set."))
+        raise BadInput(_("There are no aspects to copy. See the latest version."))
     entries = load_aspects(old.aspects)
     said = CurrentJudgment.objects.filter(
         aspect__query=old.query_id, aspect__external_id__in=[entry.id for entry in entries],
@@ -287,7 +290,7 @@ def undo_revision(query: Query, author: Assessor, number: int) -> AspectRevision
     held = lock_aspects(query)
     last = undoable_revision(held.query)
     if last is None or last.number != number:
-        raise BadInput(_("This act is not the newest any more: look at the history."))
+        raise BadInput(_("This is no longer the latest action. See the history."))
     given = Judgment.objects.filter(pk__in=last.judgments).select_related("pair", "aspect", "supersedes")
     decisions = [_reverse_decision(judgment) for judgment in given]
     previous = AspectRevision.objects.filter(query=held.query, number=last.number - 1).first()

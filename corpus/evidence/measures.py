@@ -109,7 +109,9 @@ def parse_target(text: str) -> EvidenceTarget:
     """Return the two fields of a text that holds nothing else, a line end between them. Raises Malformed."""
     found = _TARGET.fullmatch(text.strip())
     if found is None:
-        raise Malformed(_("it is not <contribution>..</contribution>, a line end and <evidence>..</evidence>"))
+        raise Malformed(
+            _("the text does not match <contribution>..</contribution>, a line break and <evidence>..</evidence>")
+        )
     target = EvidenceTarget(found[1].strip(), found[2].strip())
     check_target(target.contribution, target.evidence)
     return target
@@ -118,8 +120,8 @@ def parse_target(text: str) -> EvidenceTarget:
 def check_target(contribution: str, evidence: str) -> None:
     """Raise Malformed unless the two can stand in a target."""
     for value, empty, tagged in (
-        (contribution, _("the contribution is empty"), _("the contribution holds one of the tags")),
-        (evidence, _("the evidence is empty"), _("the evidence holds one of the tags")),
+        (contribution, _("the contribution is empty"), _("the contribution contains one of the tags")),
+        (evidence, _("the evidence is empty"), _("the evidence contains one of the tags")),
     ):
         if not value.strip():
             raise Malformed(empty)

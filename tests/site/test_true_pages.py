@@ -41,7 +41,7 @@ def test_statistics_have_words_of_an_answer_and_relevant_documents_of_a_query(bo
     assert (found.words_an_answer, found.relevant_a_query, found.queries_labelled) == (3.0, 1.5, 2)
     page = signed_in(books).get("/c/books/statistics/").text
     assert "3.0 words each on average" in page
-    assert "1.5 a query, over the 2 queries with a label" in page
+    assert "1.5 per query, over 2 queries with a label" in page
 
 
 def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_round(books: Collection) -> None:
@@ -154,7 +154,7 @@ def test_two_versions_are_not_said_to_be_missing() -> None:
 def test_a_form_with_emptied_passwords_does_not_say_that_they_are_still_there(books: Collection) -> None:
     admin = signed_in(books)
     page = admin.post("/accounts/password/change/", {"oldpassword": "", "password1": "a", "password2": "b"}).text
-    assert "still there" not in page
+    assert "Your input is kept" not in page
     assert "Passwords and files have to be entered again." in page
 
 

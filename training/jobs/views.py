@@ -214,11 +214,11 @@ def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> H
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
     names = {"metrics.jsonl", "log.txt", "evaluation.json", *(path.name for path in Path(found.folder).glob("*.run"))}
     if file not in names:
-        raise Http404(_("No such file."))
+        raise Http404(_("File not found."))
     return _send_file(Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}")
 
 
 def _send_file(path: Path, name: str) -> HttpResponseBase:
     if not path.is_file():
-        raise Http404(_("No such file."))
+        raise Http404(_("File not found."))
     return FileResponse(path.open("rb"), as_attachment=True, filename=name)

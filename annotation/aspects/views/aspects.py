@@ -103,11 +103,11 @@ def render_workspace(
 def discard_reasons() -> list[str]:
     """Why a document is discarded, as suggestions; any other words will do."""
     return [
-        _("It is on the topic, but states nothing that an aspect needs"),
-        _("It is off the topic"),
-        _("It is a heading, a menu or a list of references"),
-        _("It repeats another passage"),
-        _("It cannot be verified or is not credible"),
+        _("On topic, but states nothing that an aspect needs"),
+        _("Off topic"),
+        _("A heading, a menu or a list of references"),
+        _("Repeats another passage"),
+        _("Not verifiable or not credible"),
     ]
 
 

@@ -30,7 +30,7 @@ def upload(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
     try:
         may_work(scope)
         if file is None or (file.size or 0) > drafts.MOST_UPLOADED:
-            raise BadInput(_("Choose a file of text or a web page, at most 2 MB."))
+            raise BadInput(_("Choose a text file or a web page of at most 2 MB."))
         draft = drafts.store_upload(scope.member, found, file.name or "", file.read())
     except BadInput as wrong:
         return render_workspace(request, scope, found, problem=str(wrong), failed="upload")

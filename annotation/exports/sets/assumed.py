@@ -109,11 +109,11 @@ def _may_enter(row: SetRow, known: Known, asked: SetOptions, left: Left) -> bool
     if pair is not None:
         row.pair, score, row.yes, row.votes, has_label, waits = pair
         if has_label:  # judged, but not by those whose labels were asked for
-            left[gettext_noop("in the run, with a label that was not asked for")] += 1
+            left[gettext_noop("in the run, with a label that is not included")] += 1
             return False
         high = (row.votes and row.yes / row.votes >= HIGH) or (score is not None and score >= HIGH) or waits
         if high and not asked.keep_holes:
-            left[gettext_noop("in the run, but scored high or waiting for people (a hole)")] += 1
+            left[gettext_noop("in the run, but scored high or waiting for people (likely hole)")] += 1
             return False
     row.teacher = teacher_of(row, score, asked)
     return True

@@ -137,8 +137,8 @@ def _with_a_line(queries: list[SetQuery], name: str, asked: SetOptions, left: Le
         queries = _drop_copies_of_positives(queries, left)
     elif name != "sentence-transformers":
         return queries
-    no_room = gettext_noop("a negative that no row of this shape has room for")
-    lacking = gettext_noop("its query lacks relevant or other documents for a row of this shape")
+    no_room = gettext_noop("a negative that does not fit in a row of this shape")
+    lacking = gettext_noop("its query has too few relevant or other documents for a row of this shape")
 
     def choose(query: SetQuery) -> list[SetRow]:
         both = len({row.relevant for row in query.rows}) == 2
@@ -184,7 +184,7 @@ def _draw_queries(queries: list[SetQuery], quota: int | None, seed: int, left: L
     if quota is None or len(queries) <= quota:
         return queries
     taken = {query.key for query in sorted(queries, key=lambda query: order_key(seed, query.id))[:quota]}
-    left[gettext_noop("beyond the queries drawn from its collection")] += sum(
+    left[gettext_noop("outside the queries drawn from its collection")] += sum(
         len(q.rows) for q in queries if q.key not in taken
     )
     return [query for query in queries if query.key in taken]
@@ -231,7 +231,7 @@ def _balance_train(queries: list[SetQuery], asked: SetOptions, left: Left) -> tu
         [order_key(asked.seed, row.query_id, row.doc_id) for row in rows],
         entropy=asked.balance_entropy,
     )
-    left[gettext_noop("in a cell of length by score that was full")] += len(rows) - len(places)
+    left[gettext_noop("its length-by-score cell is full")] += len(rows) - len(places)
     details = found | {"length_unit": unit, "entropy_over": asked.balance_entropy}
     return by_query([rows[place] for place in places]), details
 

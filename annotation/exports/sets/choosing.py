@@ -33,8 +33,8 @@ def _keep_scored(rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetR
     missing = [row for row in rows if row.teacher is None]
     if missing:
         assumed = sum(row.assumed for row in missing)
-        left[gettext_noop("assumed negatives without a teacher")] += assumed
-        left[gettext_noop("fewer votes than the panel has")] += len(missing) - assumed
+        left[gettext_noop("assumed negatives without a target score")] += assumed
+        left[gettext_noop("fewer votes than the panel has members")] += len(missing) - assumed
     return kept
 
 
@@ -55,7 +55,7 @@ def _few_negatives(query: SetQuery, rows: list[SetRow], asked: SetOptions, left:
     positives = [row for row in rows if row.relevant]
     negatives = _order_rows([row for row in rows if not row.relevant], query, asked.seed)
     most = (asked.negatives or 0) * len(positives)
-    left[gettext_noop("more negatives than asked for")] += max(0, len(negatives) - most)
+    left[gettext_noop("more negatives than requested")] += max(0, len(negatives) - most)
     return _sort_by_document(positives + negatives[:most])
 
 
@@ -70,7 +70,7 @@ def _limit_documents(query: SetQuery, rows: list[SetRow], asked: SetOptions, lef
     room = wanted - 1 if negatives and wanted > 1 else wanted
     positives = positives[:room]
     kept = positives + negatives[: wanted - len(positives)]
-    left[gettext_noop("more documents than asked for")] += len(rows) - len(kept)
+    left[gettext_noop("more documents than requested")] += len(rows) - len(kept)
     return _sort_by_document(kept)
 
 

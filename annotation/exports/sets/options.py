@@ -8,14 +8,14 @@ from charts.translation import gettext_noop
 from corpus.errors import BadInput
 
 TEACHERS = {
-    "scores": gettext_noop("the score of a reranker for each pair"),
-    "votes": gettext_noop("the share of the panel's votes that say relevant"),
-    "labels": gettext_noop("the label itself: 0 or 1"),
+    "scores": gettext_noop("reranker score of each pair"),
+    "votes": gettext_noop("share of panel votes for “relevant”"),
+    "labels": gettext_noop("the label: 0 or 1"),
 }
 LABELS = {
-    "resolved": gettext_noop("adjudicator before people before policies"),
-    "people": gettext_noop("only what people or an adjudicator settled"),
-    "machine": gettext_noop("what the policy said, also where people said otherwise"),
+    "resolved": gettext_noop("adjudicator, then people, then policies"),
+    "people": gettext_noop("only labels from people or an adjudicator"),
+    "machine": gettext_noop("label from the policy, even where people disagree"),
 }
 PRESETS = {
     "paper": gettext_noop("both losses on every row"),
@@ -28,8 +28,8 @@ SHAPES = {
     "list": gettext_noop("query, docs, labels"),
 }
 ENTROPIES = {
-    "filled": gettext_noop("evenness over the cells that hold a pair"),
-    "prism": gettext_noop("as in Prism: over all 48 cells, so nearly all of them must hold pairs"),
+    "filled": gettext_noop("evenness over the cells that contain a pair"),
+    "prism": gettext_noop("as in Prism: over all 48 cells, so nearly all of them must contain pairs"),
 }
 CHOICES = {"teacher": TEACHERS, "preset": PRESETS, "labels": LABELS, "shape": SHAPES, "balance_entropy": ENTROPIES}
 RANKS = (11, 100)  # Of a run, where nobody says which: below what is most likely relevant.

@@ -99,9 +99,9 @@ class SetSource:
         if origins is not None or asked.labels == "machine":
             labelled = {pair for batch in fetch_batches(LABELLED, parameters) for (pair,) in batch}
             wanted = labelled - set(left_out)
-            left[gettext_noop("no label of the origins asked for")] += len(wanted - {row.pair for row in rows})
+            left[gettext_noop("no label from the selected sources")] += len(wanted - {row.pair for row in rows})
         if left_out:
-            left[gettext_noop("unsettled, of a route that failed its label audit")] += len(left_out)
+            left[gettext_noop("unresolved, from a route that failed its label audit")] += len(left_out)
         return rows
 
     def _row(self, values: Sequence[Any], asked: SetOptions) -> SetRow:

@@ -55,7 +55,7 @@ def _drop_dev_documents(
 
     def choose(query: SetQuery) -> list[SetRow]:
         rows = [row for row in query.rows if documents[row.document] not in taken]
-        left[gettext_noop("the document, or nearly the same, is in dev")] += len(query.rows) - len(rows)
+        left[gettext_noop("the document or a near-duplicate is in dev")] += len(query.rows) - len(rows)
         return rows
 
     return keep_rows(train, choose)

@@ -50,7 +50,7 @@ def desk() -> Desk:
 
 def test_a_query_without_aspects_says_what_to_do(desk: Desk) -> None:
     page = desk.page()
-    assert "Not decomposed yet" in page
+    assert "No aspects yet" in page
     assert "Decompose the query first" in page
     assert ICE[0].split(",")[0] in page
 
@@ -61,10 +61,10 @@ def test_decompose_weigh_and_review_without_javascript(desk: Desk) -> None:
     desk.act("weigh", **{"w-a1": 4, "w-a2": 1})
     desk.act("keep", document=desk.document(0).pk, aspects=["a1"])
     desk.act("keep", document=desk.document(2).pk, aspects=["a1", "a2"])
-    desk.act("discard", document=desk.document(3).pk, reason="It is a heading, a menu or a list of references")
+    desk.act("discard", document=desk.document(3).pk, reason="A heading, a menu or a list of references")
     page = desk.page()
     assert "0.80" in page and "0.20" in page
-    assert "It is a heading" in page
+    assert "A heading" in page
     kept = Label.objects.filter(aspect__isnull=False, grade=1).values_list("pair__document__external_id", flat=True)
     assert sorted(kept) == ["Ice_sheet_0", "Ice_sheet_2", "Ice_sheet_2"]
     assert AuditEntry.objects.filter(act="aspects.revised", person__username="bob").count() == 6
@@ -95,7 +95,7 @@ def test_a_form_of_an_older_set_is_refused_and_kept(desk: Desk) -> None:
     desk.add("Flow")
     answer = desk.act("add", base=0, text="Melting", rationale=WHY, importance=3)
     assert answer.status_code == 422
-    assert "Somebody changed these aspects" in answer.content.decode()
+    assert "Another person changed these aspects" in answer.content.decode()
     assert "Melting" in answer.content.decode()
     assert desk.names() == ["Flow"]
 
@@ -115,14 +115,14 @@ def test_split_merge_remove_and_undo_from_the_page(desk: Desk) -> None:
     for expected in (["Flow and snowfall", "Sliding"], ["Flow", "Sliding", "Snowfall"], ["Movement", "Snowfall"]):
         desk.act("undo", number=revising.undoable_revision(desk.query).number)
         assert desk.names() == expected
-    assert desk.page().count("taken back</span>") == 3
+    assert desk.page().count("undone</span>") == 3
 
 
 def test_contiguous_passages_are_offered_and_joined(desk: Desk) -> None:
     desk.add("Flow")
     for number in (0, 1):
         desk.act("keep", document=desk.document(number).pk, aspects=["a1"])
-    assert "Contiguous passages of one source" in desk.page()
+    assert "Adjacent passages from the same source" in desk.page()
     desk.act("join", aspect="a1", documents=[desk.document(1).pk, desk.document(0).pk])
     whole = Document.objects.get(external_id__startswith="passage-")
     assert whole.text == f"{ICE[0]}\n\n{ICE[1]}"
@@ -186,7 +186,7 @@ def test_the_list_says_how_far_each_query_is(desk: Desk, django_assert_max_num_q
     desk.act("keep", document=desk.document(0).pk, aspects=["a1"])
     with django_assert_max_num_queries(15):
         page = desk.client.get("/c/ice/aspects/").content.decode()
-    assert "1 of 3 queries are decomposed" in page
+    assert "1 of 3 queries decomposed" in page
     cells = page.split("q1</span></th>")[1].split("</tr>")[0]
     assert [cells.split(">")[n].split("<")[0].strip() for n in (1, 3, 5)] == ["1", "1", "3"]
     for state, expected in (("none", ["q2", "q3"]), ("review", ["q1"]), ("done", [])):
@@ -216,7 +216,7 @@ def test_a_document_of_another_collection_cannot_be_kept(desk: Desk) -> None:
     foreign = make_document(make_collection("fire"))
     desk.add("Flow")
     assert desk.act("keep", document=foreign.pk, aspects=["a1"]).status_code == 404
-    with pytest.raises(Exception, match="not in the collection"):
+    with pytest.raises(Exception, match="no longer in the collection"):
         documents.keep(desk.query, desk.people["bob"].assessor, foreign, ["a1"])
 
 
@@ -224,14 +224,14 @@ def test_a_query_with_a_new_text_can_take_its_aspects_over(desk: Desk) -> None:
     desk.add("Flow", 5)
     desk.add("Melting")
     desk.act("keep", document=desk.document(0).pk, aspects=["a1"])
-    desk.act("discard", document=desk.document(3).pk, reason="It is off the topic")
+    desk.act("discard", document=desk.document(3).pk, reason="Off topic")
     Query.objects.filter(pk=desk.query.pk).update(is_current=False)
     new = Query.objects.create(
         collection=desk.collection, external_id="q1", version=2, text="Why is the ice sheet thin?", content_hash="new"
     )
     assert desk.client.get(desk.home).status_code == 404
     desk.home, desk.query = f"/c/ice/aspects/{new.pk}/", new
-    assert "Its earlier text has 2 aspects" in desk.page()
+    assert "The earlier text has 2 aspects" in desk.page()
     desk.act("take-over", base=0)
     assert desk.names() == ["Flow", "Melting"]
     kept = Label.objects.filter(pair__query=new, aspect__query=new).values_list("grade", "pair__document__external_id")
@@ -265,4 +265,4 @@ def test_what_waits_for_review_is_never_cut_off_by_what_does_not(desk: Desk, mon
         desk.act("keep", document=desk.document(number).pk, aspects=["a1"])
     page = desk.page()
     assert f'id="card-{desk.document(3).pk}"' in page
-    assert "2 are shown, those to review first" in page
+    assert "2 are shown, with documents to review first" in page

@@ -105,7 +105,7 @@ def test_a_query_is_decomposed_weighed_reviewed_and_exported_by_keyboard(
     page.keyboard.press("2")
     act(page, "Enter")
     page.keyboard.press("0")
-    page.keyboard.type("It is off the topic")
+    page.keyboard.type("Off topic")
     act(page, "Enter")
     assert focused(page) == "review-h"
     assert violations(page) == []
@@ -173,18 +173,18 @@ def test_a_page_is_fetched_refined_and_spread_over_two_aspects(
     with open_web(monkeypatch) as web:
         web.page("/why", NOISY)
         drafts.fetch_draft(PassageDraft.objects.get().pk)
-    page.get_by_role("link", name="Refine the text").click()
+    page.get_by_role("link", name="Edit text").click()
     assert violations(page) == []
     keep_picture(page, "draft-light")
     assert "penguins" not in page.input_value("#passage")
     page.fill("#passage", f"{ICE[0]} {ICE[2]} Buy skis.")
-    page.get_by_role("button", name="piece by piece").press("Enter")
+    page.get_by_role("button", name="sentence by sentence").press("Enter")
     page.locator("select[name=s]").first.wait_for()
     assert violations(page) == []
     for key in ("1", "^", "2", "^", "0"):
         page.keyboard.press(key)
     keep_picture(page, "spread-light")
-    page.get_by_role("button", name="Save the passages").press("Enter")
+    page.get_by_role("button", name="Save passages").press("Enter")
     page.wait_for_url("**/aspects/*/?focus=passages-h*")
     made = Document.objects.filter(external_id__startswith="passage-")
     assert {row.text for row in made} == {ICE[0], ICE[2]}
@@ -211,7 +211,7 @@ def test_the_pages_are_accessible_and_fit_in_every_look(
     Document.objects.filter(pk=long.pk).update(text="Longwordwithoutanyspace" * 40 + " " + ICE[1] * 60)
     documents.keep(query, bob.assessor, Document.objects.get(external_id="Ice_sheet_0"), ["a1"])
     documents.keep(query, bob.assessor, long, ["a1"])
-    documents.discard(query, bob.assessor, Document.objects.get(external_id="Ice_sheet_3"), "It is off the topic")
+    documents.discard(query, bob.assessor, Document.objects.get(external_id="Ice_sheet_3"), "Off topic")
     PassageDraft.objects.create(query=query, asked_by=bob, url="http://ice.example/", state="failed", error="Too slow.")
     arabic, chinese = (Query.objects.get(external_id=name) for name in ("q2", "q3"))
     revising.add_aspect(arabic, bob.assessor, Wording("يتدفق الجليد تحت وزنه", "لأن الجليد يزحف تحت الضغط.", 4))

@@ -160,7 +160,7 @@ def test_what_a_killed_worker_left_is_offered_again_and_a_late_worker_changes_no
     draft = drafts.request_page(room.bob, room.query, "http://ice.example/")
     long_ago = timezone.now() - timedelta(minutes=5)
     PassageDraft.objects.filter(pk=draft.pk).update(state="fetching", started_at=long_ago)
-    assert "No worker took it" in room.client.get(room.home).content.decode()
+    assert "No worker has started this" in room.client.get(room.home).content.decode()
     drafts.retry_fetch(room.row())
     with pytest.raises(BadInput, match="being fetched"):
         drafts.retry_fetch(room.row())
@@ -204,9 +204,9 @@ def test_a_file_is_uploaded_refined_and_spread_over_two_aspects(room: Room) -> N
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"\x89PNG\r\n\x00\x00", "not a file of text"),
-        (b"\xff\xfea\0b\0c\0", "not a file of text but text in UTF-16"),
-        (b"%PDF-1.7 ...", "not a file of text but a PDF"),
+        (b"\x89PNG\r\n\x00\x00", "not a text file"),
+        (b"\xff\xfea\0b\0c\0", "This file is text in UTF-16"),
+        (b"%PDF-1.7 ...", "This file is a PDF"),
         (b"caf\xe9 and more", "not UTF-8"),
         (b"  ", "No text"),
         (b"x" * 2_000_001, "2 MB"),

@@ -122,7 +122,7 @@ def test_nobody_gets_a_query_that_they_worked_on(field: Field) -> None:
         second.submit_reading(sample, field.bob, task.revision.pk, {entry.id: 3 for entry in task.entries})
     assert sorted(seen) == ["q1", "q3", "q5"]
     own = next(pk for pk in sample.revisions if pk not in SecondReading.objects.values_list("revision", flat=True))
-    with pytest.raises(BadInput, match="yourself"):
+    with pytest.raises(BadInput, match="Another person"):
         second.submit_reading(sample, field.bob, own, {"a1": 3, "a2": 3, "a3": 3})
     revising.clarify_aspect(field.queries[0], field.dana.assessor, "a1", Wording("Creep", WHY))
     left = second.next_task(sample, field.dana)
@@ -167,7 +167,7 @@ def test_two_people_agree_on_the_page_and_the_results_follow(field: Field) -> No
     page = client.get("/c/ice/aspects/second-person/").content.decode()
     assert f"{expected:.3f}" in page
     assert "6 of 6 queries, 18 aspects" in page
-    assert "Nothing is left for you" in client.get("/c/ice/aspects/second-person/weigh/").content.decode()
+    assert "No queries left for you" in client.get("/c/ice/aspects/second-person/weigh/").content.decode()
 
 
 def test_a_query_is_read_once_by_whoever_is_first(field: Field) -> None:

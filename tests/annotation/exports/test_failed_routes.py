@@ -67,7 +67,7 @@ def test_unsettled_labels_of_failed_routes_are_left_out_and_the_manifest_says_wh
         }
     ]  # fmt: skip
     if name == "beir":
-        assert less["counts"]["left_out"]["unsettled, of a route that failed its label audit"] == 30
+        assert less["counts"]["left_out"]["unresolved, from a route that failed its label audit"] == 30
 
 
 def test_a_pair_that_a_later_campaign_labelled_stays(books: Collection, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_htmx_gets_the_preview_alone_and_a_refusal_says_why(charlie: Client) -> 
     status, part = ask(format="prism", teacher="scores")
     assert status == 422 and "have no teacher score" in part
     status, part = ask(format="prism", split="7")
-    assert status == 422 and "Share of queries to train on" in part
+    assert status == 422 and "Share of queries for training" in part
 
 
 def test_exports_and_training_lead_to_each_other(charlie: Client) -> None:

@@ -42,7 +42,7 @@ def test_alice_makes_a_training_set_and_downloads_its_files(client, books):
     snapshot = Snapshot.objects.get()
     assert (snapshot.state, snapshot.format) == ("ready", "prism")
     page = flat(client.get(reverse("exports", args=["books"])).content.decode())
-    assert "train 27 rows of 9 queries, 9 relevant; dev 3 rows of 1 queries, 1 relevant" in page
+    assert "train: 27 rows from 9 queries, 9 relevant; dev: 3 rows from 1 queries, 1 relevant" in page
     response = client.get(reverse("export_file", args=["books", snapshot.pk, "train.jsonl"]))
     assert len(b"".join(response.streaming_content).splitlines()) == 27
 
@@ -87,7 +87,7 @@ def test_a_one_sided_set_is_refused_in_the_form_and_made_when_asked_for(client, 
 def test_the_page_says_how_many_rows_a_shape_made_of_how_many_pairs(client, books):
     assert post(client, format="sentence-transformers", shape="n-tuple", negatives="2").status_code == 302
     page = client.get(reverse("exports", args=["books"])).content.decode()
-    assert "train 9 rows from 27 pairs of 9 queries, 9 of the pairs relevant" in page
+    assert "train: 9 rows from 27 pairs of 9 queries; 9 pairs relevant" in page
     assert Snapshot.objects.get().manifest["counts"]["rows"] == 10
 
 
@@ -95,7 +95,7 @@ def test_wrong_options_are_marked_and_nothing_is_made(client, books):
     response = post(client, split="1.4", negatives="0")
     assert response.status_code == 422
     page = response.content.decode()
-    assert "Nothing was made" in page and 'value="1.4"' in page
+    assert "Nothing was created" in page and 'value="1.4"' in page
     assert not Snapshot.objects.exists()
     assert post(client, first_rank="9", last_rank="3").status_code == 422
 
@@ -127,10 +127,10 @@ def test_statistics_say_what_there_is_and_the_funnel_ends_in_labels(client, book
     with django_assert_max_num_queries(20):
         page = flat(client.get(reverse("statistics", args=["books"])).content.decode())
     for words in (
-        "<dt>Documents</dt><dd>30, 22.0 words each on average</dd>",
-        "<dt>Queries</dt><dd>10, 5.0 words each on average</dd>",
-        "1.00 a query; 10 queries have some",
-        "30 pairs, 3.0 documents a query",
+        "<dt>Documents</dt><dd>30 (22.0 words each on average)</dd>",
+        "<dt>Queries</dt><dd>10 (5.0 words each on average)</dd>",
+        "1.00 per query; 10 queries have answers",
+        "30 pairs (3.0 documents per query",
         "taken into the newest campaign",
     ):
         assert words in page
@@ -140,7 +140,7 @@ def test_statistics_of_an_empty_collection_have_no_means(client):
     empty = make_collection("empty")
     client.force_login(make_member(empty, "alice", Role.ADMIN).user)
     page = flat(client.get(reverse("statistics", args=["empty"])).content.decode())
-    assert "No campaign has judged yet" in page
+    assert "No campaign has judged pairs yet" in page
     assert "<dt>Documents</dt><dd>0</dd>" in page
 
 

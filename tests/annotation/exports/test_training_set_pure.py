@@ -161,7 +161,7 @@ def test_negatives_are_limited_by_the_positives_of_their_query_and_hard_ones_com
     rows = [row("p", True), *(row(f"n{n}") for n in range(6)), row("hard", rank=12)]
     kept, left = chosen(rows, negatives=2)
     assert {"p", "hard"} < set(kept) and len(kept) == 3
-    assert left == {"more negatives than asked for": 5}
+    assert left == {"more negatives than requested": 5}
     assert kept == sorted(kept)
     assert chosen([row("n1"), row("n2")], negatives=3)[0] == []
 

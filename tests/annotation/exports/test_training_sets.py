@@ -111,7 +111,7 @@ def test_what_a_panel_or_a_reranker_scores_high_is_a_hole_and_no_negative(books,
     options = {"teacher": "labels", "run": run, "ranks": (1, 10), "split": 1}
     manifest = export(books, "prism", tmp_path / "out", **options)
     assert manifest["counts"]["assumed"] == 1
-    assert manifest["counts"]["left_out"] == {"in the run, but scored high or waiting for people (a hole)": 3}
+    assert manifest["counts"]["left_out"] == {"in the run, but scored high or waiting for people (likely hole)": 3}
     assert export(books, "prism", tmp_path / "all", keep_holes=True, **options)["counts"]["assumed"] == 4
 
 
@@ -130,7 +130,7 @@ def test_the_label_that_wins_is_chosen(books, tmp_path):
         manifest = export(
             books, "prism", tmp_path / labels, teacher="labels", labels=labels, split=1, allow_incomplete=True
         )
-        others = {} if labels == "resolved" else {"no label of the origins asked for": 29}
+        others = {} if labels == "resolved" else {"no label from the selected sources": 29}
         assert manifest["counts"]["left_out"] == others
         rows = lines(tmp_path / labels / "train.jsonl")
         assert {row["annotated_label"] for row in rows if row["doc_id"] == "d0-0"} == found
@@ -147,7 +147,7 @@ def test_pairs_with_fewer_votes_than_the_panel_has_have_no_score_of_votes(books,
     make_label(pair, 1)
     make_votes(make_campaign(books, judges), pair, judges[:4], [1, 1, 1, 1])
     assert export(books, "prism", tmp_path / "votes", teacher="votes")["counts"]["left_out"] == {
-        "fewer votes than the panel has": 1
+        "fewer votes than the panel has members": 1
     }
     export(books, "prism", tmp_path / "labels", teacher="labels", split=1)
     row = next(row for row in lines(tmp_path / "labels" / "train.jsonl") if row["doc_id"] == "extra")
@@ -268,10 +268,10 @@ def test_a_shape_counts_the_rows_it_writes_and_the_pairs_it_leaves_out(books, tm
     Label.objects.filter(pair__query__external_id="q3", grade__gt=0).delete()  # two documents, none of them relevant
     manifest = export(books, "sentence-transformers", tmp_path / "out", shape=shape, negatives=negatives)
     counts = manifest["counts"]
-    more = {"more negatives than asked for": 9 if negatives == 1 else 0}
+    more = {"more negatives than requested": 9 if negatives == 1 else 0}
     lacks = 0 if negatives else 2  # a limit on negatives leaves none for a query without a relevant document
-    more["more negatives than asked for"] += 2 - lacks
-    lacking = {"its query lacks relevant or other documents for a row of this shape": lacks}
+    more["more negatives than requested"] += 2 - lacks
+    lacking = {"its query has too few relevant or other documents for a row of this shape": lacks}
     assert counts["left_out"] == {reason: n for reason, n in (more | lacking).items() if n}
     written = files_rows(manifest, tmp_path / "out")
     assert {split: n["rows"] for split, n in counts["splits"].items()} == written
@@ -281,7 +281,7 @@ def test_a_shape_counts_the_rows_it_writes_and_the_pairs_it_leaves_out(books, tm
 
 
 def test_an_n_tuple_that_wants_more_negatives_than_there_are_is_refused_with_the_numbers(books, tmp_path):
-    with pytest.raises(BadInput, match="30 pairs left out: its query lacks relevant or other documents"):
+    with pytest.raises(BadInput, match="30 pairs left out: its query has too few relevant or other documents"):
         export(books, "sentence-transformers", tmp_path / "out", shape="n-tuple", negatives=5)
     assert not (tmp_path / "out").exists()
 
