@@ -88,10 +88,12 @@ def hand_over(listener: socket.socket) -> socket.socket:
     return kept
 
 
-def granian_command(application: str, host: str, port: int, *, processes: int, threads: int) -> list[str]:
-    """Return the command that serves a WSGI application at an address."""
+def granian_command(
+    application: str, host: str, port: int, *, processes: int, threads: int, interface: str = "wsgi"
+) -> list[str]:
+    """Return the command that serves a WSGI or ASGI application at an address."""
     options: dict[str, object] = {
-        "interface": "wsgi",
+        "interface": interface,
         "http": "1",
         "host": host,
         "port": port,
@@ -156,10 +158,10 @@ class Children:
 
     def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
         """Serve one model (training/serving) at the address of this socket, which is closed."""
-        # One process, because it holds the model, and more threads than requests may wait: 503 is said at once.
-        threads = int(settings["QUORUM_RERANK_LIMIT"]) + 32
+        # One process, because it holds the model; of ASGI's loop one thread is enough.
         host, port = self._hand_over_listener(listener)
-        command = granian_command("training.serving.wsgi:application", host, port, processes=1, threads=threads)
+        application = "training.serving.asgi:application"
+        command = granian_command(application, host, port, processes=1, threads=1, interface="asgi")
         self._start("model", command, settings=settings, stdout=STDERR)
 
     def _hand_over_listener(self, listener: socket.socket) -> tuple[str, int]:

@@ -232,10 +232,8 @@ def test_the_reranking_service_asks_by_the_same_where_a_request_names_no_rule(mo
         lambda one, rows: asked.extend(one.tokenizer.decode(row.ids) for row in rows) or [0.0],
     )
     for instruction in (None, "", OWN):
-        read = protocol.read_request(
-            json.dumps({"query": "q", "documents": ["d"], "instruction": instruction}).encode()
-        )
-        scorer.score([read])
+        body = protocol.RerankBody.model_validate({"query": "q", "documents": ["d"], "instruction": instruction})
+        scorer.score([body.request()])
     told = [text.removeprefix(rendering.QUORUM.head).split(rendering.QUORUM.to_query)[0] for text in asked]
     assert told == [HELPFULNESS.statement, HELPFULNESS.statement, OWN]
 

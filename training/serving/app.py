@@ -1,55 +1,303 @@
-"""The WSGI application of a reranker: POST /v1/rerank (and /v2/rerank, where Cohere's newer client asks)."""
+"""The application of a served model: rerank addresses of Cohere, Jina and TEI, OpenAI's embeddings, health, OpenAPI."""
 
-from dataclasses import replace
-from typing import Any
+import asyncio
+import base64
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
+from fastapi import Depends, FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from corpus.errors import BadInput
 from corpus.evidence import measures
-from training.serving import protocol
-from training.serving.base import PATIENCE_S, Service
+from training.recipes.rendering import RenderedPair
 from training.serving.batcher import Batcher
-from training.serving.protocol import ServingRequest
-from training.serving.scorer import Scorer
+from training.serving.middleware import TokenCheck, UnpackedBody
+from training.serving.protocol import (
+    EMBED,
+    NEW_TOKENS,
+    RERANK,
+    AnyRerankBody,
+    EmbeddingsBody,
+    Problem,
+    RerankAnswer,
+    RerankBody,
+    RerankResult,
+    ServingRequest,
+    TextResult,
+    TextsBody,
+    explain,
+)
+from training.serving.scorer import Score, Scorer
+
+if TYPE_CHECKING:
+    from training.trainers.embedding import Pooled
+
+PATIENCE_S = 120
+
+logger = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
 
 
-class Rerank(Service):
-    """A scorer that answers several requests together."""
+class Refused(Exception):
+    """The request is not answered; `status` and one line say why."""
 
-    addresses = ("/v1/rerank", "/v2/rerank")
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
-    def __init__(self, scorer: Scorer, name: str, *, token: str = "", limit: int = 32) -> None:
-        super().__init__(name, scorer.words, token=token, limit=limit)
-        self.scorer = scorer
-        self.batcher = Batcher(scorer, limit)
 
-    def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
-        request = protocol.read_request(body)
-        margins = self.batcher.submit(request).result(PATIENCE_S)
-        # The raw margin decides, then the order in which they came: probabilities near 1 round to the same number.
-        places = sorted(range(len(margins)), key=lambda place: (-margins[place], place))[: request.top_n]
-        results: list[dict[str, Any]] = []
-        for place in places:
-            results.append({"index": place, "relevance_score": self.scorer.probability(margins[place])})
-            if request.return_documents:
-                given = request.given[place]
-                results[-1]["document"] = given if isinstance(given, dict) else {"text": given}
-        if request.return_evidence:
-            # One thread has the model, so writing waits in the same queue as scoring.
-            written = self.batcher.submit(lambda: [self.write(request, place) for place in places]).result(PATIENCE_S)
-            results = [result | texts for result, texts in zip(results, written, strict=True)]
-        words, threshold = self.scorer.words, self.scorer.threshold
-        return 200, protocol.build_response(request, results, self.name, words, threshold)
+class Served:
+    """One model behind the addresses, with who waits for it. `limit`: requests in work or waiting, before 503."""
 
-    def write(self, request: ServingRequest, place: int) -> dict[str, str | bool]:
-        """Return a document's contribution and evidence; both empty where the model says no, or writes something else.
+    def __init__(
+        self,
+        name: str,
+        model: "Scorer | Pooled | None",
+        *,
+        token: str = "",
+        limit: int = 32,
+        max_new_tokens: int = NEW_TOKENS,
+    ) -> None:
+        self.name, self.token, self.limit, self.max_new_tokens = name, token, limit, max_new_tokens
+        self.scorer = model if isinstance(model, Scorer) else None
+        self.embedder = None if isinstance(model, Scorer) else model
+        self.words = model.words if model else ""
+        self.room = threading.BoundedSemaphore(limit)
+        self.batcher = Batcher(self.scorer) if self.scorer else None
+        # A thread of its own each: what one of them writes or embeds does not hold up scores.
+        self.writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
-        An answer that ran out of tokens keeps what was written, and says so: `finish_reason`, `evidence_truncated`.
-        """
-        said = self.scorer.write(replace(request, documents=[request.documents[place]]))[0]
-        whole = measures.parse_output(said.text)
-        output = measures.parse_output(measures.close_fields(said.text)) if said.is_cut else whole
-        return {
-            "contribution": output.contribution or "",
-            "evidence": output.evidence or "",
-            "finish_reason": "length" if said.is_cut else "stop",
-            "evidence_truncated": said.is_cut and whole.verdict == 1 and whole.evidence is None,
+    @contextlib.contextmanager
+    def place(self) -> Iterator[None]:
+        """Take one of the places; who finds none is told so at once. Raises Refused."""
+        if not self.room.acquire(blocking=False):
+            raise Refused(503, f"{self.limit} requests are being answered or wait: try again in a second")
+        try:
+            yield
+        finally:
+            self.room.release()
+
+    async def need_scorer(self) -> None:
+        """Refuse with 404 where the model is no reranker, before a body is looked at."""
+        if self.scorer is None:
+            raise Refused(404, f"{self.name} makes vectors and does not rerank: POST to {EMBED}")
+
+    async def need_embedder(self) -> None:
+        """The same for vectors."""
+        if self.embedder is None:
+            raise Refused(404, f"{self.name} reranks and makes no vectors: POST to {RERANK}")
+
+    async def score(self, asked: ServingRequest, http: Request) -> list[Score]:
+        """Return the scores of one request, scored together with others that wait. Raises Refused."""
+        assert self.scorer is not None and self.batcher is not None
+        rows = await run_in_threadpool(self.scorer.encode, asked)
+        margins = await wait_for(self.batcher.submit(rows), http)
+        return [Score(margin, row.is_cut) for margin, row in zip(margins, rows, strict=True)]
+
+    async def write(self, asked: ServingRequest, most: int, http: Request) -> list[RenderedPair]:
+        """Return what the model writes for each document. Raises Refused."""
+        assert self.scorer is not None
+        return await wait_for(self.writer.submit(self.scorer.write, asked, most), http)
+
+    async def embed(self, texts: list[str], http: Request) -> tuple[Any, int]:
+        """Return vectors, and how many tokens were read. Raises Refused."""
+        assert self.embedder is not None
+        return await wait_for(self.writer.submit(self.embedder.encode, texts), http)
+
+
+async def wait_for(future: Future[Found], http: Request) -> Found:
+    """Return what comes of a future; cancelled when its caller is gone, or after PATIENCE_S. Raises Refused."""
+    result = asyncio.wrap_future(future)
+    gone = asyncio.ensure_future(_until_gone(http))
+    both: set[asyncio.Future[Any]] = {result, gone}
+    try:
+        await asyncio.wait(both, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        if result.done():
+            return _read_result(result)
+        if gone.done():
+            raise Refused(499, "the caller is gone")
+        raise Refused(503, f"no answer within {PATIENCE_S} s: try again, with fewer texts")
+    finally:
+        gone.cancel()
+        result.cancel()  # And with it the future: what was not begun is not done.
+
+
+def _read_result(result: asyncio.Future[Found]) -> Found:
+    try:
+        return result.result()
+    except BadInput:
+        raise
+    except Exception:
+        logger.exception("a request could not be answered")
+        raise Refused(500, "the model failed on this request; the log says why") from None
+
+
+async def _until_gone(http: Request) -> None:
+    while (await http.receive())["type"] != "http.disconnect":
+        pass
+
+
+def make_app(served: Served) -> FastAPI:
+    """Return the application of a model; without one it only tells its OpenAPI document."""
+    app = FastAPI(title="Quorum's model endpoint", version="1", docs_url=None, redoc_url=None)
+    refused: dict[int | str, dict[str, Any]] = {
+        status: {"model": Problem, "description": HTTPStatus(status).phrase}
+        for status in (400, 401, 404, 413, 415, 422, 503)
+    }
+
+    reranks: dict[str, Any] = {
+        "response_model_exclude_unset": True,
+        "dependencies": [Depends(served.need_scorer)],
+        "responses": refused,
+    }
+
+    @app.get("/healthz")
+    @app.get("/readyz")
+    async def tell_ready() -> dict[str, str]:
+        """Say which model is served: it is loaded before the first request is taken, so who lives is ready."""
+        return {"model": served.name, "words": served.words}
+
+    @app.get("/v1/models", responses=refused)
+    async def list_models() -> dict[str, Any]:
+        """Return the one model that is served, as OpenAI's clients read it."""
+        one = {"id": served.name, "object": "model", "created": 0, "owned_by": "quorum"}
+        return {"object": "list", "data": [one]}
+
+    @app.post(RERANK, **reranks)
+    @app.post("/v2/rerank", **reranks)
+    async def rerank(body: RerankBody, http: Request) -> RerankAnswer:
+        """Score documents for a query, in the shape of Cohere's and Jina's APIs."""
+        with served.place():
+            return await answer_rerank(served, body, http)
+
+    @app.post("/rerank", **reranks)
+    async def rerank_any(body: AnyRerankBody, http: Request) -> RerankAnswer | list[TextResult]:
+        """Score `texts` in the shape of TEI's API, or `documents` as /v1/rerank."""
+        with served.place():
+            if isinstance(body, RerankBody):
+                return await answer_rerank(served, body, http)
+            return await answer_texts(served, body, http)
+
+    @app.post(EMBED, dependencies=[Depends(served.need_embedder)], responses=refused)
+    async def embed(body: EmbeddingsBody, http: Request) -> dict[str, Any]:
+        """Return a vector of length 1 for each text, in the shape of OpenAI's API."""
+        with served.place():
+            vectors, tokens = await served.embed(body.texts, http)
+        encoded: list[Any] = vectors.astype(float).tolist()
+        if body.encoding_format == "base64":  # Little-endian fp32, as OpenAI's clients unpack it.
+            encoded = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
+        data = [{"object": "embedding", "index": place, "embedding": one} for place, one in enumerate(encoded)]
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return {"object": "list", "model": served.name, "data": data, "usage": usage}
+
+    app.add_middleware(UnpackedBody, refuse=problem_response)
+    app.add_middleware(TokenCheck, token=served.token, refuse=problem_response)
+    _handle_errors(app)
+    return app
+
+
+async def answer_rerank(served: Served, body: RerankBody, http: Request) -> RerankAnswer:
+    """Score, order, and write evidence where it is asked for."""
+    asked = body.request()
+    scores = await served.score(asked, http)
+    assert served.scorer is not None
+    # The raw margin decides, then the order in which they came: probabilities near 1 round to the same number.
+    places = sorted(range(len(scores)), key=lambda place: (-scores[place].margin, place))[: body.top]
+    probability = served.scorer.own_probability if body.score == "raw" else served.scorer.probability
+    results = [
+        RerankResult(index=at, relevance_score=probability(scores[at].margin), **scores[at]._asdict()) for at in places
+    ]
+    for result in results if body.return_documents else []:
+        given = body.documents[result.index]
+        result.document = given if isinstance(given, dict) else {"text": given}
+    if body.return_evidence:
+        texts = [asked.documents[place] for place in places]
+        chosen = ServingRequest(asked.query, texts, asked.instruction, asked.document_tokens)
+        written = await served.write(chosen, body.max_new_tokens or served.max_new_tokens, http)
+        for result, said in zip(results, written, strict=True):
+            result.contribution, result.evidence, result.evidence_cut = read_fields(said)
+    characters = sum(map(len, asked.documents)) + len(asked.query) * len(asked.documents)
+    return RerankAnswer(
+        id=str(uuid4()),
+        model=served.name,
+        results=results,
+        usage={"total_tokens": -(-characters // 4)},  # About four characters a token, for who counts them.
+        meta={
+            "api_version": {"version": "1"},
+            "billed_units": {"search_units": 0},
+            "device": served.words,
+            "precision": served.scorer.precision,
+            "threshold": served.scorer.threshold,
+            "cut": sum(score.is_cut for score in scores),
+        },
+    )
+
+
+async def answer_texts(served: Served, body: TextsBody, http: Request) -> list[TextResult]:
+    """Score texts as TEI: the best first, probabilities or raw margins."""
+    scores = await served.score(body.request(), http)
+    assert served.scorer is not None
+    results = []
+    for place in sorted(range(len(scores)), key=lambda place: (-scores[place].margin, place)):
+        margin, is_cut = scores[place]
+        value = margin if body.raw_scores else served.scorer.probability(margin)
+        results.append(TextResult(index=place, score=value, margin=margin, is_cut=is_cut))
+        if body.return_text:
+            results[-1].text = body.texts[place]
+    return results
+
+
+def read_fields(said: RenderedPair) -> tuple[str | None, str | None, bool]:
+    """Return contribution and evidence of an answer, and whether it was cut before its evidence ended.
+
+    Both are empty where the model says no, or writes something else. What was cut keeps what was written of it, and is
+    None where it was cut before it began: an empty text would say that there is none.
+    """
+    whole = measures.parse_output(said.text)
+    if not said.is_cut or whole.verdict != 1 or whole.evidence is not None:
+        return whole.contribution or "", whole.evidence or "", False
+    closed = measures.parse_output(measures.close_fields(said.text))
+    return closed.contribution or None, closed.evidence or None, True
+
+
+def problem_response(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """Return one line as JSON, under the names that Cohere's and other clients read."""
+    more = {"Retry-After": "1"} if status == 503 else {}
+    return JSONResponse({"message": message, "detail": message}, status, {**(headers or {}), **more})
+
+
+def _handle_errors(app: FastAPI) -> None:
+    @app.exception_handler(RequestValidationError)
+    async def refuse_body(_http: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return problem_response(400, f"the body is not JSON: {first['ctx']['error']}")
+        return problem_response(422, explain(first))
+
+    @app.exception_handler(Refused)
+    async def refuse(_http: Request, error: Refused) -> JSONResponse:
+        return problem_response(error.status, str(error))
+
+    @app.exception_handler(BadInput)
+    async def refuse_input(_http: Request, error: BadInput) -> JSONResponse:
+        return problem_response(422, str(error))
+
+    @app.exception_handler(HTTPException)
+    async def refuse_address(http: Request, error: HTTPException) -> JSONResponse:
+        messages = {
+            404: f"nothing at {http.url.path}: POST to {RERANK} or {EMBED}",
+            405: f"{http.method} is not answered here: POST a JSON body",
         }
+        said = messages.get(error.status_code, str(error.detail))
+        return problem_response(error.status_code, said, dict(error.headers or {}))

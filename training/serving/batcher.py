@@ -1,72 +1,103 @@
-"""One thread scores for all requests: what waits is scored together, and what is too much is refused at once."""
+"""One thread scores for all requests: rows that wait share passes, and each is answered as its last row ends."""
 
-import queue
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from functools import partial
-from typing import Any
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from training.serving.protocol import ServingRequest
 from training.serving.scorer import Scorer
 
-# Documents that are scored in one go, so that a small request does not wait for many large ones.
-MOST_TOGETHER = 256
+if TYPE_CHECKING:
+    from training.trainers.tokens import EncodedRow
 
-Asked = ServingRequest | Callable[[], Any]
+# Passes of one step: enough for documents of a query to share their beginning, and a small request waits for few.
+PASSES = 2
 
 
-class Full(Exception):
-    """Another request would wait too long."""
+@dataclass(eq=False)
+class Waiting:
+    """The rows of one request, those that were scored first; `future` gets all margins, or is cancelled."""
+
+    rows: "list[EncodedRow]"
+    future: Future[list[float]] = field(default_factory=Future)
+    margins: list[float] = field(default_factory=list)
+
+    @property
+    def left(self) -> int:
+        """The tokens that are not scored yet."""
+        return sum(len(row.ids) for row in self.rows[len(self.margins) :])
 
 
 class Batcher:
-    """A queue before the model, for any thread; `limit`: requests that wait or are being scored."""
+    """The queue before a model, for any thread."""
 
-    def __init__(self, scorer: Scorer, limit: int) -> None:
+    def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
-        self.room = threading.BoundedSemaphore(limit)
-        self.waiting: queue.Queue[tuple[Asked, Future[Any]]] = queue.Queue()
+        self.waiting: list[Waiting] = []
+        self.changed = threading.Condition()
         threading.Thread(target=self._work, name="scorer", daemon=True).start()
 
-    def submit(self, asked: Asked) -> Future[Any]:
-        """Return a request's margins, or what a function returns that needs the model alone. Raises Full."""
-        if not self.room.acquire(blocking=False):
-            raise Full
-        future: Future[Any] = Future()
-        future.add_done_callback(lambda _: self.room.release())
-        self.waiting.put((asked, future))
-        return future
+    def submit(self, rows: "list[EncodedRow]") -> Future[list[float]]:
+        """Return the margins of a request's rows, later. Whoever gives up cancels: then no further row is scored."""
+        one = Waiting(rows)
+        with self.changed:
+            self.waiting.append(one)
+            self.changed.notify()
+        return one.future
 
     def _work(self) -> None:
         while True:
-            requests: list[ServingRequest] = []
-            futures: list[Future[Any]] = []
-            documents = 0
-            # Wait for the first request, then take along those that are there already.
-            while not futures or (documents < MOST_TOGETHER and not self.waiting.empty()):
-                asked, future = self.waiting.get()
-                if isinstance(asked, ServingRequest):
-                    requests.append(asked)
-                    futures.append(future)
-                    documents += len(asked.documents)
-                else:
-                    work: Callable[[], Any] = asked
-                    _fulfil([future], lambda: [work()])  # noqa: B023 - called here and now
-            _fulfil(futures, partial(_margins, self.scorer, requests))
+            with self.changed:
+                self.waiting = [one for one in self.waiting if not one.future.done()]
+                if not self.waiting:
+                    self.changed.wait()
+                    continue
+                chosen = share_step(self.waiting, self.scorer.budget * PASSES)
+            self._score(chosen)
+
+    def _score(self, chosen: list[tuple[Waiting, int]]) -> None:
+        """Score so many further rows of each; one that fails does so alone."""
+        rows = [row for one, count in chosen for row in one.rows[len(one.margins) :][:count]]
+        try:
+            margins = iter(self.scorer.score_rows(rows))
+        except BaseException as error:
+            if len(chosen) == 1:
+                _answer(chosen[0][0].future, error)
+            else:
+                for part in chosen:
+                    self._score([part])
+            return
+        for one, count in chosen:
+            one.margins += [next(margins) for _ in range(count)]
+            if len(one.margins) == len(one.rows):
+                _answer(one.future, one.margins)
 
 
-def _fulfil(futures: list[Future[Any]], work: Callable[[], Sequence[Any]]) -> None:
-    """Hand each future its part of what the work returns, or all of them its exception."""
+def share_step(waiting: list[Waiting], budget: int) -> list[tuple[Waiting, int]]:
+    """Return how many further rows of each request are scored next: all get the same share of the tokens.
+
+    What small requests leave of theirs goes to the larger ones. Each gets one row at least while there is room.
+    """
+    chosen = []
+    by_size = sorted(waiting, key=lambda one: one.left)
+    for place, one in enumerate(by_size):
+        share, used, count = budget / (len(by_size) - place), 0, 0
+        for row in one.rows[len(one.margins) :]:
+            if used and used + len(row.ids) > share:
+                break
+            used, count = used + len(row.ids), count + 1
+        chosen.append((one, count))
+        budget -= used
+        if budget <= 0:
+            break
+    return chosen
+
+
+def _answer(future: Future[list[float]], found: list[float] | BaseException) -> None:
     try:
-        found = work()
-    except BaseException as error:
-        for future in futures:
-            future.set_exception(error)
-    else:
-        for future, value in zip(futures, found, strict=True):
-            future.set_result(value)
-
-
-def _margins(scorer: Scorer, requests: Sequence[ServingRequest]) -> list[list[float]]:
-    return [[one.margin for one in found] for found in scorer.score(requests)]
+        if isinstance(found, BaseException):
+            future.set_exception(found)
+        else:
+            future.set_result(found)
+    except InvalidStateError:
+        pass  # Cancelled while its last rows were scored.

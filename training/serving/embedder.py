@@ -53,15 +53,17 @@ def pooling_of(folder: Path, wanted: str = "") -> str:
     return "last" if _is_causal(folder) else "mean"
 
 
-def open_embedder(folder: Path, device: str = "cpu", pooling: str = "") -> "Pooled":
+def open_embedder(folder: Path, device: str = "cpu", pooling: str = "", precision: str = "auto") -> "Pooled":
     """Load a model folder. Raises BadInput for what is no model of texts."""
+    from training.trainers.base import choose_precision
     from training.trainers.embedding import Pooled
 
     config = _read_config(folder)
-    words = describe_setup(bool(config.get("quorum_tiny")), device)
+    precision = choose_precision(precision, device)
+    words = describe_setup(bool(config.get("quorum_tiny")), device, precision)
     path = folder / "sentence_bert_config.json"
     length = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None  # In tokens.
-    return Pooled(folder, pooling_of(folder, pooling), device, words, int(length) if length else None)
+    return Pooled(folder, pooling_of(folder, pooling), device, words, int(length) if length else None, precision)
 
 
 def _is_causal(folder: Path) -> bool:

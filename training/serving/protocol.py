@@ -1,102 +1,191 @@
-"""Requests and answers in the shape that Cohere's and Jina's clients send and read (pure)."""
+"""Requests and answers as clients of Cohere, Jina, TEI and OpenAI send and read them (pydantic; no model here)."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-from uuid import uuid4
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Discriminator, Field, Strict, Tag, model_validator
 
 MOST_BYTES = 16 * 2**20
 MOST_DOCUMENTS = 1000
+MOST_TEXTS = 2048
 # Documents of one request that contribution and evidence are written for: writing takes far longer than scoring.
 MOST_WRITTEN = 20
+# Tokens of an answer: where nobody asks for another number, and at most.
+NEW_TOKENS, MOST_NEW_TOKENS = 512, 4096
+RERANK, EMBED = "/v1/rerank", "/v1/embeddings"
 
-
-class Wrong(Exception):
-    """The request cannot be answered; `status` is 400 (no JSON) or 422 (JSON that says something else)."""
-
-    def __init__(self, message: str, status: int = 422) -> None:
-        super().__init__(message)
-        self.status = status
+# A field's description completes the sentence "<name> must be ...", which a caller reads whose request does not fit.
+SAID, FLAG, COUNT = "a string that is not empty", "true or false", "a whole number from 1"
+ITEMS = {"documents": "a string, or an object whose text is a string", "texts": "a string", "rank_fields": "a string"}
+Said = Annotated[str, Strict(), Field(min_length=1, pattern=r"\S")]
+Flag = Annotated[bool, Strict()]
+Count = Annotated[int, Strict(), Field(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class ServingRequest:
-    """One query with its documents, and what the answer shall hold of them."""
+    """One query with its documents. `document_tokens`: a document is cut after so many; 0: where the model ends."""
 
     query: str
     documents: Sequence[str]
     instruction: str = ""
-    document_tokens: int = 0  # A document is cut after so many; 0: where the model ends.
-    given: Sequence[Any] = ()  # The documents as they came: strings, or objects with `text`.
-    top_n: int = 0
-    return_documents: bool = False
-    return_evidence: bool = False
+    document_tokens: int = 0
 
 
-def read_request(body: bytes) -> ServingRequest:
-    """Return the request of a body. Raises Wrong with one clear line."""
-    try:
-        found = json.loads(body)
-    except ValueError as error:
-        raise Wrong(f"the body is not JSON: {error}", 400) from None
-    if not isinstance(found, dict):
-        raise Wrong("the body must be a JSON object with query and documents")
-    query, documents = found.get("query"), found.get("documents")
-    if not isinstance(query, str) or not query.strip():
-        raise Wrong("query must be a string that is not empty")
-    if not isinstance(documents, list) or not documents:
-        raise Wrong("documents must be a list that is not empty")
-    if len(documents) > MOST_DOCUMENTS:
-        raise Wrong(f"{len(documents)} documents: at most {MOST_DOCUMENTS} in one request")
-    top = found.get("top_n")
-    if top is not None and (not isinstance(top, int) or isinstance(top, bool) or top < 1):
-        raise Wrong("top_n must be a whole number from 1")
-    instruction = found.get("instruction") or ""
-    if not isinstance(instruction, str):
-        raise Wrong("instruction must be a string")
-    request = ServingRequest(
-        query=query,
-        documents=tuple(_document_text(one, place) for place, one in enumerate(documents)),
-        given=tuple(documents),
-        instruction=instruction,
-        top_n=min(top or len(documents), len(documents)),
-        return_documents=_read_flag(found, "return_documents"),
-        return_evidence=_read_flag(found, "return_evidence"),
+class RerankBody(BaseModel):
+    """A request of Cohere's and Jina's clients, and what only this endpoint knows."""
+
+    query: Said = Field(description=SAID)
+    documents: list[str | dict[str, Any]] = Field(
+        min_length=1, max_length=MOST_DOCUMENTS, description="a list that is not empty"
     )
-    if request.return_evidence and request.top_n > MOST_WRITTEN:
-        raise Wrong(f"return_evidence is answered for at most {MOST_WRITTEN} documents: give a smaller top_n")
-    return request
+    model: str | None = Field(None, description="a string; one model is served, whatever is named")
+    top_n: Count | None = Field(None, description=COUNT)
+    return_documents: Flag | None = Field(False, description=FLAG)
+    rank_fields: list[str] | None = Field(None, description="a list of names of the documents' fields")
+    max_tokens_per_doc: Count | None = Field(None, description=COUNT)
+    instruction: str | None = Field(None, description="a string: what relevant means")
+    score: Literal["calibrated", "raw"] = Field("calibrated", description='"calibrated" or "raw"')
+    return_evidence: Flag | None = Field(False, description=FLAG)
+    max_new_tokens: Annotated[int, Strict(), Field(ge=1, le=MOST_NEW_TOKENS)] | None = Field(
+        None, description=f"a whole number from 1 to {MOST_NEW_TOKENS}"
+    )
+
+    @model_validator(mode="after")
+    def check_together(self) -> "RerankBody":
+        """Refuse documents without a text, and evidence for too many."""
+        for place in range(len(self.documents)):
+            self.text_of(place)
+        if self.return_evidence and self.top > MOST_WRITTEN:
+            raise ValueError(f"return_evidence is answered for at most {MOST_WRITTEN} documents: give a smaller top_n")
+        return self
+
+    @property
+    def top(self) -> int:
+        """How many results are asked for."""
+        return min(self.top_n or len(self.documents), len(self.documents))
+
+    def text_of(self, place: int) -> str:
+        """Return what of a document is scored: itself, or its fields in the order in which they are asked for."""
+        document = self.documents[place]
+        if isinstance(document, str):
+            return document
+        names = self.rank_fields or ["text"]
+        found = [document[name] for name in names if name in document]
+        if not found or not all(isinstance(one, str | int | float) for one in found):
+            raise ValueError(
+                f"documents[{place}] must be a string, or an object whose {' or '.join(names)} is a string"
+            )
+        return "\n".join(str(one) for one in found)
+
+    def request(self) -> ServingRequest:
+        """Return what the model is asked."""
+        texts = [self.text_of(place) for place in range(len(self.documents))]
+        return ServingRequest(self.query, texts, self.instruction or "", self.max_tokens_per_doc or 0)
 
 
-def _document_text(document: Any, place: int) -> str:
-    text = document.get("text") if isinstance(document, dict) else document
-    if not isinstance(text, str):
-        raise Wrong(f"documents[{place}] must be a string, or an object whose text is a string")
-    return text
+class TextsBody(BaseModel):
+    """A request of TEI's clients."""
+
+    query: Said = Field(description=SAID)
+    texts: list[Annotated[str, Strict()]] = Field(
+        min_length=1, max_length=MOST_DOCUMENTS, description="a list that is not empty"
+    )
+    raw_scores: Flag = Field(False, description=FLAG)
+    return_text: Flag = Field(False, description=FLAG)
+    truncate: Flag | None = Field(None, description="true or false; texts are always cut, and those that were say so")
+
+    def request(self) -> ServingRequest:
+        """Return what the model is asked."""
+        return ServingRequest(self.query, self.texts)
 
 
-def _read_flag(found: dict[str, Any], name: str) -> bool:
-    value = found.get(name, False)
-    if value not in (True, False, None):
-        raise Wrong(f"{name} must be true or false")
-    return bool(value)
+def _name_form(body: Any) -> str:
+    return "texts" if isinstance(body, dict) and "texts" in body else "documents"
 
 
-def build_response(
-    request: ServingRequest, results: list[dict[str, Any]], model: str, words: str, threshold: float
-) -> dict[str, Any]:
-    """Return results as both clients read them, with the id and meta of Cohere's and the model and usage of Jina's."""
-    characters = sum(map(len, request.documents)) + len(request.query) * len(request.documents)
-    return {
-        "id": str(uuid4()),
-        "model": model,
-        "results": results,
-        "usage": {"total_tokens": -(-characters // 4)},  # About four characters a token, for who counts them.
-        "meta": {
-            "api_version": {"version": "1"},
-            "billed_units": {"search_units": 0},
-            "device": words,
-            "threshold": threshold,
-        },
-    }
+AnyRerankBody = Annotated[
+    Annotated[RerankBody, Tag("documents")] | Annotated[TextsBody, Tag("texts")], Discriminator(_name_form)
+]
+
+
+class EmbeddingsBody(BaseModel):
+    """A request of OpenAI's clients for vectors."""
+
+    input: Said | list[Said] = Field(description="a string that is not empty, or a list of such")
+    model: str | None = Field(None, description="a string; one model is served, whatever is named")
+    encoding_format: Literal["float", "base64"] = Field("float", description='"float" or "base64"')
+
+    @model_validator(mode="after")
+    def check_count(self) -> "EmbeddingsBody":
+        """Refuse no text, and too many."""
+        if not self.texts:
+            raise ValueError("input must be a string that is not empty, or a list of such")
+        if len(self.texts) > MOST_TEXTS:
+            raise ValueError(f"{len(self.texts)} texts: at most {MOST_TEXTS} in one request")
+        return self
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.input] if isinstance(self.input, str) else self.input
+
+
+class RerankResult(BaseModel):
+    """One document's score. `is_cut`: it was longer than the model reads, and scored without its end."""
+
+    index: int
+    relevance_score: float
+    margin: float
+    is_cut: bool
+    document: dict[str, Any] | None = None
+    contribution: str | None = None
+    evidence: str | None = Field(None, description='"" where there is none; null where it was cut before it began')
+    evidence_cut: bool | None = Field(None, description="whether the model ran out of tokens before it was done")
+
+
+class RerankAnswer(BaseModel):
+    """Results as both clients read them, with the id and meta of Cohere's and the model and usage of Jina's."""
+
+    id: str
+    model: str
+    results: list[RerankResult]
+    usage: dict[str, int]
+    meta: dict[str, Any]
+
+
+class TextResult(BaseModel):
+    """One text's score, as TEI gives it."""
+
+    index: int
+    score: float
+    margin: float
+    is_cut: bool
+    text: str | None = None
+
+
+class Problem(BaseModel):
+    """Why a request was refused: `message` for Cohere's client, `detail` for others."""
+
+    message: str
+    detail: str
+
+
+def explain(problem: Mapping[str, Any]) -> str:
+    """Return one line for what pydantic found wrong with a body."""
+    place = list(problem["loc"][1:])
+    if len(place) > 1 and place[0] in ("documents", "texts") and isinstance(place[1], str):
+        place = place[1:]  # The first said which of the two forms of /rerank it was.
+    if problem["type"] == "value_error":
+        return str(problem["ctx"]["error"])
+    if not place:
+        return "the body must be a JSON object"
+    name = str(place[0])
+    if len(place) > 1 and isinstance(place[1], int) and name in ITEMS:
+        return f"{name}[{place[1]}] must be {ITEMS[name]}"
+    if problem["type"] == "too_long":
+        return f"{problem['ctx']['actual_length']} {name}: at most {problem['ctx']['max_length']} in one request"
+    forms = (RerankBody, TextsBody, EmbeddingsBody)
+    return f"{name} must be " + next(
+        str(form.model_fields[name].description) for form in forms if name in form.model_fields
+    )

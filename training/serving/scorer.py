@@ -11,13 +11,12 @@ from corpus.errors import BadInput
 from training.recipes import rendering
 from training.recipes.calibration import Calibration
 from training.recipes.rendering import RenderedPair, RerankPrompt
-from training.serving.protocol import ServingRequest
+from training.serving.protocol import NEW_TOKENS, ServingRequest
 from training.serving.publication import describe_setup
 
 if TYPE_CHECKING:
     from training.trainers.tokens import EncodedRow
 
-MOST_NEW_TOKENS = 512  # Of an answer, where nobody asks for more.
 PRECISIONS = ("auto", "fp32", "tf32", "bf16")
 # Tokens of one forward pass. A CPU gains nothing from more: documents of like length pad each other little.
 BUDGETS = {"cpu": 1536, "cuda": 16_384}
@@ -78,6 +77,22 @@ def choose_prompt(folder: Path, wanted: str = "") -> str:
     )
 
 
+def check_prompt(folder: Path, wanted: str = "") -> None:
+    """Raise BadInput where a model cannot be asked, or not by the prompt that somebody wants."""
+    names = json.loads((folder / "config.json").read_text()).get("architectures") or []
+    if read_reranker_json(folder).get("kind") == "encoder" or any(map(is_classifier, names)):
+        name = "no prompt"
+    else:
+        name = choose_prompt(folder, wanted)
+    if wanted and name != wanted:
+        raise BadInput(f"{folder.name} is asked by {name}: leave --prompt out")
+
+
+def is_classifier(architecture: str) -> bool:
+    """Whether a model of this name scores pairs by a head of its own."""
+    return architecture.endswith("ForSequenceClassification")
+
+
 def own_template(folder: Path) -> str:
     """Return the chat template that a folder brings; "" for none."""
     path = folder / "chat_template.jinja"
@@ -113,7 +128,7 @@ class Scorer(ABC):
     def score_rows(self, rows: "Sequence[EncodedRow]") -> list[float]:
         """Return the margins of rows of any requests, in their order."""
 
-    def write(self, request: ServingRequest, max_new_tokens: int = MOST_NEW_TOKENS) -> list[RenderedPair]:
+    def write(self, request: ServingRequest, max_new_tokens: int = NEW_TOKENS) -> list[RenderedPair]:
         """Return what the model writes for each document; empty for models that do not write."""
         return [RenderedPair("") for _ in request.documents]
 
@@ -126,6 +141,10 @@ class Scorer(ABC):
     def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
         """Return raw fp32 margins in the order of the documents."""
         return [one.margin for one in self.score([ServingRequest(query, documents, instruction)])[0]]
+
+    def own_probability(self, margin: float) -> float:
+        """Return what the model itself says, uncalibrated: sigmoid(margin)."""
+        return Calibration().probability(margin)
 
     def probability(self, margin: float) -> float:
         """Return the calibrated probability of "relevant" for a margin."""
@@ -181,7 +200,7 @@ class CausalScorer(Scorer):
 
         return (prefixed_margins if self.shares else causal_margins)(self.head, rows, self.budget)
 
-    def write(self, request: ServingRequest, max_new_tokens: int = MOST_NEW_TOKENS) -> list[RenderedPair]:
+    def write(self, request: ServingRequest, max_new_tokens: int = NEW_TOKENS) -> list[RenderedPair]:
         from training.trainers.margins import generate_answers
 
         rows = self.encode(request)
@@ -225,6 +244,6 @@ def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", p
     found = read_reranker_json(folder)
     config = json.loads((folder / "config.json").read_text())
     names = config.get("architectures") or []
-    if found.get("kind") == "encoder" or any(name.endswith("ForSequenceClassification") for name in names):
+    if found.get("kind") == "encoder" or any(map(is_classifier, names)):
         return EncoderScorer(folder, found, config, device, precision)
     return CausalScorer(folder, found, config, device, precision, prompt)

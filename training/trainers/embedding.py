@@ -10,8 +10,10 @@ import torch
 from torch.nn.functional import normalize
 from transformers import AutoModel
 
-from training.trainers.base import load_tokenizer
+from training.trainers.base import dtype_of, load_tokenizer
 from training.trainers.encoder import longest_input
+from training.trainers.margins import act_in_halves
+from training.trainers.tokens import EncodedRow
 
 TOGETHER = 32  # Texts of one forward pass, those of similar length together.
 Vectors = npt.NDArray[np.float32]
@@ -20,12 +22,14 @@ Vectors = npt.NDArray[np.float32]
 class Pooled:
     """A model folder that turns texts into vectors. `words`: what stands beside its figures, "tiny model, CPU"."""
 
-    def __init__(self, folder: Path, pooling: str, device: str, words: str, longest: int | None) -> None:
+    def __init__(
+        self, folder: Path, pooling: str, device: str, words: str, longest: int | None, precision: str = "fp32"
+    ) -> None:
         self.pooling, self.device, self.words = pooling, device, words
         self.tokenizer = load_tokenizer(folder)
         self.tokenizer.padding_side = "right"
         self.length = longest_input(folder, self.tokenizer, longest)
-        self.model: Any = AutoModel.from_pretrained(folder, dtype=torch.float32).to(device).eval()
+        self.model: Any = AutoModel.from_pretrained(folder, dtype=dtype_of(precision)).to(device).eval()
 
     @torch.inference_mode()
     def encode(self, texts: Sequence[str]) -> tuple[Vectors, int]:
@@ -35,18 +39,19 @@ class Pooled:
         rows: dict[int, Vectors] = {}
         for begin in range(0, len(order), TOGETHER):
             part = order[begin : begin + TOGETHER]
-            rows.update(zip(part, self._pooled([ids[place] for place in part]), strict=True))
+            chosen = [EncodedRow(ids[place]) for place in part]
+            rows.update(zip(part, act_in_halves(chosen, self._pooled), strict=True))
         return np.stack([rows[place] for place in range(len(texts))]), sum(map(len, ids))
 
-    def _pooled(self, ids: list[list[int]]) -> Vectors:
-        batch = self.tokenizer.pad({"input_ids": ids}, return_tensors="pt").to(self.device)
+    def _pooled(self, rows: list[EncodedRow]) -> list[Vectors]:
+        batch = self.tokenizer.pad({"input_ids": [row.ids for row in rows]}, return_tensors="pt").to(self.device)
         states, mask = self.model(**batch).last_hidden_state, batch["attention_mask"]
         if self.pooling == "mean":
             weights = mask.unsqueeze(-1).to(states.dtype)
             found = (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
         elif self.pooling == "last":
-            found = states[torch.arange(len(ids), device=states.device), mask.sum(1) - 1]
+            found = states[torch.arange(len(rows), device=states.device), mask.sum(1) - 1]
         else:
             found = states[:, 0]
         vectors: Vectors = normalize(found, dim=1).float().cpu().numpy()
-        return vectors
+        return list(vectors)

@@ -11,7 +11,8 @@ from training.jobs.outputs import measure_outputs
 from training.recipes import data
 from training.recipes.data import Example
 from training.recipes.rendering import RenderedPair
-from training.serving.scorer import MOST_NEW_TOKENS, CausalScorer, open_scorer
+from training.serving.protocol import NEW_TOKENS
+from training.serving.scorer import CausalScorer, open_scorer
 from training.trainers.base import check_causal, find_base
 from training.trainers.margins import generate_answers
 from training.trainers.scoring_job import base_prompt
@@ -35,7 +36,7 @@ def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[
         writer = OutputWriter(
             model,
             job.get("device") or "cpu",
-            int(job.get("max_new_tokens") or MOST_NEW_TOKENS),
+            int(job.get("max_new_tokens") or NEW_TOKENS),
             precision=job.get("precision") or "auto",
             prompt=base_prompt(model, models.values()),
         )

@@ -12,10 +12,10 @@ from config import serving
 from corpus.collections.secrets import read_secret
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from training.serving.app import Rerank
+from training.recipes.rendering import PROMPTS
 from training.serving.embedder import POOLINGS, is_embedder
-from training.serving.embeddings import Embeddings
-from training.serving.scorer import read_reranker_json
+from training.serving.protocol import EMBED, NEW_TOKENS, RERANK
+from training.serving.scorer import PRECISIONS, check_prompt, read_reranker_json
 
 
 class Command(QuorumCommand):
@@ -28,7 +28,8 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
-        add("--model", type=Path, required=True, metavar="DIR", help="folder of the model")
+        add("--model", type=Path, metavar="DIR", help="folder of the model")
+        add("--openapi", action="store_true", help="print the endpoint's OpenAPI document and end")
         add("--port", type=int, default=8100, help="port to listen on; 0 takes a free one")
         bind = "address to listen on; other than 127.0.0.1 requires QUORUM_RERANK_TOKEN"
         add("--bind", default="127.0.0.1", help=bind)
@@ -36,12 +37,25 @@ class Command(QuorumCommand):
         add("--limit", type=int, default=32, help=limit)
         add("--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (default: cpu)")
         pooling = "pooling of embedding models (default: as the model folder says)"
+        precision = "number format (default: fp32 on a CPU, bf16 on a GPU)"
+        add("--precision", choices=PRECISIONS, default="auto", help=precision)
+        prompt = "how a causal model is asked that brings no template for pairs"
+        add("--prompt", choices=tuple(PROMPTS), default="", help=prompt)
+        most = f"tokens of an answer, where a request does not say (default: {NEW_TOKENS})"
+        add("--max-new-tokens", type=int, default=NEW_TOKENS, metavar="N", help=most)
         add("--pooling", choices=POOLINGS, default="", help=pooling)
 
     def run(self, **options: Any) -> object:
-        folder = self.model(options["model"])
-        if options["limit"] < 1:
-            raise BadInput("--limit must be 1 or more")
+        if importlib.util.find_spec("torch") is None or importlib.util.find_spec("fastapi") is None:
+            raise BadInput("serving a model needs the training extra: `make install-training` sets it up")
+        if options["openapi"]:
+            from training.serving.app import Served, make_app
+
+            return self.stdout.write(json.dumps(make_app(Served("model", None)).openapi(), ensure_ascii=False))
+        folder = check_folder(options["model"], options["prompt"], options["pooling"])
+        for name in ("limit", "max_new_tokens"):
+            if options[name] < 1:
+                raise BadInput(f"--{name.replace('_', '-')} must be 1 or more")
         token = read_secret("QUORUM_RERANK_TOKEN")
         if not token and not is_loopback(options["bind"]):
             raise BadInput(
@@ -53,12 +67,14 @@ class Command(QuorumCommand):
             with serving.listen(options["bind"], options["port"]) as listener:
                 settings = {"QUORUM_MODEL": str(folder), "QUORUM_MODEL_DEVICE": options["device"]}
                 settings |= {"QUORUM_RERANK_LIMIT": str(options["limit"]), "QUORUM_RERANK_TOKEN": token}
-                settings |= {"QUORUM_MODEL_POOLING": options["pooling"]}
+                settings |= {"QUORUM_MODEL_POOLING": options["pooling"], "QUORUM_MODEL_PROMPT": options["prompt"]}
+                settings |= {"QUORUM_MODEL_PRECISION": options["precision"]}
+                settings |= {"QUORUM_MODEL_NEW_TOKENS": str(options["max_new_tokens"])}
                 address = serving.address_of(listener)
                 children.model(listener, settings)
                 children.wait_until(lambda: serving.site_answers(address), "the model")
-                kind = Embeddings if options["pooling"] or is_embedder(folder) else Rerank
-                line = {"url": f"{address}{kind.addresses[0]}", "pids": children.pids, "model": folder.name}
+                path = EMBED if options["pooling"] or is_embedder(folder) else RERANK
+                line = {"url": f"{address}{path}", "pids": children.pids, "model": folder.name}
                 self.stdout.write(json.dumps(line))
                 self.stdout.flush()
                 children.watch()
@@ -68,14 +84,17 @@ class Command(QuorumCommand):
             children.stop()
         return None
 
-    def model(self, folder: Path) -> Path:
-        """Return the folder, checked before anything is started. Raises BadInput."""
-        if importlib.util.find_spec("torch") is None:
-            raise BadInput("serving a model needs the training extra: `make install-training` sets it up")
-        if not (folder / "config.json").exists():
-            raise BadInput(f"{folder} has no config.json: name the folder of a model")
-        read_reranker_json(folder)
-        return folder.resolve()
+
+def check_folder(folder: Path | None, prompt: str, pooling: str) -> Path:
+    """Return the folder of a model, checked before anything is started. Raises BadInput."""
+    if folder is None:
+        raise BadInput("--model is missing: name the folder of a model")
+    if not (folder / "config.json").exists():
+        raise BadInput(f"{folder} has no config.json: name the folder of a model")
+    read_reranker_json(folder)
+    if not pooling and not is_embedder(folder):
+        check_prompt(folder, prompt)
+    return folder.resolve()
 
 
 def is_loopback(address: str) -> bool:

@@ -1,15 +1,16 @@
 """`serve_model` of an encoder: POST /v1/embeddings as OpenAI's client sends it, vectors as the model gives them."""
 
+import asyncio
 import base64
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import numpy as np
 import pytest
 
@@ -25,8 +26,8 @@ from jobs import leases  # noqa: E402
 from judges.models import JudgeVersion  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
+from training.serving.app import Served, make_app  # noqa: E402
 from training.serving.embedder import is_embedder, open_embedder, pooling_of  # noqa: E402
-from training.serving.embeddings import Embeddings  # noqa: E402
 from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 
 TEXTS = [
@@ -62,20 +63,21 @@ def plain(folder: Path, text: str, pooling: str) -> Any:
     return found / np.linalg.norm(found)
 
 
-def ask(service: Embeddings, body: Any, path: str = "/v1/embeddings", method: str = "POST") -> tuple[int, Any]:
+def ask(served: Served, body: Any, path: str = "/v1/embeddings", method: str = "POST") -> tuple[int, Any]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    environ = {
-        "PATH_INFO": path,
-        "REQUEST_METHOD": method,
-        "CONTENT_LENGTH": str(len(data)),
-        "wsgi.input": BytesIO(data),
-    }
-    return service.respond({**environ, "wsgi.input": BytesIO(data)})
+
+    async def send() -> Any:
+        transport = httpx2.ASGITransport(make_app(served))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://model") as client:
+            return await client.request(method, path, content=data)
+
+    answer = asyncio.run(send())
+    return answer.status_code, answer.json()
 
 
 @pytest.mark.parametrize("pooling", ["mean", "last", "cls"])
 def test_texts_of_one_request_get_the_vectors_that_each_has_alone(encoder: Path, pooling: str) -> None:
-    service = Embeddings(open_embedder(encoder, pooling=pooling), "tiny")
+    service = Served("tiny", open_embedder(encoder, pooling=pooling))
     status, found = ask(service, {"model": "tiny", "input": TEXTS})
     assert status == 200 and [one["index"] for one in found["data"]] == [0, 1, 2]
     for one, text in zip(found["data"], TEXTS, strict=True):
@@ -86,7 +88,7 @@ def test_texts_of_one_request_get_the_vectors_that_each_has_alone(encoder: Path,
 
 
 def test_base64_holds_the_same_numbers(encoder: Path) -> None:
-    service = Embeddings(open_embedder(encoder), "tiny")
+    service = Served("tiny", open_embedder(encoder))
     plain_numbers = ask(service, {"input": "Wings"})[1]["data"][0]["embedding"]
     packed = ask(service, {"input": "Wings", "encoding_format": "base64"})[1]["data"][0]["embedding"]
     assert np.frombuffer(base64.b64decode(packed), dtype="<f4").tolist() == pytest.approx(plain_numbers)
@@ -106,12 +108,12 @@ def test_base64_holds_the_same_numbers(encoder: Path) -> None:
 def test_a_request_that_says_something_else_gets_one_clear_line(
     encoder: Path, body: Any, status: int, problem: str
 ) -> None:
-    found = ask(Embeddings(open_embedder(encoder), "tiny"), body)
+    found = ask(Served("tiny", open_embedder(encoder)), body)
     assert found[0] == status and problem in found[1]["message"]
 
 
 def test_a_service_with_no_room_says_so_at_once(encoder: Path) -> None:
-    service = Embeddings(open_embedder(encoder), "tiny", limit=1)
+    service = Served("tiny", open_embedder(encoder), limit=1)
     with service.room:
         assert ask(service, {"input": "a"})[0] == 503
     assert ask(service, {"input": "a"})[0] == 200

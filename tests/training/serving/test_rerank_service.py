@@ -4,19 +4,25 @@ The clients themselves are not installed; their requests are sent by plain HTTP,
 """
 
 import asyncio
+import gzip
 import json
+import math
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+import zlib
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.message import Message
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import httpx2
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -29,14 +35,18 @@ from judges.records import ModelRequest as JudgeRequest  # noqa: E402
 from tests.called import call  # noqa: E402
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
+from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.rendering import RenderedPair  # noqa: E402
-from training.serving.app import Rerank  # noqa: E402
-from training.serving.batcher import Batcher, Full  # noqa: E402
-from training.serving.protocol import Wrong, read_request  # noqa: E402
-from training.serving.scorer import Score, open_scorer  # noqa: E402
+from training.serving import app  # noqa: E402
+from training.serving.app import Served, make_app, read_fields  # noqa: E402
+from training.serving.batcher import PASSES, Batcher  # noqa: E402
+from training.serving.protocol import MOST_BYTES, ServingRequest  # noqa: E402
+from training.serving.scorer import Scorer, open_scorer  # noqa: E402
 from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
+from training.trainers.tokens import EncodedRow  # noqa: E402
 
 QUERY = "what is a dictionary"
+BUILDING = Lock()
 TEXTS = ["A dictionary maps keys to values.", "Trains leave at nine.", "A mapping object maps hashable values."]
 
 
@@ -81,7 +91,7 @@ def test_cohere_asks_and_gets_index_and_relevance_score(address: str, encoder: P
     for path in (address, address.replace("/v1/", "/v2/")):
         status, found, _ = post(path, body)
         assert status == 200 and isinstance(found["id"], str) and found["meta"]["api_version"]["version"]
-        assert [set(one) for one in found["results"]] == [{"index", "relevance_score"}] * 2
+        assert [set(one) for one in found["results"]] == [{"index", "relevance_score", "margin", "is_cut"}] * 2
         scores = {one["index"]: one["relevance_score"] for one in found["results"]}
         assert list(scores) == sorted(range(3), key=lambda place: -wanted[place])[:2]
         assert all(score == pytest.approx(wanted[place], abs=1e-5) for place, score in scores.items())
@@ -128,6 +138,12 @@ def test_jina_asks_with_objects_and_gets_its_documents_back(address: str) -> Non
     [
         (b"{", 400, "the body is not JSON"),
         ([], 422, "must be a JSON object"),
+        (
+            {"query": "a", "documents": ["a"], "max_new_tokens": 5000},
+            422,
+            "max_new_tokens must be a whole number",
+        ),
+        ({"query": "a", "documents": ["a"], "score": "percent"}, 422, 'score must be "calibrated" or "raw"'),
         ({"query": "", "documents": ["a"]}, 422, "query must be a string"),
         ({"query": "a", "documents": []}, 422, "documents must be a list that is not empty"),
         ({"query": "a", "documents": [1]}, 422, "documents[0] must be a string"),
@@ -176,98 +192,255 @@ def test_sixty_four_at_once_are_all_answered_and_503_says_when_to_come_back(addr
     assert refused
 
 
+class Fake(Scorer):
+    """A scorer that needs no model: a text is as relevant as it is long."""
+
+    def __init__(self) -> None:
+        self.words, self.precision, self.threshold, self.calibration = "test", "fp32", 0.5, Calibration()
+        self.budget = 100
+        self.steps: list[list[int]] = []
+        self.go, self.pen = Event(), Event()
+        self.go.set()
+        self.pen.set()
+
+    def encode(self, request: ServingRequest) -> list[EncodedRow]:
+        return [EncodedRow([0] * len(text)) for text in request.documents]
+
+    def score_rows(self, rows: Sequence[EncodedRow]) -> list[float]:
+        self.steps.append([len(row.ids) for row in rows])
+        assert self.go.wait(PATIENCE)
+        if any(len(row.ids) == 66 for row in rows):
+            raise RuntimeError("the model fails on this text")
+        return [float(len(row.ids)) for row in rows]
+
+    def write(self, request: ServingRequest, max_new_tokens: int = 512) -> list[RenderedPair]:
+        assert self.pen.wait(PATIENCE)
+        return [RenderedPair("yes\n<contribution>C</contribution>\n<evidence>E</evidence>") for _ in request.documents]
+
+
+def ask_app(served: Served, *bodies: Any, path: str = "/v1/rerank", **more: Any) -> list[Any]:
+    """Send bodies to the application at the same time, without a socket."""
+
+    with BUILDING:  # FastAPI reads the addresses' signatures, in one thread at a time.
+        application = make_app(served)
+
+    async def send() -> list[Any]:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://model") as client:
+            return list(await asyncio.gather(*(client.post(path, json=body, timeout=60, **more) for body in bodies)))
+
+    return asyncio.run(send())
+
+
+def rerank_body(*lengths: int, **more: Any) -> dict[str, Any]:
+    return {"query": "q", "documents": ["a" * length for length in lengths], **more}
+
+
 def test_beyond_the_limit_nothing_waits() -> None:
-    """A scorer that holds still until it is let go: three may be inside, the fourth is refused at once."""
-    go = Event()
-
-    class Slow:
-        threshold = 0.5
-        words = "test"
-
-        def score(self, asked: Any) -> list[list[Score]]:
-            go.wait(PATIENCE)
-            return [[Score(float(len(text))) for text in one.documents] for one in asked]
-
-    batcher = Batcher(Slow(), 3)  # type: ignore[arg-type]
-    requests = [read_request(json.dumps({"query": "q", "documents": ["a" * (n + 1)]}).encode()) for n in range(4)]
-    futures = [batcher.submit(request) for request in requests[:3]]
-    with pytest.raises(Full):
-        batcher.submit(requests[3])
-    go.set()
-    assert [future.result(PATIENCE) for future in futures] == [[1.0], [2.0], [3.0]]
-    assert batcher.submit(requests[3]).result(PATIENCE) == [4.0]
+    """Three may be inside, the fourth is refused at once, and its place is free again afterwards."""
+    scorer = Fake()
+    scorer.go.clear()
+    served = Served("m", scorer, limit=3)
+    with ThreadPoolExecutor(3) as pool:
+        inside = [pool.submit(ask_app, served, rerank_body(n + 1)) for n in range(3)]
+        until(lambda: len(served.batcher.waiting) == 3)  # type: ignore[union-attr]
+        (refused,) = ask_app(served, rerank_body(4))
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        scorer.go.set()
+        assert [one.result(PATIENCE)[0].json()["results"][0]["margin"] for one in inside] == [1, 2, 3]
+    assert ask_app(served, rerank_body(4))[0].status_code == 200
 
 
-def test_a_model_that_fails_answers_500_and_goes_on(encoder: Path) -> None:
-    class Broken:
-        threshold = 0.5
-        words = "test"
-        fail = True
+def test_what_waits_is_scored_together_and_a_small_request_does_not_wait_for_a_large_one() -> None:
+    scorer = Fake()
+    scorer.go.clear()
+    batcher = Batcher(scorer)
+    first = batcher.submit([EncodedRow([0] * 5)])  # Holds the model until the others wait.
+    until(lambda: scorer.steps == [[5]])
+    large = batcher.submit([EncodedRow([0] * 50)] * 20)
+    small = [batcher.submit([EncodedRow([0] * 10)] * 2) for _ in range(2)]
+    order: list[str] = []
+    large.add_done_callback(lambda _: order.append("large"))
+    small[0].add_done_callback(lambda _: order.append("small"))
+    scorer.go.set()
+    assert large.result(PATIENCE) == [50.0] * 20 and small[1].result(PATIENCE) == [10.0] * 2
+    assert first.result() == [5.0] and order == ["small", "large"]
+    # Both small ones and a part of the large one were one step.
+    assert scorer.steps[1] == [10, 10, 10, 10, 50, 50, 50]
+    assert all(sum(step) <= 100 * PASSES for step in scorer.steps)
 
-        def score(self, asked: Any) -> list[list[Score]]:
-            if self.fail:
-                raise RuntimeError("no")
-            return [[Score(0.0)] for _ in asked]
 
-        def probability(self, margin: float) -> float:
-            return 0.5
+def test_one_request_that_fails_does_so_alone() -> None:
+    scorer = Fake()
+    scorer.go.clear()
+    served = Served("m", scorer)
+    with ThreadPoolExecutor(1) as pool:
+        holding = pool.submit(ask_app, served, rerank_body(1))
+        until(lambda: bool(scorer.steps))
+        several = ThreadPoolExecutor(1).submit(ask_app, served, rerank_body(2), rerank_body(66), {"query": "q"})
+        until(lambda: len(served.batcher.waiting) == 3)  # type: ignore[union-attr]
+        scorer.go.set()
+        good, failed, bad = several.result(PATIENCE)
+        assert holding.result(PATIENCE)[0].status_code == 200
+    assert (good.status_code, failed.status_code, bad.status_code) == (200, 500, 422)
+    assert failed.json()["message"].startswith("the model failed") and "documents" in bad.json()["message"]
+    assert [2, 66] in scorer.steps and ask_app(served, rerank_body(3))[0].status_code == 200
 
-    scorer = Broken()
-    service = Rerank(scorer, "m")  # type: ignore[arg-type]
-    body = json.dumps({"query": "q", "documents": ["a"]}).encode()
-    with pytest.raises(RuntimeError):
-        service.answer(body)
-    scorer.fail = False
-    assert service.answer(body)[0] == 200
+
+def test_who_gave_up_is_not_scored() -> None:
+    scorer = Fake()
+    scorer.go.clear()
+    batcher = Batcher(scorer)
+    first = batcher.submit([EncodedRow([0] * 5)])
+    until(lambda: bool(scorer.steps))
+    given_up, last = batcher.submit([EncodedRow([0] * 7)] * 9), batcher.submit([EncodedRow([0] * 9)])
+    assert given_up.cancel()
+    scorer.go.set()
+    assert (first.result(PATIENCE), last.result(PATIENCE)) == ([5.0], [9.0])
+    assert scorer.steps == [[5], [9]]
+
+
+def test_a_request_that_takes_too_long_is_told_so_and_not_scored_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "PATIENCE_S", 0.2)
+    scorer = Fake()
+    scorer.go.clear()
+    served = Served("m", scorer)
+    late, too = ask_app(served, rerank_body(1), rerank_body(60, 60, 60, 60))
+    assert late.status_code == too.status_code == 503 and "try again, with fewer texts" in late.json()["message"]
+    scorer.go.set()
+    until(lambda: not served.batcher.waiting)  # type: ignore[union-attr]
+    assert sum(len(step) for step in scorer.steps) < 5
+
+
+def test_evidence_that_is_written_does_not_hold_up_scores() -> None:
+    scorer = Fake()
+    scorer.pen.clear()
+    served = Served("m", scorer)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(ask_app, served, rerank_body(1, return_evidence=True))
+        until(lambda: bool(scorer.steps))
+        assert ask_app(served, rerank_body(2))[0].status_code == 200
+        assert not writing.done()
+        scorer.pen.set()
+        (result,) = writing.result(PATIENCE)[0].json()["results"]
+    assert (result["contribution"], result["evidence"], result["evidence_cut"]) == ("C", "E", False)
+
+
+def test_the_margin_is_always_there_and_the_score_is_calibrated_or_raw() -> None:
+    scorer = Fake()
+    scorer.calibration = Calibration(a=0.5, b=-1.0)
+    served = Served("m", scorer)
+    calibrated, raw = ask_app(served, rerank_body(3), rerank_body(3, score="raw"))
+    for answer, wanted in ((calibrated, 1 / (1 + math.exp(-0.5))), (raw, 1 / (1 + math.exp(-3)))):
+        (result,) = answer.json()["results"]
+        assert result["margin"] == 3 and result["relevance_score"] == pytest.approx(wanted)
+
+
+def test_documents_of_several_fields_are_scored_by_those_that_are_asked_for() -> None:
+    documents = [{"title": "abc", "text": "defg", "id": 7}]
+    served = Served("m", Fake())
+    texts = [{}, {"rank_fields": ["title", "text"]}, {"rank_fields": ["title"]}, {"rank_fields": ["body"]}]
+    answers = ask_app(served, *({"query": "q", "documents": documents, **more} for more in texts))
+    assert [one.json()["results"][0]["margin"] for one in answers[:3]] == [4, 8, 3]
+    assert answers[3].status_code == 422 and "an object whose body is a string" in answers[3].json()["message"]
+
+
+def test_tei_asks_with_texts_at_an_address_without_a_version() -> None:
+    served = Served("m", Fake())
+    body = {"query": "q", "texts": ["a", "abc"], "raw_scores": True, "return_text": True}
+    raw, plain = ask_app(served, body, {**body, "raw_scores": False}, path="/rerank")
+    assert [(one["index"], one["score"], one["text"]) for one in raw.json()] == [(1, 3.0, "abc"), (0, 1.0, "a")]
+    assert plain.json()[0]["score"] == pytest.approx(1 / (1 + math.exp(-3)))
+    (cohere,) = ask_app(served, rerank_body(2), path="/rerank")
+    assert cohere.json()["results"][0]["margin"] == 2
+    (bad,) = ask_app(served, {"query": "q", "texts": [3]}, path="/rerank")
+    assert (bad.status_code, bad.json()["message"]) == (422, "texts[0] must be a string")
+
+
+def test_bodies_may_be_packed_and_come_in_parts() -> None:
+    data = json.dumps(rerank_body(2)).encode()
+
+    async def parts(whole: bytes) -> AsyncIterator[bytes]:
+        for at in range(0, len(whole), 7):
+            yield whole[at : at + 7]
+
+    async def send(content: Any, **headers: str) -> Any:
+        transport = httpx2.ASGITransport(make_app(Served("m", Fake())))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://model") as client:
+            return await client.post("/v1/rerank", content=content, headers=headers)
+
+    for content, packing in ((gzip.compress(data), "gzip"), (zlib.compress(data), "deflate"), (data, "identity")):
+        assert asyncio.run(send(parts(content), **{"Content-Encoding": packing})).status_code == 200
+    assert asyncio.run(send(b"no gzip", **{"Content-Encoding": "gzip"})).status_code == 400
+    assert asyncio.run(send(data, **{"Content-Encoding": "br"})).status_code == 415
+    bomb = gzip.compress(b" " * (MOST_BYTES + 1))
+    assert len(bomb) < 100_000 and asyncio.run(send(bomb, **{"Content-Encoding": "gzip"})).status_code == 413
+
+
+@pytest.mark.slow
+def test_a_caller_that_is_gone_is_not_scored_further(encoder: Path) -> None:
+    """Over a real connection: what its caller left is not scored, and the places are free again."""
+    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
+    args = [sys.executable, "manage.py", "serve_model", "--model", str(encoder), "--port", "0", "--limit", "2"]
+    with subprocess.Popen(args, cwd=ROOT, env=settings, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            url = json.loads(child.stdout.readline())["url"]
+            host, port = url.split("/")[2].split(":")
+            body = json.dumps({"query": QUERY, "documents": ["a long text of many words " * 60] * 400}).encode()
+            head = f"POST /v1/rerank HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            began = time.monotonic()
+            assert post(url, body)[0] == 200
+            alone = time.monotonic() - began
+            for _ in range(2):
+                with socket.create_connection((host, int(port))) as caller:
+                    caller.sendall(head + body)
+            began = time.monotonic()
+            until(lambda: post(url, {"query": QUERY, "documents": ["short"]})[0] == 200)
+            # Both would take twice as long as one alone took.
+            assert time.monotonic() - began < alone
+        finally:
+            child.terminate()
+
+
+def test_the_endpoint_describes_itself(encoder: Path) -> None:
+    done = call("serve_model", "--openapi")
+    assert done.code == 0
+    paths = json.loads(done.out)["paths"]
+    assert {"/v1/rerank", "/v2/rerank", "/rerank", "/v1/embeddings", "/v1/models", "/healthz"} <= set(paths)
+    body = paths["/v1/rerank"]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    assert body.endswith("/RerankBody")
 
 
 def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
     folder, _, _ = tiny(tmp_path / "base", "qwen3")
-    service = Rerank(open_scorer(folder), "tiny")
-    body = {"query": QUERY, "documents": TEXTS, "top_n": 1, "return_evidence": True}
-    status, found = service.answer(json.dumps(body).encode())
-    (result,) = found["results"]
-    assert status == 200 and isinstance(result["contribution"], str) and isinstance(result["evidence"], str)
-    assert result["finish_reason"] in ("stop", "length") and isinstance(result["evidence_truncated"], bool)
-    with pytest.raises(Wrong):
-        read_request(b"{}")
+    served = Served("tiny", open_scorer(folder))
+    body = {"query": QUERY, "documents": TEXTS, "top_n": 1, "return_evidence": True, "max_new_tokens": 5}
+    (answer,) = ask_app(served, body)
+    (result,) = answer.json()["results"]
+    assert answer.status_code == 200 and isinstance(result["evidence_cut"], bool)
+    assert served.max_new_tokens == 512
+    (long,) = ask_app(served, {**body, "max_tokens_per_doc": 2})
+    assert long.json()["meta"]["cut"] == 3 and long.json()["results"][0]["is_cut"] is True
+    (both,) = ask_app(served, {"input": "a"}, path="/v1/embeddings")
+    assert both.status_code == 404 and "POST to /v1/rerank" in both.json()["message"]
 
 
 @pytest.mark.parametrize(
     ("written", "wanted"),
     [
-        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>E</evidence>"), ("C", "E", "stop", False)),
-        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>all of", True), ("C", "all of", "length", True)),
-        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>all</evid", True), ("C", "all", "length", True)),
-        (RenderedPair("yes\n<contribution>as far", True), ("as far", "", "length", True)),
-        (
-            RenderedPair("yes\n<contribution>C</contribution>\n<evidence>E</evidence> and", True),
-            ("C", "E", "length", False),
-        ),
-        (RenderedPair("no"), ("", "", "stop", False)),
+        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>E</evidence>"), ("C", "E", False)),
+        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>all of", True), ("C", "all of", True)),
+        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>all</evid", True), ("C", "all", True)),
+        (RenderedPair("yes\n<contribution>as far", True), ("as far", None, True)),
+        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>", True), ("C", None, True)),
+        (RenderedPair("yes\n<contribution>C</contribution>\n<evidence>E</evidence> and", True), ("C", "E", False)),
+        (RenderedPair("no"), ("", "", False)),
     ],
 )
 def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(
     written: RenderedPair, wanted: tuple[Any, ...]
 ) -> None:
-    class Writing:
-        threshold = 0.5
-        words = "test"
-
-        def score(self, asked: Any) -> list[list[Score]]:
-            return [[Score(0.0) for _ in one.documents] for one in asked]
-
-        def probability(self, margin: float) -> float:
-            return 0.5
-
-        def write(self, asked: Any) -> list[RenderedPair]:
-            return [written]
-
-    service = Rerank(Writing(), "m")  # type: ignore[arg-type]
-    body = {"query": QUERY, "documents": ["d"], "return_evidence": True}
-    (result,) = service.answer(json.dumps(body).encode())[1]["results"]
-    names = ("contribution", "evidence", "finish_reason", "evidence_truncated")
-    assert tuple(result[name] for name in names) == wanted
+    assert read_fields(written) == wanted
 
 
 @pytest.mark.parametrize(
@@ -276,6 +449,9 @@ def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(
         (["--model", "/nowhere"], "/nowhere has no config.json"),
         (["--model", "MODEL", "--bind", "0.0.0.0"], "is open to others: set QUORUM_RERANK_TOKEN"),
         (["--model", "MODEL", "--limit", "0"], "--limit must be 1 or more"),
+        (["--model", "MODEL", "--max-new-tokens", "0"], "--max-new-tokens must be 1 or more"),
+        (["--model", "MODEL", "--prompt", "prism"], "is asked by no prompt: leave --prompt out"),
+        ([], "--model is missing"),
     ],
 )
 def test_what_cannot_be_served_is_refused(

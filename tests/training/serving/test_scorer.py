@@ -16,7 +16,7 @@ from tests.published import by_cross_encoder, by_transformers  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
 from training.recipes import rendering  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
-from training.serving import scorer as scorer_module  # noqa: E402
+from training.serving import protocol  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.serving.scorer import CausalScorer, ServingRequest, open_scorer  # noqa: E402
 from training.trainers.causal import LoraTrained  # noqa: E402
@@ -142,7 +142,7 @@ def test_a_model_writes_after_its_verdict(published: Path) -> None:
     together = scorer.write(ServingRequest(QUERY, TEXTS[:3]), 8)
     alone = [scorer.write(ServingRequest(QUERY, [text]), 8)[0] for text in TEXTS[:3]]
     assert together == alone and all(one.is_cut for one in together)
-    assert scorer_module.MOST_NEW_TOKENS == 512
+    assert protocol.NEW_TOKENS == 512
 
 
 def test_documents_that_do_not_fit_are_counted_and_a_request_may_cut_them_sooner(published: Path) -> None:

@@ -1,0 +1,29 @@
+"""What granian loads in its one process: the model of QUORUM_MODEL behind the application."""
+
+import os
+from pathlib import Path
+
+from jobs.processes import end_with_server
+from training.serving.app import Served, make_app
+from training.serving.embedder import is_embedder, open_embedder
+from training.serving.scorer import open_scorer
+
+# A killed server must not leave a process behind that holds the model's memory.
+end_with_server()
+folder = Path(os.environ["QUORUM_MODEL"])
+device, precision = os.environ.get("QUORUM_MODEL_DEVICE", "cpu"), os.environ.get("QUORUM_MODEL_PRECISION", "auto")
+pooling = os.environ.get("QUORUM_MODEL_POOLING", "")
+model = (
+    open_embedder(folder, device, pooling, precision)
+    if pooling or is_embedder(folder)
+    else open_scorer(folder, device, precision=precision, prompt=os.environ.get("QUORUM_MODEL_PROMPT", ""))
+)
+application = make_app(
+    Served(
+        folder.name,
+        model,
+        token=os.environ.get("QUORUM_RERANK_TOKEN", ""),
+        limit=int(os.environ.get("QUORUM_RERANK_LIMIT", "32")),
+        max_new_tokens=int(os.environ.get("QUORUM_MODEL_NEW_TOKENS", "512")),
+    )
+)

@@ -1,0 +1,73 @@
+"""ASGI before the application: the caller's token, then the body whole, unpacked and within its limit."""
+
+import hmac
+import zlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from training.serving.protocol import MOST_BYTES
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Refuse = Callable[[int, str], Callable[[Any, Any, Any], Awaitable[None]]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+PACKINGS = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS, "identity": 0, "": 0}
+
+GUARDED = "/v1/models"  # The one GET that asks for a token, as every POST does.
+
+
+class TokenCheck:
+    """Middleware that answers only who bears the token; "" asks for none."""
+
+    def __init__(self, app: Application, token: str, refuse: Refuse) -> None:
+        self.application, self.wanted, self.refuse = app, f"Bearer {token}".encode() if token else b"", refuse
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self.wanted and (scope["method"] == "POST" or scope["path"] == GUARDED):
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            # Compared in constant time: how long a refusal takes must not tell how much of a token was right.
+            if not hmac.compare_digest(given, self.wanted):
+                problem = self.refuse(401, "give the service's token: Authorization: Bearer ...")
+                return await problem(scope, receive, send)
+        return await self.application(scope, receive, send)
+
+
+class UnpackedBody:
+    """Middleware for gzip and deflate. `refuse(status, message)` answers what is too large or not as it says."""
+
+    def __init__(self, app: Application, refuse: Refuse) -> None:
+        self.application, self.refuse = app, refuse
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            return await self.application(scope, receive, send)
+        headers = dict(scope["headers"])
+        packing = headers.pop(b"content-encoding", b"").decode("latin-1").strip().lower()
+        if packing not in PACKINGS:
+            problem = self.refuse(415, f"Content-Encoding {packing} is not read: send gzip, deflate or neither")
+            return await problem(scope, receive, send)
+        data = bytearray()
+        unpack = zlib.decompressobj(PACKINGS[packing]) if PACKINGS[packing] else None
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            part, more = message.get("body", b""), message.get("more_body", False)
+            try:
+                data += unpack.decompress(part, MOST_BYTES + 1 - len(data)) if unpack else part
+            except zlib.error as error:
+                return await self.refuse(400, f"the body is not {packing}: {error}")(scope, receive, send)
+            if len(data) > MOST_BYTES:
+                problem = self.refuse(413, f"more than {MOST_BYTES:,} bytes in one request")
+                return await problem(scope, receive, send)
+        # JSON is all that is read here, whatever a client calls it.
+        headers |= {b"content-length": str(len(data)).encode(), b"content-type": b"application/json"}
+        whole: list[Message] = [{"type": "http.request", "body": bytes(data), "more_body": False}]
+
+        async def receive_whole() -> Message:
+            return whole.pop() if whole else await receive()
+
+        scope = {**scope, "headers": list(headers.items())}
+        return await self.application(scope, receive_whole, send)
