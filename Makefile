@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 INSTALL := VENV="$(VENV)" sh config/install.sh
 CODE := manage.py config embedded jobs corpus judges annotation benchmark training charts
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: help install install-dev install-cloud install-training demo test test-all check bench messages
+.PHONY: help install install-dev install-cloud install-training demo test test-all check bench bench-gpu messages
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make test      run the tests (test-all: the slow ones too)"
 	@echo "make check     format, types, templates, import direction, declared packages, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
+	@echo "make bench-gpu measure the recipes on one GPU (without one: say what it would measure)"
 	@echo "make messages  collect the strings of all pages into locale/ and compile the catalogues"
 	@echo "make install   only set up $(VENV) (install-training: with the training extra, install-cloud: with what judges"
 	@echo "               behind Amazon Bedrock and Vertex AI need)"
@@ -56,6 +57,9 @@ check: install-dev install-training
 
 bench: install-dev install-training
 	$(PY) -m tests.bench $(FIGURES)
+
+bench-gpu: install-dev install-training
+	$(PY) -m tests.bench.gpu $(PARTS)
 
 messages: install-dev
 	$(PY) -W ignore manage.py messages

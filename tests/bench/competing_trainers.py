@@ -46,7 +46,7 @@ def write_scene(folder: Path, shape: dict[str, Any]) -> None:
         intermediate_size=shape["intermediate"],
         num_hidden_layers=shape["layers"],
         num_attention_heads=shape["heads"],
-        num_key_value_heads=max(1, shape["heads"] // 2),
+        num_key_value_heads=shape.get("kv", shape["heads"] // 2),
         head_dim=shape.get("head", shape["hidden"] // shape["heads"]),
         max_position_embeddings=shape["length"] + 8,
         tie_word_embeddings=True,
@@ -119,6 +119,12 @@ def load_rows(folder: Path) -> list[dict[str, Any]]:
 
 def train_prism(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
     """Seconds of all steps, and the mean loss, of recipe prism."""
+    lines = prism_lines(folder, shape)
+    return float(lines[-1]["seconds"]), mean_loss(lines)
+
+
+def prism_lines(folder: Path, shape: dict[str, Any]) -> list[dict[str, Any]]:
+    """What recipe prism tells of each of its steps."""
     from tempfile import mkdtemp
 
     from training.jobs.folder import JobFolder
@@ -135,8 +141,7 @@ def train_prism(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
     options = table.recipe_options("prism", given)
     task = TrainingTask("prism", folder / "base", "base", found, options, shape["device"], False)
     open_recipe(task).train(job, lambda: False)
-    lines = [line for line in job.lines() if "loss" in line]
-    return float(lines[-1]["seconds"]), mean_loss(lines)
+    return [line for line in job.lines() if "loss" in line]
 
 
 def adapter() -> Any:

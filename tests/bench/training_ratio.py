@@ -57,7 +57,7 @@ def figures_over(
         "their_tokens_per_s": theirs["tokens_per_s"],
     }
     if side == "trainer":  # the same loss; TRL's is a mean over tokens
-        speed["losses_differ_by"] = float(f"{abs(ours['loss_first'] / theirs['loss_first'] - 1):.1e}")
+        speed["losses_differ_by"] = float(f"{abs(ours['loss'] / theirs['loss'] - 1):.1e}")
     memory = {
         "name": "training_ratio",
         "case": f"peak memory of the process over {case}",

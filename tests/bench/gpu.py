@@ -1,0 +1,114 @@
+"""`make bench-gpu`: what one GPU does with each recipe, in under nine minutes, with nothing from the hub.
+
+Real shapes with random weights: Qwen3's 0.6B and 4B, an encoder of BERT's size, embeddings of the 0.6B. Each part is a
+process of its own that prints JSON lines; if one fails, its line says why, and the others still run. Without a GPU it
+prints what it would do and exits 0. The same parts run at tiny shapes on the CPU in tests/bench/test_gpu.py.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tests.bench import gpu_parts
+from tests.bench.gpu_parts import Setting
+
+Figure = dict[str, Any]
+WHOLE_S = 540.0
+
+
+SHAPE = {"length": 4096, "budget": 16_384, "batch": 8, "head": 128, "kv": 8, "device": "cuda"}
+GPU = Setting(
+    device="cuda",
+    steps=30,
+    small={**SHAPE, "hidden": 1024, "layers": 28, "intermediate": 3072, "heads": 16},
+    large={**SHAPE, "hidden": 2560, "layers": 36, "intermediate": 9728, "heads": 32, "budget": 8192, "batch": 4},
+    aims={"mfu": 0.45},
+)
+TINY_SHAPE = {
+    "hidden": 32, "layers": 2, "intermediate": 64, "heads": 4, "head": 8, "kv": 2, "length": 384, "budget": 1536,
+    "batch": 4, "device": "cpu", "vocabulary": 8000,
+}  # fmt: skip
+TINY = Setting(device="cpu", steps=2, small=TINY_SHAPE, large=TINY_SHAPE, runs=1, documents=(20,), few=6)
+
+# Part -> what it measures, and the seconds that it may take on a GPU.
+PARTS: dict[str, tuple[str, float, Callable[[Setting, Path], list[Figure]]]] = {
+    "matrices": ("the rate of bf16 matrix products", 20, gpu_parts.measure_matrices),
+    "prism-small": ("recipe prism, 0.6B at 4,096: tokens/s, MFU, peak memory", 60, gpu_parts.train_small),
+    "prism-large": ("recipe prism, 4B at 4,096: tokens/s, MFU, peak memory", 110, gpu_parts.train_large),
+    "ratios": ("recipe prism over SFTTrainer and Trainer, three runs each", 120, gpu_parts.compare_trainers),
+    "recipes": ("every other recipe: tokens/s and peak memory, GRPO with real sampling", 120, gpu_parts.train_others),
+    "resume": ("killed and resumed: the losses of an uninterrupted training", 60, gpu_parts.kill_and_resume),
+    "memory": ("out of memory: the token budget is halved", 40, gpu_parts.run_out_of_memory),
+    "publish": ("publishing, and scores on the GPU against the CPU's in fp32", 60, gpu_parts.publish_and_compare),
+    "scoring": ("pairs/s of rerank and of the endpoint by length of document", 60, gpu_parts.measure_scoring),
+}
+
+
+def main(wanted: list[str]) -> int:
+    """Run the parts one after the other; exit 1 when one of them failed."""
+    import torch
+
+    if unknown := set(wanted) - set(PARTS):
+        print(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    if not torch.cuda.is_available():
+        print("no GPU that torch sees: nothing was measured. With one, `make bench-gpu` would measure")
+        for name in wanted or PARTS:
+            print(f"  {name}: {PARTS[name][0]} (at most {PARTS[name][1]:.0f} s)")
+        return 0
+    figures = run_parts(GPU, wanted or list(PARTS), WHOLE_S)
+    return int(any(figure.get("value") is None for figure in figures))
+
+
+def run_parts(setting: Setting, wanted: list[str], seconds: float) -> list[Figure]:
+    """Each part in its own process, while time is left; its figures are printed as they come."""
+    ends, found = time.monotonic() + seconds, []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in wanted:
+            left = ends - time.monotonic()
+            figures = run_part(name, setting, Path(folder), left) if left > 0 else [_failed(name, "no time was left")]
+            for figure in figures:
+                print(json.dumps(figure, ensure_ascii=False), flush=True)
+            found += figures
+    return found
+
+
+def run_part(name: str, setting: Setting, folder: Path, left: float) -> list[Figure]:
+    """The figures of one part; a failure is a figure without value."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.bench.gpu", "--part", name, str(folder)]
+    given = json.dumps(asdict(setting))
+    try:
+        done = subprocess.run([*command, given], capture_output=True, text=True, timeout=left, check=False)
+    except subprocess.TimeoutExpired:
+        return [_failed(name, "it did not end in the time that was left")]
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        lines.append(_failed(name, why[:300]))
+    return lines
+
+
+def _failed(name: str, why: str) -> Figure:
+    return {"name": name, "value": None, "unit": "", "error": why}
+
+
+def run_here(name: str, folder: Path, given: dict[str, Any]) -> None:
+    """In the child: print a part's figures."""
+    setting = Setting(**{**given, "documents": tuple(given["documents"])})
+    for figure in PARTS[name][2](setting, folder):
+        print(json.dumps({"name": name, **figure}, ensure_ascii=False), flush=True)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    if sys.argv[1:2] == ["--part"]:
+        run_here(sys.argv[2], Path(sys.argv[3]), json.loads(sys.argv[4]))
+    else:
+        sys.exit(main(sys.argv[1:]))
