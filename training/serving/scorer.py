@@ -22,7 +22,7 @@ PRECISIONS = ("auto", "fp32", "tf32", "bf16")
 BUDGETS = {"cpu": 1536, "cuda": 16_384}
 
 
-OWN_TEMPLATE = "its own template"
+OWN_TEMPLATE, NO_PROMPT = "its own template", "no prompt"
 
 
 class Score(NamedTuple):
@@ -81,7 +81,7 @@ def check_prompt(folder: Path, wanted: str = "") -> None:
     """Raise BadInput where a model cannot be asked, or not by the prompt that somebody wants."""
     names = json.loads((folder / "config.json").read_text()).get("architectures") or []
     if read_reranker_json(folder).get("kind") == "encoder" or any(map(is_classifier, names)):
-        name = "no prompt"
+        name = NO_PROMPT
     else:
         name = choose_prompt(folder, wanted)
     if wanted and name != wanted:
@@ -104,6 +104,8 @@ def own_template(folder: Path) -> str:
 
 class Scorer(ABC):
     """A model that scores documents for a query. Its tokens are made in any thread, its passes in one."""
+
+    prompt_name = NO_PROMPT  # How pairs are asked: the name of a prompt, OWN_TEMPLATE or NO_PROMPT.
 
     def __init__(
         self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str

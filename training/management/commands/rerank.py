@@ -1,7 +1,10 @@
 """`rerank --model DIR --run IN --collection NAME --out OUT`: a run scored anew by a trained model."""
 
+import fcntl
 import json
 import time
+from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,11 @@ from benchmark.runs.files import read_qrels, read_run, write_run
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
+from training.jobs.folder import count_whole_lines, read_lines
 from training.jobs.inputs import full_text
+from training.recipes.rendering import PROMPTS
+from training.serving.protocol import ServingRequest
+from training.serving.scorer import PRECISIONS, Scorer, check_prompt
 
 EVERY_S = 2.0  # Between two lines of progress.
 BATCH = 5000  # Ids in one statement: PostgreSQL takes 65,535 parameters at most.
@@ -20,7 +27,10 @@ BATCH = 5000  # Ids in one statement: PostgreSQL takes 65,535 parameters at most
 class Command(QuorumCommand):
     """Score the pairs of a run; write a run of raw fp32 margins."""
 
-    help = "Rerank a TREC run with a model. Scores are raw fp32 margins."
+    help = (
+        "Rerank a TREC run with a model. Scores are raw fp32 margins. Running the command again after an interruption "
+        "continues where it stopped."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="folder of the model")
@@ -36,11 +46,16 @@ class Command(QuorumCommand):
         parser.add_argument(
             "--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (default: cpu)"
         )
+        precision = "number format (default: fp32 on a CPU, bf16 on a GPU)"
+        parser.add_argument("--precision", choices=PRECISIONS, default="auto", help=precision)
+        prompt = "how a causal model is asked that brings no template for pairs"
+        parser.add_argument("--prompt", choices=tuple(PROMPTS), default="", help=prompt)
 
     def run(self, **options: Any) -> object:
         """Check everything, then score query by query."""
-        if options["out"].exists():
-            raise BadInput(f"{options['out']} exists: name a new file")
+        out: Path = options["out"]
+        if out.exists():
+            raise BadInput(f"{out} exists: name a new file")
         if options["depth"] < 1:
             raise BadInput("--depth must be 1 or more")
         collection = collection_named(options["collection"])
@@ -50,30 +65,127 @@ class Command(QuorumCommand):
         queries, documents = load_texts(collection, wanted)
         from training.serving.scorer import open_scorer
 
-        scorer = open_scorer(options["model"], options["device"])
-        began, told, found = time.monotonic(), 0.0, {}
-        for number, (query_id, ids) in enumerate(wanted.items(), 1):
-            query = queries[query_id]
-            instruction = collection.relevance.of(query).statement
-            margins = scorer.margins(query.text, [documents[one] for one in ids], instruction)
-            found[query_id] = dict(zip(ids, margins, strict=True))
-            if time.monotonic() - told > EVERY_S:
-                told = time.monotonic()
-                self.stderr.write(f"{number} of {len(wanted)} queries")
-        lines = write_run(options["out"], found, options["model"].name)
-        if inserted:
-            mark = options["out"].with_name(options["out"].name + ".inserted.json")
-            mark.write_text(json.dumps(inserted) + "\n")
+        if (options["model"] / "config.json").exists():
+            check_prompt(options["model"], options["prompt"])
+        scorer = open_scorer(
+            options["model"], options["device"], precision=options["precision"], prompt=options["prompt"]
+        )
+        requests = {
+            query: ServingRequest(
+                queries[query].text,
+                [documents[one] for one in ids],
+                collection.relevance.of(queries[query]).statement,
+            )
+            for query, ids in wanted.items()
+        }
+        digest = fingerprint(options["model"], wanted, requests, scorer.precision, scorer.prompt_name)
+        began = time.monotonic()
+        with PartialRun(out, digest) as part:
+            before = len(part.scored)
+            self._score(part, scorer, wanted, requests)
+            cut = sum(line["cut"] for line in part.scored)
+            ranking = {
+                line["query_id"]: dict(zip(line["doc_ids"], line["margins"], strict=True)) for line in part.scored
+            }
+            lines = write_run(out, ranking, options["model"].name)
+            if inserted:
+                out.with_name(out.name + ".inserted.json").write_text(json.dumps(inserted) + "\n")
+            part.remove()
         seconds = time.monotonic() - began
-        self.say(f"{options['out']}: {lines:,} pairs of {len(found):,} queries in {seconds:.1f} s ({scorer.words})")
+        how = ", ".join(filter(None, (scorer.words, f"{cut:,} documents cut" if cut else "")))
+        self.say(f"{out}: {lines:,} pairs of {len(ranking):,} queries in {seconds:.1f} s ({how})")
         return {
-            "out": str(options["out"]),
-            "queries": len(found),
+            "out": str(out),
+            "queries": len(ranking),
+            "resumed_after": before,
             "pairs": lines,
+            "cut": cut,
             "inserted": sum(map(len, inserted.values())),
             "seconds": round(seconds, 3),
             "model": scorer.words,
+            "precision": scorer.precision,
+            "prompt": scorer.prompt_name,
         }
+
+    def _score(
+        self,
+        part: "PartialRun",
+        scorer: Scorer,
+        wanted: Mapping[str, list[str]],
+        requests: Mapping[str, ServingRequest],
+    ) -> None:
+        """Score the queries that are not scored yet."""
+        before, told = len(part.scored), 0.0
+        if before:
+            self.stderr.write(f"{before:,} of {len(wanted):,} queries are scored already: going on after them")
+        for query, ids in list(wanted.items())[before:]:
+            (scores,) = scorer.score([requests[query]])
+            margins, cut = [score.margin for score in scores], sum(score.is_cut for score in scores)
+            part.add({"query_id": query, "doc_ids": ids, "margins": margins, "cut": cut})
+            if time.monotonic() - told > EVERY_S:
+                told = time.monotonic()
+                self.stderr.write(f"{len(part.scored)} of {len(wanted)} queries")
+
+
+class PartialRun:
+    """What is scored so far, a line a query in OUT.part, so that a rerank that was interrupted goes on after it.
+
+    The first line says what is scored by what: another model, run or text would make one ranking of two.
+    """
+
+    def __init__(self, out: Path, digest: str) -> None:
+        self.path, self.digest = out.with_name(out.name + ".part"), digest
+        self.scored: list[dict[str, Any]] = []
+
+    def __enter__(self) -> "PartialRun":
+        self.file = self.path.open("a", encoding="utf-8")
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.file.close()
+            raise BadInput(
+                f"{self.path} is being written by another rerank: wait for it, or name another file"
+            ) from None
+        if count_whole_lines(self.path) == 0:
+            self._write({"fingerprint": self.digest})
+        else:
+            first, *self.scored = read_lines(self.path)
+            if first.get("fingerprint") != self.digest:
+                self.file.close()
+                raise BadInput(f"{self.path} was begun with another model, run, collection or option: remove it first")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Keep one query's scores."""
+        self._write(line)
+        self.scored.append(line)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
+
+    def remove(self) -> None:
+        """Remove it when the run is written."""
+        self.path.unlink()
+
+
+def fingerprint(
+    model: Path, wanted: Mapping[str, list[str]], requests: Mapping[str, ServingRequest], precision: str, prompt: str
+) -> str:
+    """Return the hash of all that decides the scores; of weights their size and time."""
+    digest = sha256(f"{precision} {prompt}".encode())
+    for path in sorted(model.glob("*")):
+        if path.suffix == ".json" and path.is_file():
+            digest.update(path.read_bytes())
+        elif path.is_file():
+            digest.update(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}".encode())
+    for query, ids in wanted.items():
+        one = requests[query]
+        digest.update(json.dumps([query, ids, one.query, one.instruction, list(one.documents)]).encode())
+    return digest.hexdigest()
 
 
 def insert_relevant(wanted: dict[str, list[str]], path: Path) -> dict[str, list[str]]:
