@@ -45,6 +45,8 @@ class RecipeOptions:
     warmup_ratio: float | None = None  # Share of all steps; where it is given, warmup_steps has no say.
     early_stopping: int = 0  # Measurements without a better one after which training ends; 0: never.
     attention: str = "auto"  # auto: what transformers takes by itself.
+    # Number format of the published files; scored in fp32 they must give the trained margins to 1e-4, 0.02 or 0.2.
+    publish_precision: str = "fp32"
     tracking: str = "none"  # Where metrics go beside TensorBoard's files.
 
 
@@ -100,6 +102,7 @@ CHOICES = {
     "schedule": ("cosine", "constant"),
     "sft_reduction": ("sum", "mean"),
     "precision": ("auto", "fp32", "bf16"),
+    "publish_precision": ("fp32", "fp16", "bf16"),
     "attention": ("auto", "eager", "sdpa", "flash_attention_2"),
     "tracking": ("none", "wandb", "mlflow"),
 }

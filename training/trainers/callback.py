@@ -41,7 +41,7 @@ class NothingLeft(Exception):
     """All steps were done before this process began."""
 
 
-class StoppedWithin(Exception):
+class StoppedInStep(Exception):
     """A process that trains alone was asked to stop within a step: what is saved is the model before it."""
 
 
@@ -128,7 +128,7 @@ class JobCallback(TrainerCallback):
             trainer.train(resume_from_checkpoint=str(self.folder.checkpoint(steps[-1])) if steps else None)
         except NothingLeft:
             pass
-        except StoppedWithin:
+        except StoppedInStep:
             self.cancelled = True
             if self.progress.step not in self.folder.steps():
                 trainer._save_checkpoint(trainer.model, trial=None)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from training.recipes.calibration import fit_calibration
 from training.recipes.data import Example
 from training.recipes.metrics import LEAST_TO_SPLIT, kept_apart, measure_dev_split, ndcg_by_query
 from training.serving.publication import Kind, Record, model_title
-from training.trainers.publishing import annotate_folder, check_merge
+from training.trainers.publishing import annotate_folder, check_merge, convert_weights
 
 # Pairs of our own that every model is checked with, so that a published folder holds no text of its dev split.
 FIXTURE = (
@@ -66,6 +66,8 @@ def finish_training(
     with write_folder(out) as folder:
         report("merging and writing the model")
         trained.write(folder)
+        precision = str(record.options.get("publish_precision") or "fp32")
+        convert_weights(folder, precision)
         report("scoring the dev split with the merged model")
         found = trained.published_margins(folder, everything)
         record = replace(
@@ -76,7 +78,7 @@ def finish_training(
                 {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
                 for pair, margin in zip(FIXTURE, expected[len(dev) :], strict=True)
             ],
-            merge_difference=check_merge(expected, found),
+            merge_difference=check_merge(expected, found, precision),
             evaluation={**evaluation, "merged": measure(found[: len(dev)])},
         )
         annotate_folder(folder, record, name=model_title(out.name, record))

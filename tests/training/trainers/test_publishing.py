@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E
 from training.jobs.folder import write_folder  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
 from training.recipes.rendering import TAIL, render_prompt  # noqa: E402
+from training.recipes.table import recipe_options  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.trainers import publishing  # noqa: E402
 from training.trainers.causal import LoraTrained  # noqa: E402
@@ -191,3 +193,63 @@ def test_a_base_with_vision_is_published_as_the_text_model_that_was_trained(tmp_
     assert (config["model_type"], config["mtp_num_hidden_layers"]) == ("qwen3_5_text", 0)
     plain = by_transformers(tmp_path / "out", PAIRS[:2])
     assert by_cross_encoder(tmp_path / "out", PAIRS[:2]) == pytest.approx(plain, abs=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["bf16", pytest.param("fp16", marks=pytest.mark.slow)])
+def test_half_precision_takes_half_the_room_in_several_files_within_its_own_tolerance(precision, tmp_path, monkeypatch):
+    monkeypatch.setattr(publishing, "SHARD", "200KB")
+    one = trained(tmp_path, "qwen3")
+    asked = replace(record(one), options={"publish_precision": precision})
+    outcome = finish_training(tmp_path / "out", one, dev_rows(1), asked, report=lambda phase: None)
+    files = list((tmp_path / "out").glob("model-*.safetensors"))
+    index = json.loads((tmp_path / "out" / "model.safetensors.index.json").read_text())
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert len(files) > 1 and config["dtype"] == {"bf16": "bfloat16", "fp16": "float16"}[precision]
+    assert sum(path.stat().st_size for path in files) == pytest.approx(index["metadata"]["total_size"], rel=0.05)
+    assert 1e-4 < outcome.merge_difference <= publishing.TOLERANCES[precision]
+    with pytest.raises(publishing.MergeDiffers, match=r"more than 1e-04 in fp32"):
+        publishing.check_merge([0.0], [outcome.merge_difference])
+
+
+def test_the_trained_model_is_gone_before_the_published_one_is_read(tmp_path):
+    """Two copies in fp32 at once would not fit where one just does."""
+    import gc
+    import weakref
+
+    one = trained(tmp_path, "qwen3")
+    model = weakref.ref(one.model.get_base_model())
+    (tmp_path / "out").mkdir()
+    one.write(tmp_path / "out")
+    gc.collect()
+    assert model() is None
+
+
+def test_what_does_not_fit_on_the_gpu_is_published_on_the_cpu(tmp_path, monkeypatch):
+    """No GPU is needed: the device is a word here, and the error is torch's own, raised by the test."""
+    from types import SimpleNamespace
+
+    from training.jobs.folder import JobFolder
+    from training.trainers import training
+
+    one = trained(tmp_path, "qwen3")
+    task = SimpleNamespace(device="cuda", recipe="prism", base_name="base", options=recipe_options("prism", {}))
+    task.data = SimpleNamespace(collection="made", sha256="0" * 64, teacher="votes", dev=dev_rows(1))
+    task.tiny = True
+    recipe = SimpleNamespace(task=task, model=object(), tried=[])
+    known = {"kind": "causal", "yes_id": one.prompt.yes_id, "no_id": one.prompt.no_id, "max_length": LENGTH}
+    recipe.record = lambda: known
+
+    def open_trained(checkpoint):
+        assert recipe.model is None
+        recipe.tried.append(recipe.task.device)
+        if recipe.task.device == "cuda":
+            raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
+        return one
+
+    recipe.trained = open_trained
+    monkeypatch.setattr(training, "replace", lambda task, **changes: SimpleNamespace(**{**vars(task), **changes}))
+    folder = JobFolder(tmp_path)
+    folder.add({"step": 1, "steps": 1, "loss": 1.0})
+    record_ = training.publish_model(folder, recipe, tmp_path / "out", (1, "the last one"))
+    assert recipe.tried == ["cuda", "cpu"] and record_.merge_difference <= 1e-4
+    assert (tmp_path / "out" / "reranker.json").exists()

@@ -1,0 +1,114 @@
+"""What can be trained: bases in the hub's composite layout, decoders without their last layer; what memory it takes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from transformers import AutoConfig, AutoTokenizer, Qwen3Config, Qwen3ForCausalLM, T5Config  # noqa: E402
+
+from corpus.errors import BadInput  # noqa: E402
+from tests.tiny_models import with_vision  # noqa: E402
+from tests.training_sets import write_set  # noqa: E402
+from training.jobs.folder import JobFolder  # noqa: E402
+from training.recipes import data, table  # noqa: E402
+from training.trainers.base import check_causal, load_model  # noqa: E402
+from training.trainers.cross_encoder import CrossEncoderRecipe  # noqa: E402
+from training.trainers.memory import check_memory, count_weights, finishing_memory, needed_memory  # noqa: E402
+from training.trainers.prism import PrismRecipe, lora_targets  # noqa: E402
+from training.trainers.recipe import TrainingTask  # noqa: E402
+from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
+from training.trainers.training import train_model  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_set(tmp_path_factory.mktemp("set") / "prism", queries=5)
+
+
+def make_task(base: Path, rows: Path, recipe: str = "prism", memory_mb: float | None = None, **options: Any) -> Any:
+    chosen = table.recipe_options(recipe, {"preset": "tiny", **options})
+    return TrainingTask(recipe, base, "base", data.read_training_set(rows), chosen, "cpu", True, memory_mb)
+
+
+@pytest.mark.slow
+def test_a_base_that_reads_pictures_too_is_trained_and_published_as_its_text_model(rows: Path, tmp_path: Path) -> None:
+    base, _, _ = with_vision(tmp_path / "base")
+    assert hasattr(AutoConfig.from_pretrained(base), "vision_config")
+    folder = JobFolder(tmp_path / "job")
+    options = {"preset": "tiny", "max_steps": 2, "lora_rank": 4}
+    given = {"recipe": "prism", "data": str(rows), "base": str(base), "out": str(tmp_path / "out"), "options": options}
+    folder.ask({"kind": "train", "device": "cpu", **given})
+    result = train_model(folder, lambda: False)
+    assert result["steps"] == 2 and result["merge_difference"] <= 1e-4
+
+
+def test_the_memory_of_such_a_base_is_that_of_its_text_model(rows: Path, tmp_path: Path) -> None:
+    base, _, _ = with_vision(tmp_path / "base")
+    recipe = PrismRecipe(make_task(base, rows, lora_rank=4))
+    assert count_weights(base) == sum(v.numel() for n, v in recipe.model.named_parameters() if "lora_" not in n)
+
+
+def test_a_decoder_is_never_called_an_encoder(tmp_path: Path) -> None:
+    small = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "head_dim": 8}
+    config = Qwen3Config(**small, num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=False)
+    Qwen3ForCausalLM(config).model.save_pretrained(tmp_path / "bare")
+    with pytest.raises(BadInput, match=r"\(Qwen3Model\) is a decoder without the layer that gives words"):
+        check_causal(tmp_path / "bare")
+    Qwen3ForCausalLM(Qwen3Config(**{**config.to_dict(), "tie_word_embeddings": True})).model.save_pretrained(
+        tmp_path / "tied"
+    )
+    assert check_causal(tmp_path / "tied").model_type == "qwen3"  # Its last layer is its embeddings.
+    T5Config(vocab_size=50, d_model=16).save_pretrained(tmp_path / "both")
+    with pytest.raises(BadInput, match=r"\(t5\) is an encoder with a decoder"):
+        check_causal(tmp_path / "both")
+
+
+@pytest.mark.parametrize("shape", ["qwen3", "qwen3.5"])
+def test_adapters_go_into_all_linear_layers_and_what_has_none_is_named(shape: str, rows: Path, tmp_path: Path) -> None:
+    recipe = PrismRecipe(make_task(tiny_base(tmp_path / "base", shape=shape, hidden=32), rows, lora_rank=4))
+    adapted = {
+        name.split(".lora_A")[0].rpartition(".")[2] for name, _ in recipe.model.named_parameters() if "lora_A" in name
+    }
+    linear = {"in_proj_qkv", "in_proj_a", "in_proj_b", "in_proj_z", "out_proj"} if shape == "qwen3.5" else set()
+    assert adapted == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"} | linear
+    named = recipe.without_adapter
+    assert "model.embed_tokens" in named and ("model.layers.linear_attn.conv1d" in named) == (shape == "qwen3.5")
+
+
+def test_layers_can_be_named_and_one_that_is_not_there_is_refused(rows: Path, tmp_path: Path) -> None:
+    recipe = PrismRecipe(make_task(tiny_base(tmp_path / "base", hidden=32), rows, lora_targets="q_proj, v_proj"))
+    assert all(".q_proj." in n or ".v_proj." in n for n, p in recipe.model.named_parameters() if p.requires_grad)
+    with pytest.raises(BadInput, match="no linear layer named 'query'; it has down_proj, gate_proj"):
+        lora_targets(load_model(tmp_path / "base", "cpu", torch.float32), "query")
+
+
+def test_memory_is_counted_in_the_format_that_is_loaded_and_finishing_in_fp32(rows: Path, tmp_path: Path) -> None:
+    base = tiny_base(tmp_path / "base", hidden=32)
+    AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "half")
+    model = Qwen3ForCausalLM.from_pretrained(base)
+    model.to(torch.bfloat16).save_pretrained(tmp_path / "half")
+    weights = sum(value.numel() for value in model.parameters())
+    config = AutoConfig.from_pretrained(base)
+    needs = [
+        needed_memory(make_task(folder, rows, precision=precision, lora_rank=4), config, 100)
+        for folder, precision in ((base, "fp32"), (tmp_path / "half", "fp32"), (base, "bf16"))
+    ]
+    # A file in half precision takes as much as one in fp32 once it is loaded in fp32.
+    assert count_weights(tmp_path / "half") == weights and needs[0] == needs[1] > needs[2]
+    task = make_task(tmp_path / "half", rows, precision="bf16", lora_rank=1)
+    assert finishing_memory(task) == weights * 4
+    small = make_task(tmp_path / "half", rows, precision="bf16", lora_rank=1, memory_mb=weights * 3.5 / 2**20)
+    assert needed_memory(small, config, 1) < weights * 3.5
+    with pytest.raises(BadInput, match="this publishing needs at least"):
+        check_memory(small, config, 1)
+
+
+def test_memory_of_an_encoder_is_checked_too(rows: Path, tmp_path: Path) -> None:
+    base = tiny_encoder(tmp_path / "base")
+    with pytest.raises(BadInput, match="this training needs at least"):
+        CrossEncoderRecipe(make_task(base, rows, "cross-encoder", memory_mb=1.0))
