@@ -21,7 +21,7 @@ class Job(LeasedJob):
         TRAIN = "train", gettext_lazy("training")
         EVALUATE = "evaluate", gettext_lazy("evaluation")
         RERANK = "rerank", gettext_lazy("reranking")
-        ORDER = "order", gettext_lazy("ordering the queue")
+        ORDER = "order", gettext_lazy("queue reordering")
         GENERATE = "generate", gettext_lazy("writing")
 
     class State(models.TextChoices):
@@ -95,4 +95,4 @@ class Model(models.Model):
 
 def verdict_sentence(found: dict[str, Any]) -> str:
     """Return the sentence of training.jobs.significance, or that there is none."""
-    return str((found.get("gain") or {}).get("words") or _("not measured: there is no dev split"))
+    return str((found.get("gain") or {}).get("words") or _("not measured (no dev split)"))

@@ -194,7 +194,7 @@ class GoldAnswer(models.Model):
 
     class Who(models.TextChoices):
         EXPERT = "expert", _("expert")
-        SENIOR = "senior", _("senior")
+        SENIOR = "senior", _("reviewer")
 
     gold_pair = models.ForeignKey(GoldPair, models.CASCADE, related_name="answers")
     membership = models.ForeignKey(Membership, models.PROTECT, related_name="gold_answers")

@@ -113,10 +113,10 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
     ordinary, gold = read_features(collection)
     if not ordinary:
         raise BadInput(
-            _("no pair waits for people yet, so nothing shows what a check must look like: start a campaign")
+            _("no pair is waiting for people yet, so checks have no pairs to resemble. Start a campaign first")
         )
     if not gold:
-        raise BadInput(_("no gold pair is left for checks: import reference grades, or let experts make gold"))
+        raise BadInput(_("no gold pairs left for checks. Import reference grades, or let experts create gold"))
     if form == DREAM:
         made = _dream_checks(ordinary, gold, count=count, seed=seed)
     else:
@@ -125,10 +125,10 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
         )
     if not made:
         raise BadInput(
-            _("no gold pair can look like the pairs that people read: DREAM's form needs relevant gold and a debate")
+            _("no gold pair can resemble the pairs that people read: the DREAM form needs relevant gold and a debate")
             if form == DREAM
             else _(
-                "no gold pair can look like the pairs that people read: their debates do not end with for and against"
+                "no gold pair can resemble the pairs that people read: their debates do not end with for and against"
             )
         )
     Item.objects.bulk_create(

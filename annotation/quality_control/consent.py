@@ -11,21 +11,21 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 
 DEFAULT = gettext_noop("""\
-What you do here
-You read pairs of a query and a document and say whether the document helps. Some pairs have a known answer, and some \
-come twice: they measure how well the work goes, and you cannot tell them apart.
+Your task
+You read pairs of a query and a document and decide whether the document helps. Some pairs have a known answer and \
+some appear twice. They measure the quality of the work, and you cannot tell them apart.
 
-What is stored
-Your answers, your comments, and how long a page was open. They stand under your user name. Your account and \
-the log of acts keep when you signed in, from which network address and with which browser, and what was changed about \
-your account. Nothing else is stored about you.
+Stored data
+Your answers, your comments and the time a page was open are stored under your user name. Your account and \
+the audit log record when you signed in, your network address and browser, and changes to your account. \
+No other data about you is stored.
 
-What happens with it
-Your answers may be published without your name, as part of a data set. When you leave, your name can be replaced by a \
-number; what you judged stays.
+Use of the data
+Your answers may be published as part of a data set, without your name. When you leave, your name can be replaced by a \
+number; your judgments are kept.
 
-It is your choice
-You may stop at any time without giving a reason, and ask an admin of this collection to set your judgments aside.
+Voluntary participation
+You may stop at any time without giving a reason, and you can ask an admin of this collection to exclude your judgments.
 """)
 
 
@@ -35,7 +35,7 @@ def write(*, collection: Collection, text: str, by: User) -> int:
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if not text:
-        raise BadInput(_("write what annotators agree to"))
+        raise BadInput(_("enter the consent text"))
     held = ConsentText.current(collection)
     if held is not None and held.text == text and collection.consent_version:
         return held.version
@@ -58,6 +58,6 @@ def disable_consent(*, collection: Collection, by: User) -> None:
 def accept(*, membership: Membership, version: int) -> None:
     """Keep that somebody agreed. Raises BadInput for another version than the one that holds."""
     if version != membership.collection.consent_version or not version:
-        raise BadInput(_("the text was changed since you opened it: please read it again"))
+        raise BadInput(_("the text has changed since you opened it. Please read it again"))
     Consent.objects.get_or_create(membership=membership, version=version)
     Membership.objects.filter(pk=membership.pk).update(consent=version)

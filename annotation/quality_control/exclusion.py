@@ -76,7 +76,7 @@ def exclude_judgments(
     found = list((wanted.filter(item__in=items) if items is not None else wanted).order_by("pk"))
     texts = list(current_texts(membership, since=since, items=items).order_by("pk"))
     if not found and not texts:
-        raise BadInput(_("nothing to set aside: no judgment of this person stands"))
+        raise BadInput(_("nothing to exclude: this person has no active judgments"))
     locked = _lock_items([*found, *texts])
     rows = Judgment.objects.bulk_create([_build_withdrawal(one) for one in found])
     withdrawn = _withdraw_texts(membership, texts)
@@ -102,7 +102,7 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentE
     """
     membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=act.membership_id)
     if act.reverses_id is not None or JudgmentExclusion.objects.filter(reverses=act).exists():
-        raise BadInput(_("these judgments were brought back already"))
+        raise BadInput(_("these judgments have already been reinstated"))
     _hold_aspects(membership)
     gone = Judgment.objects.heads().filter(pk__in=act.judgments).select_related("supersedes").order_by("pk")
     locked = _lock_items([*gone, *Target.objects.filter(pk__in=act.texts)])

@@ -16,20 +16,26 @@ class QualityControlForm(forms.ModelForm):  # type: ignore[type-arg]
         labels = {
             "checks": _("Share of attention checks"),
             "repeats": _("Share of repeats"),
-            "batch": _("Pairs in a batch"),
-            "qualification": _("Annotators pass a test first"),
+            "batch": _("Pairs per batch"),
+            "qualification": _("Require a qualification test"),
             "pass_mark": _("Pass mark (percent)"),
         }
         help_texts = {
             "checks": _(
-                "0 to 0.5; 0.1 is one pair in ten of each batch, one at least. They come where checks were made."
+                "0 to 0.5. For example, 0.1 is one pair in ten of each batch, with at least one "
+                "per batch. Takes effect once checks exist."
             ),
-            "repeats": _("0 to 0.5. The same pair once more, after 20 others at the least; it changes no label."),
+            "repeats": _(
+                "0 to 0.5. The same pair appears again after at least 20 others. Repeats do not change labels."
+            ),
             "batch": _(
-                "5 to 1,000. A batch is accepted when all its checks are passed; its pairs go back when one is missed."
+                "5 to 1,000. A batch is accepted if all its checks are passed. If one is missed, "
+                "its pairs return to the queue."
             ),
-            "qualification": _("Below the pass mark nobody gets pairs. Adjudicators and admins take no test."),
-            "pass_mark": _("Of the test; the practice before it counts for nothing."),
+            "qualification": _(
+                "Annotators below the pass mark receive no pairs. Adjudicators and admins take no test."
+            ),
+            "pass_mark": _("Practice items are not scored."),
         }
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -52,8 +58,8 @@ class ChecksForm(SizeForm):
 
     form = forms.ChoiceField(
         choices=[
-            ("own", _("arguments about the pair itself")),
-            ("dream", _("as in DREAM: relevant pairs, arguments about something else")),
+            ("own", _("arguments about the same pair")),
+            ("dream", _("as in DREAM: relevant pairs with arguments about something else")),
         ],
         initial="own",
         label=_("Form"),
@@ -67,8 +73,8 @@ class GoldForm(SizeForm):
         min_value=0,
         max_value=1,
         initial=0.2,
-        label=_("Share for the senior"),
-        help_text=_("A random share of the pairs is looked at by an adjudicator or admin who did not grade them."),
+        label=_("Share for second review"),
+        help_text=_("A random share of pairs is reviewed by an adjudicator or admin who did not grade them."),
     )
 
 
@@ -76,7 +82,7 @@ class ConsentForm(forms.Form):
     """The text that annotators agree to."""
 
     text = forms.CharField(
-        max_length=20_000, label=_("What annotators agree to"), widget=forms.Textarea(attrs={"rows": 14})
+        max_length=20_000, label=_("Consent text for annotators"), widget=forms.Textarea(attrs={"rows": 14})
     )
 
 

@@ -86,7 +86,10 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
         rows = cursor.fetchall()
     if len(rows) <= PRACTICE:
         raise BadInput(
-            _("%(rows)s queries have a pair and are in no gold set yet: practice alone takes %(practice)s. Import more")
+            _(
+                "%(rows)s queries have a pair and are not in a gold set yet; practice alone needs"
+                " %(practice)s. Import more queries"
+            )
             % {"rows": len(rows), "practice": PRACTICE}
         )
     drawn = sample_pairs(stratify_pairs(rows), size + PRACTICE, seed)
@@ -179,17 +182,17 @@ def record_answer(
         .first()
     )
     if row is None:
-        raise BadInput(_("there is no such gold pair here"))
+        raise BadInput(_("gold pair not found"))
     known = list(GoldAnswer.objects.filter(gold_pair=row).order_by("pk"))
     own = [one for one in known if one.membership_id == membership.pk and one.who == who]
     if own and own[-1].grade == grade:
         return own[-1]
     check_time(membership.collection.min_judgment_ms, shown_ms, milliseconds)
     if who == Who.SENIOR and any(one.membership_id == membership.pk and one.who == Who.EXPERT for one in known):
-        raise BadInput(_("you graded this pair yourself: another senior looks at it"))
+        raise BadInput(_("you graded this pair. Another reviewer must check it"))
     others = [one for one in known if one.who == who and one.membership_id != membership.pk]
     if others and not row.practice:
-        raise BadInput(_("somebody else graded this pair while you read it; here is the next one"))
+        raise BadInput(_("another person graded this pair while you were reading it. Here is the next one"))
     return GoldAnswer.objects.create(
         gold_pair=row,
         membership=membership,
@@ -242,7 +245,7 @@ def _set_progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: 
         "looked": len(seniors),
         "done": (len(experts), len(seniors)) == (gold_set.n, gold_set.spots),  # type: ignore[attr-defined]
         # Share of the seniors' looks that found what the expert had said; exact 95% interval.
-        "same": share_statistic(same, _("no pair was looked at yet")),
+        "same": share_statistic(same, _("no pair has been reviewed yet")),
     }
 
 

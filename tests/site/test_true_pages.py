@@ -119,10 +119,10 @@ def test_training_without_the_extra_cannot_be_started(books: Collection, setting
     write_extra("left-out")
     page = admin.get("/c/books/training/").text
     assert re.search(r'disabled\s+aria-describedby="train-why"\s*>\s*Start training', page)
-    assert "The training extra is not here: left out (TRAINING=0)." in page
+    assert "Training is not installed: left out (TRAINING=0)." in page
     given = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
     refused = admin.post("/c/books/training/start/", given)
-    assert refused.status_code == 422 and "The training extra is not here" in refused.text
+    assert refused.status_code == 422 and "Training is not installed" in refused.text
     write_extra("ready")
     monkeypatch.setattr("training.jobs.pages.find_spec", lambda name: None)
     assert "disabled" in admin.get("/c/books/training/").text
@@ -131,7 +131,7 @@ def test_training_without_the_extra_cannot_be_started(books: Collection, setting
 def test_a_set_exported_by_command_is_not_denied(books: Collection, settings, tmp_path) -> None:
     settings.VAR = tmp_path
     page = signed_in(books).get("/c/books/training/").text
-    assert "None was created on the exports page yet" in page and "of this collection yet" not in page
+    assert "None has been created on the exports page yet" in page and "of this collection yet" not in page
 
 
 def test_two_versions_are_not_said_to_be_missing() -> None:

@@ -12,10 +12,10 @@ from training.recipes.table import TABLE
 
 OTHER = "other"
 BASES = [
-    ("tiny:qwen3", gettext_lazy("Tiny, Qwen3's shape (made here, random weights): shows that the loop works")),
-    ("tiny:qwen3.5", gettext_lazy("Tiny, Qwen3.5's shape (made here, random weights)")),
-    ("tiny:encoder", gettext_lazy("Tiny encoder (made here, random weights), for the recipe cross-encoder")),
-    (OTHER, gettext_lazy("A folder of base models on the server, or a hub id in its local cache")),
+    ("tiny:qwen3", gettext_lazy("Tiny, Qwen3 architecture (random weights): for a test run")),
+    ("tiny:qwen3.5", gettext_lazy("Tiny, Qwen3.5 architecture (random weights)")),
+    ("tiny:encoder", gettext_lazy("Tiny encoder (random weights), for the recipe cross-encoder")),
+    (OTHER, gettext_lazy("A base model folder on the server, or a hub id in its local cache")),
 ]
 
 
@@ -28,7 +28,7 @@ class JudgeForm(forms.Form):
         min_value=0.0,
         initial=5,
         label=gettext_lazy("Budget (USD)"),
-        help_text=gettext_lazy("For each model's rows. Leave blank for no limit."),
+        help_text=gettext_lazy("Limit for the rows of each model. Leave blank for no limit."),
     )
 
     def __init__(self, *args: Any, judges: list[str], **kwargs: Any) -> None:
@@ -51,22 +51,25 @@ class TrainForm(forms.Form):
         max_length=300,
         label=gettext_lazy("Folder or hub id"),
         help_text=gettext_lazy(
-            "Only with the last choice above: the name of a folder where this site keeps its base models "
-            "(QUORUM_BASE_MODELS), or owner/name."
+            "Only for the last choice above: the name of a folder in the site's base model "
+            "folder (QUORUM_BASE_MODELS), or owner/name."
         ),
     )
     preset = forms.ChoiceField(
-        choices=[("", gettext_lazy("tiny for a tiny base, else paper")), *((name, name) for name in TABLE["prism"])],
+        choices=[
+            ("", gettext_lazy("tiny for a tiny base model, otherwise paper")),
+            *((name, name) for name in TABLE["prism"]),
+        ],
         required=False,
         label=gettext_lazy("Preset"),
-        help_text=gettext_lazy("Defaults of the recipe. For the cross-encoder: paper or tiny."),
+        help_text=gettext_lazy("Recipe defaults. For the cross-encoder: paper or tiny."),
     )
     device = forms.ChoiceField(choices=[("cpu", "CPU"), ("cuda", "GPU")], initial="cpu", label=gettext_lazy("Device"))
-    max_steps = forms.IntegerField(required=False, min_value=1, label=gettext_lazy("Steps at most"))
+    max_steps = forms.IntegerField(required=False, min_value=1, label=gettext_lazy("Maximum steps"))
     epochs = forms.FloatField(required=False, min_value=0.01, label=gettext_lazy("Epochs"))
     learning_rate = forms.FloatField(required=False, min_value=1e-9, label=gettext_lazy("Learning rate"))
     sft_reduction = forms.ChoiceField(
-        choices=[("", gettext_lazy("as the preset")), ("sum", "sum"), ("mean", "mean")],
+        choices=[("", gettext_lazy("from the preset")), ("sum", "sum"), ("mean", "mean")],
         required=False,
         label=gettext_lazy("Cross-entropy of a row's tokens"),
     )
@@ -86,12 +89,12 @@ class TrainForm(forms.Form):
             base = self._named(str(given.get("base_path") or "").strip())
         given["base"] = base
         if base.startswith("tiny:") and (base == "tiny:encoder") != (given.get("recipe") == "cross-encoder"):
-            self.add_error("base", _("The recipe prism takes a causal base, cross-encoder the encoder."))
+            self.add_error("base", _("The recipe prism needs a causal base model; cross-encoder needs the encoder."))
         return given
 
     def _named(self, name: str) -> str:
         if not name:
-            self.add_error("base_path", _("Name the folder of a model or a hub id, or choose a tiny base."))
+            self.add_error("base_path", _("Enter a model folder or a hub id, or choose a tiny base model."))
             return ""
         try:
             return base_models.of_page(name)

@@ -26,8 +26,8 @@ TITLES = {
     "evidence_self_contained": gettext_noop("Evidence: self-contained"),
     "evidence_concision": gettext_noop("Evidence: concision"),
     "language": gettext_noop("Language"),
-    "fidelity": gettext_noop("Entity fidelity, with the judge's entities"),
-    "fidelity_prism": gettext_noop("The same by substring, as in Prism"),
+    "fidelity": gettext_noop("Entity fidelity, with entities from the judge"),
+    "fidelity_prism": gettext_noop("Entity fidelity by substring, as in Prism"),
 }
 
 
@@ -57,10 +57,10 @@ def judge_names() -> list[str]:
 def why_not(job: Job) -> str:
     """Return why no judge can be asked, in words; empty where one can."""
     if not count_judge_calls(job):
-        return _("There is no row where label and answer are yes and both texts are written.")
+        return _("There are no rows in which label and answer are “yes” and both texts are written.")
     if notifications.is_away():
-        return _("Redis does not answer, so no worker can be asked: try again when it is back")
-    return "" if workers.has_workers() else _("No worker is running that could ask a judge.")
+        return _("Redis does not respond, so no worker can be reached. Try again when it is available")
+    return "" if workers.has_workers() else _("No worker is running to contact the judge.")
 
 
 def ask_later(job: Job, judge: str, budget: float | None) -> None:
@@ -70,7 +70,7 @@ def ask_later(job: Job, judge: str, budget: float | None) -> None:
         raise BadInput(why)
     _asked, is_new = background.enqueue(TASK, job.pk, judge=judge, budget=budget)
     if not is_new:
-        raise BadInput(_("A judge is being asked already. Reload this page to see the scores."))
+        raise BadInput(_("Scoring is already in progress. Reload this page to see the scores."))
     _store_judged(job.pk, {"judge": judge, "state": "running"})
 
 

@@ -30,7 +30,7 @@ def write_inputs(job: Job, folder: JobFolder) -> None:
     if job.kind in (Job.Kind.TRAIN, Job.Kind.GENERATE) or (folder.path / PAIRS).exists():
         return
     if job.collection is None:
-        raise BadInput(_("the job belongs to no collection: start it from a model's page"))
+        raise BadInput(_("the job belongs to no collection. Start it from a model's page"))
     lines = list(_open_pairs(job.collection) if job.kind == Job.Kind.ORDER else _bm25_candidates(job, job.collection))
     if not lines:
         raise BadInput(NOTHING[job.kind])

@@ -19,9 +19,9 @@ from training.models import Job
 MEASURES = ("nDCG@10", "RR@10", "R@20")
 BATCH = 5000
 CAVEAT = {
-    True: gettext_noop("These queries had no say in choosing the checkpoint."),
+    True: gettext_noop("These queries were not used to choose the checkpoint."),
     False: gettext_noop(
-        "The checkpoint was chosen on these same queries, which favours the tuned model: take p with care."
+        "The checkpoint was chosen on these same queries, which favours the tuned model: interpret p with caution."
     ),
 }
 

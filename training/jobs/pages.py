@@ -29,15 +29,15 @@ LONG_CURVE = 400  # Points of a curve from which it is drawn as means of neighbo
 MOST_DOTS = 400  # Of each model in the scatter of evidence: more would hide each other.
 
 WHY_NOT = {
-    "missing": gettext_lazy("The training extra is not here: %(line)s."),
+    "missing": gettext_lazy("Training is not installed: %(line)s."),
     "not-installed": gettext_lazy(
-        "The training extra is not installed here (`make install-training`), and no worker that has it is running."
+        "Training is not installed (`make install-training`), and no worker with training is running."
     ),
 }
 SIDES = ("base", "adapter", "merged")
 ROWS = {
     "label_pearson": gettext_noop("Pearson with the labels"),
-    "teacher_pearson": gettext_noop("Pearson with the teacher"),
+    "teacher_pearson": gettext_noop("Pearson with target scores"),
     "auc": "AUC",
     "accuracy": gettext_noop("Accuracy at 0.5"),
     "accuracy_at_threshold": gettext_noop("Accuracy at the chosen threshold"),
@@ -49,12 +49,12 @@ OUTPUT_ROWS = {
     "format": gettext_noop("Format score"),
     "fidelity": gettext_noop("Entity fidelity (numbers, percentages, dates)"),
     "fidelity_prism": gettext_noop("Entity fidelity by substring, as in Prism"),
-    "language": gettext_noop("In the language expected"),
+    "language": gettext_noop("In the expected language"),
 }
 COMPRESSION_ROWS = {
-    "p10": gettext_noop("Tokens of evidence over tokens of document, p10"),
-    "median": gettext_noop("the same, median"),
-    "p90": gettext_noop("the same, p90"),
+    "p10": gettext_noop("Evidence tokens / document tokens, p10"),
+    "median": gettext_noop("Evidence tokens / document tokens, median"),
+    "p90": gettext_noop("Evidence tokens / document tokens, p90"),
 }
 
 
@@ -90,7 +90,7 @@ def training_sets(collection: Collection) -> list[tuple[str, str]]:
             continue
         counts = manifest.get("counts", {})
         made = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
-        label = _("%(self)s: %(rows)s rows of %(queries)s queries, teacher %(teacher)s") % {
+        label = _("%(self)s: %(rows)s rows from %(queries)s queries, target score %(teacher)s") % {
             "self": date_format(made, "MONTH_DAY_TIME_FORMAT"),
             "rows": f"{counts.get('rows', 0):,}",
             "queries": f"{counts.get('queries', 0):,}",
@@ -107,12 +107,15 @@ def explain_queue_wait(job: Job) -> str:
     try:
         living = workers.live_workers(worker_pool.QUEUE)
     except (RedisError, OSError):
-        return _("Redis does not answer, so no worker can be told: the job waits until it is back.")
+        return _("Redis does not respond, so no worker can be reached. The job waits until it is available.")
     if not living:
-        return _("No worker serves the queue: start one with `serve --gpu-workers 1`, or wait for the training extra.")
+        return _(
+            "No worker is serving the queue. Start one with `serve --gpu-workers 1`, or wait "
+            "until training is installed."
+        )
     if not any(job.device in worker.devices for worker in living):
-        return _("It waits for a worker with a GPU: no worker that serves the queue has one.")
-    return _("It waits for its turn: another job is running.")
+        return _("Waiting for a worker with a GPU. No worker on this queue has one.")
+    return _("Waiting for another job to finish.")
 
 
 def live_job(job: Job) -> dict[str, Any]:
@@ -146,14 +149,13 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
     # Single steps jump too much to be compared, so the summary compares means as soon as there are two of them.
     if len(points) < 2 * span:
         first, last = points[0][1], points[-1][1]
-        words = _("The loss %(moved)s: %(first)s in the first step, %(last)s in the last")
+        words = _("Loss from %(first)s at the first step to %(last)s at the last")
     else:
         mean = running_means(points, span)
         series[_("mean of %(span)s") % {"span": span}] = thin_curve(mean)
         first, last = mean[span - 1][1], mean[-1][1]
-        words = _("The loss %(moved)s: a mean of %(first)s over the first %(span)s steps, %(last)s over the last")
-    moved = "fell" if last < first else _("did not fall")
-    summary = words % {"moved": moved, "first": f"{first:,.2f}", "span": span, "last": f"{last:,.2f}"}
+        words = _("Loss from a mean of %(first)s over the first %(span)s steps to %(last)s over the last")
+    summary = words % {"first": f"{first:,.2f}", "span": span, "last": f"{last:,.2f}"}
     return draw_lines(
         "loss",
         _("Loss by step (%(words)s)") % {"words": setup_label(job)},
@@ -204,7 +206,7 @@ def draw_queries(result: dict[str, Any]) -> Chart | None:
         return None
     base, tuned = (found[name][MEASURES[0]] for name in ("base", "tuned"))
     dots = [Dot(base[query], tuned[query], query, "queries") for query in sorted(base)]
-    summary = _("%(base)s queries: %(better)s better with the tuned model, %(worse)s worse, the rest alike.") % {
+    summary = _("%(base)s queries: %(better)s better with the tuned model, %(worse)s worse, the rest unchanged.") % {
         "base": len(base),
         "better": sum(tuned[query] > base[query] for query in base),
         "worse": sum(tuned[query] < base[query] for query in base),
@@ -222,7 +224,7 @@ def outputs_table(result: dict[str, Any]) -> list[tuple[str, list[float | None]]
 
 def missing_values(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return which values of that table are missing, as model, title and reason."""
-    titles = OUTPUT_ROWS | {"compression": _("Tokens of evidence over tokens of document")}
+    titles = OUTPUT_ROWS | {"compression": _("Evidence tokens / document tokens")}
     found = (result.get("outputs") or {}).items()
     return [(side, _(titles[key]), why) for side, one in found for key, why in one["reasons"].items()]
 
@@ -233,9 +235,9 @@ def draw_evidence(result: dict[str, Any]) -> Chart | None:
     dots = [Dot(x, y, "", side) for side, one in found.items() for x, y in one["points"][:MOST_DOTS]]
     if not dots:
         return None
-    summary = _("%(dots)s rows with evidence; in %(shorter)s of them it is shorter than the document.") % {
+    summary = _("%(dots)s rows with evidence; evidence is shorter than the document in %(shorter)s of them.") % {
         "dots": len(dots),
         "shorter": sum(dot.y < dot.x for dot in dots),
     }
-    title = _("Evidence by document, in tokens of the model")
+    title = _("Evidence and document length in model tokens")
     return draw_scatter("evidence", title, dots, x="document", y="evidence", diagonal=True, summary=summary)

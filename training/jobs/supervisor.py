@@ -82,7 +82,7 @@ def _run_subprocess(
     # A worker that ends gives its job back, unless a person cancelled it at the same time.
     job.refresh_from_db(fields=["cancel_asked"])
     if shutting_down() and not job.cancel_asked and code != FINISHED:
-        leases.give_back(job, phase=_("waiting to go on"))
+        leases.give_back(job, phase=_("waiting to resume"))
         return None
     return code
 

@@ -139,7 +139,7 @@ def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) ->
         if done:
             record_act(scope, "training.control", job=found.pk, what=act)
     if not done:
-        messages.error(request, _("Nothing was changed: the job is not in a state for that any more."))
+        messages.error(request, _("No changes made: the job's state no longer allows this action."))
     return redirect("training_job", scope.collection.name, found.pk)
 
 
@@ -159,7 +159,7 @@ def judge_outputs(request: HttpRequest, scope: AccessScope, job: int) -> HttpRes
     except BadInput as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, _("A worker asks the judge. Reload this page to see the scores."))
+        messages.success(request, _("Scoring started. Reload this page to see the scores."))
     return redirect("training_job", scope.collection.name, found.pk)
 
 

@@ -59,7 +59,7 @@ def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     n = attention_checks.make_checks(
         collection=scope.collection, count=given["size"], seed=given["seed"], by=scope.user, form=given["form"]
     )
-    return _confirm(request, scope, ngettext("%(n)s check was made.", "%(n)s checks were made.", n) % {"n": n})
+    return _confirm(request, scope, ngettext("%(n)s check created.", "%(n)s checks created.", n) % {"n": n})
 
 
 @action("admin")
@@ -67,7 +67,7 @@ def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
 def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Withdraw all checks."""
     n = attention_checks.withdraw_checks(collection=scope.collection, by=scope.user)
-    text = ngettext("%(n)s check was withdrawn.", "%(n)s checks were withdrawn.", n)
+    text = ngettext("%(n)s check withdrawn.", "%(n)s checks withdrawn.", n)
     return _confirm(request, scope, text % {"n": n})
 
 
@@ -79,8 +79,8 @@ def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
     with transaction.atomic():
         asked = gold_reasons.write_later(scope.collection, by=scope.user)
     if not asked:
-        raise BadInput(_("No model is configured that could argue, or a worker is at it already."))
-    return _confirm(request, scope, _("The models are asked. Reload to see how far they are."))
+        raise BadInput(_("No model is configured to write debates, or they are already being written."))
+    return _confirm(request, scope, _("Debates are being written. Reload the page to see progress."))
 
 
 @action("admin")
@@ -93,7 +93,7 @@ def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
         return _render_quality_settings(request, scope, test=form, status=422)
     given = form.cleaned_data
     qualification.make_test(collection=scope.collection, size=given["size"], seed=given["seed"], by=scope.user)
-    text = _("The test is ready. Annotators who have not passed one take it before they get pairs.")
+    text = _("The test is ready. Annotators who have not passed one take it before they receive pairs.")
     return _confirm(request, scope, text)
 
 
@@ -104,12 +104,12 @@ def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Write a new version of what annotators agree to; with `stop`, nobody is asked any more."""
     if "stop" in request.POST:
         consent.disable_consent(collection=scope.collection, by=scope.user)
-        return _confirm(request, scope, _("Nobody is asked any more. Who agreed stays recorded."))
+        return _confirm(request, scope, _("Consent is no longer requested. Recorded consents are kept."))
     form = ConsentForm(request.POST)
     if not form.is_valid():
         return _render_quality_settings(request, scope, text=form, status=422)
     number = consent.write(collection=scope.collection, text=form.cleaned_data["text"], by=scope.user)
-    text = _("Version %(number)s holds: everybody is asked before their next pair.")
+    text = _("Version %(number)s is active. Everyone must agree before their next pair.")
     return _confirm(request, scope, text % {"number": number})
 
 
@@ -167,6 +167,6 @@ def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpRespon
     with transaction.atomic():
         Membership.objects.filter(pk=row.pk).update(is_expert=on)
         record(scope, "member.expert", concerns=row.user, expert=on)
-    words = _("%(name)s makes gold now.") if on else _("%(name)s makes no gold any more.")
+    words = _("%(name)s can now grade gold pairs.") if on else _("%(name)s no longer grades gold pairs.")
     messages.success(request, words % {"name": row.user.username})
     return redirect("gold", scope.collection.name)

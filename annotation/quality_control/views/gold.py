@@ -32,7 +32,7 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
             problem = str(error)
         else:
             n = made.pairs.filter(practice=False).count()
-            messages.success(request, _("%(n)s pairs were drawn, and practice before them.") % {"n": n})
+            messages.success(request, _("%(n)s pairs drawn, plus practice pairs.") % {"n": n})
             return redirect("gold", scope.collection.name)
     members = Membership.objects.filter(collection=scope.collection, is_active=True).select_related("user")
     context = {
@@ -53,7 +53,7 @@ def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
     """End a sample: no more of its pairs are handed out."""
     row = get_object_or_404(GoldSet.objects.select_related("collection"), pk=gold_set, collection=scope.collection)
     gold.end(gold_set=row, by=scope.user)
-    messages.success(request, _("The sample is ended. What experts said stays."))
+    messages.success(request, _("The sample has ended. Expert grades are kept."))
     return redirect("gold", scope.collection.name)
 
 
@@ -82,5 +82,5 @@ def compare_near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
     with transaction.atomic():
         done = near_pairs.refresh_groups(scope.collection)
         record(scope, "statistics.asked")
-    messages.info(request, _("The labels were compared.") if done else _("A worker compares the labels."))
+    messages.info(request, _("Labels compared.") if done else _("Comparing labels."))
     return redirect("near_duplicates", scope.collection.name)

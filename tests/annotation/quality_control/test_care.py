@@ -128,7 +128,7 @@ def test_a_batch_without_a_check_is_not_checked_and_not_accepted():
     client.login(username="charlie", password="charlie-password")
     page = client.get(f"/c/books/people/{alice.pk}/").text
     assert "not checked" in page and "accepted, no check" not in page
-    assert "not checked, because they hold no answered check: 1" in client.get("/c/books/quality-control/").text
+    assert "not checked because they contain no answered check: 1" in client.get("/c/books/quality-control/").text
 
 
 def test_whole_queries_make_up_for_the_places_that_a_page_passes_over():
@@ -236,14 +236,12 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
     client.login(username="charlie", password="charlie-password")
     JudgeVersion.objects.update(provider="offline")
     page = client.get("/c/books/quality-control/").text
-    assert "with only the offline pair's: 5" in page and "No model is configured" in page
+    assert "by the offline pair only: 5" in page and "No model is configured" in page
     assert "/quality-control/checks/arguments/" not in page
     assert client.post("/c/books/quality-control/checks/arguments/").status_code == 422
     JudgeVersion.objects.update(provider="openai")
     page = client.get("/c/books/quality-control/").text
-    assert "with models' words: 2; with only the offline pair's: 3" in page.replace("Gold pairs with", "with").replace(
-        "&#x27;", "'"
-    )
+    assert "with arguments by models: 2; by the offline pair only: 3" in page
     assert "Cost: about 12 calls" in page and "Write arguments for 3 pairs" in page
     assert not ArgumentsRequest.objects.exists(), "the page alone asks nobody"
     assert client.post("/c/books/quality-control/checks/arguments/").status_code == 302
@@ -251,7 +249,7 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
     assert asked.gold_set is None and asked.ended_at is None
     assert AuditEntry.objects.filter(act="arguments.asked", person__username="charlie").count() == 1
     page = " ".join(client.get("/c/books/quality-control/").text.split())
-    assert "Asked for" in page and re.search(r'disabled aria-describedby="writing" ?> ?Write arguments', page)
+    assert "Requested" in page and re.search(r'disabled aria-describedby="writing" ?> ?Write arguments', page)
     assert client.post("/c/books/quality-control/checks/arguments/").status_code == 422, "it is asked for already"
 
 
@@ -268,7 +266,7 @@ def test_nobody_is_asked_to_pay_for_arguments_that_no_check_would_show():
     client = Client()
     client.login(username="charlie", password="charlie-password")
     page = client.get("/c/books/quality-control/").text
-    assert "checks show its words too" in page and "/quality-control/checks/arguments/" not in page
+    assert "checks use its arguments too" in page and "/quality-control/checks/arguments/" not in page
     JudgeVersion.objects.update(provider="openai")
     assert "/quality-control/checks/arguments/" in client.get("/c/books/quality-control/").text
 
@@ -460,13 +458,13 @@ def test_what_cannot_be_made_has_a_disabled_button_with_the_reason():
         assert found and (not found[2] or f'id="{found[2]}"' in page)
         return bool(found[1])
 
-    assert disabled("Make checks") and disabled("Make a test")
+    assert disabled("Create checks") and disabled("Create test")
     make_scene(collection, ordinary=1, known=5)
-    assert not disabled("Make checks") and disabled("Make a test")
+    assert not disabled("Create checks") and disabled("Create test")
     gold(make_pair(collection), 0)
-    assert not disabled("Make a test")
+    assert not disabled("Create test")
     Item.objects.all().delete()
-    assert disabled("Make checks")
+    assert disabled("Create checks")
 
 
 def test_the_text_of_consent_names_what_a_sign_in_leaves():
@@ -474,18 +472,18 @@ def test_the_text_of_consent_names_what_a_sign_in_leaves():
     Client(headers={"User-Agent": "Firefox"}).post("/accounts/login/", {"login": "alice", "password": "alice-password"})
     kept = UserSession.objects.filter(user__username="alice").latest("pk")
     assert kept.ip and kept.user_agent == "Firefox"
-    assert "from which network address and with which browser" in consent.DEFAULT
+    assert "your network address and browser" in consent.DEFAULT
 
 
 def test_checks_need_ordinary_items_and_gold_and_say_which_is_missing():
     collection = make_collection()
-    with pytest.raises(BadInput, match="no pair waits"):
+    with pytest.raises(BadInput, match="no pair is waiting"):
         attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     make_scene(collection, ordinary=2, known=0)
-    with pytest.raises(BadInput, match="no gold pair is left"):
+    with pytest.raises(BadInput, match="no gold pairs left"):
         attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     gold(make_pair(collection), 0)
-    with pytest.raises(BadInput, match="DREAM's form needs relevant gold"):
+    with pytest.raises(BadInput, match="the DREAM form needs relevant gold"):
         attention_checks.make_checks(collection=collection, count=3, seed=1, by=None, form="dream")
     assert attention_checks.make_checks(collection=collection, count=3, seed=1, by=None) == 1, (
         "arguments are written for it"

@@ -142,7 +142,7 @@ def test_what_was_set_aside_is_brought_back_once(collection, alice):
     make_item(make_pair(collection))
     judge(alice, [1])
     act = exclusion.exclude_judgments(membership=alice, by=None)
-    with pytest.raises(BadInput, match="no judgment"):
+    with pytest.raises(BadInput, match="no active judgments"):
         exclusion.exclude_judgments(membership=alice, by=None)
     back = exclusion.reinstate_judgments(act=act, by=None)
     for wrong in (act, back):

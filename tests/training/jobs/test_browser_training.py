@@ -110,10 +110,10 @@ def test_labels_become_a_model_and_the_page_says_what_it_gained(
     page.wait_for_url("**/training/jobs/*/")
     page.wait_for_selector("figure.chart")
     finishes(page, "training")
-    assert "The loss fell" in page.inner_text("main") and "Base, adapter and merged" in page.inner_text("main")
+    assert "Loss from" in page.inner_text("main") and "Base, adapter and merged" in page.inner_text("main")
     assert violations(page) == []
 
-    page.click("text=Look at the model")
+    page.click("text=Show model")
     model = page.url
     assert WORDS in page.inner_text("main") and "gain" in page.inner_text(".notice").lower()
     assert violations(page) == []
@@ -125,7 +125,7 @@ def test_labels_become_a_model_and_the_page_says_what_it_gained(
     assert len({line.split()[0] for line in lines}) == len(TOPICS) and len(lines[0].split()) == 6
 
     page.goto(model)
-    page.click("button:has-text('Evaluate before and after')")
+    page.click("button:has-text('Compare before and after')")
     finishes(page, "evaluation")
     text = page.inner_text("main")
     assert "tuned against base" in text and "BM25" in text and "nDCG@10" in text

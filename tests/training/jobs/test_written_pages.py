@@ -62,7 +62,7 @@ def model(books, tmp_path) -> Model:
 
 def test_alice_lets_base_and_model_write(client, books, model):
     page = client.get(reverse("training_model", args=["books", model.pk])).content.decode()
-    assert "Measure what it writes" in page and "No gain shown: p = 0.4" in page
+    assert "Measure written texts" in page and "No gain shown: p = 0.4" in page
     client.post(reverse("use_model", args=["books", model.pk, "generate"]))
     job = Job.objects.get(kind=Job.Kind.GENERATE)
     asked = JobFolder(Path(job.folder)).job
@@ -74,7 +74,7 @@ def test_alice_lets_base_and_model_write(client, books, model):
 def test_an_encoder_writes_nothing_and_its_page_does_not_offer_it(client, books, model):
     Model.objects.update(recipe="cross-encoder")
     page = client.get(reverse("training_model", args=["books", model.pk])).content.decode()
-    assert "Measure what it writes" not in page and "Evaluate before and after" in page
+    assert "Measure written texts" not in page and "Compare before and after" in page
 
 
 def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(client, books, model):
@@ -98,9 +98,9 @@ def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(client, books, m
     assert outcomes.store_outcome(job, JobFolder(Path(job.folder)))["rows"] == 1
     address = reverse("training_job", args=["books", job.pk])
     page = client.get(address).content.decode()
-    assert "What they write on 1 rows of the dev split (tiny model, CPU)" in page
+    assert "Texts written for 1 rows of the dev split (tiny model, CPU)" in page
     assert "Format score" in page and "Base: entity fidelity" not in page and "Base: Entity fidelity" in page
-    assert "<svg" in page and "1 rows with evidence; in 1 of them it is shorter than the document." in page
+    assert "<svg" in page and "1 rows with evidence; evidence is shorter than the document in 1 of them." in page
     assert client.get(address, {"chart": "evidence", "as": "csv"}).status_code == 200
     file = client.get(reverse("job_file", args=["books", job.pk, "evaluation.json"]))
     assert b"".join(file.streaming_content) == b"{}"
@@ -159,10 +159,10 @@ def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, m
     assert "At most 4 calls." in client.get(address).text
     asked = {"judge": "offline-measurer", "budget": "2"}
     said = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text
-    assert "offline-measurer is being asked" in said
+    assert "offline-measurer is scoring the texts" in said
     assert messenger.sent == [[]]
     again = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text
-    assert "A judge is being asked already" in again
+    assert "Scoring is already in progress" in again
     BackgroundJob.objects.update(state="running", lease_until=timezone.now())  # whoever took it is gone
     judge_outputs()
     written.refresh_from_db()
