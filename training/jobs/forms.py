@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.errors import BadInput
+from training.jobs.option_fields import given_options, make_field, option_names
 from training.recipes import base_models
 from training.recipes.table import TABLE
 
@@ -80,6 +81,14 @@ class TrainForm(forms.Form):
         field = self.fields["training_set"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = sets
+        for name in option_names():
+            # The most used are above; the others, with their defaults, follow.
+            self.fields.setdefault(name, make_field(name))
+
+    @property
+    def further_options(self) -> list[forms.BoundField]:
+        """The fields of the options that are not declared here."""
+        return [self[name] for name in option_names() if name not in self.declared_fields]
 
     def clean(self) -> dict[str, Any]:
         """Check that the chosen base fits the recipe; take it from the second field where that is named."""
@@ -105,7 +114,6 @@ class TrainForm(forms.Form):
     def options(self) -> dict[str, Any]:
         """Return what was filled in, by the recipe's names."""
         given = self.cleaned_data
-        names = ("max_steps", "epochs", "learning_rate", "sft_reduction", "seed")
-        chosen = {name: given[name] for name in names if given[name] not in (None, "")}
+        chosen = given_options(given)
         preset = given["preset"] or ("tiny" if given["base"].startswith("tiny:") else "paper")
         return {"preset": preset, **chosen}

@@ -5,19 +5,20 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from corpus.errors import QuorumError
+from corpus.errors import BadInput, QuorumError
 from jobs import leases
 from jobs.processes import spawn_child, stop_children
-from training.jobs import inputs, outcomes
+from training.jobs import gpus, inputs, outcomes
 from training.jobs.folder import CANCELLED, FINISHED, REFUSED, JobFolder
 from training.models import Job
+from training.recipes.table import recipe_options
 
 LOOK_S = 0.5
 # Of a cancelled job, to save a checkpoint; then it is killed, and an older checkpoint stands.
@@ -26,7 +27,7 @@ PATIENCE_S = 9.0
 logger = logging.getLogger(__name__)
 
 
-def supervise_job(job: Job, shutting_down: Callable[[], bool], gpu: int | None = None) -> None:
+def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
     """Work on a claimed job until it is over, or back in the queue because this worker ends."""
     folder = JobFolder(Path(job.folder))
     if missing := find_unseen_file(job, folder):
@@ -37,7 +38,7 @@ def supervise_job(job: Job, shutting_down: Callable[[], bool], gpu: int | None =
     with leases.Lease(job, shutting_down) as lease:
         try:
             inputs.write_inputs(job, folder)
-            code = _run_subprocess(lease, folder, shutting_down, gpu)
+            code = _run_on_device(lease, job, folder, shutting_down)
         except QuorumError as error:
             leases.finish(job, Job.State.REFUSED, error=" ".join(str(error).split()))
             return
@@ -54,14 +55,44 @@ def find_unseen_file(job: Job, folder: JobFolder) -> Path | None:
     return next((path for path in paths if path.is_absolute() and not path.exists()), None)
 
 
+def _run_on_device(lease: leases.Lease, job: Job, folder: JobFolder, shutting_down: Callable[[], bool]) -> int | None:
+    """Return what _run_subprocess does, with GPUs of the job's own; wait for those that others have."""
+    count = count_gpus(job)
+    if count > len(gpus.visible_gpus()):
+        raise BadInput(
+            _("The job asks for %(count)s GPUs and this worker has %(there)s: start it with fewer processes.")
+            % {"count": count, "there": len(gpus.visible_gpus())}
+        )
+    while True:
+        with gpus.claim_gpus(count) as found:
+            if len(found) == count:
+                return _run_subprocess(lease, folder, shutting_down, found)
+        time.sleep(LOOK_S)
+        if not lease.renew(phase=_("waiting for free GPUs")):
+            return None
+        if Job.objects.filter(pk=job.pk, cancel_asked=True).exists():
+            return CANCELLED
+        if shutting_down():
+            leases.give_back(job, phase=_("waiting to go on"))
+            return None
+
+
+def count_gpus(job: Job) -> int:
+    """Return how many GPUs a job works on: none on the CPU, one for each process of a training."""
+    if job.device != "cuda":
+        return 0
+    if job.kind != Job.Kind.TRAIN:
+        return 1
+    return recipe_options(job.options["recipe"], job.options.get("options") or {}).processes
+
+
 def _run_subprocess(
-    lease: leases.Lease, folder: JobFolder, shutting_down: Callable[[], bool], gpu: int | None
+    lease: leases.Lease, folder: JobFolder, shutting_down: Callable[[], bool], devices: Sequence[str]
 ) -> int | None:
     """Return the subprocess's exit code; None when another worker holds the job."""
     job = lease.job
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    if gpu is not None:
-        environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
+    # A job for the CPU sees no GPU, and takes nobody's memory.
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "CUDA_VISIBLE_DEVICES": ",".join(devices)}
     command = [sys.executable, "-m", "training.trainer", str(folder.path)]
     with folder.log.open("a") as log:
         child = spawn_child(command, environment, cwd=settings.BASE_DIR, stdout=log, stderr=log)

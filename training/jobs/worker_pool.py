@@ -4,29 +4,22 @@ import os
 import subprocess
 import sys
 import time
-from functools import cache
-from pathlib import Path
 
 from django.conf import settings
 
 from jobs.notifications import notify
 from jobs.processes import spawn_child, stop_children
 from jobs.workers import live_workers
+from training.jobs import gpus
 
 QUEUE = "gpu"
 WORK = "training.work"
 STARTING_S = 30.0
-DRIVER = Path("/proc/driver/nvidia/version")
 
 
-@cache
 def available_devices() -> tuple[str, ...]:
-    """Return what jobs may ask for on this machine, by asking torch in a process of its own where there is a driver."""
-    if not DRIVER.exists():
-        return ("cpu",)
-    asked = "import sys, torch; sys.exit(not torch.cuda.is_available())"
-    found = subprocess.run([sys.executable, "-c", asked], check=False, capture_output=True).returncode == 0
-    return ("cpu", "cuda") if found else ("cpu",)
+    """Return what jobs may ask for on this machine."""
+    return ("cpu", "cuda") if gpus.visible_gpus() else ("cpu",)
 
 
 def notify_workers() -> None:

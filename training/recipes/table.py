@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from corpus.errors import BadInput
 
@@ -44,6 +44,7 @@ class RecipeOptions:
     processes: int = 1  # Processes that share each step's rows; with device cuda each has a GPU of its own.
     warmup_ratio: float | None = None  # Share of all steps; where it is given, warmup_steps has no say.
     early_stopping: int = 0  # Measurements without a better one after which training ends; 0: never.
+    dev_share: float = 1.0  # Share of the dev split's queries that are measured while training goes on.
     attention: str = "auto"  # auto: what transformers takes by itself.
     # Number format of the published files; scored in fp32 they must give the trained margins to 1e-4, 0.02 or 0.2.
     publish_precision: str = "fp32"
@@ -118,9 +119,30 @@ def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     known = {field.name for field in fields(TABLE[recipe][preset])}  # A recipe may have options of its own.
     if unknown := sorted(set(given) - known):
         raise BadInput(f"no option named {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    _check_kinds(given)
     chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
     _check_options(recipe, chosen)
     return chosen
+
+
+def kind_of_option(name: str) -> type:
+    """Return the type of an option's value: bool, int, float or str, whether or not it may be left to the recipe."""
+    hints = {key: hint for presets in TABLE.values() for one in presets.values() for key, hint in _hints(type(one))}
+    return next(kind for kind in (bool, int, float, str) if kind is hints[name] or kind in get_args(hints[name]))
+
+
+def _hints(kind: type) -> list[tuple[str, Any]]:
+    return list(get_type_hints(kind).items())
+
+
+def _check_kinds(given: Mapping[str, Any]) -> None:
+    """Raise BadInput for values of another type than the option's: a file may hold anything."""
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    for name, value in given.items():
+        kind = kind_of_option(name)
+        fits = isinstance(value, int | float) if kind is float else isinstance(value, kind)
+        if value is not None and (not fits or (isinstance(value, bool) and kind is not bool)):
+            raise BadInput(f"{name} must be {words[kind]}, not {value!r}")
 
 
 def _check_options(recipe: str, chosen: RecipeOptions) -> None:
@@ -133,6 +155,8 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
             raise BadInput(f"{name} must be 1 or more")
     if not chosen.learning_rate > 0 or not chosen.epochs > 0:
         raise BadInput("learning_rate and epochs must be above 0")
+    if not 0 < chosen.dev_share <= 1:
+        raise BadInput("dev_share must be above 0 and at most 1")
     if chosen.warmup_ratio is not None and not 0 <= chosen.warmup_ratio < 1:
         raise BadInput("warmup_ratio must be 0 or more and below 1")
     if chosen.max_steps is not None and chosen.max_steps < 1:

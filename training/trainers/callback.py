@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -240,7 +241,7 @@ class JobCallback(TrainerCallback):
 
     def measure(self) -> None:
         """Measure the model as it is now on the dev split: each process scores its share of the rows."""
-        dev = self.task.data.dev
+        dev = share_of_queries(self.task.data.dev, self.task.options.dev_share)
         if not dev:
             return
         self.say("measuring on the dev split")
@@ -282,6 +283,13 @@ def warmup_steps(options: RecipeOptions, total: int) -> int:
     if options.warmup_ratio is not None:
         return math.ceil(options.warmup_ratio * total)
     return min(options.warmup_steps, max(1, total // 10))
+
+
+def share_of_queries(dev: Sequence[Any], share: float) -> list[Any]:
+    """Return the rows of so large a share of the queries, always of the same ones; the least is one query."""
+    queries = sorted({row.query_id for row in dev}, key=lambda query_id: sha256(query_id.encode()).digest())
+    kept = set(queries[: max(1, math.ceil(share * len(queries)))])
+    return [row for row in dev if row.query_id in kept]
 
 
 def reserve_optimizer(optimizer: Any) -> None:

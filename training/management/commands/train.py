@@ -10,17 +10,13 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
-from training.jobs import lifecycle, worker_pool
+from training.jobs import lifecycle, option_fields, worker_pool
 from training.models import Job
 from training.recipes import base_models, data
-from training.recipes.table import LOSSES, TABLE
+from training.recipes.table import TABLE
 
 LOOK_S = 0.5
 LINE_EVERY_S = 10.0
-NUMBERS = (
-    "max_steps", "epochs", "batch", "learning_rate", "max_length", "token_budget", "lora_rank", "lora_alpha",
-    "evaluate_every", "checkpoint_every", "processes", "seed",
-)  # fmt: skip
 
 
 class Command(QuorumCommand):
@@ -43,26 +39,12 @@ class Command(QuorumCommand):
         parser.add_argument(
             "--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (default: cpu)"
         )
-        parser.add_argument("--preset", help="defaults of the recipe: " + ", ".join(TABLE["prism"]))
-        parser.add_argument(
-            "--sft-reduction", choices=("sum", "mean"), help="how losses of tokens are reduced (default: the preset's)"
-        )
-        parser.add_argument(
-            "--loss", choices=sorted({one for names in LOSSES.values() for one in names}), help="default: the preset's"
-        )
-        parser.add_argument(
-            "--precision", choices=("auto", "fp32", "bf16"), help="number format (default: the preset's)"
-        )
-        parser.add_argument("--packing", action="store_true", default=None, help="pack several rows into one sequence")
-        for name in NUMBERS:
-            kind = float if name in ("epochs", "learning_rate") else int
-            parser.add_argument("--" + name.replace("_", "-"), type=kind, metavar="N", help="default: the preset's")
+        option_fields.add_arguments(parser)
         parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
 
     def run(self, **options: Any) -> object:
         """Queue a training, follow it, sum it up."""
-        names = ["preset", "sft_reduction", "loss", "precision", "packing", *NUMBERS]
-        given = {name: options[name] for name in names if options[name] is not None}
+        given = option_fields.read_arguments(options)
         collection = Collection.objects.filter(name=data.read_training_set(options["data"]).collection).first()
         job = lifecycle.begin_training(
             recipe=options["recipe"],

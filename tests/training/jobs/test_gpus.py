@@ -1,0 +1,48 @@
+"""GPUs of a job: of the worker's own visible ones, by their names, all or none, and free when it is over."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpus.errors import BadInput
+from training.jobs import gpus, supervisor
+from training.models import Job
+
+
+@pytest.fixture
+def four(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any) -> None:
+    """A worker that was given four of a machine's eight GPUs; what torch counts is said by the test."""
+    settings.VAR = tmp_path
+    driver = tmp_path / "driver"
+    driver.touch()
+    monkeypatch.setattr(gpus, "DRIVER", driver)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,GPU-8f2")
+    counted = subprocess.CompletedProcess([], 0, stdout="4\n", stderr="")
+    monkeypatch.setattr(gpus.subprocess, "run", lambda *_args, **_rest: counted)
+    gpus.visible_gpus.cache_clear()
+    yield
+    gpus.visible_gpus.cache_clear()
+
+
+@pytest.mark.usefixtures("four")
+def test_a_job_gets_gpus_by_the_workers_own_names_and_no_two_jobs_the_same() -> None:
+    assert gpus.visible_gpus() == ("4", "5", "6", "GPU-8f2")
+    with gpus.claim_gpus(2) as one, gpus.claim_gpus(1) as two:
+        assert one == ["4", "5"] and two == ["6"]
+        with gpus.claim_gpus(2) as none, gpus.claim_gpus(1) as last:
+            assert none == [] and last == ["GPU-8f2"]  # all or none: what it held was free at once
+    with gpus.claim_gpus(4) as every:
+        assert every == ["4", "5", "6", "GPU-8f2"]
+
+
+@pytest.mark.usefixtures("four")
+def test_a_job_has_a_gpu_for_each_process_and_is_refused_where_there_are_fewer() -> None:
+    job = Job(device="cuda", kind="train", options={"recipe": "prism", "options": {"processes": 5}})
+    assert supervisor.count_gpus(job) == 5
+    assert supervisor.count_gpus(Job(device="cuda", kind="rerank")) == 1
+    assert supervisor.count_gpus(Job(device="cpu", kind="train", options=job.options)) == 0
+    nothing: Any = None
+    with pytest.raises(BadInput, match="asks for 5 GPUs and this worker has 4"):
+        supervisor._run_on_device(nothing, job, nothing, lambda: False)

@@ -1,0 +1,90 @@
+"""Every option of the recipes' table can be set by the form, the command and a file; its default stands beside it."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandParser
+
+from corpus.errors import BadInput
+from tests.training_sets import write_set
+from training.jobs import option_fields
+from training.jobs.folder import JobFolder
+from training.jobs.forms import TrainForm
+from training.models import Job
+from training.recipes.table import TABLE, RecipeOptions, recipe_options
+
+
+def parse(*given: str) -> dict[str, Any]:
+    parser = CommandParser()
+    option_fields.add_arguments(parser)
+    return option_fields.read_arguments(vars(parser.parse_args(given)))
+
+
+def form(**given: str) -> TrainForm:
+    asked = {"training_set": "d", "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
+    return TrainForm({**asked, **given}, sets=[("d", "d")])
+
+
+def test_form_and_command_have_every_option_with_its_default() -> None:
+    shown = form()
+    parser = CommandParser()
+    option_fields.add_arguments(parser)
+    words = {action.dest: action.help or "" for action in parser._actions}
+    for kind in {type(preset) for presets in TABLE.values() for preset in presets.values()} | {RecipeOptions}:
+        for field in fields(kind):
+            assert field.name in shown.fields and field.name in words
+    assert "prism 20.0, cross-encoder 1.0" in words["point_weight"] and "default: 0.01" in words["weight_decay"]
+    assert "Default: prism 8, cross-encoder 16" in str(shown.fields["batch"].help_text)
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "value"),
+    [
+        ("weight_decay", "0.05", 0.05), ("warmup_ratio", "0.1", 0.1), ("packing", "true", True),
+        ("attention", "sdpa", "sdpa"), ("early_stopping", "3", 3), ("dev_share", "0.5", 0.5), ("clip", "0", 0.0),
+        ("gradient_checkpointing", "false", False), ("lora_targets", "q_proj,v_proj", "q_proj,v_proj"),
+        ("schedule", "constant", "constant"), ("evaluate_every", "7", 7), ("publish_precision", "bf16", "bf16"),
+        ("tracking", "wandb", "wandb"), ("seed", "4", 4),
+    ],
+)  # fmt: skip
+def test_what_is_typed_reaches_the_table(name: str, typed: str, value: object) -> None:
+    filled = form(**{name: typed})
+    assert filled.is_valid(), filled.errors
+    assert filled.options() == {"preset": "tiny", name: value}
+    flag = "--" + name.replace("_", "-")
+    by_command = parse(*([flag, typed] if not isinstance(value, bool) else [flag if value else f"--no-{flag[2:]}"]))
+    assert by_command == {name: value}
+    assert getattr(recipe_options("prism", by_command), name) == value
+
+
+def test_a_file_holds_options_and_what_the_command_line_says_wins(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('batch = 4\nwarmup_ratio = 0.1\npacking = true\nlora_targets = "q_proj"\n')
+    given = parse("--config", str(tmp_path / "a.toml"), "--batch", "2")
+    assert given == {"batch": 2, "warmup_ratio": 0.1, "packing": True, "lora_targets": "q_proj"}
+    assert recipe_options("prism", given).batch == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("batch = ", "is not TOML"), ('batch = "4"', "batch must be a whole number, not '4'"),
+        ("packing = 1", "packing must be true or false"), ("bach = 1", "no option named 'bach'"),
+        ("seed = true", "seed must be a whole number"), ("dev_share = 0.0", "dev_share must be above 0"),
+    ],
+)  # fmt: skip
+def test_a_file_that_says_nonsense_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(text)
+    with pytest.raises(BadInput, match=words):
+        recipe_options("prism", parse("--config", str(tmp_path / "a.toml")))
+
+
+@pytest.mark.django_db
+def test_the_job_keeps_what_the_file_said(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("epochs = 3.0\nclip = 0.5\n")
+    rows = write_set(tmp_path / "set", queries=5)
+    call_command("train", "prism", data=rows, base="tiny:qwen3", out=tmp_path / "out", config=tmp_path / "a.toml")
+    job = Job.objects.get()
+    assert JobFolder(Path(job.folder)).job["options"] == job.options["options"] == {"epochs": 3.0, "clip": 0.5}

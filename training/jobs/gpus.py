@@ -1,0 +1,61 @@
+"""Which GPUs a job has: as many as it has processes, of those that its worker may see, and nobody else's."""
+
+import fcntl
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+
+DRIVER = Path("/proc/driver/nvidia/version")
+
+
+@cache
+def visible_gpus() -> tuple[str, ...]:
+    """Return the GPUs that this worker may see, by the names that CUDA_VISIBLE_DEVICES takes."""
+    if not DRIVER.exists():
+        return ()
+    # In a process of its own: what asks for GPUs once cannot be told another set of them later.
+    asked = [sys.executable, "-c", "import torch; print(torch.cuda.device_count())"]
+    done = subprocess.run(asked, check=False, capture_output=True, text=True)
+    count = int(done.stdout.strip() or 0) if done.returncode == 0 else 0
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    # Numbers of a worker that was given 4,5,6,7 begin at 4, and stay so for its jobs.
+    return tuple(named[:count]) if named else tuple(map(str, range(count)))
+
+
+@contextmanager
+def claim_gpus(count: int) -> Iterator[list[str]]:
+    """Give so many free GPUs of this machine, or none; they are free again when the claim, or its process, ends.
+
+    All or none, so that two jobs do not wait for what each other holds.
+    """
+    with ExitStack() as held:
+        taken: list[str] = []
+        for name in visible_gpus():
+            if len(taken) < count and (lock := _lock_gpu(name)) is not None:
+                held.enter_context(lock)
+                taken.append(name)
+        if len(taken) < count:
+            held.close()
+            taken = []
+        yield taken
+
+
+def _lock_gpu(name: str) -> IO[str] | None:
+    """Return the lock of a GPU, or None where somebody holds it; the kernel frees it when its process dies."""
+    folder = Path(settings.VAR) / "gpus" / socket.gethostname()
+    folder.mkdir(parents=True, exist_ok=True)
+    file = (folder / name.replace("/", "-")).open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        return None
+    return file
