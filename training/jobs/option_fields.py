@@ -55,8 +55,9 @@ LEAST = {"batch": 1, "max_length": 1, "token_budget": 1, "processes": 1, "max_st
 
 def option_names() -> list[str]:
     """Return the names of all options of all recipes, those of every recipe first."""
-    kinds: list[type[RecipeOptions]] = [type(preset) for presets in TABLE.values() for preset in presets.values()]
-    names = dict.fromkeys(field.name for kind in [RecipeOptions, *kinds] for field in fields(kind))
+    kinds = [type(preset) for presets in TABLE.values() for preset in presets.values()]
+    every: list[type[RecipeOptions]] = [RecipeOptions, *kinds]
+    names = dict.fromkeys(field.name for kind in every for field in fields(kind))
     return [name for name in names if name != "preset"]
 
 

@@ -42,7 +42,7 @@ class NothingLeft(Exception):
     """All steps were done before this process began."""
 
 
-class StoppedInStep(Exception):
+class StopInStep(Exception):
     """A process that trains alone was asked to stop within a step: what is saved is the model before it."""
 
 
@@ -129,7 +129,7 @@ class JobCallback(TrainerCallback):
             trainer.train(resume_from_checkpoint=str(self.folder.checkpoint(steps[-1])) if steps else None)
         except NothingLeft:
             pass
-        except StoppedInStep:
+        except StopInStep:
             self.cancelled = True
             if self.progress.step not in self.folder.steps():
                 trainer._save_checkpoint(trainer.model, trial=None)  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ of such a state in fp32, and of the vocabulary's logits no more than a tile is e
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from training.trainers.margins import AnswerHead, PromptTokens, pad_rows
 from training.trainers.memory import check_memory
 from training.trainers.recipe import TrainingTask
 from training.trainers.steps import WholeSteps
+from training.trainers.token_tables import TokenRows, list_lengths, make_table
 from training.trainers.tokens import encode_texts
 
 TILE = 512  # Label positions whose logits are there at once, in fp32: a vocabulary of 248,000 takes half a GB.
@@ -64,11 +66,19 @@ class PrismRecipe:
         self.tokenizer = load_tokenizer(task.base)
         self.yes_id, self.no_id = answer_ids(self.tokenizer)
         self.end_id = check_end_token(self.tokenizer)
-        self.rows = [self._row(one) for one in task.data.train if one.losses]
+        self.rows = self._tokenized([one for one in task.data.train if one.losses])
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
-        answers = max(len(row.label_positions) for row in self.rows)
-        check_memory(task, self.config, max(self.lengths()), min(answers, TILE))
+        self._lengths = list_lengths(self.rows.table, "ids")
+        answers = max(length - start for length, start in zip(self._lengths, self.rows.table["start"], strict=True))
+        check_memory(task, self.config, max(self._lengths), min(answers + 1, TILE))
         self.model = self._adapted()
+
+    def _tokenized(self, examples: Sequence[Example]) -> TokenRows:
+        task, tokens = self.task, self.tokenizer.backend_tokenizer.to_str()
+        parts = (task.data.sha256, rendering.prompt_text(), tokens, task.options.max_length)
+        key = sha256("\0".join(map(str, parts)).encode()).hexdigest()
+        make = lambda number: asdict(self._row(examples[number]))  # noqa: E731
+        return TokenRows(make_table(len(examples), make, task.cache, key), PrismRow)
 
     def _row(self, one: Example) -> PrismRow:
         sft = SFT in one.losses
@@ -121,7 +131,7 @@ class PrismRecipe:
         return trainer.bind(callback, self)
 
     def lengths(self) -> list[int]:
-        return [len(row.ids) for row in self.rows]
+        return self._lengths
 
     def counts(self, rows: Sequence[int]) -> dict[str, int]:
         chosen = [self.rows[place] for place in rows]

@@ -25,6 +25,7 @@ class TrainingTask:
     device: str
     tiny: bool
     memory_mb: float | None = None  # What the trainer may take; None: all that is free.
+    cache: Path | None = None  # Where rows as tokens are kept, for this process and those that resume.
 
     @property
     def dtype(self) -> torch.dtype:

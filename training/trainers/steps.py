@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Sampler
 
 from training.trainers.batching import Epochs, pack_batches
-from training.trainers.callback import JobCallback, StoppedInStep
+from training.trainers.callback import JobCallback, StopInStep
 from training.trainers.margins import is_out_of_memory
 from training.trainers.memory import DoesNotFit, free_memory
 from training.trainers.processes import add_gradients, gather, place_in_world
@@ -123,7 +123,7 @@ class WholeSteps:
             # Alone it ends between two passes; several processes agree after the step.
             if size == 1 and self.callback.asked():
                 self.forget()
-                raise StoppedInStep
+                raise StopInStep
 
     def passes(self, rows: Sequence[int]) -> list[list[int]]:
         """Return the step's rows in forward passes of at most the token budget."""

@@ -105,7 +105,9 @@ def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
     found = import_named(table.RECIPES[job["recipe"]].reader)(Path(job["data"]))
     base = find_base(str(job["base"]), folder.path / "bases")  # Tiny ones are made beside the job.
     limit = job.get("memory_mb")
-    return TrainingTask(job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit)
+    return TrainingTask(
+        job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit, folder.path / "tokens"
+    )
 
 
 def open_recipe(task: TrainingTask) -> Recipe:

@@ -1,5 +1,6 @@
 """Recipe `prism` against a plain implementation: losses, label positions, packing, processes (checks 2 and 3)."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,22 @@ def test_memory_that_runs_out_halves_the_budget_and_the_step_is_done_all_the_sam
     recipe.forward = lambda numbers: small([0, 0, 0])  # type: ignore[method-assign]
     with pytest.raises(DoesNotFit, match="takes more memory than there is: lower max_length"):
         trainer.gradients(first)
+
+
+def test_rows_become_tokens_once_and_are_read_again_from_the_disk(
+    bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.trainers.token_tables.ROWS_PER_PROCESS", 30)  # in several processes
+    task = replace(make_task(bases["qwen3"], rows), cache=tmp_path / "tokens")
+    first, plain = PrismRecipe(task), PrismRecipe(make_task(bases["qwen3"], rows))
+    assert first.rows[:] == plain.rows[:] and first.lengths() == [len(row.ids) for row in plain.rows]
+    monkeypatch.setattr(PrismRecipe, "_row", None)  # nothing is tokenised again
+    again = PrismRecipe(task)
+    assert again.rows[5] == plain.rows[5] and again.rows.table.cache_files  # mapped from a file
+    (kept,) = (tmp_path / "tokens").iterdir()
+    monkeypatch.undo()
+    PrismRecipe(replace(make_task(bases["qwen3"], rows, max_length=380), cache=tmp_path / "tokens"))
+    assert [one.name for one in (tmp_path / "tokens").iterdir()] != [kept.name]
 
 
 def test_every_row_comes_once_in_an_epoch_and_in_another_order_in_the_next() -> None:
