@@ -15,14 +15,14 @@ from corpus.rubric import Definition, Rubric
 
 HEAD = gettext_noop("Decide one thing: is this document relevant to this query?")
 # Before the definition of each kind of query, where they differ.
-WHERE = (gettext_noop("Where the query lists answers:"), gettext_noop("Where the query lists no answers:"))
+WHERE = (gettext_noop("If the query lists answers:"), gettext_noop("If the query lists no answers:"))
 HOW = (
     gettext_noop("How to judge"),
-    gettext_noop("- Judge what the text says, not what you know about the subject."),
-    gettext_noop("- Where “What counts as relevant here” stands under a query, that holds for its pairs."),
-    gettext_noop("- Whether the text is short or long decides nothing."),
-    gettext_noop("- Read the text before the debate. The two sides argue as well as they can, and each may be wrong."),
-    gettext_noop("- When you cannot decide, flag the pair and say why. When you cannot read it, skip it."),
+    gettext_noop("- Judge what the text says, not what you know about the topic."),
+    gettext_noop("- If a query has its own relevance definition, it applies to all pairs of that query."),
+    gettext_noop("- The length of the text does not matter."),
+    gettext_noop("- Read the text before the debate. Both sides argue as well as they can, and each may be wrong."),
+    gettext_noop("- If you cannot decide, flag the pair and explain why. If you cannot read it, skip it."),
 )
 
 

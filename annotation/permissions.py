@@ -152,7 +152,7 @@ def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> Publ
     if user is None:
         return None
     if name == "own-site" and not user.is_owner:
-        raise PermissionDenied(_("Only owners of this site may do this."))
+        raise PermissionDenied(_("Only owners of this site can do this."))
     return SiteScope(user)
 
 
@@ -171,13 +171,15 @@ def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Sc
     scope = _build_scope(user, membership, collection)
     if scope.role < SMALLEST[name]:
         raise PermissionDenied(
-            _("This needs the role %(role)s; yours here is %(yours)s.")
+            _("This requires the role %(role)s; your role here is %(yours)s.")
             % {"role": SMALLEST[name].label, "yours": scope.role.label}
         )
     if name == "own" and not user.is_owner:
-        raise PermissionDenied(_("Only owners of this site may do this."))
+        raise PermissionDenied(_("Only owners of this site can do this."))
     if name in AS_MEMBER and membership is None:
-        raise PermissionDenied(_("Grades stand under a member's name: add yourself on the members page first."))
+        raise PermissionDenied(
+            _("You are not a member of this collection. Join it on the People page before you judge.")
+        )
     return scope
 
 
@@ -185,10 +187,10 @@ def _build_scope(user: User, membership: Membership | None, name: str) -> Scope:
     if membership is not None:
         return Scope(user, membership.collection, membership, Role.ADMIN if user.is_owner else Role(membership.role))
     if not user.is_owner:
-        raise Http404(_("No such collection."))
+        raise Http404(_("Collection not found."))
     collection = Collection.objects.filter(name=name).first()
     if collection is None:
-        raise Http404(_("No such collection."))
+        raise Http404(_("Collection not found."))
     return Scope(user, collection, None, Role.ADMIN)
 
 

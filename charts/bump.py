@@ -63,7 +63,7 @@ def draw_bump(
             _draw_slope(canvas, one, room, _slot_top(left[one.name]), _slot_top(right[one.name]))
     words = summary or ("" if rows else empty) or summarise_moves(rows, x, y)
     ranks = tuple(say("rank", when=when) for when in x)
-    header = (gettext_noop("system"), *ranks, gettext_noop("ranks won"), f"{y}, {x[0]}", f"{y}, {x[1]}")
+    header = (gettext_noop("system"), *ranks, gettext_noop("ranks gained"), f"{y}, {x[0]}", f"{y}, {x[1]}")
     table = tuple((one.name, one.before, one.after, one.climbed, one.value_before, one.value_after) for one in rows)
     picture = render_svg(canvas, key=key, title=title, summary=words)
     links = name_links(one.address for one in rows)

@@ -3,18 +3,20 @@
 from django.utils.translation import gettext_lazy
 
 SENTENCES = {
-    "nothing": gettext_lazy("Nothing to draw yet."),
+    "nothing": gettext_lazy("Nothing to show yet."),
     "interval": gettext_lazy(" (%(two)s to %(two2)s)"),
     "low": gettext_lazy("%(name)s, low"),
     "high": gettext_lazy("%(name)s, high"),
     "point": gettext_lazy("%(name)s is %(figure)s"),
     "line": gettext_lazy("%(name)s goes from %(first)s to %(last)s (lowest %(least)s, highest %(most)s)"),
-    "points": gettext_lazy("%(figure)s points of %(x)s against %(y)s."),
+    "points": gettext_lazy("%(figure)s points of %(x)s and %(y)s."),
     "grid": gettext_lazy("Highest at %(row)s, %(column)s (%(high)s); lowest at %(low_row)s, %(low_column)s (%(low)s)."),
-    "widest": gettext_lazy("%(measure)s moves most for %(name)s: now %(value)s, at least %(low)s, at most %(high)s."),
+    "widest": gettext_lazy(
+        "%(measure)s could change most for %(name)s: now %(value)s, at least %(low)s, at most %(high)s."
+    ),
     "rank": gettext_lazy("rank, %(when)s"),
-    "unmoved": gettext_lazy("By %(measure)s every system keeps its rank."),
-    "moved": gettext_lazy("By %(measure)s %(moved)s of %(all)s systems change their rank: %(few)s%(rest)s."),
+    "unmoved": gettext_lazy("By %(measure)s, every system keeps its rank."),
+    "moved": gettext_lazy("By %(measure)s, %(moved)s of %(all)s systems change rank: %(few)s%(rest)s."),
     "move": gettext_lazy("%(name)s %(before)s to %(after)s"),
 }
 

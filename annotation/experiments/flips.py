@@ -14,9 +14,9 @@ from annotation.agreement.proportions import share_statistic
 from annotation.experiments.votes import Vote
 from charts.translation import gettext_noop
 
-NO_RIGHT = gettext_noop("no first vote was right")
+NO_RIGHT = gettext_noop("no first vote was correct")
 NO_WRONG = gettext_noop("no first vote was wrong")
-NO_PAIR = gettext_noop("nobody has cast both votes yet")
+NO_PAIR = gettext_noop("nobody has voted both times yet")
 
 
 @dataclass(frozen=True, slots=True)

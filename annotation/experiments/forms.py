@@ -13,24 +13,28 @@ class StudyForm(forms.Form):
     """Whom and how much a paired study asks."""
 
     pairs = forms.IntegerField(
-        min_value=1, max_value=MOST, initial=50, label=_("Pairs"), help_text=_("Drawn from the escalated pairs by lot.")
+        min_value=1,
+        max_value=MOST,
+        initial=50,
+        label=_("Pairs"),
+        help_text=_("Drawn at random from the escalated pairs."),
     )
     overlap = forms.IntegerField(
         min_value=1,
         max_value=25,
         initial=3,
-        label=_("People of each group for a pair"),
-        help_text=_("Three, as usual: an odd number has a majority."),
+        label=_("People per group and pair"),
+        help_text=_("Usually three: an odd number always gives a majority."),
     )
     people = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
-        label=_("Who takes part"),
-        help_text=_("They are divided into two groups by lot."),
+        label=_("Participants"),
+        help_text=_("They are assigned to two groups at random."),
     )
     gold = forms.BooleanField(
         required=False,
         initial=True,
-        label=_("Only pairs with a reference grade: without one, nobody knows who is right"),
+        label=_("Only pairs with a reference grade, so that correct votes can be counted"),
     )
 
     def __init__(self, data: Any = None, *, collection: Collection) -> None:

@@ -50,14 +50,14 @@ def _draw_charts(sides: Sequence[tuple[str, ArmVotes]], flips: Sequence[tuple[st
     seconds = [(name, side.seconds) for name, side in sides]
     changed = []
     for name, some in flips:
-        changed.append((f"{name}: {_('right to wrong')}", some.right_to_wrong))
-        changed.append((f"{name}: {_('wrong to right')}", some.wrong_to_right))
+        changed.append((f"{name}: {_('correct to wrong')}", some.right_to_wrong))
+        changed.append((f"{name}: {_('wrong to correct')}", some.wrong_to_right))
     alpha = _("Krippendorff's alpha (nominal), relevant or not")
     return [
-        _draw_statistics("accuracy", _("Right votes by what was read"), right, source, x=_("share")),
-        _draw_statistics("agreement", _("Agreement by what was read"), agreed, source, x=alpha),
-        _draw_statistics("flips", _("Minds that the debate changed"), changed, source, x=_("share")),
-        _draw_statistics("seconds", _("Seconds for a vote"), seconds, source, x=_("median seconds"), high=None),
+        _draw_statistics("accuracy", _("Correct votes by debate condition"), right, source, x=_("share")),
+        _draw_statistics("agreement", _("Agreement by debate condition"), agreed, source, x=alpha),
+        _draw_statistics("flips", _("Votes changed by the debate"), changed, source, x=_("share")),
+        _draw_statistics("seconds", _("Seconds per vote"), seconds, source, x=_("median seconds"), high=None),
     ]
 
 

@@ -24,11 +24,11 @@ from annotation.experiments.votes import (
 )
 from charts.translation import gettext_noop
 
-NO_PAIR = gettext_noop("no pair has all votes of both groups yet")
-NO_GOLD = gettext_noop("no reference grade on the pairs that have a majority in both groups")
+NO_PAIR = gettext_noop("no pair has all votes from both groups yet")
+NO_GOLD = gettext_noop("no pair with a majority in both groups has a reference grade")
 NO_TIME = gettext_noop("no pair has a measured time in both groups")
 ORDER = ("shown", "hidden")  # Of the terms of a difference.
-ONE_VOTE = gettext_noop("one vote for each pair: nobody to agree with")
+ONE_VOTE = gettext_noop("only one vote per pair, so agreement cannot be computed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,12 +81,13 @@ WHERE state = 'open' AND id IN (SELECT item_id FROM annotation_studyitem WHERE s
 # By whether only pairs with a reference grade are wanted.
 TOO_FEW = {
     True: gettext_noop(
-        "%(found)d escalated pairs with a reference grade have a debate and are new to all of these people, not "
-        "%(pairs)d: ask for fewer, or name other people"
+        "only %(found)d escalated pairs with a reference grade have a debate and are new "
+        "to all participants; %(pairs)d were requested. Choose fewer pairs or other "
+        "people"
     ),
     False: gettext_noop(
-        "%(found)d escalated pairs have a debate and are new to all of these people, not %(pairs)d: ask for fewer, "
-        "or name other people"
+        "only %(found)d escalated pairs have a debate and are new to all participants; "
+        "%(pairs)d were requested. Choose fewer pairs or other people"
     ),
 }
 
@@ -137,13 +138,11 @@ def make_study(
 
 def _check_sizes(pairs: int, overlap: int, people: int) -> None:
     if not 1 <= pairs <= MOST:
-        raise BadInput(_("a study has 1 to %(most)d pairs, not %(pairs)d") % {"most": MOST, "pairs": pairs})
+        raise BadInput(_("a study must have 1 to %(most)d pairs, not %(pairs)d") % {"most": MOST, "pairs": pairs})
     if not 1 <= overlap <= 25:
-        raise BadInput(_("1 to 25 people of each group judge a pair, not %(overlap)d") % {"overlap": overlap})
+        raise BadInput(_("1 to 25 people per group must judge each pair, not %(overlap)d") % {"overlap": overlap})
     if people < overlap:
-        said = _(
-            "two groups of %(overlap)d need %(people)d active people: name more, or ask fewer people of each group"
-        )
+        said = _("two groups of %(overlap)d need %(people)d active people. Choose more people, or fewer per group")
         raise BadInput(said % {"overlap": overlap, "people": 2 * overlap})
 
 

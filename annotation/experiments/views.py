@@ -65,7 +65,7 @@ def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as wrong:
         form.add_error(None, str(wrong))
         return _render_debate_effect(request, scope, form, status=422)
-    messages.success(request, _("The study has begun: its pairs come first to those who take part."))
+    messages.success(request, _("Study started. Participants receive its pairs first."))
     return redirect("debate_effect", scope.collection.name)
 
 
@@ -74,7 +74,7 @@ def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
 def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
     """Withdraw what is open of a study."""
     end_study(scope, get_object_or_404(Study, pk=study, collection=scope.collection))
-    messages.success(request, _("The study has ended. What was judged is kept."))
+    messages.success(request, _("Study ended. Judgments are kept."))
     return redirect("debate_effect", scope.collection.name)
 
 

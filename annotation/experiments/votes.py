@@ -18,12 +18,12 @@ from charts.translation import gettext_noop
 from corpus.collections.arm_allocation import HIDDEN, REVEAL, SHOWN
 
 RESAMPLES = 400  # As for kappas: 20,000 votes take about a second.
-NO_VOTE = gettext_noop("nobody has voted here yet")
+NO_VOTE = gettext_noop("no votes yet")
 NO_GOLD = gettext_noop("no reference grade on these pairs")
-NO_CLASS = gettext_noop("no reference pair of this class")
-NO_REFERENCE_IN_ONE = gettext_noop("one of the two arms has no vote on a reference pair")
-NO_BOTH = gettext_noop("reference pairs of one class only")
-NO_TIME = gettext_noop("no time was measured")
+NO_CLASS = gettext_noop("no pair with a reference grade in this class")
+NO_REFERENCE_IN_ONE = gettext_noop("one of the two arms has no votes on pairs with a reference grade")
+NO_BOTH = gettext_noop("reference grades in one class only")
+NO_TIME = gettext_noop("no time measured")
 NO_TWO_ARMS = gettext_noop("one of the two arms has no measured time")
 
 

@@ -133,13 +133,13 @@ def test_shares_of_a_flow_are_in_proportion_and_never_invisible() -> None:
 def test_ranks_that_change_are_told_in_words_and_in_the_table() -> None:
     places = [BumpPlace("bm25", 1, 3, 0.5, 0.5), BumpPlace("dense", 2, 1, 0.4, 0.7), BumpPlace("both", 3, 2, 0.3, 0.6)]
     chart = draw_bump("ranks", "Ranks", places, x=("before", "after"), y="nDCG@10")
-    assert chart.summary == ("By nDCG@10 3 of 3 systems change their rank: bm25 1 to 3; both 3 to 2; dense 2 to 1.")
+    assert chart.summary == ("By nDCG@10, 3 of 3 systems change rank: bm25 1 to 3; both 3 to 2; dense 2 to 1.")
     assert chart.rows[0] == ("bm25", 1, 3, -2, 0.5, 0.5)
     still = draw_bump(
         "ranks", "Ranks", [BumpPlace("a", 1, 1), BumpPlace("b", 2, 2)], x=("before", "after"), y="nDCG@10"
     )
-    assert still.summary == "By nDCG@10 every system keeps its rank."
-    assert draw_bump("ranks", "Ranks", [], x=("before", "after"), y="nDCG@10").summary == "Nothing to draw yet."
+    assert still.summary == "By nDCG@10, every system keeps its rank."
+    assert draw_bump("ranks", "Ranks", [], x=("before", "after"), y="nDCG@10").summary == "Nothing to show yet."
 
 
 def test_equal_ranks_stand_below_each_other() -> None:

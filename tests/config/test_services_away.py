@@ -61,7 +61,7 @@ def test_every_page_of_every_role_is_read_without_redis(redis_is_away: None, ste
 @pytest.mark.django_db
 def test_admins_read_what_waits_and_annotators_need_not(redis_is_away: None) -> None:
     world = World()
-    said = "Redis does not answer. Pages work as always"
+    said = "Redis does not respond. Pages work as usual"
     assert said in world.client("admin").get("/c/birds/").content.decode()
     assert said not in world.client("annotator").get("/c/birds/").content.decode()
 
@@ -172,8 +172,8 @@ def test_without_postgresql_a_page_says_when_to_come_back(
         answer = client.get("/c/books/")
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     page = answer.content.decode()
-    assert "Back in a moment" in page and "Traceback" not in page
-    assert "may not have been saved" in page and "Judgments never count twice" in page
+    assert "Temporarily unavailable" in page and "Traceback" not in page
+    assert "your last action may not have been" in page and "Judgments are never counted twice" in page
     assert "was not saved" not in page and '<html lang="en">' in page
     assert "Traceback" not in caplog.text and "Service Unavailable" in caplog.text
 

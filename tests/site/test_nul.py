@@ -28,7 +28,7 @@ def test_one_in_an_address_is_no_address(address: str) -> None:
     client = Client(raise_request_exception=False)
     client.force_login(make_member(make_collection("books"), "alice", Role.ADMIN).user)
     answer = client.get(address)
-    assert answer.status_code == 400 and "makes no sense to us" in answer.content.decode()
+    assert answer.status_code == 400 and "Bad request" in answer.content.decode()
 
 
 def test_one_in_a_cookie_is_refused_too() -> None:

@@ -155,7 +155,7 @@ def test_a_form_with_emptied_passwords_does_not_say_that_they_are_still_there(bo
     admin = signed_in(books)
     page = admin.post("/accounts/password/change/", {"oldpassword": "", "password1": "a", "password2": "b"}).text
     assert "Your input is kept" not in page
-    assert "Passwords and files have to be entered again." in page
+    assert "Enter passwords and choose files again." in page
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_the_estimate_comes_before_the_campaign(charlie: Client) -> None:
     before = Campaign.objects.count()
     page = text(start(charlie))
     assert "Start this campaign?" in page
-    assert "nobody is paid for these calls" in page
+    assert "these calls are free" in page
     assert Campaign.objects.count() == before
     assert start(charlie, confirm="1")["Location"] == "/c/books/"
     started = Campaign.objects.order_by("-pk").first()

@@ -97,7 +97,7 @@ def test_the_flip_table_equals_a_count_by_hand(books):
     # Blind on the two pairs that both judged: 1/0 and 0/0; in the end 1/0 and 1/0.
     assert (sides["reveal-first"]["percent"]["value"], sides["reveal-final"]["percent"]["value"]) == (0.5, 0.0)
     assert sides["hidden"]["accuracy"] == {
-        "value": None, "low": None, "high": None, "n": 0, "reason": "nobody has voted here yet",
+        "value": None, "low": None, "high": None, "n": 0, "reason": "no votes yet",
     }  # fmt: skip
 
 
@@ -224,7 +224,7 @@ def test_a_paired_study_lends_the_same_pairs_to_two_disjoint_groups(books):
     assert (found.table.hidden.seconds.value, found.table.shown.seconds.value) == (8, 5)
     assert found.table.difference.seconds.value == 3
     assert found.table.shown.fleiss.value is None
-    assert found.table.shown.balanced_accuracy.reason == "reference pairs of one class only"
+    assert found.table.shown.balanced_accuracy.reason == "reference grades in one class only"
     end_study(None, study)
     assert claim(outsider).item.reason == "disagreement"
     assert not Item.objects.filter(reason="disagreement", reserved=True).exists()
@@ -268,7 +268,9 @@ def test_a_study_never_asks_somebody_about_a_pair_that_they_have_met(books):
     alice, bob = people(books, 2)
     answer(alice, 0)
     answer(alice, 1)
-    with pytest.raises(BadInput, match="1 escalated pairs have a debate and are new to all of these people, not 2"):
+    with pytest.raises(
+        BadInput, match="1 escalated pairs have a debate and are new to all participants; 2 were requested"
+    ):
         make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=2, overlap=1, gold=False)
     assert not Study.objects.exists()
     with pytest.raises(BadInput, match="two groups of 3 need 6 active people"):
@@ -292,12 +294,12 @@ def test_the_page_its_json_and_its_csv_say_the_same(books, admin):
         answer(alice, grade, seconds=4)
     page = admin.get("/c/books/debate-effect/")
     assert page.status_code == 200
-    assert "wrong to right" in page.text and "100.0%" in page.text and "alice" in page.text
+    assert "wrong to correct" in page.text and "100.0%" in page.text and "alice" in page.text
     found = json.loads(admin.get("/c/books/debate-effect.json").text)
     assert found["flips"]["all"]["wrong_to_right"]["value"] == 1.0
     rows = admin.get("/c/books/debate-effect.csv").text.splitlines()
     assert rows[0] == "part,row,measure,value,low,high,n,reason"
-    assert "flips,all,right_to_wrong,,,,0,no first vote was right" in rows
+    assert "flips,all,right_to_wrong,,,,0,no first vote was correct" in rows
     assert any(row.startswith("flips by person,alice,wrong_to_right,1.0,0.02") for row in rows)
     svg = admin.get("/c/books/debate-effect/?chart=flips&as=svg")
     assert svg["Content-Type"].startswith("image/svg+xml")
@@ -318,12 +320,12 @@ def test_the_page_costs_at_most_twenty_statements(books, admin):
 
 def test_an_empty_page_says_what_to_do_next(books, admin):
     page = admin.get("/c/books/debate-effect/").text
-    assert "No vote in an arm yet" in page
+    assert "No votes in any arm yet" in page
     assert "Set the arms" in page
 
 
 def test_the_settings_page_sets_the_weights(books, admin):
-    assert "What annotators read of the debate" in admin.get("/c/books/settings/").text
+    assert "Debate shown to annotators" in admin.get("/c/books/settings/").text
     answer = admin.post("/c/books/settings/experiment-arms/", {"shown": 2, "hidden": 1, "reveal": 1})
     assert (answer.status_code, answer["Location"]) == (302, "/c/books/settings/")
     assert Collection.objects.get().arms == {"shown": 2, "hidden": 1, "reveal": 1}
@@ -348,7 +350,7 @@ def test_a_study_is_made_and_ended_on_the_page_and_in_the_audit_log(books, admin
     study = Study.objects.get()
     assert study.made_by.username == "charlie"
     page = admin.get("/c/books/debate-effect/").text
-    assert "0 of 2 pairs have all 1 votes of both groups" in page
+    assert "0 of 2 pairs have all 1 votes from both groups" in page
     assert admin.post(f"/c/books/debate-effect/studies/{study.pk}/end/").status_code == 302
     assert Study.objects.get().ended_at
     acts = list(AuditEntry.objects.filter(act__startswith="study").order_by("pk").values_list("act", flat=True))
@@ -356,5 +358,5 @@ def test_a_study_is_made_and_ended_on_the_page_and_in_the_audit_log(books, admin
     assert set(acts) <= set(ACTS)
     refused = admin.post("/c/books/debate-effect/studies/", {**given, "pairs": 2000})
     assert refused.status_code == 422
-    assert "ask for fewer" in refused.text
+    assert "Choose fewer pairs" in refused.text
     assert admin.post("/c/books/debate-effect/studies/", {"pairs": 0}).status_code == 422

@@ -91,10 +91,10 @@ def test_without_votes_every_share_is_undefined_with_a_reason():
     found = [table.all.flipped, table.all.right_to_wrong, table.all.wrong_to_right]
     assert [(one.value, one.low, one.high, one.n) for one in found] == [(None, None, None, 0)] * 3
     assert [one.reason for one in found] == [
-        "nobody has cast both votes yet", "no first vote was right", "no first vote was wrong",
+        "nobody has voted both times yet", "no first vote was correct", "no first vote was wrong",
     ]  # fmt: skip
     for side in side_by_side([], bootstrap=20):
-        assert (side.accuracy.value, side.accuracy.reason) == (None, "nobody has voted here yet")
+        assert (side.accuracy.value, side.accuracy.reason) == (None, "no votes yet")
         assert side.agreement.value is None and side.agreement.reason
 
 
@@ -116,7 +116,7 @@ def test_seconds_saved_are_the_difference_of_the_medians():
     assert (saved.value, saved.n) == (10, 5)
     # Two items hidden: (1, 1) 15, (1, 2) 20, (2, 2) 30. Three shown: from 5 to 15. So from 0 to 25.
     assert (saved.low, saved.high) == (0, 25)
-    assert found["reveal-first"].reason == "no time was measured"
+    assert found["reveal-first"].reason == "no time measured"
 
 
 def test_items_are_drawn_with_all_their_votes():
@@ -228,7 +228,7 @@ def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
 def test_a_study_without_votes_is_undefined_with_reasons():
     table = paired_table([], 3)
     for row in (table.hidden, table.shown, table.difference):
-        assert row.fleiss.value is None and row.fleiss.reason == "no pair has all votes of both groups yet"
+        assert row.fleiss.value is None and row.fleiss.reason == "no pair has all votes from both groups yet"
         assert row.balanced_accuracy.value is None and row.balanced_accuracy.reason
         assert row.seconds.value is None and row.seconds.reason
     everybody_says_yes = [JudgedPair(1, ArmCell(YES3), ArmCell(YES3), T)]

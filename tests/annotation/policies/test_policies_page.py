@@ -169,7 +169,7 @@ def test_a_large_collection_shows_what_a_worker_compared(
     statistics.store_statistics(campaign.collection)
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     charlie.post("/c/books/policies/compare/")
-    assert "A worker is at it" in get(charlie, "/c/books/policies/")
+    assert "In progress" in get(charlie, "/c/books/policies/")
     compare_policies()
     shown = get(charlie, "/c/books/policies/")
     assert "As of" in shown and "debate + ensemble, 2 rounds, 3 of 5" in shown

@@ -492,7 +492,7 @@ def facts_of(page: str) -> dict[str, str]:
 
 def calls_of(page: str) -> int:
     """How many calls an estimate expects at most."""
-    found = re.search(r"calls, about \(at most ([\d,]+)\)", page)
+    found = re.search(r"calls \(estimate; at most ([\d,]+)\)", page)
     assert found
     return int(found[1].replace(",", ""))
 
@@ -793,7 +793,7 @@ def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books
     form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
     text(charlie, f"{HOME}runs/make/?type=rewrite")
     page = charlie.post(f"{HOME}runs/make/?type=rewrite", form).content.decode()
-    assert "Create this run?" in page and "calls, about" in page and not Run.objects.exists()
+    assert "Create this run?" in page and "calls (estimate; at most" in page and not Run.objects.exists()
     response = charlie.post(f"{HOME}runs/make/?type=rewrite", {**form, "confirm": "1"})
     run = Run.objects.get()
     assert response["Location"] == f"{HOME}runs/{run.pk}/" and run.recipe["method"] == "hyde"

@@ -173,7 +173,7 @@ def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, m
     page = client.get(address).text
     for title in graded_outputs.TITLES.values():
         assert title.replace("'", "&#x27;") in page
-    assert "tuned: 2 of 3 rows scored, 0 without an answer of the judge" in page
+    assert "tuned: 2 of 3 rows scored; 0 got no response from the judge" in page
     wrong = client.post(reverse("judge_outputs", args=["books", written.pk]), {"judge": "nobody"}, follow=True).text
     assert "Choose a judge" in wrong
     assert AuditEntry.objects.filter(act="training.control").count() == 1
