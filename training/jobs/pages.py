@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 from redis.exceptions import RedisError
 
-from charts import Chart, Dot, draw_lines, draw_scatter
+from charts import Bar, Chart, Dot, draw_bars, draw_lines, draw_scatter
 from corpus.models import Collection
 from jobs import workers
 from training.jobs import worker_pool
@@ -126,6 +126,7 @@ def live_job(job: Job) -> dict[str, Any]:
     return {
         "loss": loss_chart(job, steps) if steps else None,
         "latest": steps[-1] if steps else {},
+        "lengths": lengths_chart(folder.state.get("row_lengths")),
         "measured": [(int(one["step"]), one["dev"]) for one in lines if "dev" in one],
         "forecast": _forecast_time(job, steps),
         "log": folder.tail(LOG_LINES),
@@ -165,6 +166,20 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
         low=0.0,
         summary=f"{summary} ({setup_label(job)}).",
     )
+
+
+def lengths_chart(found: dict[str, Any] | None) -> Chart | None:
+    """Draw how many rows of the training split have which length, before they are cut."""
+    if not found:
+        return None
+    width = found["width"]
+    edges = [(place * width + 1, (place + 1) * width) for place in range(len(found["counts"]))]
+    rows = [Bar(f"{low:,}-{high:,}", float(n)) for (low, high), n in zip(edges, found["counts"], strict=True)]
+    summary = _(
+        "%(cut)s of %(rows)s rows are longer than the maximum of %(limit)s tokens and are truncated. "
+        "A maximum of %(fits_95)s tokens would fit 95%% of the rows."
+    ) % {name: f"{found[name]:,}" for name in ("cut", "rows", "limit", "fits_95")}
+    return draw_bars("lengths", _("Rows by length in tokens"), rows, x=_("rows"), summary=summary)
 
 
 def running_means(points: list[tuple[float, float]], span: int) -> list[tuple[float, float]]:

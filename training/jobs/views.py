@@ -95,7 +95,7 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
     found = get_object_or_404(Job.objects.select_related("model"), pk=job, collection=scope.collection)
     live = pages.live_job(found)
     queries, evidence = pages.draw_queries(found.result), pages.draw_evidence(found.result)
-    if (file := download(request, (live["loss"], queries, evidence))) is not None:
+    if (file := download(request, (live["loss"], live["lengths"], queries, evidence))) is not None:
         return file
     context = {
         "scope": scope,

@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 CHOSEN_BY = ("label_pearson", "auc", "accuracy")
 # Queries with a relevant document, from which on half of them are kept for the test of the gain.
 LEAST_TO_SPLIT = 10
+BARS = 8  # Of the histogram of lengths.
+MOST_CUT = 0.05  # Share of a training's rows that may be cut without a warning.
 
 
 class Undefined(Exception):
@@ -146,3 +148,22 @@ def choose_checkpoint(checkpoints: Sequence[Mapping[str, Any]]) -> tuple[int, li
     index = int(np.argmin(np.round(means, 9)))
     words = f"best mean rank ({means[index]:.2f}) over {', '.join(defined)} on the dev split"
     return index, means.tolist(), words
+
+
+def summarize_lengths(lengths: Sequence[int], limit: int) -> dict[str, Any]:
+    """Return how long rows are before they are cut: how many are, what would fit 95% of them, and eight bars."""
+    values = np.sort(np.asarray(lengths, dtype=np.int64))
+    cut, fits = int((values > limit).sum()), int(np.quantile(values, 0.95, method="higher"))
+    width = max(1, -(-int(values[-1]) // BARS))
+    counts = np.bincount(np.minimum((values - 1) // width, BARS - 1), minlength=BARS)
+    words = f"{cut:,} of {len(values):,} rows are longer than {limit:,} tokens and lose the end of their document"
+    return {
+        "rows": len(values),
+        "limit": limit,
+        "cut": cut,
+        "fits_95": fits,
+        "longest": int(values[-1]),
+        "width": width,
+        "counts": counts.tolist(),
+        "words": f"{words}; max_length {fits:,} would fit 95%." if cut > MOST_CUT * len(values) else f"{words}.",
+    }

@@ -59,6 +59,7 @@ class Record:
     tiny: bool = False
     device: str = "cpu"
     steps: int = 0
+    row_lengths: Mapping[str, Any] = field(default_factory=dict)  # Of the training split: metrics.summarize_lengths.
 
     @property
     def setup_label(self) -> str:

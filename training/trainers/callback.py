@@ -21,7 +21,7 @@ from transformers.integrations.integration_utils import TensorBoardCallback
 from transformers.trainer_callback import PrinterCallback
 
 from training.jobs.folder import JobFolder, TrainingCancelled, write_atomically
-from training.recipes.metrics import choose_checkpoint
+from training.recipes.metrics import MOST_CUT, choose_checkpoint, summarize_lengths
 from training.recipes.table import RecipeOptions
 from training.trainers.finishing import dev_measures
 from training.trainers.margins import is_out_of_memory
@@ -34,6 +34,13 @@ LEAST_EVERY = 100
 KEPT = 2  # Newest checkpoints that are kept to resume from, beside the best one.
 # Of what transformers logs: what a line of metrics has under a name of its own.
 OWN_NAMES = {"loss", "epoch", "learning_rate", "num_tokens", "num_input_tokens_seen"}
+
+# Dense bf16 operations a second, from the makers' data sheets; a name holds one of these words, the first that fits.
+RATES = {
+    "B200": 2.25e15, "H200": 9.89e14, "H100 PCIe": 7.56e14, "H100": 9.89e14, "GH200": 9.89e14, "A100": 3.12e14,
+    "L40S": 3.62e14, "L40": 1.81e14, "L4": 1.21e14, "A10G": 7.0e13, "A10": 1.25e14, "RTX 4090": 1.65e14,
+    "RTX 3090": 7.1e13,
+}  # fmt: skip
 
 Arguments = TypeVar("Arguments", bound=TrainingArguments)
 
@@ -74,6 +81,7 @@ class JobCallback(TrainerCallback):
         self.folder, self.task, self.asked, self.dev_margins = folder, task, asked_to_stop, dev_margins
         self.progress = TrainingProgress(token_budget=task.options.token_budget)
         self.total = self.every = 0
+        self.flops = self.rate = 0.0
         self.cancelled = False
         self.began = 0.0
         self.news: dict[str, Any] = {}  # What a trainer noted for the line of the step that it is in.
@@ -138,6 +146,16 @@ class JobCallback(TrainerCallback):
             raise TrainingCancelled
         return self.choice()
 
+    def tell_lengths(self, lengths: Sequence[int], limit: int) -> dict[str, Any]:
+        """Say before the first step how long rows are, and warn where many are cut; return the summary."""
+        found = summarize_lengths(lengths, limit)
+        if is_leading():
+            if found["cut"]:
+                many = found["cut"] > MOST_CUT * found["rows"]
+                print(("warning: " if many else "") + found["words"], flush=True)  # noqa: T201
+            self.folder.say(row_lengths=found)
+        return found
+
     def note(self, **news: Any) -> None:
         """Keep values for the metrics of the step that is being done; `tokens` are added up."""
         self.news["tokens"] = self.news.get("tokens", 0) + news.pop("tokens", 0)
@@ -147,6 +165,7 @@ class JobCallback(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         self.total = int(state.max_steps)
+        self.flops, self.rate = flops_per_token(rest["model"]), device_rate(self.task.device)
         self.every = self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
         if is_leading():
             self.folder.keep_until(self.progress.step)
@@ -195,6 +214,8 @@ class JobCallback(TrainerCallback):
             "seconds": round(done.seconds, 3),
             "token_budget": done.token_budget,
         }
+        if self.rate:
+            line["mfu"] = round(line["tokens_per_s"] * self.flops / self.rate, 4)
         further = {
             name: value for name, value in logs.items() if name not in OWN_NAMES and isinstance(value, int | float)
         }
@@ -283,6 +304,21 @@ def warmup_steps(options: RecipeOptions, total: int) -> int:
     if options.warmup_ratio is not None:
         return math.ceil(options.warmup_ratio * total)
     return min(options.warmup_steps, max(1, total // 10))
+
+
+def flops_per_token(model: torch.nn.Module) -> float:
+    """Return what a token costs: two for each weight there and back, and two for each that is trained."""
+    sizes = [(value.numel(), value.requires_grad) for value in model.parameters()]
+    return float(sum(4 * size + (2 * size if trained else 0) for size, trained in sizes))
+
+
+def device_rate(device: str) -> float:
+    """Return how many bf16 operations a second the makers of this process's GPUs name; 0 where none is known."""
+    if device != "cuda":
+        return 0.0
+    name = torch.cuda.get_device_name()
+    found = next((rate for known, rate in RATES.items() if known in name), 0.0)
+    return found * place_in_world()[1]
 
 
 def share_of_queries(dev: Sequence[Any], share: float) -> list[Any]:

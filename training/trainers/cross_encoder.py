@@ -123,7 +123,13 @@ class CrossEncoderRecipe:
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
+        self.row_lengths = callback.tell_lengths(self._whole_lengths(), self.max_length)
         return callback.train(self.trainer(callback))
+
+    def _whole_lengths(self) -> list[int]:
+        """Return how many tokens each pair of the training split would have if nothing were cut."""
+        pairs = [one.query for one in self.task.data.train], [one.document for one in self.task.data.train]
+        return [len(ids) for ids in self.tokenizer(*pairs, truncation=False, verbose=False)["input_ids"]]
 
     def trainer(self, callback: JobCallback) -> Any:
         """Return sentence-transformers' trainer of whole steps."""
@@ -180,4 +186,4 @@ class CrossEncoderRecipe:
         )
 
     def record(self) -> dict[str, Any]:
-        return {"kind": "encoder", "max_length": self.max_length}
+        return {"kind": "encoder", "max_length": self.max_length, "row_lengths": self.row_lengths}

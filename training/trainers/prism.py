@@ -31,7 +31,7 @@ from training.trainers.memory import check_memory
 from training.trainers.recipe import TrainingTask
 from training.trainers.steps import WholeSteps
 from training.trainers.token_tables import TokenRows, list_lengths, make_table
-from training.trainers.tokens import encode_texts
+from training.trainers.tokens import encode_texts, truncate_ids
 
 TILE = 512  # Label positions whose logits are there at once, in fp32: a vocabulary of 248,000 takes half a GB.
 
@@ -45,6 +45,7 @@ class PrismRow:
     teacher: float
     point: bool
     sft: bool
+    whole: int = 0  # How many tokens it would have if nothing were cut.
 
     @property
     def label_positions(self) -> range:
@@ -86,18 +87,19 @@ class PrismRecipe:
         text = rendering.render_target(int(one.label or 0), one.target).removesuffix(rendering.END)
         answer = [*encode_texts(self.tokenizer, [text])[0], self.end_id] if sft else []
         room = self.task.options.max_length - len(answer)
-        fitting = replace(self.prompt, max_length=room)
-        whole, bare = fitting.encode(
+        anything = replace(self.prompt, max_length=10**9)
+        whole, bare = anything.encode(
             self.tokenizer, [(one.query, one.document, one.instruction), (one.query, "", one.instruction)]
         )
-        if whole.is_cut and bare.is_cut:
+        if len(bare.ids) > room:
             raise BadInput(
                 f"query {one.query_id!r} with document {one.doc_id!r} does not fit into max_length "
                 f"{self.task.options.max_length} even without its document: raise max_length"
             )
-        prompt = whole.ids
+        prompt = truncate_ids(whole.ids, self.tokenizer, room, self.prompt.tail)
         teacher = 0.0 if one.teacher is None else one.teacher
-        return PrismRow([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft)
+        size = len(whole.ids) + len(answer)
+        return PrismRow([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft, size)
 
     def _adapted(self) -> Any:
         options = self.task.options
@@ -120,6 +122,7 @@ class PrismRecipe:
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
+        self.row_lengths = callback.tell_lengths(self.rows.table["whole"], self.task.options.max_length)
         if self.without_adapter:
             callback.say(f"weights without an adapter: {', '.join(self.without_adapter)}")
         return callback.train(self.trainer(callback))
@@ -169,6 +172,7 @@ class PrismRecipe:
             "yes_id": self.yes_id,
             "no_id": self.no_id,
             "max_length": self.task.options.max_length,
+            "row_lengths": self.row_lengths,
         }
 
 

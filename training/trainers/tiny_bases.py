@@ -32,7 +32,7 @@ def tiny_base(folder: Path, *, shape: str = "qwen3", seed: int = 0, hidden: int 
     return _save_tiny(folder, tokenizer, config, partial(AutoModelForCausalLM.from_config, dtype=torch.float32), seed)
 
 
-def tiny_encoder(folder: Path, *, seed: int = 0, hidden: int = 64, layers: int = 2, max_length: int = 256) -> Path:
+def tiny_encoder(folder: Path, *, seed: int = 0, hidden: int = 64, layers: int = 2, max_length: int = 512) -> Path:
     """Make a BERT-shaped sequence classifier of one label."""
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=_build_tokenizer(),

@@ -18,6 +18,7 @@ from training.jobs import lifecycle
 from training.jobs.folder import JobFolder
 from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
+from training.recipes.metrics import summarize_lengths
 
 pytestmark = pytest.mark.django_db
 
@@ -200,3 +201,18 @@ def test_a_trainer_that_does_not_see_a_jobs_files_says_so_at_once(birds: Collect
     assert job.state == Job.State.FAILED and not job.attempts > 1
     assert "cannot see" in job.error and f"{job.folder}/job.json" in job.error and "QUORUM_VAR" in job.error
     assert job.ended_at is not None
+
+
+def test_the_page_of_a_job_shows_lengths_and_the_share_of_the_devices_rate(
+    alice: Client, birds: Collection, rows: Path
+) -> None:
+    job = finished(birds, rows)
+    Job.objects.filter(pk=job.pk).update(state="running")
+    folder = JobFolder(Path(job.folder))
+    page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
+    assert "Length of the training rows" not in page and "MFU" not in page
+    folder.say(row_lengths=summarize_lengths([10, 20, 30, 40, 400], 100))
+    folder.add({**folder.lines()[1], "mfu": 0.4567})
+    page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
+    assert "Length of the training rows" in page and "Model FLOPs utilization (MFU)" in page and "0.457" in page
+    assert "1 of 5 rows are longer than the maximum of 100 tokens" in page

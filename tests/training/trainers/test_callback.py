@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM, Trainer, TrainingArguments  # noq
 from tests.training_sets import write_set  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes import data, table  # noqa: E402
+from training.trainers import callback  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
 from training.trainers.tiny_bases import tiny_base  # noqa: E402
@@ -40,13 +41,13 @@ def train(
         return bool(stop_at) and bool(folder.lines()) and folder.lines()[-1]["step"] >= stop_at
 
     def score(chosen: Any) -> list[float]:
-        sign = -1.0 if worse and callback.progress.step > 2 else 1.0
+        sign = -1.0 if worse and told.progress.step > 2 else 1.0
         return [sign * (2.0 * row.label - 1.0) for row in chosen]
 
-    callback = JobCallback(folder, task, stop, score)
+    told = JobCallback(folder, task, stop, score)
     examples = [{"input_ids": torch.tensor([n, n + 1, n + 2]), "labels": torch.tensor([n] * 3)} for n in range(5, 25)]
-    trainer = Trainer(model, callback.arguments(TrainingArguments, 20), train_dataset=examples, callbacks=[callback])
-    return callback.train(trainer)
+    trainer = Trainer(model, told.arguments(TrainingArguments, 20), train_dataset=examples, callbacks=[told])
+    return told.train(trainer)
 
 
 def test_a_library_trainer_writes_lines_measures_and_checkpoints(parts: Any, tmp_path: Path) -> None:
@@ -86,3 +87,13 @@ def test_early_stopping_ends_after_so_many_measurements_without_a_better_one(par
     folder = JobFolder(tmp_path / "job")
     step, _ = train(folder, parts, worse=True, early_stopping=2, evaluate_every=2)
     assert step == 2 and [one["step"] for one in folder.lines() if "dev" in one] == [2, 4, 6]
+
+
+def test_the_share_of_the_devices_rate_is_said_where_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, rate in (("NVIDIA H100 80GB HBM3", 989e12), ("NVIDIA L40", 181e12), ("Something else", 0.0)):
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda name=name: name)
+        assert callback.device_rate("cuda") == rate
+    assert callback.device_rate("cpu") == 0.0
+    model = torch.nn.Sequential(torch.nn.Linear(10, 10, bias=False), torch.nn.Linear(10, 5, bias=False))
+    model[0].requires_grad_(False)
+    assert callback.flops_per_token(model) == 4 * 100 + 6 * 50

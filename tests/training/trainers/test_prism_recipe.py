@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
+from pydoc_data.topics import topics
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from transformers import get_cosine_schedule_with_warmup  # noqa: E402
+from transformers import AutoTokenizer, get_cosine_schedule_with_warmup  # noqa: E402
 
+from corpus.bundled.passages import cut_passages  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
 from tests.stages import first_quick  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
@@ -21,7 +23,7 @@ from training.trainers.callback import JobCallback  # noqa: E402
 from training.trainers.memory import DoesNotFit  # noqa: E402
 from training.trainers.prism import PrismRecipe, label_states  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
+from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
 
 SHAPES = ("qwen3", "qwen3.5")
 
@@ -38,7 +40,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> data.TrainingSet:
 
 
 def make_task(base: Path, found: data.TrainingSet, **options: Any) -> TrainingTask:
-    given = {"preset": "tiny", "max_steps": 20, "lora_rank": 4, "lora_alpha": 8, **options}
+    given = {"preset": "tiny", "max_length": 384, "max_steps": 20, "lora_rank": 4, "lora_alpha": 8, **options}
     return TrainingTask("prism", base, "tiny", found, table.recipe_options("prism", given), "cpu", True)
 
 
@@ -231,6 +233,34 @@ def test_the_document_is_cut_and_never_the_end_of_the_prompt(bases: dict[str, Pa
         assert len(row.ids) == 320 and row.ids[row.start - len(tail) : row.start] == tail
     with pytest.raises(BadInput, match="does not fit into max_length 60 even without its document"):
         PrismRecipe(make_task(bases["qwen3"], found, max_length=60, token_budget=60))
+
+
+def test_rows_that_are_cut_are_counted_and_many_give_a_warning_with_the_length_that_fits(
+    bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = PrismRecipe(make_task(bases["qwen3"], rows, max_length=320, token_budget=320))
+    longer = sum(length > 320 for length in PrismRecipe(make_task(bases["qwen3"], rows, max_length=2000)).lengths())
+    callback = JobCallback(JobFolder(tmp_path), recipe.task, lambda: False, recipe.dev_margins)
+    found = callback.tell_lengths(recipe.rows.table["whole"], 320)
+    assert 0 < longer == found["cut"] and sum(found["counts"]) == found["rows"] == 96
+    assert f"warning: {longer} of 96 rows are longer than 320 tokens" in capsys.readouterr().out
+    again = PrismRecipe(make_task(bases["qwen3"], rows, max_length=found["fits_95"], token_budget=2000))
+    few = callback.tell_lengths(again.rows.table["whole"], found["fits_95"])
+    assert few["cut"] <= 0.05 * 96 and "warning" not in capsys.readouterr().out
+    assert JobFolder(tmp_path).state["row_lengths"] == few
+
+
+def test_tiny_trainings_cut_at_most_a_twentieth_of_the_bundled_collection(tmp_path: Path) -> None:
+    """What `make demo` trains on; an answer takes its room, too."""
+    tokenizer = load_tokenizer(tiny_base(tmp_path / "base"))
+    encoder = AutoTokenizer.from_pretrained(tiny_encoder(tmp_path / "encoder"))
+    texts = [f"{one.title}\n{one.text}" for one in cut_passages(topics)]
+    query, answer = "how do I define a function with default arguments?", 60
+    causal = [len(ids) + answer for ids in tokenizer([rendering.render_prompt(query, t) for t in texts])["input_ids"]]
+    pairs = [len(ids) for ids in encoder([query] * len(texts), texts, verbose=False)["input_ids"]]
+    for recipe, lengths in (("prism", causal), ("cross-encoder", pairs)):
+        limit = table.recipe_options(recipe, {"preset": "tiny"}).max_length
+        assert sum(length > limit for length in lengths) <= 0.05 * len(texts)
 
 
 def test_a_training_that_cannot_fit_is_refused_with_both_numbers(
