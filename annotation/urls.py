@@ -10,6 +10,7 @@ from annotation.costs.urls import urlpatterns as money
 from annotation.dashboard.urls import urlpatterns as admin
 from annotation.experiments.urls import urlpatterns as fairness
 from annotation.exports.urls import urlpatterns as reports
+from annotation.glossary.urls import urlpatterns as glossary
 from annotation.judge_setup.urls import urlpatterns as judge_setup
 from annotation.judging.urls import urlpatterns as judging
 from annotation.label_quality.urls import urlpatterns as trust
@@ -25,6 +26,7 @@ urlpatterns = [
     *aspects,
     *accounts,
     *audit_log,
+    *glossary,
     *money,
     *admin,
     *people,
