@@ -12,8 +12,8 @@ from tests.factories import make_collection, make_member
 
 pytestmark = pytest.mark.django_db
 PROMISED = {
-    "panel", "policy", "route", "arm", "canary", "outcome", "escalated", "lease", "hole", "qrels", "hole-at-k", "teacher",
-    "contribution", "self-check", "aspect", "ledger", "rubric", "campaign", "debate", "vote",
+    "panel", "policy", "route", "arm", "canary", "outcome", "escalated", "lease", "hole", "qrels", "hole-at-k",
+    "teacher", "contribution", "self-check", "aspect", "ledger", "rubric", "campaign", "debate", "vote",
 }  # fmt: skip
 
 
