@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -69,6 +70,48 @@ def test_killed_and_started_again_it_has_the_losses_of_an_uninterrupted_run(
     assert killed.state["result"]["metrics"] == whole.state["result"]["metrics"]
     assert whole.state["words"] == "tiny model, CPU"
     assert [line["step"] for line in whole.lines() if "dev" in line] == [20, 40]
+
+
+@pytest.mark.slow
+def test_two_processes_train_measure_and_publish_as_one_does(parts: tuple[Path, Path], tmp_path: Path) -> None:
+    folders = []
+    for processes in (1, 2):
+        options = {**OPTIONS, "max_steps": 6, "evaluate_every": 3, "checkpoint_every": 2, "processes": processes}
+        folders.append(ask(tmp_path / str(processes), parts, options=options))
+        assert start(folders[-1]).wait(PATIENCE) == 0, folders[-1].log.read_text()
+    one, two = folders
+    assert [step for step, _ in losses(two)] == list(range(1, 7))
+    assert [loss for _, loss in losses(two)] == pytest.approx([loss for _, loss in losses(one)], rel=1e-5)
+    dev = [[line["dev"]["label_pearson"] for line in folder.lines() if "dev" in line] for folder in folders]
+    assert len(dev[0]) == 2 and dev[0] == pytest.approx(dev[1], abs=1e-4)
+    assert two.state["state"] == "finished" and (tmp_path / "2" / "model" / "reranker.json").exists()
+
+
+@pytest.mark.slow
+def test_two_processes_are_cancelled_together_and_go_on(parts: tuple[Path, Path], tmp_path: Path) -> None:
+    long = {"max_steps": 2000, "epochs": 1000, "checkpoint_every": 500, "evaluate_every": 1000, "processes": 2}
+    folder = ask(tmp_path / "job", parts, options={**OPTIONS, **long})
+    child = start(folder)
+    until(lambda: reached(folder, 3))
+    child.terminate()
+    assert child.wait(PATIENCE) == 3
+    (step,) = folder.steps()
+    assert folder.state["state"] == "cancelled" and losses(folder)[-1][0] == step
+    folder.ask({**folder.job, "options": {**folder.job["options"], "max_steps": step + 2, "evaluate_every": step + 2}})
+    assert start(folder).wait(PATIENCE) == 0, folder.log.read_text()
+    assert losses(folder)[-1][0] == step + 2
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_ends_the_training_that_it_shared(parts: tuple[Path, Path], tmp_path: Path) -> None:
+    long = {"max_steps": 2000, "epochs": 1000, "checkpoint_every": 2, "evaluate_every": 1000, "processes": 2}
+    folder = ask(tmp_path / "job", parts, options={**OPTIONS, **long})
+    child = start(folder)
+    until(lambda: reached(folder, 3))
+    (other,) = psutil.Process(child.pid).children()
+    other.kill()
+    assert child.wait(PATIENCE) == 1
+    assert folder.steps() and not (tmp_path / "job" / "model").exists()
 
 
 @pytest.mark.slow
