@@ -19,7 +19,7 @@ from training.trainers.tokens import EncodedRow, cut_texts, encode_parted, part_
 
 BATCH_TOKENS = 8192  # Of one forward pass, padding counted.
 # What torch says on a CPU, where it has no error of its own for it.
-NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
+NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 Found = TypeVar("Found")
 

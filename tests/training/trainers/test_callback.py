@@ -15,6 +15,7 @@ from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes import data, table  # noqa: E402
 from training.trainers import callback  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
+from training.trainers.memory import DoesNotFit  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
 from training.trainers.tiny_bases import tiny_base  # noqa: E402
 
@@ -97,3 +98,29 @@ def test_the_share_of_the_devices_rate_is_said_where_it_is_known(monkeypatch: py
     model = torch.nn.Sequential(torch.nn.Linear(10, 10, bias=False), torch.nn.Linear(10, 5, bias=False))
     model[0].requires_grad_(False)
     assert callback.flops_per_token(model) == 4 * 100 + 6 * 50
+
+
+def test_the_optimiser_has_its_memory_before_the_first_step_and_no_weight_has_moved() -> None:
+    layer = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1, weight_decay=0.5)
+    before = [value.detach().clone() for value in layer.parameters()]
+    callback.reserve_optimizer(optimizer)
+    for value, was in zip(layer.parameters(), before, strict=True):
+        assert torch.equal(value, was) and value.grad is None
+        state = optimizer.state[value]
+        assert int(state["step"]) == 0 and not state["exp_avg"].any() and not state["exp_avg_sq"].any()
+    assert optimizer.param_groups[0]["lr"] == 0.1
+
+
+def test_an_optimiser_that_does_not_fit_is_refused_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is torch's own, raised by the test."""
+    layer = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1)
+
+    def fail() -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
+
+    monkeypatch.setattr(optimizer, "step", fail)
+    with pytest.raises(DoesNotFit, match="the optimiser takes more memory than there is"):
+        callback.reserve_optimizer(optimizer)
+    assert all(value.grad is None for value in layer.parameters()) and optimizer.param_groups[0]["lr"] == 0.1
