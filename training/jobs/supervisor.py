@@ -73,7 +73,7 @@ def _run_on_device(lease: leases.Lease, job: Job, folder: JobFolder, shutting_do
         if Job.objects.filter(pk=job.pk, cancel_asked=True).exists():
             return CANCELLED
         if shutting_down():
-            leases.give_back(job, phase=_("waiting to go on"))
+            leases.give_back(job, phase=_("waiting to resume"))
             return None
 
 
