@@ -65,7 +65,7 @@ ADMIN = (
         _("People"),
         (
             Tab("members", _("Members"), ("people/", "invitations/", "quality-control/exclusions/")),
-            Tab("quality_control", _("Attention checks and qualification")),
+            Tab("quality_control", _("Attention checks")),
             Tab("gold", _("Gold")),
             Tab("near_duplicates", _("Near-duplicates")),
         ),

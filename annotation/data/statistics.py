@@ -126,8 +126,8 @@ def _build_funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> lis
     taken = found["pairs"]
     ended = found["labelled"] + found["escalated"] + found["failed"]
     steps += [
-        CandidateStep(_("taken into the newest campaign"), taken, pairs),
-        CandidateStep(_("judged there"), ended, taken),
+        CandidateStep(_("selected for the latest campaign"), taken, pairs),
+        CandidateStep(_("judged"), ended, taken),
     ]
     still_open = ended - (dropped or 0)
     if dropped is not None:
@@ -142,5 +142,5 @@ def _build_funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> lis
             CandidateStep(_("open after round %(number)s") % {"number": number}, still_open, ended),
         ]
     labelled = CandidateStep(_("labelled by the policy"), found["labelled"], ended)
-    handed = CandidateStep(_("handed to people"), found["escalated"], ended)
-    return [*steps, labelled, handed, CandidateStep(_("settled by them"), found["settled"], found["escalated"])]
+    handed = CandidateStep(_("sent to people"), found["escalated"], ended)
+    return [*steps, labelled, handed, CandidateStep(_("resolved by people"), found["settled"], found["escalated"])]

@@ -78,4 +78,4 @@ def _draw_statistics(
     key: str, title: str, rows: Sequence[tuple[str, Statistic]], source: str, *, x: str, high: float | None = 1.0
 ) -> Chart:
     bars = [Bar(name, one.value, one.low, one.high, one.n, words=_("undefined")) for name, one in rows]
-    return draw_bars(key, title, bars, x=x, high=high, empty=_("Nothing to draw yet: nobody has voted."), source=source)
+    return draw_bars(key, title, bars, x=x, high=high, empty=_("Nothing to show yet: no votes."), source=source)

@@ -170,7 +170,7 @@ SETS = {
             file="train.jsonl, dev.jsonl",
             title="ERank",
             about=gettext_noop(
-                "Scores from 0 to 10 with the chain of thought before them, as synthesize_scores had them written."
+                "Scores from 0 to 10, each after its chain of thought, as written by synthesize_scores."
             ),
         ),
         Format(
@@ -178,16 +178,14 @@ SETS = {
             file="train.jsonl, dev.jsonl",
             labels=True,
             title="RTriever",
-            about=gettext_noop(
-                "Queries with their relevant and other documents: what this site's trainer of embedders reads."
-            ),
+            about=gettext_noop("Queries with relevant and other documents, for training embedders on this site."),
         ),
         Format(
             name="flagembedding",
             file="train.jsonl, dev.jsonl",
             labels=True,
             title="FlagEmbedding",
-            about=gettext_noop("Queries with pos and neg, and the teacher's scores where one is asked for."),
+            about=gettext_noop("Queries with pos and neg, and target scores if selected."),
         ),
         Format(
             name="ms-swift",

@@ -16,6 +16,6 @@ def explain(*keys: str) -> SafeString:
     """Return a link to the glossary for each of these terms, by their anchors."""
     links = SafeString("")
     for key in keys:
-        words = _("What does “%(term)s” mean?") % {"term": str(TERMS[key][0]).lower()}
+        words = _("What does “%(term)s” mean?") % {"term": TERMS[key][0]}
         links += format_html(' <a class="explain" href="{}#{}">{}</a>', reverse("glossary"), key, words)
     return links

@@ -131,7 +131,7 @@ def test_statistics_say_what_there_is_and_the_funnel_ends_in_labels(client, book
         "<dt>Queries</dt><dd>10 (5.0 words each on average)</dd>",
         "1.00 per query; 10 queries have answers",
         "30 pairs (3.0 documents per query",
-        "taken into the newest campaign",
+        "selected for the latest campaign",
     ):
         assert words in page
 
@@ -154,8 +154,8 @@ def test_the_funnel_follows_the_rounds_of_a_debate(books):
     for key, value in sums.items():
         Tally.objects.create(campaign=campaign, shard=0, key=key, value=value)
     steps = {step.words: (step.pairs, step.share) for step in statistics_of(books).funnel}
-    assert steps["judged there"] == (30, 1.0)
+    assert steps["judged"] == (30, 1.0)
     assert steps["agreed in round 1"] == (20, 20 / 30)
     assert steps["open after round 1"] == (10, 10 / 30)
     assert steps["open after round 2"] == (5, 5 / 30)
-    assert steps["handed to people"] == (5, 5 / 30)
+    assert steps["sent to people"] == (5, 5 / 30)
