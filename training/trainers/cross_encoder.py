@@ -25,7 +25,7 @@ from corpus.errors import BadInput
 from training.jobs.folder import JobFolder
 from training.trainers.callback import JobCallback
 from training.trainers.encoder import EncoderTrained, load_encoder, longest_input
-from training.trainers.margins import encoder_margins
+from training.trainers.margins import encode_pairs, encoder_margins
 from training.trainers.memory import check_memory
 from training.trainers.recipe import TrainingTask
 from training.trainers.steps import WholeSteps
@@ -58,8 +58,7 @@ def build_rows(
     """
     targets = [_training_target(example, loss) for example in examples]
     pairs = [example.query for example in examples], [example.document for example in examples]
-    encoded = tokenizer(*pairs, truncation="longest_first", max_length=max_length)["input_ids"]
-    sizes = [len(ids) for ids in encoded]
+    sizes = [len(row.ids) for row in encode_pairs(tokenizer, list(zip(*pairs, strict=True)), max_length=max_length)]
     places = [[place] for place in range(len(examples))]
     if loss == "lambda":
         by_query: dict[str, list[int]] = {}
@@ -119,6 +118,8 @@ class CrossEncoderRecipe:
         )
         # The head that a base lacks is the one that it is measured with as the base.
         model[0].auto_model.load_state_dict(inner.state_dict())
+        # What looks like [SEP] in a text stays text, as where it is scored.
+        model.tokenizer.split_special_tokens = True
         return model.train()
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:

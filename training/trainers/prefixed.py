@@ -18,7 +18,8 @@ from training.trainers.batching import pack_batches
 from training.trainers.margins import BATCH_TOKENS, AnswerHead, act_in_halves, causal_margins, map_batches, pad_rows
 from training.trainers.tokens import EncodedRow
 
-LEAST_SHARED = 16  # Tokens from which sharing is worth a pass of its own.
+LEAST_SHARED = 16  # Tokens from which sharing is worth a pass of its own,
+MOST_REST = 4  # and how many times as long what follows them may be on average (measured: about 800 tokens).
 
 
 def can_share(config: Any) -> bool:
@@ -47,8 +48,10 @@ def prefixed_margins(head: AnswerHead, rows: Sequence[EncodedRow], budget: int =
     groups: list[Group] = []
     for _, found in groupby(sorted(range(len(rows)), key=lambda place: rows[place].key), lambda place: rows[place].key):
         places = list(found)
-        length = shared_length([rows[place].ids for place in places]) if len(places) > 1 else 0
-        if length < LEAST_SHARED:
+        several = [rows[place].ids for place in places]
+        length = shared_length(several) if len(places) > 1 else 0
+        # Of long documents the beginning is a small part, and attention without a mask is the faster one.
+        if length < LEAST_SHARED or sum(map(len, several)) > (1 + MOST_REST) * length * len(several):
             alone += places
         else:
             groups.append(Group(rows[places[0]].ids[:length], places))

@@ -206,5 +206,5 @@ def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
     together = scorer.margins(QUERY, TEXTS)
     assert together == pytest.approx([scorer.margins(QUERY, [text])[0] for text in TEXTS], abs=1e-5)
     assert scorer.write(ServingRequest(QUERY, TEXTS[:1])) == [("", False)]
-    (long,) = scorer.score([ServingRequest(QUERY, ["word " * 400, "short"])])
+    (long,) = scorer.score([ServingRequest(QUERY, ["word " * 4000, "short"])])
     assert [one.is_cut for one in long] == [True, False]

@@ -155,3 +155,21 @@ def test_a_head_that_bounds_its_logits_is_read_so(base: Path) -> None:
     model.config.final_logit_softcapping = 2.0
     bounded = 2 * torch.tanh(logits / 2)
     assert AnswerHead(model, 5, 9).margins(states) == pytest.approx((bounded[:, 0] - bounded[:, 1]).tolist(), abs=1e-5)
+
+
+def test_an_encoder_reads_separators_in_a_text_as_text_in_training_as_in_scoring(tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder
+
+    from training.trainers.margins import encode_pairs
+    from training.trainers.tiny_bases import tiny_encoder
+
+    folder = tiny_encoder(tmp_path / "encoder")
+    tokenizer = load_tokenizer(folder)
+    clean, hostile = encode_pairs(tokenizer, [("q", "a b"), ("q [SEP]", "a [CLS] b [SEP]")], max_length=64)
+    controls = set(tokenizer.all_special_ids)
+    assert [one for one in hostile.ids if one in controls] == [one for one in clean.ids if one in controls]
+    # As CrossEncoderRecipe sets it for the library's own collator.
+    model = CrossEncoder(str(folder), device="cpu")
+    model.tokenizer.split_special_tokens = True
+    found = model.tokenizer([["q [SEP]", "a [CLS] b [SEP]"]])["input_ids"][0]
+    assert found == hostile.ids
