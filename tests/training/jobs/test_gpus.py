@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from corpus.errors import BadInput
-from training.jobs import gpus, supervisor
+from jobs import leases
+from training.jobs import gpus, lifecycle, supervisor
+from training.jobs.folder import JobFolder
 from training.models import Job
 
 
@@ -46,3 +48,22 @@ def test_a_job_has_a_gpu_for_each_process_and_is_refused_where_there_are_fewer()
     nothing: Any = None
     with pytest.raises(BadInput, match="asks for 5 GPUs and this worker has 4"):
         supervisor._run_on_device(nothing, job, nothing, lambda: False)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("four")
+def test_a_job_waits_until_others_have_ended_and_goes_back_when_its_worker_ends(tmp_path: Path) -> None:
+    options = {"recipe": "prism", "options": {"processes": 2}}
+    lifecycle.begin_job(kind="train", options=options, collection=None, device="cuda")
+    job = leases.claim(Job, device="cuda")
+    assert job is not None
+    asked: list[str] = []
+
+    def ends() -> bool:
+        asked.append(Job.objects.get(pk=job.pk).phase)
+        return True
+
+    with gpus.claim_gpus(3), leases.Lease(job, lambda: False) as lease:
+        assert supervisor._run_on_device(lease, job, JobFolder(tmp_path), ends) is None
+    job.refresh_from_db()
+    assert asked == ["waiting for free GPUs"] and job.state == Job.State.QUEUED

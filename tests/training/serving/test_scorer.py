@@ -202,7 +202,7 @@ def test_presets_ask_as_the_published_models_are_asked(name: str, foreign: Path)
 def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
     from training.trainers.tiny_bases import tiny_encoder
 
-    scorer = open_scorer(tiny_encoder(tmp_path / "encoder"))
+    scorer = open_scorer(tiny_encoder(tmp_path / "encoder", max_length=256))
     together = scorer.margins(QUERY, TEXTS)
     assert together == pytest.approx([scorer.margins(QUERY, [text])[0] for text in TEXTS], abs=1e-5)
     assert scorer.write(ServingRequest(QUERY, TEXTS[:1])) == [("", False)]

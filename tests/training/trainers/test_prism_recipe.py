@@ -85,7 +85,7 @@ class Plain:
 def test_twenty_steps_have_the_losses_of_a_plain_implementation(
     shape: str, reduction: str, bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path
 ) -> None:
-    task = make_task(bases[shape], rows, sft_reduction=reduction, token_budget=500)
+    task = make_task(bases[shape], rows, sft_reduction=reduction, token_budget=500, batch=3)
     trainer = begin(PrismRecipe(task), tmp_path)
     trainer.callback.train(trainer)
     ours = [line["loss"] for line in JobFolder(tmp_path).lines() if "loss" in line]
