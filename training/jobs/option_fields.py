@@ -39,6 +39,7 @@ LABELS = {
     "sft_weight": gettext_lazy("Weight of the text loss"),
     "sft_reduction": gettext_lazy("Cross-entropy of a row's tokens"),
     "loss": gettext_lazy("Loss"),
+    "prompt": gettext_lazy("Prompt"),
     "precision": gettext_lazy("Training precision"),
     "publish_precision": gettext_lazy("Precision of the published model"),
     "gradient_checkpointing": gettext_lazy("Gradient checkpointing"),

@@ -35,6 +35,7 @@ class RecipeOptions:
     # Over the target's tokens of a row: sum (P eq. 4) or mean (the released code).
     sft_reduction: str = "sum"
     loss: str = "hybrid"  # prism: hybrid; cross-encoder: bce, mse or lambda.
+    prompt: str = "quorum"  # How pairs are asked: a name of rendering.PROMPTS.
     precision: str = "auto"  # fp32, bf16, or auto: bf16 on a GPU, fp32 on the CPU.
     gradient_checkpointing: bool | None = None  # None: on a GPU, except for tiny models.
     # Steps between two measurements on the dev split, each a checkpoint to choose from; None: four times.
@@ -102,6 +103,7 @@ LOSSES = {name: entry.losses for name, entry in RECIPES.items()}
 CHOICES = {
     "schedule": ("cosine", "constant"),
     "sft_reduction": ("sum", "mean"),
+    "prompt": ("quorum", "prism", "qwen3-reranker"),
     "precision": ("auto", "fp32", "bf16"),
     "publish_precision": ("fp32", "fp16", "bf16"),
     "attention": ("auto", "eager", "sdpa", "flash_attention_2"),

@@ -1,7 +1,9 @@
 """Bases of causal rerankers: found on disk or in a local hub cache, and checked."""
 
 import json
+import logging
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, 
 from corpus.errors import BadInput
 from training.recipes import rendering
 from training.trainers.tiny_bases import TINY, tiny_base, tiny_encoder
+
+logger = logging.getLogger(__name__)
 
 
 def find_base(name: str, made: Path) -> Path:
@@ -144,7 +148,26 @@ def load_model(folder: Path, device: str, dtype: torch.dtype, attention: str = "
             raise
         raise BadInput(f"attention {attention}: {' '.join(str(error).split())[:300]}") from None
     model.config.use_cache = False
+    warn_of_slow_path(model.config, device)
     return model.to(device)
+
+
+def missing_fast_path(config: Any) -> list[str]:
+    """Return the packages that a model's linear attention is slow without."""
+    if "linear_attention" not in (getattr(config.get_text_config(), "layer_types", None) or []):
+        return []
+    packages = {"fla": "flash-linear-attention", "causal_conv1d": "causal-conv1d"}
+    return [package for module, package in packages.items() if find_spec(module) is None]
+
+
+def warn_of_slow_path(config: Any, device: str) -> None:
+    """Name in the log what is missing for a model's fast path on a GPU: nothing else would tell why it is slow."""
+    if device != "cpu" and (missing := missing_fast_path(config)):
+        logger.warning(
+            "%s's linear attention runs in plain torch, many times slower: %s missing (requirements-gpu.txt)",
+            config.model_type,
+            " and ".join(missing),
+        )
 
 
 def is_tiny(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from training.serving.publication import Kind, chat_template
-from training.trainers.base import dtype_of
+from training.trainers.base import dtype_of, warn_of_slow_path
 from training.trainers.margins import PromptTokens
 from training.trainers.memory import free_memory
 from training.trainers.publishing import write_causal
@@ -71,4 +71,5 @@ def chat_messages(query: str, document: str, instruction: str) -> list[dict[str,
 def load_causal(folder: Path, device: str = "cpu", precision: str = "fp32") -> Any:
     """Load a causal model for scoring."""
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype_of(precision))
+    warn_of_slow_path(model.config, device)
     return model.to(device).eval()

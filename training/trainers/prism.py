@@ -58,6 +58,7 @@ class PrismRecipe:
 
     def __init__(self, task: TrainingTask) -> None:
         self.task, options = task, task.options
+        self.asked = rendering.PROMPTS[options.prompt]
         if options.lora_rank < 1:
             raise BadInput("recipe prism trains an adapter: lora_rank must be 1 or more")
         check_for_prism(task.data)
@@ -76,7 +77,7 @@ class PrismRecipe:
 
     def _tokenized(self, examples: Sequence[Example]) -> TokenRows:
         task, tokens = self.task, self.tokenizer.backend_tokenizer.to_str()
-        parts = (task.data.sha256, rendering.prompt_text(), tokens, task.options.max_length)
+        parts = (task.data.sha256, self.asked.sha256, tokens, task.options.max_length)
         key = sha256("\0".join(map(str, parts)).encode()).hexdigest()
         make = lambda number: asdict(self._row(examples[number]))  # noqa: E731
         return TokenRows(make_table(len(examples), make, task.cache, key), PrismRow)
@@ -152,7 +153,7 @@ class PrismRecipe:
 
     @property
     def prompt(self) -> PromptTokens:
-        return PromptTokens(rendering.render_prompt, self.yes_id, self.no_id, self.task.options.max_length)
+        return PromptTokens(self.asked.render, self.yes_id, self.no_id, self.task.options.max_length)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
         self.model.eval()
@@ -167,8 +168,8 @@ class PrismRecipe:
     def record(self) -> dict[str, Any]:
         return {
             "kind": "causal",
-            "prompt": rendering.prompt_text(),
-            "prompt_sha256": rendering.prompt_sha256(),
+            "prompt": self.asked.text,
+            "prompt_sha256": self.asked.sha256,
             "yes_id": self.yes_id,
             "no_id": self.no_id,
             "max_length": self.task.options.max_length,

@@ -10,13 +10,21 @@ torch = pytest.importorskip("torch")
 
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
+from config.env import ROOT  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
 from tests.tiny_models import adapter_of, tiny, with_vision  # noqa: E402
+from training.recipes import table  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
 from training.recipes.rendering import END, render_prompt  # noqa: E402
 from training.serving.scorer import CausalScorer, open_scorer  # noqa: E402
 from training.trainers import prefixed  # noqa: E402
-from training.trainers.base import check_end_token, generation_ends, load_tokenizer  # noqa: E402
+from training.trainers.base import (  # noqa: E402
+    check_end_token,
+    generation_ends,
+    load_tokenizer,
+    missing_fast_path,
+    warn_of_slow_path,
+)
 from training.trainers.causal import LoraTrained, load_causal  # noqa: E402
 from training.trainers.margins import AnswerHead, PromptTokens, causal_margins, generate_answers  # noqa: E402
 
@@ -173,3 +181,34 @@ def test_an_encoder_reads_separators_in_a_text_as_text_in_training_as_in_scoring
     model.tokenizer.split_special_tokens = True
     found = model.tokenizer([["q [SEP]", "a [CLS] b [SEP]"]])["input_ids"][0]
     assert found == hostile.ids
+
+
+def test_what_makes_linear_attention_fast_is_named_where_it_is_missing(
+    base: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    linear = load_causal(tiny(tmp_path / "linear", "qwen3.5")[0]).config
+    assert missing_fast_path(load_causal(base).config) == []
+    assert missing_fast_path(linear) == ["flash-linear-attention", "causal-conv1d"]
+    warn_of_slow_path(linear, "cpu")
+    assert not caplog.records
+    warn_of_slow_path(linear, "cuda")
+    assert "flash-linear-attention and causal-conv1d missing (requirements-gpu.txt)" in caplog.text
+    names = (ROOT / "requirements-gpu.txt").read_text()
+    assert all(f"\n{name}>=" in names for name in missing_fast_path(linear))
+
+
+def test_a_model_is_trained_and_scored_with_the_prompt_that_was_chosen(tmp_path: Path, base: Path) -> None:
+    from dataclasses import replace
+
+    from tests.training.trainers.test_prism_recipe import make_task, write_set
+    from training.recipes import data, rendering
+    from training.trainers.prism import PrismRecipe
+
+    task = make_task(base, data.read_training_set(write_set(tmp_path / "set")), max_length=1024, token_budget=1024)
+    recipe = PrismRecipe(replace(task, options=replace(task.options, prompt="prism")))
+    recipe.row_lengths = {}  # Training would have counted them.
+    text = recipe.tokenizer.decode(recipe.rows[0].ids[: recipe.rows[0].start])
+    assert text.startswith(rendering.PRISM.head + rendering.PRISM.instruction)
+    assert recipe.record()["prompt_sha256"] == rendering.PRISM.sha256
+    assert rendering.find_prompt(recipe.record()["prompt"], recipe.record()["prompt_sha256"]) == rendering.PRISM
+    assert set(table.CHOICES["prompt"]) <= set(rendering.PROMPTS)
