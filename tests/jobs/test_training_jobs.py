@@ -150,13 +150,13 @@ def test_a_job_for_a_gpu_waits_for_one_and_says_so(
     rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
 ) -> None:
     job = begin(rows, tmp_path / "model", device="cuda")
-    assert pages.explain_queue_wait(job).startswith("No worker serves the queue")
+    assert pages.explain_queue_wait(job).startswith("No worker is serving the queue")
     start_worker(workers, instance)
     until(lambda: bool(live_workers(worker_pool.QUEUE)))
     if "cuda" in live_workers(worker_pool.QUEUE)[0].devices:
         pytest.skip("this machine has a GPU")
     assert leases.claim(Job, device="cpu") is None
-    assert pages.explain_queue_wait(job) == "It waits for a worker with a GPU: no worker that serves the queue has one."
+    assert pages.explain_queue_wait(job) == "Waiting for a worker with a GPU. No worker on this queue has one."
     assert leases.ask_to_cancel(job) and reaches(job, Job.State.CANCELLED).attempts == 0
 
 

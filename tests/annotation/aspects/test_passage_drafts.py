@@ -204,7 +204,7 @@ def test_a_file_is_uploaded_refined_and_spread_over_two_aspects(room: Room) -> N
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"\x89PNG\r\n\x00\x00", "not a text file"),
+        (b"\x89PNG\r\n\x00\x00", "This file is"),
         (b"\xff\xfea\0b\0c\0", "This file is text in UTF-16"),
         (b"%PDF-1.7 ...", "This file is a PDF"),
         (b"caf\xe9 and more", "not UTF-8"),

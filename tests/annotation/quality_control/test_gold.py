@@ -188,7 +188,7 @@ def test_many_labels_are_compared_by_a_worker_and_shown_as_they_are_now(books, m
     with monkeypatch.context() as broken:
         broken.setattr(near_pairs, "find_groups", fails)
         compare_near_pairs()
-    assert "It failed: MemoryError: too many labels." in client.get(address).text
+    assert "The job failed: MemoryError: too many labels." in client.get(address).text
     assert client.post(f"{address}compare/").status_code == 302
 
     compare_near_pairs()
