@@ -30,9 +30,12 @@ class Example:
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Rows of both splits. `teacher`: what the scores are: scores, votes or labels; "none" where the set has none."""
+    """Rows of both splits. `teacher`: what the scores are: scores, votes or labels; "none" where the set has none.
 
-    train: list[Example]
+    A row to train on is what the recipe takes, an Example or another; what is measured are always pairs.
+    """
+
+    train: list[Any]
     dev: list[Example]
     teacher: str
     collection: str
@@ -42,23 +45,31 @@ class TrainingSet:
 
 def read_training_set(folder: Path) -> TrainingSet:
     """Read and check an export of format prism. Raises BadInput with file and line."""
-    path = folder / "manifest.json"
-    try:
-        raw = path.read_bytes()
-        manifest: dict[str, Any] = json.loads(raw)
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}: name the folder of an export (export NAME --format prism)") from None
-    except ValueError:
-        raise BadInput(f"{path} is not JSON: make the export again") from None
-    if manifest.get("format") != "prism":
-        raise BadInput(f"{folder} is an export of format {manifest.get('format')!r}: export with --format prism")
-    _check_files(folder, manifest)
+    manifest, digest = read_manifest(folder, "prism")
     train = list(_read_examples(folder / "train.jsonl"))
     dev = list(_read_examples(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
     if not train:
         raise BadInput(f"{folder / 'train.jsonl'} holds no row: nothing can be learned from it")
     teacher = str((manifest.get("options") or {}).get("teacher") or "none")
-    return TrainingSet(train, dev, teacher, str(manifest.get("collection", "")), sha256(raw).hexdigest(), manifest)
+    return TrainingSet(train, dev, teacher, str(manifest.get("collection", "")), digest, manifest)
+
+
+def read_manifest(folder: Path, form: str) -> tuple[dict[str, Any], str]:
+    """Return the manifest of an export of a format, whose files are as it says, and its hash. Raises BadInput."""
+    path = folder / "manifest.json"
+    try:
+        raw = path.read_bytes()
+        manifest: dict[str, Any] = json.loads(raw)
+    except OSError as error:
+        raise BadInput(
+            f"{path}: {error.strerror}: name the folder of an export (export NAME --format {form})"
+        ) from None
+    except ValueError:
+        raise BadInput(f"{path} is not JSON: make the export again") from None
+    if manifest.get("format") != form:
+        raise BadInput(f"{folder} is an export of format {manifest.get('format')!r}: export with --format {form}")
+    _check_files(folder, manifest)
+    return manifest, sha256(raw).hexdigest()
 
 
 def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:

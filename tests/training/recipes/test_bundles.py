@@ -1,0 +1,82 @@
+"""Bundles of RTriever: what is read and refused by line, and what each epoch draws."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpus.errors import BadInput
+from training.recipes.bundles import Bundle, Passage, read_rtriever_set
+from training.recipes.data import read_training_set
+
+
+def row(number: int, **values: Any) -> dict[str, Any]:
+    sides = {side: [{"doc_id": f"{side}{number}", "text": f"{side} {number}"}] for side in ("positives", "negatives")}
+    return {"query_id": f"q{number}", "query": f"question {number}", **sides, "instruction": "Rule."} | values
+
+
+def write(folder: Path, train: list[dict[str, Any]], dev: tuple[dict[str, Any], ...] = ()) -> Path:
+    folder.mkdir()
+    files = []
+    for split, rows in (("train", train), ("dev", dev)):
+        text = "".join(json.dumps(one) + "\n" for one in rows)
+        (folder / f"{split}.jsonl").write_text(text)
+        files.append({"name": f"{split}.jsonl", "sha256": sha256(text.encode()).hexdigest()})
+    (folder / "manifest.json").write_text(json.dumps({"format": "rtriever", "collection": "books", "files": files}))
+    return folder
+
+
+def test_train_is_bundles_and_dev_is_pairs(tmp_path: Path) -> None:
+    found = read_rtriever_set(write(tmp_path / "set", [row(1)], (row(2),)))
+    assert found.train == [
+        Bundle(
+            "q1",
+            "question 1",
+            (Passage("positives1", "positives 1"),),
+            (Passage("negatives1", "negatives 1"),),
+            "Rule.",
+        )
+    ]
+    assert [(one.query_id, one.doc_id, one.label, one.instruction) for one in found.dev] == [
+        ("q2", "positives2", 1, "Rule."),
+        ("q2", "negatives2", 0, "Rule."),
+    ]
+
+
+def test_passages_that_a_model_wrote_need_no_ids(tmp_path: Path) -> None:
+    texts = {"positives": [{"text": "a"}, {"text": "b"}], "negatives": [{"text": "c"}], "synthetic": True}
+    (bundle,) = read_rtriever_set(write(tmp_path / "set", [row(1, **texts)])).train
+    assert [one.doc_id for one in bundle.positives] == ["q1:positives:0", "q1:positives:1"] and bundle.synthetic
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"negatives": []}, "line 2: query q2 has no negative"),
+        ({"positives": []}, "line 2: query q2 has no positive"),
+        ({"negatives": [{"doc_id": "positives2", "text": "x"}]}, "line 2: .*positives2 is a positive and a negative"),
+        ({"negatives": [{"doc_id": "x", "text": "positives 2"}]}, "line 2: .* x is a positive and a negative"),
+        ({"query_id": "q1"}, "line 2: query q1 stands in line 1 already"),
+        ({"positives": [{"doc_id": "x"}]}, "line 2: no field 'text'"),
+    ],
+)
+def test_a_bundle_that_teaches_nothing_is_refused_by_line(tmp_path: Path, values: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        read_rtriever_set(write(tmp_path / "set", [row(1), row(2, **values)]))
+
+
+def test_the_recipe_prism_refuses_bundles_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="export of format 'rtriever': export with --format prism"):
+        read_training_set(write(tmp_path / "set", [row(1)]))
+
+
+def test_draws_are_seeded_and_reach_every_passage() -> None:
+    passages = tuple(Passage(f"d{n}", f"text {n}") for n in range(6))
+    bundle = Bundle("q", "question", passages[:3], passages[3:])
+    drawn = [bundle.draw(0, epoch) for epoch in range(40)]
+    assert drawn == [bundle.draw(0, epoch) for epoch in range(40)]
+    assert {positive for positive, _ in drawn} == {negative for _, negative in drawn} == {0, 1, 2}
+    assert drawn != [bundle.draw(1, epoch) for epoch in range(40)]
+    assert len(set(drawn)) > 3  # the negative is not tied to the positive
