@@ -119,7 +119,7 @@ class Served:
 async def wait_for(future: Future[Found], http: Request) -> Found:
     """Return what comes of a future; cancelled when its caller is gone, or after PATIENCE_S. Raises Refused."""
     result = asyncio.wrap_future(future)
-    gone = asyncio.ensure_future(_until_gone(http))
+    gone = asyncio.ensure_future(_watch_disconnect(http))
     both: set[asyncio.Future[Any]] = {result, gone}
     try:
         await asyncio.wait(both, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
@@ -143,7 +143,7 @@ def _read_result(result: asyncio.Future[Found]) -> Found:
         raise Refused(500, "the model failed on this request; the log says why") from None
 
 
-async def _until_gone(http: Request) -> None:
+async def _watch_disconnect(http: Request) -> None:
     while (await http.receive())["type"] != "http.disconnect":
         pass
 

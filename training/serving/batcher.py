@@ -15,7 +15,7 @@ PASSES = 2
 
 
 @dataclass(eq=False)
-class Waiting:
+class PendingRequest:
     """The rows of one request, those that were scored first; `future` gets all margins, or is cancelled."""
 
     rows: "list[EncodedRow]"
@@ -33,13 +33,13 @@ class Batcher:
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
-        self.waiting: list[Waiting] = []
+        self.waiting: list[PendingRequest] = []
         self.changed = threading.Condition()
         threading.Thread(target=self._work, name="scorer", daemon=True).start()
 
     def submit(self, rows: "list[EncodedRow]") -> Future[list[float]]:
         """Return the margins of a request's rows, later. Whoever gives up cancels: then no further row is scored."""
-        one = Waiting(rows)
+        one = PendingRequest(rows)
         with self.changed:
             self.waiting.append(one)
             self.changed.notify()
@@ -55,7 +55,7 @@ class Batcher:
                 chosen = share_step(self.waiting, self.scorer.budget * PASSES)
             self._score(chosen)
 
-    def _score(self, chosen: list[tuple[Waiting, int]]) -> None:
+    def _score(self, chosen: list[tuple[PendingRequest, int]]) -> None:
         """Score so many further rows of each; one that fails does so alone."""
         rows = [row for one, count in chosen for row in one.rows[len(one.margins) :][:count]]
         try:
@@ -73,7 +73,7 @@ class Batcher:
                 _answer(one.future, one.margins)
 
 
-def share_step(waiting: list[Waiting], budget: int) -> list[tuple[Waiting, int]]:
+def share_step(waiting: list[PendingRequest], budget: int) -> list[tuple[PendingRequest, int]]:
     """Return how many further rows of each request are scored next: all get the same share of the tokens.
 
     What small requests leave of theirs goes to the larger ones. Each gets one row at least while there is room.
