@@ -53,6 +53,29 @@ class RecipeOptions:
 
 
 @dataclass(frozen=True)
+class ChainOptions(RecipeOptions):
+    """What both recipes of ERank have besides."""
+
+    max_prompt: int = 1024  # Tokens of a prompt that the model answers; the document is cut.
+    max_response: int = 1024  # Tokens of an answer.
+
+
+@dataclass(frozen=True)
+class GrpoOptions(ChainOptions):
+    """Options of the reinforcement learning. `batch`: documents (prompts) of one round of rollouts, whole queries."""
+
+    mini_batch: int = 320  # Documents of one step of the optimiser.
+    group: int = 5  # Rollouts of each document (G).
+    reward: str = "rr"  # rr, ndcg or se.
+    kl_weight: float = 0.001
+    clip_ratio: float = 0.2
+    temperature: float = 1.0
+    # Mean over a rollout's tokens, then over rollouts (the paper's formula), or over all tokens (verl's default).
+    grpo_reduction: str = "rollout"
+    rollouts_every: int = 10  # Rounds between two whose rollouts are kept.
+
+
+@dataclass(frozen=True)
 class RecipeEntry:
     """A recipe: the class that works on it (imported when a training begins), its presets, and what it takes."""
 
@@ -91,10 +114,46 @@ CROSS_ENCODER_PRESETS = {
         token_budget=8192,
     ),
 }  # fmt: skip
+ERANK_SFT = ChainOptions(
+    epochs=1.0, batch=128, learning_rate=1e-4, weight_decay=0.0, warmup_ratio=0.05, max_length=2048,
+    token_budget=16_384, lora_rank=32, lora_alpha=64, point_weight=0.0, loss="cross-entropy",
+)  # fmt: skip
+ERANK_SFT_PRESETS = {
+    "paper": ERANK_SFT,
+    "tiny": replace(
+        ERANK_SFT, preset="tiny", epochs=20.0, batch=16, learning_rate=5e-3, max_length=384, max_prompt=320,
+        max_response=64, token_budget=6144, lora_rank=0,
+    ),
+}  # fmt: skip
+ERANK_GRPO = GrpoOptions(
+    epochs=10.0, batch=1280, learning_rate=1e-6, warmup_steps=0, schedule="constant", max_length=2048,
+    token_budget=16_384, lora_rank=0, point_weight=0.0, sft_weight=0.0, loss="grpo",
+)  # fmt: skip
+ERANK_GRPO_PRESETS = {
+    "paper": ERANK_GRPO,
+    "tiny": replace(
+        ERANK_GRPO, preset="tiny", batch=48, mini_batch=48, learning_rate=3e-4, max_length=384, max_prompt=320,
+        max_response=64, token_budget=12_288,
+    ),
+}  # fmt: skip
 RECIPES: Mapping[str, RecipeEntry] = {
     "prism": RecipeEntry("training.trainers.prism.PrismRecipe", PRISM_PRESETS, ("hybrid",)),
     "cross-encoder": RecipeEntry(
         "training.trainers.cross_encoder.CrossEncoderRecipe", CROSS_ENCODER_PRESETS, ("bce", "mse", "lambda"), "encoder"
+    ),
+    "erank-sft": RecipeEntry(
+        "training.trainers.erank_sft.ErankSft",
+        ERANK_SFT_PRESETS,
+        ("cross-entropy",),
+        format="erank-sft",
+        reader="training.recipes.erank_data.read_erank_set",
+    ),
+    "erank-grpo": RecipeEntry(
+        "training.trainers.erank_grpo.ErankGrpo",
+        ERANK_GRPO_PRESETS,
+        ("grpo",),
+        format="erank-sft",
+        reader="training.recipes.erank_data.read_erank_set",
     ),
 }
 TABLE = {name: entry.presets for name, entry in RECIPES.items()}  # Recipe -> preset -> defaults.
@@ -163,7 +222,22 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
         raise BadInput("warmup_ratio must be 0 or more and below 1")
     if chosen.max_steps is not None and chosen.max_steps < 1:
         raise BadInput("max_steps must be 1 or more")
+    if isinstance(chosen, GrpoOptions):
+        _check_grpo_options(chosen)
     if chosen.token_budget < chosen.max_length:
         raise BadInput(
             f"token_budget {chosen.token_budget} is smaller than max_length {chosen.max_length}: one row must fit"
         )
+
+
+def _check_grpo_options(chosen: GrpoOptions) -> None:
+    """Raise BadInput for rollouts that cannot be compared or shared out."""
+    for name, allowed in (("reward", ("rr", "ndcg", "se")), ("grpo_reduction", ("rollout", "token"))):
+        if getattr(chosen, name) not in allowed:
+            raise BadInput(f"{name} must be one of {', '.join(allowed)}, not {getattr(chosen, name)!r}")
+    if chosen.group < 2:
+        raise BadInput("group must be 2 or more: an advantage compares the rollouts of one document")
+    if chosen.mini_batch < 1 or chosen.batch % chosen.mini_batch or chosen.rollouts_every < 1:
+        raise BadInput(f"mini_batch {chosen.mini_batch} must divide batch {chosen.batch}; rollouts_every is 1 or more")
+    if not 0 < chosen.clip_ratio < 1 or chosen.kl_weight < 0 or not chosen.temperature > 0:
+        raise BadInput("clip_ratio must be between 0 and 1, kl_weight 0 or more, temperature above 0")

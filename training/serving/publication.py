@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from training.recipes.calibration import Calibration
 
-Kind = Literal["causal", "encoder"]
+Kind = Literal["causal", "encoder", "erank"]
 CARD = Path(__file__).with_name("model_card.md.jinja")
 # The card's rows: measures of training/recipes/metrics.py on the dev split.
 MEASURES = {
@@ -60,6 +60,11 @@ class Record:
     device: str = "cpu"
     steps: int = 0
     row_lengths: Mapping[str, Any] = field(default_factory=dict)  # Of the training split: metrics.summarize_lengths.
+    # Of kind erank: the form of its answers, and how long prompt and answer are at most.
+    answer: str = ""
+    max_prompt: int | None = None
+    max_response: int | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)  # What the recipe counted, such as rows that it dropped.
 
     @property
     def setup_label(self) -> str:
@@ -68,7 +73,7 @@ class Record:
     @property
     def sft_reduction(self) -> str | None:
         """Sum or mean over the target's tokens; None for encoders, which write no text."""
-        found = self.options.get("sft_reduction") if self.kind == "causal" else None
+        found = self.options.get("sft_reduction") if self.kind in ("causal", "erank") else None
         return str(found) if found else None
 
 

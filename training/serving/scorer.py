@@ -152,6 +152,10 @@ class Scorer(ABC):
         """Return the calibrated probability of "relevant" for a margin."""
         return self.calibration.probability(margin)
 
+    def describe_margins(self, margins: Sequence[float]) -> str:
+        """Return what must be said beside these margins; "" for nothing."""
+        return ""
+
 
 class CausalScorer(Scorer):
     """A causal model, asked with the prompt it was trained with."""
@@ -246,6 +250,10 @@ def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", p
     found = read_reranker_json(folder)
     config = json.loads((folder / "config.json").read_text())
     names = config.get("architectures") or []
+    if found.get("kind") == "erank":
+        from training.serving.erank import ErankScorer
+
+        return ErankScorer(folder, found, config, device, precision)
     if found.get("kind") == "encoder" or any(map(is_classifier, names)):
         return EncoderScorer(folder, found, config, device, precision)
     return CausalScorer(folder, found, config, device, precision, prompt)

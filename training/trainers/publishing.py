@@ -102,7 +102,9 @@ def annotate_folder(folder: Path, record: Record, *, name: str) -> None:
         "sentence_transformers": version("sentence-transformers"),
         "transformers": transformers.__version__,
     }
-    files = sentence_transformers_files(record.kind, record.yes_id, record.no_id, versions)
+    files = {}
+    if record.kind != "erank":  # CrossEncoder reads a score from one position, and an answer is written.
+        files = sentence_transformers_files(record.kind, record.yes_id, record.no_id, versions)
     files["reranker.json"] = as_text(reranker_json(record))
     files["README.md"] = model_card(record, name)
     for path, text in files.items():

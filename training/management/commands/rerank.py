@@ -25,7 +25,7 @@ BATCH = 5000  # Ids in one statement: PostgreSQL takes 65,535 parameters at most
 
 
 class Command(QuorumCommand):
-    """Score the pairs of a run; write a run of raw fp32 margins."""
+    """Score the pairs of a run; write a run of raw fp32 margins, or of what the model ranks by."""
 
     help = (
         "Rerank a TREC run with a model. Scores are raw fp32 margins. Running the command again after an interruption "
@@ -94,6 +94,9 @@ class Command(QuorumCommand):
         seconds = time.monotonic() - began
         how = ", ".join(filter(None, (scorer.words, f"{cut:,} documents cut" if cut else "")))
         self.say(f"{out}: {lines:,} pairs of {len(ranking):,} queries in {seconds:.1f} s ({how})")
+        note = scorer.describe_margins([margin for line in part.scored for margin in line["margins"]])
+        if note:
+            self.say(note)
         return {
             "out": str(out),
             "queries": len(ranking),
@@ -105,6 +108,7 @@ class Command(QuorumCommand):
             "model": scorer.words,
             "precision": scorer.precision,
             "prompt": scorer.prompt_name,
+            "note": note,
         }
 
     def _score(

@@ -1,0 +1,72 @@
+"""Scoring by a model of kind `erank`: it thinks, writes a score, and documents are ranked by s x P(s) (ERank 3.2)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpus.errors import BadInput
+from training.recipes.data import Example
+from training.recipes.erank_prompt import chain_prompt_sha256, chain_prompt_text
+from training.recipes.rendering import RenderedPair
+from training.serving.protocol import ServingRequest
+from training.serving.scorer import MOST_NEW_TOKENS, Scorer
+
+if TYPE_CHECKING:
+    from training.trainers.tokens import EncodedRow
+
+
+class ErankScorer(Scorer):
+    """A causal model that was trained on chains."""
+
+    prompt_name = "erank"
+
+    def __init__(
+        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str
+    ) -> None:
+        super().__init__(folder, found, config, device, precision)
+        ours = chain_prompt_sha256()
+        if found.get("prompt_sha256") != ours or found.get("prompt") != chain_prompt_text():
+            theirs = str(found.get("prompt_sha256"))[:12]
+            raise BadInput(
+                f"{folder.name} was trained with another prompt (sha256 {theirs}, ours is {ours[:12]}): score it with "
+                "the version of Quorum that trained it, or train it again"
+            )
+        from training.trainers.base import check_causal, load_tokenizer
+        from training.trainers.causal import load_causal
+        from training.trainers.chains import ChainPrompt
+
+        check_causal(folder)
+        self.tokenizer = load_tokenizer(folder)
+        self.prompt = ChainPrompt(int(found["max_prompt"]), int(found["max_response"]))
+        self.model = load_causal(folder, device, self.precision)
+
+    def encode(self, request: ServingRequest) -> "list[EncodedRow]":
+        rows = [Example(request.query, document, request.instruction) for document in request.documents]
+        with self.lock:
+            return self.prompt.encode(self.tokenizer, rows)
+
+    def score_rows(self, rows: "Sequence[EncodedRow]") -> list[float]:
+        """Return s x P(s) of the answer to each row, -1 where it has no score."""
+        return [one.ranking_score for one in self.prompt.answer(self.model, self.tokenizer, rows)]
+
+    def write(self, request: ServingRequest, max_new_tokens: int = MOST_NEW_TOKENS) -> list[RenderedPair]:
+        """Return chain and score for each document."""
+        from training.trainers.chains import answer_text, write_answers
+
+        rows = self.encode(request)
+        answers = write_answers(self.model, self.tokenizer, rows, max_new_tokens)
+        return [RenderedPair(answer_text(self.tokenizer, ids), len(ids) >= max_new_tokens) for ids in answers]
+
+    def probability(self, margin: float) -> float:
+        """Return the calibrated probability of "relevant" for an s x P(s)."""
+        from training.trainers.chains import MIDDLE
+
+        return super().probability(margin - MIDDLE)
+
+    def describe_margins(self, margins: Sequence[float]) -> str:
+        from training.trainers.chains import MALFORMED
+
+        malformed = sum(one == MALFORMED for one in margins)
+        return (
+            f"{malformed:,} of {len(margins):,} answers have no score: these documents rank last" if malformed else ""
+        )

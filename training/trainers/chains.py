@@ -1,0 +1,167 @@
+"""Answers of a model that thinks and then scores: prompts as tokens, writing, and how sure it was (ERank 3.2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import torch
+from transformers import GenerationConfig
+
+from judges.domain.chains import HIGHEST, parse_answer
+from training.recipes.erank_prompt import TAIL, render_chain_prompt
+from training.recipes.rendering import END
+from training.trainers.base import generation_ends
+from training.trainers.margins import map_batches, pad_rows
+from training.trainers.tokens import EncodedRow, encode_parted, part_controls, truncate_ids
+
+MALFORMED = -1.0  # The ranking score of an answer without one: below every s x P(s).
+# Margins are ranking scores around the middle of the scale, so that 0 divides as it does for other rerankers.
+MIDDLE = HIGHEST / 2
+END_TOKENS = 24  # The score's digits are among the last tokens of an answer.
+
+
+class WrittenScore(NamedTuple):
+    """One answer: its text, its score (None: malformed), the probability of the score's tokens, and all its tokens."""
+
+    text: str
+    score: int | None
+    probability: float
+    ids: list[int]
+
+    @property
+    def ranking_score(self) -> float:
+        """s x P(s); MALFORMED without a score."""
+        return MALFORMED if self.score is None else self.score * self.probability
+
+    @property
+    def margin(self) -> float:
+        return self.ranking_score - MIDDLE
+
+
+@dataclass(frozen=True)
+class ChainPrompt:
+    """How pairs are asked: the longest prompt and the longest answer, in tokens."""
+
+    max_prompt: int
+    max_response: int
+
+    def encode(self, tokenizer: Any, rows: Sequence[Any]) -> list[EncodedRow]:
+        """Return prompts of rows with query, document and instruction; one too long loses its document's end."""
+        ids = encode_chain_prompts(tokenizer, rows)
+        cut = [truncate_ids(one, tokenizer, self.max_prompt, TAIL) for one in ids]
+        return [EncodedRow(kept, len(kept) < len(one)) for kept, one in zip(cut, ids, strict=True)]
+
+    def write_scores(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[WrittenScore]:
+        """Return one greedy answer for each row, in their order."""
+        return self.answer(model, tokenizer, self.encode(tokenizer, rows))
+
+    def answer(self, model: Any, tokenizer: Any, prompts: Sequence[EncodedRow]) -> list[WrittenScore]:
+        """Return one greedy answer to each prompt, in their order."""
+        return measure_answers(model, tokenizer, prompts, write_answers(model, tokenizer, prompts, self.max_response))
+
+    def margins(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[float]:
+        """Return the margins of greedy answers."""
+        return [one.margin for one in self.write_scores(model, tokenizer, rows)]
+
+
+def encode_chain_prompts(tokenizer: Any, rows: Sequence[Any]) -> list[list[int]]:
+    """Return prompts as tokens, as long as they are; control tokens in the texts stay text."""
+    parted = iter(part_controls(tokenizer, [text for r in rows for text in (r.query, r.document, r.instruction)]))
+    return encode_parted(tokenizer, [render_chain_prompt(next(parted), next(parted), next(parted)) for _ in rows])
+
+
+def write_answers(
+    model: Any, tokenizer: Any, prompts: Sequence[EncodedRow], max_response: int, *, temperature: float | None = None
+) -> list[list[int]]:
+    """Return the tokens of an answer to each prompt, its end included where it came to one.
+
+    Greedy; with a temperature each is sampled from the whole distribution, by torch's random numbers.
+    """
+    ends = generation_ends(model, tokenizer)
+    pad = int(ends[0] if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
+    sampling = {"do_sample": False} if temperature is None else {
+        "do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0,
+    }  # fmt: skip
+    settings = GenerationConfig(  # type: ignore[no-untyped-call]
+        max_new_tokens=max_response, eos_token_id=ends, pad_token_id=pad, use_cache=True, **sampling
+    )
+
+    def write(rows: list[EncodedRow]) -> list[list[int]]:
+        ids, mask = pad_rows([row.ids for row in rows], pad, model.device, side="left")
+        with torch.inference_mode():
+            written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
+        return [cut_at_end(one, ends) for one in written[:, ids.shape[1] :].tolist()]
+
+    return map_batches(prompts, write, room=max_response)
+
+
+def cut_at_end(ids: list[int], ends: Sequence[int]) -> list[int]:
+    """Return an answer up to its first end, without what the batch padded it with."""
+    return next((ids[: place + 1] for place, one in enumerate(ids) if one in ends), ids)
+
+
+def answer_text(tokenizer: Any, ids: Sequence[int]) -> str:
+    """Return an answer without its end. Tags may be tokens that the tokenizer calls special: they stay."""
+    ends = {tokenizer.convert_tokens_to_ids(END), tokenizer.eos_token_id, tokenizer.pad_token_id}
+    kept = ids[:-1] if ids and ids[-1] in ends else ids
+    return str(tokenizer.decode(kept, skip_special_tokens=False))
+
+
+def measure_answers(
+    model: Any, tokenizer: Any, prompts: Sequence[EncodedRow], answers: Sequence[list[int]]
+) -> list[WrittenScore]:
+    """Return each answer with its score and P(s): the product over the score's tokens, not renormalised (SPEC S5)."""
+    texts = [answer_text(tokenizer, ids) for ids in answers]
+    scores = [parse_answer(text) for text in texts]
+    places = [
+        [] if score is None else score_places(tokenizer, ids, text, score)
+        for ids, text, score in zip(answers, texts, scores, strict=True)
+    ]
+    rows = [
+        AnsweredRow([*prompt.ids, *ids[: kept[-1] + 1]], len(kept))
+        for prompt, ids, kept in zip(prompts, answers, places, strict=True)
+        if kept
+    ]
+    held = iter(probabilities_at_end(model, tokenizer, rows))
+    chances = [next(held) if kept else 0.0 for kept in places]
+    return [WrittenScore(*one) for one in zip(texts, scores, chances, answers, strict=True)]
+
+
+class AnsweredRow(NamedTuple):
+    """A prompt with its answer up to the score, whose tokens are the last `held`."""
+
+    ids: list[int]
+    held: int
+
+
+def score_places(tokenizer: Any, ids: Sequence[int], text: str, score: int) -> list[int]:
+    """Return the places of the tokens that hold the score's digits, which stand near the answer's end."""
+    begin = text.index(str(score), text.rindex("<answer>") + len("<answer>"))
+    end = begin + len(str(score))
+    first = max(0, len(ids) - END_TOKENS)
+    offsets = [len(answer_text(tokenizer, ids[:place])) for place in range(first, len(ids) + 1)]
+    return [first + step for step, (low, high) in enumerate(pairwise(offsets)) if low < end and high > begin]
+
+
+def probabilities_at_end(model: Any, tokenizer: Any, rows: Sequence[AnsweredRow]) -> list[float]:
+    """Return the probability that the model gives to the last `held` tokens of each row, in fp32."""
+    pad = int(tokenizer.pad_token_id or 0)
+
+    def measure(batch: list[AnsweredRow]) -> list[float]:
+        ids, mask = pad_rows([row.ids for row in batch], pad, model.device)
+        kept = sorted({len(row.ids) - back - 1 for row in batch for back in range(1, row.held + 1)})
+        columns = {place: column for column, place in enumerate(kept)}
+        with torch.inference_mode():
+            at = torch.tensor(kept, device=ids.device)
+            logits = model(input_ids=ids, attention_mask=mask, logits_to_keep=at, use_cache=False).logits
+        found = []
+        for line, row in zip(logits, batch, strict=True):
+            shares = [
+                line[columns[len(row.ids) - back - 1]].float().log_softmax(-1)[row.ids[-back]]
+                for back in range(1, row.held + 1)
+            ]
+            found.append(float(torch.stack(shares).sum().exp()))
+        return found
+
+    return map_batches(rows, measure)

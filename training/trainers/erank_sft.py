@@ -1,0 +1,174 @@
+"""Recipe `erank-sft`: chain and score as one answer, learned by TRL's SFTTrainer (ERank 3.2 and appendix E).
+
+Loss: cross-entropy of the answer's tokens, summed over a row and averaged over the step's rows (`sft_reduction` sum),
+or averaged over the step's tokens (mean, LLaMA-Factory's default). The prompt carries no loss.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from trl.trainer.sft_config import SFTConfig
+from trl.trainer.sft_trainer import SFTTrainer
+
+from corpus.errors import BadInput
+from judges.domain.chains import render_answer
+from training.jobs.folder import JobFolder
+from training.recipes.data import Example
+from training.recipes.erank_data import ScoredExample
+from training.recipes.erank_prompt import ANSWER, TAIL, chain_prompt_sha256, chain_prompt_text
+from training.recipes.rendering import END
+from training.recipes.table import ChainOptions
+from training.trainers.base import check_causal, check_end_token, load_model, load_tokenizer
+from training.trainers.callback import JobCallback
+from training.trainers.chains import ChainPrompt, encode_chain_prompts
+from training.trainers.erank_trained import ErankTrained
+from training.trainers.recipe import TrainingTask
+from training.trainers.tokens import encode_parted, part_controls, truncate_ids
+
+
+@dataclass(frozen=True, slots=True)
+class ChainRow:
+    """A row as tokens: prompt and answer; the answer begins at `start`."""
+
+    ids: list[int]
+    start: int
+    is_cut: bool
+
+
+class ErankSft:
+    """`recipe.Recipe` of a causal base with a LoRA adapter. Raises BadInput for what it cannot train."""
+
+    def __init__(self, task: TrainingTask) -> None:
+        assert isinstance(task.options, ChainOptions)
+        self.task, options = task, task.options
+        check_causal(task.base)
+        self.tokenizer = load_tokenizer(task.base)
+        check_end_token(self.tokenizer)
+        self.prompt = ChainPrompt(options.max_prompt, options.max_response)
+        rows = [
+            encode_chain(one, self.tokenizer, options.max_length)
+            for one in task.data.train
+            if isinstance(one, ScoredExample)
+        ]
+        self.rows = [row for row in rows if row is not None]
+        self.dropped = len(rows) - len(self.rows)
+        if not self.rows:
+            raise BadInput(f"no answer of {len(rows):,} rows fits into max_length {options.max_length}: raise it")
+        self.model = self._adapted()
+
+    def _adapted(self) -> Any:
+        options = self.task.options
+        base = load_model(self.task.base, self.task.device, self.task.dtype)
+        if not options.lora_rank:
+            return base
+        torch.manual_seed(options.seed)  # LoRA's first matrices are random.
+        lora = LoraConfig(
+            r=options.lora_rank,
+            lora_alpha=options.lora_alpha,
+            lora_dropout=options.lora_dropout,
+            target_modules="all-linear",
+            task_type="CAUSAL_LM",
+        )
+        return get_peft_model(base, lora)
+
+    def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
+        callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
+        trainer = make_trainer(self.model, self.tokenizer, self.rows, self.task, callback)
+        cut = sum(row.is_cut for row in self.rows)
+        print(f"{len(self.rows):,} rows, {cut:,} with a cut document, {self.dropped:,} dropped", flush=True)  # noqa: T201
+        return callback.train(trainer)
+
+    def dev_margins(self, rows: Sequence[Example]) -> list[float]:
+        self.model.eval()
+        try:
+            return self.prompt.margins(self.model, self.tokenizer, rows)
+        finally:
+            self.model.train()
+
+    def trained(self, checkpoint: Path) -> ErankTrained:
+        self.model = None
+        adapter = checkpoint if self.task.options.lora_rank else None
+        weights = self.task.base if adapter else checkpoint
+        return ErankTrained(self.task.base, weights, adapter, self.prompt, device=self.task.device)
+
+    def record(self) -> dict[str, Any]:
+        return describe_answers(self.prompt) | {"notes": {"rows_dropped": self.dropped}}
+
+
+def describe_answers(prompt: ChainPrompt) -> dict[str, Any]:
+    """Return the fields of publication.Record that every model of kind `erank` has."""
+    return {
+        "kind": "erank",
+        "prompt": chain_prompt_text(),
+        "prompt_sha256": chain_prompt_sha256(),
+        "answer": ANSWER,
+        "max_prompt": prompt.max_prompt,
+        "max_response": prompt.max_response,
+    }
+
+
+def encode_chain(one: ScoredExample, tokenizer: Any, max_length: int) -> ChainRow | None:
+    """Return a row as tokens; the document gives way to the answer. None where the answer does not fit at all."""
+
+    (chain,) = part_controls(tokenizer, [one.chain])
+    (answer,) = encode_parted(tokenizer, [render_answer(chain, one.score) + END])
+    room = max_length - len(answer)
+    bare, whole = encode_chain_prompts(tokenizer, [replace(one, document=""), one])
+    if len(bare) > room:
+        return None
+    prompt = truncate_ids(whole, tokenizer, room, TAIL)
+    return ChainRow([*prompt, *answer], len(prompt), len(whole) > room)
+
+
+class ChainTrainer(SFTTrainer):
+    """SFTTrainer whose loss may be the sum over a row's tokens, averaged over rows: it counts the step's rows."""
+
+    reduction = "sum"
+
+    def get_batch_samples(self, *given: Any, **named: Any) -> tuple[list[Any], Any]:
+        samples, tokens = super().get_batch_samples(*given, **named)
+        if self.reduction == "mean" or tokens is None:
+            return samples, tokens
+        rows = torch.tensor(sum(len(batch["input_ids"]) for batch in samples), device=self.args.device)
+        return samples, self.accelerator.gather(rows).sum() if self.args.average_tokens_across_devices else rows
+
+
+def make_trainer(
+    model: Any, tokenizer: Any, rows: Sequence[ChainRow], task: TrainingTask, callback: JobCallback
+) -> Any:
+    """Return TRL's trainer of tokenised rows."""
+    from datasets import Dataset  # type: ignore[import-untyped]
+
+    options = task.options
+    columns = {
+        "input_ids": [row.ids for row in rows],
+        "labels": [[*[-100] * row.start, *row.ids[row.start :]] for row in rows],
+    }
+    each, times = split_step(options.batch // max(1, options.processes), options.max_length, options.token_budget)
+    args = callback.arguments(
+        SFTConfig,
+        rows=len(rows),
+        per_device_train_batch_size=each,
+        gradient_accumulation_steps=times,
+        max_length=None,  # Rows are cut already, and only their documents.
+        packing=False,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        loss_type="nll",
+    )
+    trainer = ChainTrainer(
+        model=model, args=args, train_dataset=Dataset.from_dict(columns), processing_class=tokenizer,
+        callbacks=[callback],
+    )  # fmt: skip
+    trainer.reduction = options.sft_reduction
+    return trainer
+
+
+def split_step(rows: int, longest: int, budget: int) -> tuple[int, int]:
+    """Return rows of one pass and passes of one step: as many rows as fit the budget, and divide the step."""
+    most = max(1, budget // longest)
+    each = next(size for size in range(min(most, rows), 0, -1) if rows % size == 0)
+    return each, rows // each

@@ -1,0 +1,66 @@
+"""A finished training of a model that thinks and scores, as finishing needs it: answered apart, merged, read back."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from peft import PeftModel
+from transformers import AutoTokenizer
+
+from training.recipes.erank_prompt import render_chain_prompt
+from training.serving.publication import Kind, chat_template
+from training.trainers.base import generation_ends
+from training.trainers.causal import load_causal
+from training.trainers.chains import ChainPrompt, WrittenScore, measure_answers
+from training.trainers.publishing import write_causal
+
+
+class ErankTrained:
+    """`finishing.Trained` of a base and a checkpoint: the adapter's folder, or that of all weights."""
+
+    kind: Kind = "erank"
+
+    def __init__(
+        self, base: Path, weights: Path, adapter: Path | None, prompt: ChainPrompt, *, device: str = "cpu"
+    ) -> None:
+        self.base, self.weights, self.adapter, self.prompt, self.device = base, weights, adapter, prompt, device
+        self.has_adapter = adapter is not None
+        self.tokenizer = AutoTokenizer.from_pretrained(base)
+        self.written: list[WrittenScore] = []
+        self.model: Any = None
+
+    def base_margins(self, rows: Sequence[Any]) -> list[float]:
+        return self.prompt.margins(load_causal(self.base, self.device), self.tokenizer, rows)
+
+    def trained_margins(self, rows: Sequence[Any]) -> list[float]:
+        self.model = load_causal(self.weights, self.device)
+        if self.adapter is not None:
+            self.model = PeftModel.from_pretrained(self.model, str(self.adapter)).eval()
+        self.written = self.prompt.write_scores(self.model, self.tokenizer, rows)
+        return [one.margin for one in self.written]
+
+    def write(self, folder: Path) -> None:
+        """Write the merged model, and the adapter in `adapter/`. The adapter cannot be scored apart afterwards."""
+        merged = self.model if self.adapter is None else self.model.merge_and_unload(safe_merge=True)
+        longest = self.prompt.max_prompt + self.prompt.max_response
+        ends = generation_ends(merged, self.tokenizer)
+        write_causal(folder, merged, self.tokenizer, template=chat_template(render_chain_prompt), max_length=longest)
+        merged.generation_config.eos_token_id = ends
+        merged.generation_config.max_new_tokens = self.prompt.max_response
+        merged.generation_config.save_pretrained(folder)
+        if self.adapter is not None:
+            (folder / "adapter").mkdir()
+            for name in ("adapter_config.json", "adapter_model.safetensors"):
+                shutil.copyfile(self.adapter / name, folder / "adapter" / name)
+        self.model = None
+
+    def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
+        """Return the margins that the written model gives to the same answers.
+
+        Letting it write anew would compare texts: two tokens as likely as each other part them at the last bit.
+        """
+        model, tokenizer = load_causal(folder, self.device), AutoTokenizer.from_pretrained(folder)
+        prompts = self.prompt.encode(tokenizer, rows)
+        found = measure_answers(model, tokenizer, prompts, [one.ids for one in self.written])
+        return [one.margin for one in found]
