@@ -9,7 +9,7 @@ from training.recipes.data import Example
 from training.recipes.erank_prompt import chain_prompt_sha256, chain_prompt_text
 from training.recipes.rendering import RenderedPair
 from training.serving.protocol import ServingRequest
-from training.serving.scorer import MOST_NEW_TOKENS, Scorer
+from training.serving.scorer import NEW_TOKENS, Scorer
 
 if TYPE_CHECKING:
     from training.trainers.tokens import EncodedRow
@@ -49,7 +49,7 @@ class ErankScorer(Scorer):
         """Return s x P(s) of the answer to each row, -1 where it has no score."""
         return [one.ranking_score for one in self.prompt.answer(self.model, self.tokenizer, rows)]
 
-    def write(self, request: ServingRequest, max_new_tokens: int = MOST_NEW_TOKENS) -> list[RenderedPair]:
+    def write(self, request: ServingRequest, max_new_tokens: int = NEW_TOKENS) -> list[RenderedPair]:
         """Return chain and score for each document."""
         from training.trainers.chains import answer_text, write_answers
 

@@ -26,11 +26,12 @@ from training.recipes.erank_data import ScoredExample, group_by_query
 from training.recipes.erank_rewards import Rollout, normalize_rewards, rank_scores, reward_rollouts
 from training.recipes.table import GrpoOptions
 from training.trainers.base import check_causal, check_end_token, load_tokenizer
-from training.trainers.callback import JobCallback, is_leading
+from training.trainers.callback import JobCallback
 from training.trainers.causal import load_causal
 from training.trainers.chains import ChainPrompt, answer_text, write_answers
 from training.trainers.erank_sft import describe_answers, split_step
 from training.trainers.erank_trained import ErankTrained
+from training.trainers.processes import is_leading
 from training.trainers.recipe import TrainingTask
 
 

@@ -1,0 +1,216 @@
+"""Recipe erank-grpo: whole queries in a round, rewards of ranks, TRL's loss as ERank has it (BUILD A8 to A10, A12)."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from corpus.errors import BadInput  # noqa: E402
+from tests.training.trainers.scored import ask, export_scores  # noqa: E402
+from training.jobs.folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
+from training.recipes.table import ERANK_GRPO, recipe_options  # noqa: E402
+from training.trainers.erank_grpo import (  # noqa: E402
+    ErankGrpo,
+    RoundCallback,
+    keep_rollouts,
+    plan_rounds,
+    rate_answers,
+    sampling_seed,
+)
+from training.trainers.training import prepare_task  # noqa: E402
+
+SMALL = {"batch": 6, "mini_batch": 6, "group": 2, "epochs": 2, "max_response": 8, "learning_rate": 1e-3}
+
+
+def test_the_paper_s_round_is_64_whole_queries_and_an_epoch_32_of_them():
+    paper = recipe_options("erank-grpo", {})
+    sizes = {f"q{number}": 20 for number in range(2048)}
+    rounds = plan_rounds(sizes, paper)
+    assert (paper.batch, paper.mini_batch, paper.group, paper.epochs) == (1280, 320, 5, 10)
+    assert (paper.clip_ratio, paper.kl_weight, paper.learning_rate) == (0.2, 0.001, 1e-6)
+    assert (paper.max_prompt, paper.max_response, paper.lora_rank) == (1024, 1024, 0)
+    assert rounds.per_epoch == 32 and {len(queries) for bins in rounds.bins for queries in bins} == {64}
+    assert len(rounds.bins) == 10 and rounds.most == 320
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_query_is_whole_in_one_process_s_share_of_a_round(processes):
+    sizes = {f"q{number}": 2 + number % 4 for number in range(20)}
+    options = replace(ERANK_GRPO, batch=12, mini_batch=12, epochs=2.0, processes=processes)
+    rounds = plan_rounds(sizes, options)
+    first, places = 0, {}
+    for query, size in sizes.items():
+        places[query] = range(first, first + size)
+        first += size
+    order, room = rounds.order(places), 12 // processes
+    assert len(order) % 12 == 0
+    shares = [order[at : at + room] for at in range(0, len(order), room)]
+    for epoch, bins in enumerate(rounds.bins):
+        assert sorted(query for queries in bins for query in queries) == sorted(sizes)
+        assert bins != rounds.bins[epoch - 1]
+    for share, queries in zip(shares, (one for bins in rounds.bins for one in bins), strict=True):
+        real = [row for row in share if row >= 0]
+        assert real == [row for query in queries for row in places[query]]
+        assert share[len(real) :] == [-1 - (real or [0])[-1]] * (room - len(real))
+
+
+def test_a_query_that_no_share_has_room_for_is_refused():
+    with pytest.raises(BadInput, match="'q' has 9 documents and a process takes 8 at once: raise batch"):
+        plan_rounds({"q": 9, "r": 2}, replace(ERANK_GRPO, batch=8, mini_batch=8))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"reward": "map"}, "reward must be one of rr, ndcg, se"),
+        ({"group": 1}, "group must be 2 or more"),
+        ({"mini_batch": 7}, "mini_batch 7 must divide batch 1280"),
+        ({"clip_ratio": 0.0}, "clip_ratio must be between 0 and 1"),
+        ({"grpo_reduction": "row"}, "grpo_reduction must be one of rollout, token"),
+    ],
+)
+def test_options_that_cannot_be_trained_with_are_refused(given, words):
+    with pytest.raises(BadInput, match=words):
+        recipe_options("erank-grpo", given)
+
+
+def test_every_round_and_process_samples_by_a_seed_of_its_own():
+    assert len({sampling_seed(seed, step, rank) for seed in (0, 1) for step in range(50) for rank in range(2)}) == 200
+    assert sampling_seed(3, 7, 0) == sampling_seed(3, 7, 0)
+
+
+def prepared(tmp_path, **options):
+    torch.set_num_threads(1)
+    data = export_scores(tmp_path / "data", queries=4, dev=0)
+    folder = ask(tmp_path, "erank-grpo", data, "tiny:qwen3", **SMALL | options)
+    return folder, ErankGrpo(prepare_task(folder, folder.job))
+
+
+def test_rollouts_are_rated_by_the_ranks_of_their_query_and_fillers_get_nothing(tmp_path):
+    _, recipe = prepared(tmp_path)
+    rows = list(recipe.places[recipe.rows[0].query_id])
+    assert [recipe.rows[row].label for row in rows] == [1, 0, 0]
+    scores = [(9, 7), (8, 3), (7, 11)]
+    texts = [f"<think>a</think><answer>{score}</answer>" for pair in scores for score in pair] + ["x", "x"]
+    answers = [recipe.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+    prompts = [str(row) for row in rows for _ in range(2)] + [str(-1 - rows[-1])] * 2
+    references = {rows[1]: 2.0}
+    rated = rate_answers(recipe, [references.get(row, 5.0) for row in range(len(recipe.rows))], prompts, answers)
+    assert [one.rank for one in rated] == [1, 3, 2, 5, 3, None, None, None]
+    assert [one.reward for one in rated[:6]] == pytest.approx([1, 1 / 3, -1, 0.99, -1, -1])
+    expected = [0.70711, -0.70711, -0.70711, 0.70711, 0, 0, 0, 0]
+    assert [one.advantage for one in rated] == pytest.approx(expected, abs=1e-4)
+    assert [one.advantage for one in rated[4:]] == [0.0] * 4 and [one.reward for one in rated[6:]] == [None] * 2
+
+
+def trainer_of(tmp_path, **options):
+    folder, recipe = prepared(tmp_path, **options)
+    callback = RoundCallback(folder, recipe.task, lambda: False, recipe.dev_margins)
+    return recipe, recipe.make_trainer(folder, callback, [5.0] * len(recipe.rows))
+
+
+@pytest.mark.slow
+def test_token_terms_of_the_loss_by_hand(tmp_path):
+    _, trainer = trainer_of(tmp_path, kl_weight=1.0)
+    trainer.current_gradient_accumulation_steps = 1
+    trainer.model.train()
+
+    def loss(*, own, old, reference, advantage):
+        one = torch.ones(1, 1)
+        trainer._get_per_token_logps_and_entropies = lambda *given, **named: (own * one, one, None)
+        inputs = {name: torch.ones(1, 1, dtype=torch.long) for name in ("prompt_ids", "prompt_mask")}
+        inputs |= {name: torch.ones(1, 1, dtype=torch.long) for name in ("completion_ids", "completion_mask")}
+        inputs |= {"old_per_token_logps": old * one, "ref_per_token_logps": reference * one}
+        return float(trainer._compute_loss(trainer.model, inputs | {"advantages": torch.tensor([advantage])}))
+
+    for own, reference, kl in ((-1.0, -1.2, 0.018731), (-2.0, -1.0, 0.718282), (-1.0, -1.0, 0.0)):
+        assert loss(own=own, old=own, reference=reference, advantage=0.0) == pytest.approx(kl, abs=1e-6)
+    for ratio, advantage, term in ((1.5, 1.0, 1.2), (1.5, -1.0, -1.5), (0.5, 1.0, 0.5), (0.5, -1.0, -0.8)):
+        own = float(torch.tensor(ratio).log())
+        assert -loss(own=own, old=0.0, reference=own, advantage=advantage) == pytest.approx(term, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_at_the_first_step_the_ratio_is_one_and_the_gradient_is_the_policy_gradient(tmp_path):
+    _, trainer = trainer_of(tmp_path, kl_weight=0.0, group=4, token_budget=12_288)
+    trainer.current_gradient_accumulation_steps = 1
+    trainer.model.train()
+    prompts = [{"prompt": str(row)} for row in range(6) for _ in range(4)]
+    found = trainer._generate_and_score_completions(prompts)
+    found["advantages"] = torch.linspace(-1, 1, len(prompts))
+    loss = trainer._compute_loss(trainer.model, found)
+    loss.backward()
+    own = {name: value.grad.clone() for name, value in trainer.model.named_parameters()}
+    trainer.model.zero_grad()
+    assert float(trainer._metrics["train"]["clip_ratio/region_mean"][-1]) == 0.0
+    ids = torch.cat([found["prompt_ids"], found["completion_ids"]], dim=1)
+    mask = torch.cat([found["prompt_mask"], found["completion_mask"]], dim=1)
+    width = found["completion_ids"].size(1)
+    logits = trainer.model(input_ids=ids, attention_mask=mask).logits[:, -width - 1 : -1].float().log_softmax(-1)
+    logps = logits.gather(-1, found["completion_ids"].unsqueeze(-1)).squeeze(-1)
+    held = found["completion_mask"]
+    policy = ((logps * held).sum(-1) / held.sum(-1) * found["advantages"]).mean()
+    (-policy).backward()
+    assert float(loss.detach()) == pytest.approx(-float(found["advantages"].mean()), abs=1e-6)  # Every ratio is exactly 1.
+    for name, value in trainer.model.named_parameters():
+        assert torch.allclose(own[name], value.grad, atol=1e-6), name
+
+
+@pytest.mark.slow
+def test_references_are_scored_once_by_the_frozen_model_and_the_teacher_s_for_the_squared_error(tmp_path):
+    folder, recipe = prepared(tmp_path)
+    (folder.path / "references.jsonl").write_text(
+        "".join(
+            json.dumps({"query_id": row.query_id, "doc_id": row.doc_id, "score": None if place else 4}) + "\n"
+            for place, row in enumerate(recipe.rows)
+        )
+    )
+    first = recipe.reference_scores(folder)
+    # Where the model wrote no score the teacher's stands in.
+    assert first == [4.0, *(float(row.score) for row in recipe.rows[1:])]
+    with torch.no_grad():
+        for value in recipe.model.parameters():
+            value.add_(0.5)
+    assert recipe.reference_scores(folder) == first
+    recipe.options = replace(recipe.options, reward="se")
+    assert recipe.reference_scores(folder) == [float(row.score) for row in recipe.rows]
+
+
+def run(tmp_path, data, *, stop_after=None, name="job"):
+    torch.set_num_threads(1)
+    folder = JobFolder(tmp_path / name)
+    if not folder.path.exists():
+        values = {"kind": "train", "recipe": "erank-grpo", "data": str(data), "base": "tiny:qwen3"}
+        options = {"preset": "tiny", "rollouts_every": 1, "checkpoint_every": 2, **SMALL, "mini_batch": 3, "epochs": 3}
+        folder.ask({**values, "out": str(tmp_path / f"out-{name}"), "device": "cpu", "options": options})
+    recipe = ErankGrpo(prepare_task(folder, folder.job))
+    recipe.train(folder, lambda: stop_after is not None and len(folder.lines()) >= stop_after)
+    return folder
+
+
+@pytest.mark.slow
+def test_a_stopped_training_goes_on_with_the_same_rollouts_and_losses(tmp_path):
+    data = export_scores(tmp_path / "data", queries=4, dev=0)
+    whole = run(tmp_path, data, name="whole")
+    with pytest.raises(TrainingCancelled):
+        run(tmp_path, data, name="cut", stop_after=3)
+    assert len(JobFolder(tmp_path / "cut").steps()) >= 1
+    cut = run(tmp_path, data, name="cut")
+    losses = [[line["loss"] for line in one.lines() if "loss" in line] for one in (whole, cut)]
+    assert len(losses[0]) == 12 and losses[0] == pytest.approx(losses[1], abs=1e-6)
+    rollouts = [read_lines(one.path / "rollouts.jsonl") for one in (whole, cut)]
+    assert [(line["step"], line["text"]) for line in rollouts[0]] == [
+        (line["step"], line["text"]) for line in rollouts[1]
+    ]
+    assert {line["step"] for line in rollouts[0]} == {1, 3, 5, 7, 9, 11}
+    for line in (line for line in whole.lines() if "reward_mean" in line):
+        assert {"kl", "response_tokens", "malformed", "clip_share", "reward_by_kind"} <= set(line)
+
+
+def test_rollouts_after_the_checkpoint_are_forgotten(tmp_path):
+    path = tmp_path / "rollouts.jsonl"
+    path.write_text("".join(json.dumps({"step": step}) + "\n" for step in (1, 3, 5)))
+    keep_rollouts(path, 4)
+    assert [line["step"] for line in read_lines(path)] == [1, 3]
