@@ -8,8 +8,8 @@ from corpus.errors import BadInput
 from training.recipes.data import Example
 from training.recipes.erank_prompt import chain_prompt_sha256, chain_prompt_text
 from training.recipes.rendering import RenderedPair
-from training.serving.protocol import ServingRequest
-from training.serving.scorer import NEW_TOKENS, Scorer
+from training.serving.protocol import NEW_TOKENS, ServingRequest
+from training.serving.scorer import Scorer
 
 if TYPE_CHECKING:
     from training.trainers.tokens import EncodedRow

@@ -153,7 +153,8 @@ def test_at_the_first_step_the_ratio_is_one_and_the_gradient_is_the_policy_gradi
     held = found["completion_mask"]
     policy = ((logps * held).sum(-1) / held.sum(-1) * found["advantages"]).mean()
     (-policy).backward()
-    assert float(loss.detach()) == pytest.approx(-float(found["advantages"].mean()), abs=1e-6)  # Every ratio is exactly 1.
+    # Every ratio is exactly 1.
+    assert float(loss.detach()) == pytest.approx(-float(found["advantages"].mean()), abs=1e-6)
     for name, value in trainer.model.named_parameters():
         assert torch.allclose(own[name], value.grad, atol=1e-6), name
 
