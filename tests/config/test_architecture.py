@@ -22,7 +22,7 @@ SLOW = {
 }  # fmt: skip
 """Seconds to import: only inside functions, or in a module that is itself imported on first use."""
 ON_FIRST_USE = ("judges.providers.", "judges.offline.judges", "training.trainers.")
-STARTED = {"migrations", "celery", "wsgi", "__main__"}
+STARTED = {"migrations", "celery", "wsgi", "asgi", "__main__"}
 """Parts of the names of modules that something else than the site starts."""
 
 
