@@ -42,7 +42,7 @@ def test_a_set_is_read_with_its_scores_and_chains(tmp_path):
     first = found.train[0]
     assert isinstance(first, ScoredExample)
     assert (first.label, first.teacher, first.score, first.chain) == (1, 0.9, 9, CHAINS[1])
-    assert (len(found.train), len(found.dev), found.teacher, len(found.sha256)) == (8, 4, "scores", 64)
+    assert (len(found.train), len(found.dev), found.teacher, len(found.sha256)) == (6, 3, "scores", 64)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_an_adapter_covers_all_linear_layers_and_rows_that_do_not_fit_are_counte
         name.split(".lora_")[0].rpartition(".")[2] for name, one in recipe.model.named_parameters() if one.requires_grad
     }
     assert trained == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
-    assert (recipe.dropped, len(recipe.rows)) == (1, 15)
+    assert (recipe.dropped, len(recipe.rows)) == (1, 11)
     assert recipe.record()["notes"] == {"rows_dropped": 1}
 
 
