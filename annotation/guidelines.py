@@ -13,7 +13,7 @@ from annotation.models import Guideline, Membership, User
 from corpus.models import Collection, Query
 from corpus.rubric import Definition, Rubric
 
-HEAD = gettext_noop("Decide one thing: is this document relevant to this query?")
+HEAD = gettext_noop("Is this document relevant to this query?")
 # Before the definition of each kind of query, where they differ.
 WHERE = (gettext_noop("If the query lists answers:"), gettext_noop("If the query lists no answers:"))
 HOW = (

@@ -58,7 +58,7 @@ compare_near_pairs = register_background(near_pairs.COMPUTE, _act_on(Collection.
 def _self_check(job: BackgroundJob, _lease: Lease) -> None:
     """Ask judges known questions. A worker that died may have paid for some, so that is for a person to ask again."""
     if job.fencing_token > 1:
-        raise Incomplete("the worker that asked the judges was ended")
+        raise Incomplete("the worker that ran the self-check was stopped")
     run_later(job.subject, job.arguments["judges"])
 
 

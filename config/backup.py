@@ -201,5 +201,5 @@ def run_postgres_program(
         command, env={**os.environ, **settings}, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, check=False
     )
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no error output"]
         raise QuorumError(f"{program} failed: {said[-1]}")

@@ -82,7 +82,7 @@ class Extra:
     def last_line(self) -> str:
         """Return the last line of the installer's output."""
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        return lines[-1].strip()[:300] if lines else "the installer ended without a word"
+        return lines[-1].strip()[:300] if lines else "the installer ended without output"
 
     def tell(self, state: str, line: str) -> None:
         """Write the state, whole or not at all."""

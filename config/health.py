@@ -52,7 +52,7 @@ def _unready_reasons() -> list[str]:
     except Exception as error:
         connection.close()
         log.warning("PostgreSQL does not answer: %s", _one_line(error))
-        return ["PostgreSQL does not answer"]
+        return ["PostgreSQL is not responding"]
     return [] if _is_migrated else ["The database has pending migrations: run `manage.py migrate`."]
 
 
@@ -61,7 +61,7 @@ def _degraded_reasons() -> list[str]:
         notifications.redis_client().ping()
     except (RedisError, OSError) as error:
         log.warning("Redis does not answer: %s", _one_line(error))
-        return ["Redis does not answer: workers and judges' calls wait"]
+        return ["Redis is not responding: workers and judge calls wait"]
     return []
 
 

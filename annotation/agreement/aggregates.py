@@ -12,9 +12,9 @@ from annotation.agreement.report import AgreementReport
 from annotation.agreement.resampling import MISSING, group_patterns, pattern_places
 
 LARGE = 50_000  # Patterns x assessors from which fewer starts are made.
-TOO_FEW = gettext_noop("it needs three assessors: with two, errors cannot be told from the truth")
-NO_OVERLAP = gettext_noop("no pair was graded by two of them")
-ONE_CLASS = gettext_noop("every grade is the same")
+TOO_FEW = gettext_noop("needs at least three assessors")
+NO_OVERLAP = gettext_noop("no two of them graded the same pair")
+ONE_CLASS = gettext_noop("all grades are the same")
 
 
 @dataclass(frozen=True, slots=True)

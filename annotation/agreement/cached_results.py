@@ -148,7 +148,7 @@ def measuring(collection: Collection) -> Iterator[None]:
 def describe_error(error: Exception) -> str:
     """Say in one line what broke a measurement: memory in plain words, anything else as Python has it."""
     if isinstance(error, MemoryError):
-        return _("the memory was not enough")
+        return _("not enough memory")
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 

@@ -132,20 +132,20 @@ def why_collapsed(
     shares = graded / graded.sum()
     for grade, prior, share in zip(classes, priors, shares, strict=True):
         if prior < min(TOO_SMALL, share / 3):
-            words = _("grade %(grade)s is %(share)s of the grades given, and %(prior)s of the items in this solution")
+            words = _("grade %(grade)s makes up %(share)s of the grades given but %(prior)s of this solution")
             return words % {"grade": grade, "share": f"{share:.1%}", "prior": f"{prior:.1%}"}
     volume = (counts.T @ weights).reshape(-1, len(classes)).sum(axis=1)
     typical = np.einsum("atg,a->tg", confusion, volume) / volume.sum()
     for place, grade in enumerate(classes):
         if (given := int(typical[place].argmax())) != place:
-            words = _("of items that it calls grade %(grade)s the assessors together most often said %(given)s")
+            words = _("assessors most often gave grade %(given)s to the pairs that it grades %(grade)s")
             return words % {"grade": grade, "given": classes[given]}
     majority = votes.argmax(axis=1)
     alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
     mine = _agreeing_share(votes, weights, posterior.argmax(axis=1), alone)
     theirs = _agreeing_share(votes, weights, majority, alone)
     if mine < theirs - 0.1:
-        words = _("%(mine)s of the grades agree with it, and %(theirs)s agree with the majority")
+        words = _("%(mine)s of the grades agree with it, %(theirs)s with the majority")
         return words % {"mine": f"{mine:.0%}", "theirs": f"{theirs:.0%}"}
     return ""
 

@@ -26,8 +26,8 @@ from annotation.agreement.resampling import (
 )
 from charts.translation import gettext_noop
 
-NO_ITEM = gettext_noop("no pair was graded by both")
-ONE_GRADE = gettext_noop("every grade is the same, so there is nothing to agree about beyond chance")
+NO_ITEM = gettext_noop("they graded no pair in common")
+ONE_GRADE = gettext_noop("all grades are the same, so agreement beyond chance is undefined")
 ONE_ASSESSOR = gettext_noop("fewer than two assessors")
 NO_DOUBLE = gettext_noop("no pair has two grades")
 

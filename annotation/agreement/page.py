@@ -34,7 +34,7 @@ POPULATIONS: dict[Population, str] = {
 GROUPS = (
     (gettext_noop("People"), PEOPLE),
     (gettext_noop("Judges"), JUDGES),
-    (gettext_noop("Policies and references"), BY_NAME_ONLY),
+    (gettext_noop("Policies and reference grades"), BY_NAME_ONLY),
 )
 STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # Bounds of the heat map's colours: below 0, then by fifths.
 
@@ -99,13 +99,13 @@ def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise
     shown: Statistic = getattr(pair, asked.measure)
     a, b = report.name(row), report.name(at)
     names = _("%(a)s and %(b)s") % {"a": a, "b": b}
-    about = _("%(names)s: %(words)s, over %(n)s pairs") % {
+    about = _("%(names)s: %(words)s (%(n)s pairs)") % {
         "names": names,
         "words": format_statistic(shown),
         "n": f"{pair.n:,}",
     }
     copy = report.is_copy(row, at)
-    about += _(", one model with itself") if copy else ""
+    about += _(", same model") if copy else ""
     where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
     where += "" if asked.population == "all" else f":{asked.population}"
     return {
@@ -141,7 +141,7 @@ def draw_heat_map(report: AgreementReport, asked: AgreementFilters) -> Chart:
     places = range(len(report.assessors))
     return heat_chart(
         "matrix",
-        _("%(measure)s, two by two") % {"measure": _(MEASURES[asked.measure])},
+        _("%(measure)s, pairwise") % {"measure": _(MEASURES[asked.measure])},
         {report.name(row): [found.get((min(row, at), max(row, at))) for at in places] for row in places},
         [one.name for one in report.assessors],
         summary=" ".join(summarise_agreement(report, asked)),
@@ -166,19 +166,19 @@ def summarise_agreement(report: AgreementReport, asked: AgreementFilters) -> lis
     """Sum the page up in a few sentences, for those who do not read tables."""
     measures, population = report.measures, _(POPULATIONS[report.population])
     if not measures.items:
-        return [_("Nobody of these has graded a pair yet (%(population)s).") % {"population": population}]
+        return [_("None of these assessors has graded a pair yet (%(population)s).") % {"population": population}]
     count = len(report.assessors)
     people = ngettext("%(count)s assessor", "%(count)s assessors", count) % {"count": count}
     alpha = measures.alpha_nominal
     lines = [
-        _("%(people)s gave grades to %(items)s pairs (%(population)s); %(prevalence)s of their grades say relevant.")
+        _("%(people)s graded %(items)s pairs (%(population)s); %(prevalence)s of their grades are relevant.")
         % {
             "people": people,
             "items": f"{measures.items:,}",
             "population": population,
             "prevalence": f"{report.prevalence or 0:.0%}",
         },
-        _("Krippendorff's alpha (nominal) over %(n)s pairs with two grades and more is %(words)s.")
+        _("Krippendorff's alpha (nominal) is %(words)s, from %(n)s pairs with two or more grades.")
         % {"n": f"{alpha.n:,}", "words": format_statistic(alpha)},
     ]
     label = _(MEASURES[asked.measure])
@@ -225,7 +225,7 @@ ASSESSOR_COLUMNS = {
     "relevant": gettext_noop("Relevant"),
     "kappa": gettext_noop("Kappa"),
     "percent": gettext_noop("Percent"),
-    "estimated": gettext_noop("Estimated right"),
+    "estimated": gettext_noop("Estimated accuracy"),
 }
 
 

@@ -98,8 +98,8 @@ def of_itself(report: AgreementReport) -> list[str]:
     """Write a sentence for each group of copies, whose agreement with itself stands among the figures."""
     return [
         _(
-            "%(names)s are one model with the same parameters: agreement between them is that of the model with "
-            "itself, and says nothing of whether it is right."
+            "%(names)s are one model with the same parameters. Their agreement shows how "
+            "consistent the model is, not how accurate."
         )
         % {"names": ", ".join(report.name(place) for place in group)}
         for group in report.copies
@@ -114,8 +114,8 @@ def mixed_prompts(collection: Collection) -> str:
     if count["plain"] in (0, count["every"]):
         return ""
     return _(
-        "%(count)s of %(count2)s queries have no answers, and judges are asked about them by another "
-        "prompt. These numbers mix both."
+        "%(count)s of %(count2)s queries have no listed answers and are judged with a "
+        "different prompt. These figures mix both."
     ) % {"count": f"{count['plain']:,}", "count2": f"{count['every']:,}"}
 
 

@@ -94,7 +94,7 @@ def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
     except cached_results.MeasuringFailed:
         return back  # the page says why
     messages.info(
-        request, _("The figures are new.") if done else _("A worker measures. Open this page again in a moment.")
+        request, _("Figures updated.") if done else _("Computing in the background. Reload this page in a moment.")
     )
     return back
 
@@ -108,7 +108,7 @@ def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     found = cached_results.get_figures(scope.collection, asked, known)
     if found.report is None:
         if found.stored:
-            messages.info(request, _("Not measured yet"))
+            messages.info(request, _("Not computed yet"))
         return redirect(quality_address(scope.collection, "agreement", asked.query()))
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-agreement.csv"'
@@ -128,7 +128,7 @@ def says_why(page: Page) -> Page:
             with cached_results.measuring(scope.collection):
                 return page(request, scope)
         except cached_results.MeasuringFailed as error:
-            messages.error(request, _("Measuring failed: %(failure)s.") % {"failure": error})
+            messages.error(request, _("Calculation failed: %(failure)s.") % {"failure": error})
             return redirect(quality_address(scope.collection, "agreement"))
 
     return shown

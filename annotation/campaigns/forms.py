@@ -14,8 +14,8 @@ from judges.panels.offline_panel import ensure_offline, judges_that_vote
 # Options of the command `judge` in its errors, as this page calls them.
 OPTIONS = {
     "--budget": gettext_lazy("A budget"),
-    "--max-calls": gettext_lazy("The number of calls"),
-    "--limit": gettext_lazy("The number of pairs"),
+    "--max-calls": gettext_lazy("The maximum number of calls"),
+    "--limit": gettext_lazy("The maximum number of pairs"),
     "--again": gettext_lazy("“start a new one”"),
     "--debaters a,b": gettext_lazy("another panel"),
     "--judges a,b,c": gettext_lazy("another panel"),
@@ -39,13 +39,13 @@ POLICY_LINES = {
         "Two models argue opposite sides. Pairs they agree on are labelled; people judge the rest."
     ),
     Campaign.Policy.ENSEMBLE: gettext_lazy(
-        "Every judge of the panel votes once. The majority labels the pair; without one, people judge it."
+        "Each judge on the panel votes once. The majority labels the pair; without a majority, people judge it."
     ),
     Campaign.Policy.DEBATE_ENSEMBLE: gettext_lazy(
         "Both. A pair is labelled where debate and panel agree; people judge the rest. Most reliable, most calls."
     ),
-    Campaign.Policy.SINGLE: gettext_lazy("One model labels every pair by itself. Cheapest, least reliable."),
-    Campaign.Policy.HUMAN: gettext_lazy("No model is asked. Three people judge every pair."),
+    Campaign.Policy.SINGLE: gettext_lazy("One model labels every pair. Cheapest, least reliable."),
+    Campaign.Policy.HUMAN: gettext_lazy("No models. Three people judge every pair."),
 }
 
 
@@ -54,9 +54,9 @@ class WriteForm(forms.Form):
 
     writer = forms.ChoiceField(label=gettext_lazy("Writer"))
     measure = forms.ChoiceField(required=False, label=gettext_lazy("Measured by"))
-    limit = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Pairs at most"))
+    limit = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Maximum pairs"))
     budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
-    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Maximum calls"))
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ class WriteForm(forms.Form):
         names = [(row.name, f"{row.name} ({row.model})") for row in rows]
         measurers = [*names, ("offline-measurer", _("offline-measurer (counts words)"))]
         self.fields["writer"].choices = [*names, ("offline-writer", _("offline-writer (copies sentences)"))]  # type: ignore[attr-defined]
-        self.fields["measure"].choices = [("", _("nobody: rules alone")), *measurers]  # type: ignore[attr-defined]
+        self.fields["measure"].choices = [("", _("Rules only")), *measurers]  # type: ignore[attr-defined]
 
 
 class StartForm(forms.Form):
@@ -78,32 +78,36 @@ class StartForm(forms.Form):
         widget=forms.RadioSelect,
     )
     rounds = forms.IntegerField(
-        label=gettext_lazy("Rounds"), min_value=1, max_value=5, initial=2, help_text=gettext_lazy("Of debate, at most.")
+        label=gettext_lazy("Rounds"),
+        min_value=1,
+        max_value=5,
+        initial=2,
+        help_text=gettext_lazy("Maximum number of debate rounds."),
     )
     limit = forms.IntegerField(
         min_value=1,
         required=False,
-        label=gettext_lazy("Pairs at most"),
-        help_text=gettext_lazy("In the whole campaign. Empty: all."),
+        label=gettext_lazy("Maximum pairs"),
+        help_text=gettext_lazy("For the whole campaign. Leave blank for all."),
     )
     budget = forms.FloatField(
         min_value=0.000001,
         required=False,
         label=gettext_lazy("Budget (USD)"),
-        help_text=gettext_lazy("It stops there and can go on later."),
+        help_text=gettext_lazy("Stops at this limit; you can resume it later."),
     )
-    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Calls at most"))
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Maximum calls"))
     stance_order = forms.ChoiceField(
         choices=[
             ("relevant-first", gettext_lazy("relevant first")),
             ("irrelevant-first", gettext_lazy("not relevant first")),
         ],
         required=False,
-        label=gettext_lazy("Agent A begins with"),
+        label=gettext_lazy("Agent A starts with"),
     )
     agents = forms.TypedChoiceField(
         label=gettext_lazy("Agents"),
-        choices=[("", gettext_lazy("two")), ("4", gettext_lazy("four: each debater holds both stances"))],
+        choices=[("", gettext_lazy("two")), ("4", gettext_lazy("four: each debater argues both stances"))],
         coerce=int,
         empty_value=None,
         required=False,
@@ -113,33 +117,31 @@ class StartForm(forms.Form):
         min_value=0,
         max_value=2,
         required=False,
-        help_text=gettext_lazy("Of the debaters, in place of their own."),
+        help_text=gettext_lazy("Overrides the debaters' own temperature."),
     )
-    adjudicator = forms.ChoiceField(required=False, label=gettext_lazy("Disagreements are settled by"))
+    adjudicator = forms.ChoiceField(required=False, label=gettext_lazy("Resolve disagreements with"))
     filter = forms.MultipleChoiceField(
         required=False,
-        label=gettext_lazy("Filter: three judges of different families"),
-        help_text=gettext_lazy("Where all three say no, the pair is labelled so and nobody else is asked."),
+        label=gettext_lazy("Filter: three judges from different model families"),
+        help_text=gettext_lazy("If all three say no, the pair is labelled not relevant without further calls."),
         widget=forms.CheckboxSelectMultiple,
     )
-    batch = forms.BooleanField(
-        required=False, label=gettext_lazy("Through the providers' batch endpoints: half the price, takes hours")
-    )
+    batch = forms.BooleanField(required=False, label=gettext_lazy("Use batch APIs: half price, takes hours"))
     guard = forms.BooleanField(
         required=False,
-        label=gettext_lazy("An agent that gives in without new evidence has not agreed (the pair goes to people)"),
+        label=gettext_lazy("Do not count a concession without new evidence as agreement (people judge the pair)"),
     )
     play_on = forms.BooleanField(
-        required=False, label=gettext_lazy("Play every round, even after an agreement (to study debates)")
+        required=False, label=gettext_lazy("Run all rounds, even after agreement (to study debates)")
     )
     no_debate = forms.BooleanField(
         required=False,
-        label=gettext_lazy("No debate for people: pairs that the policy did not debate reach them without one"),
+        label=gettext_lazy("No debate for people: do not debate escalated pairs that the policy did not debate"),
     )
     again = forms.BooleanField(
-        required=False, label=gettext_lazy("Judge pairs again that were judged already (a new campaign)")
+        required=False, label=gettext_lazy("Judge pairs again that are already judged (new campaign)")
     )
-    failed_to_people = forms.BooleanField(required=False, label=gettext_lazy("Send pairs that fail to people"))
+    failed_to_people = forms.BooleanField(required=False, label=gettext_lazy("Send failed pairs to people"))
 
     def __init__(self, *args: object, collection: Collection, **kwargs: object) -> None:
         # A new site can judge at once: the offline panel needs no key.

@@ -73,13 +73,13 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
         form.add_error(None, StartForm.for_people(str(error)))
         return _render_campaigns(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
     if started.campaign is None or started.idle:
-        messages.info(request, "Nothing to do: every relevant pair has its texts, or waits for somebody.")
+        messages.info(request, "Nothing to do: every relevant pair has evidence or waits for a person.")
     else:
         messages.success(
             request,
             ngettext(
-                "Campaign %(campaign)s writes for %(added)s pair.",
-                "Campaign %(campaign)s writes for %(added)s pairs.",
+                "Campaign %(campaign)s started: generating evidence for %(added)s pair.",
+                "Campaign %(campaign)s started: generating evidence for %(added)s pairs.",
                 started.added,
             )
             % {"campaign": started.campaign.pk, "added": f"{started.added:,}"},
@@ -106,7 +106,7 @@ def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> Http
     """pause, resume, cancel, retry-failed, send-again."""
     found = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
     if act not in CONTROLS:
-        raise Http404(_("No such act."))
+        raise Http404(_("Unknown action."))
     try:
         apply, said = CONTROLS[act]
         with transaction.atomic():
@@ -114,8 +114,8 @@ def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> Http
             record(scope, "campaign.control", campaign=found.pk, what=act)
         touched = done if isinstance(done, int) else 0
         if act == "retry-failed" and not touched:
-            said = gettext_lazy("No pair has failed: nothing to do.")
-        messages.success(request, said % {"campaign": found.pk, "retried": f"{touched:,}", "sent": touched})
+            said = gettext_lazy("Nothing to retry: no pair has failed.")
+        messages.success(request, said % {"campaign": found.pk, "retried": touched, "sent": touched})
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.pk}")
@@ -123,13 +123,19 @@ def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> Http
 
 # What each act does, and what is said once it is done.
 CONTROLS = {
-    "pause": (services.pause, gettext_lazy("Campaign %(campaign)s is paused. Calls that are out are still taken in.")),
-    "resume": (services.resume, gettext_lazy("Campaign %(campaign)s goes on.")),
-    "cancel": (services.cancel, gettext_lazy("Campaign %(campaign)s is cancelled. What was judged stays.")),
-    "retry-failed": (services.retry_failed, gettext_lazy("%(retried)s failed pairs are judged again.")),
+    "pause": (
+        services.pause,
+        gettext_lazy("Campaign %(campaign)s paused. Answers to calls already sent are still saved."),
+    ),
+    "resume": (services.resume, gettext_lazy("Campaign %(campaign)s resumed.")),
+    "cancel": (services.cancel, gettext_lazy("Campaign %(campaign)s cancelled. Its judgments are kept.")),
+    "retry-failed": (
+        services.retry_failed,
+        ngettext_lazy("Retrying %(retried)s failed pair.", "Retrying %(retried)s failed pairs.", "retried"),
+    ),
     "send-again": (
         services.send_again,
-        ngettext_lazy("%(sent)s batch is sent again.", "%(sent)s batches are sent again.", "sent"),
+        ngettext_lazy("Sending %(sent)s batch again.", "Sending %(sent)s batches again.", "sent"),
     ),
 }
 
@@ -169,14 +175,21 @@ def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> Http
         number = started.campaign.pk if started.campaign else None
         record(scope, "campaign.started", campaign=number, pairs=started.added, **limits)
     if started.campaign is None or started.idle:
-        messages.info(request, "Nothing to do: every pair has an outcome under this configuration.")
+        messages.info(request, "Nothing to do: this configuration has judged every pair.")
     else:
-        verb = _("goes on") if started.joined else "started"
-        messages.success(
-            request,
-            _("Campaign %(campaign)s %(verb)s: %(added)s pairs were added.")
-            % {"campaign": started.campaign.pk, "verb": verb, "added": f"{started.added:,}"},
-        )
+        if started.joined:
+            done = ngettext(
+                "Campaign %(campaign)s resumed; %(added)s pair added.",
+                "Campaign %(campaign)s resumed; %(added)s pairs added.",
+                started.added,
+            )
+        else:
+            done = ngettext(
+                "Campaign %(campaign)s started with %(added)s pair.",
+                "Campaign %(campaign)s started with %(added)s pairs.",
+                started.added,
+            )
+        messages.success(request, done % {"campaign": started.campaign.pk, "added": f"{started.added:,}"})
     return redirect("collection", scope.collection.name)
 
 

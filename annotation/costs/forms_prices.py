@@ -11,12 +11,14 @@ from judges.costs.price_entries import HIGHEST, PRICES, incomplete_price
 from judges.records import Judge
 
 HELP = {
-    "input_price": gettext_lazy("USD per million tokens, as all of these. 0 here and for output: it is free."),
-    "cached_input_price": gettext_lazy("Empty: as other input."),
-    "written_input_price": gettext_lazy("Empty: as other input."),
-    "reasoning_price": gettext_lazy("Empty: as other output."),
-    "batch_input_price": gettext_lazy("Empty: half the price."),
-    "batch_cached_input_price": gettext_lazy("Empty: the same share as other input has in a batch."),
+    "input_price": gettext_lazy(
+        "USD per million tokens, like all prices here. Enter 0 here and for output if the model is free."
+    ),
+    "cached_input_price": gettext_lazy("Leave blank to use the input price."),
+    "written_input_price": gettext_lazy("Leave blank to use the input price."),
+    "reasoning_price": gettext_lazy("Leave blank to use the output price."),
+    "batch_input_price": gettext_lazy("Leave blank for half price."),
+    "batch_cached_input_price": gettext_lazy("Leave blank to apply the batch discount."),
 }
 
 
@@ -26,8 +28,8 @@ class PriceForm(forms.Form):
     note = forms.CharField(
         required=False,
         max_length=200,
-        label=gettext_lazy("Where is this price from?"),
-        help_text=gettext_lazy("For whoever reads it later: an address, an invoice, a contract."),
+        label=gettext_lazy("Source of this price"),
+        help_text=gettext_lazy("For your records: a URL, an invoice, a contract."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -58,5 +60,5 @@ class PriceForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Prices that need each other."""
         if not self.errors and (problem := incomplete_price(self.prices)):
-            self.add_error(problem[0], _("Give both prices of a batch, or none of a batch."))
+            self.add_error(problem[0], _("Enter both batch prices or neither."))
         return self.cleaned_data

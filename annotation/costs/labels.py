@@ -45,9 +45,9 @@ def _cost_per_correct(labels: int, paid: Paid, accuracy: Statistic) -> Statistic
     if accuracy.value is None:
         return replace(nothing, reason=accuracy.reason)
     if paid.usd is None:
-        return replace(nothing, reason=_("the cost is %(text)s") % {"text": paid.text})
+        return replace(nothing, reason=_("cost: %(text)s") % {"text": paid.text})
     if not accuracy.value:
-        return replace(nothing, reason=_("none of the labels that were compared is correct"))
+        return replace(nothing, reason=_("no compared label is correct"))
     usd = paid.usd / labels
     # The bounds change places: the more labels are correct, the cheaper is a correct one.
     low = None if accuracy.high is None else usd / accuracy.high
@@ -59,11 +59,13 @@ def against_gold(strata: Sequence[Stratum]) -> Statistic:
     """The share of correct labels over parts of known size; each part with labels must have some with gold."""
     used = [stratum for stratum in strata if stratum.size > 0]
     if not used:
-        return Statistic(None, None, None, 0, _("not measured: there are no labels"))
+        return Statistic(None, None, None, 0, _("not measured: no labels"))
     n = int(sum(stratum.n for stratum in used))
     if any(stratum.n <= 0 for stratum in used):
-        part = _("none of them has") if not n else _("not every part of them has")
-        return Statistic(None, None, None, n, _("not measured: %(part)s a reference grade") % {"part": part})
+        lacking = (
+            _("not measured: no reference grades") if not n else _("not measured: some parts have no reference grade")
+        )
+        return Statistic(None, None, None, n, lacking)
     found = stratified_share(used)
     assert found is not None
     value, bounds = found
@@ -74,9 +76,9 @@ def with_people(audited: Statistic, labelled: int, settled: int) -> Statistic:
     """Judges' labels as audited, together with people's, which are the truth of audits and so correct."""
     whole = labelled + settled
     if not whole:
-        return Statistic(None, None, None, 0, _("not measured: there are no labels"))
+        return Statistic(None, None, None, 0, _("not measured: no labels"))
     if not labelled:
-        return Statistic(None, None, None, 0, _("not measured: people's labels are the truth of audits"))
+        return Statistic(None, None, None, 0, _("not measured: audits use people's labels as the reference"))
     if audited.value is None or audited.low is None or audited.high is None:
         return audited
     value, low, high = ((share * labelled + settled) / whole for share in (audited.value, audited.low, audited.high))

@@ -39,11 +39,11 @@ def judge_cost_chart(found: CostReport) -> Chart | None:
     lines = sorted(found.by_judge, key=lambda one: (one.paid.usd is not None, -(one.paid.usd or 0.0)))[:SHOWN]
     if not lines:
         return None
-    rows = [Bar(one.name, one.paid.usd, words=_("no price is known"), detail=_describe_calls(one)) for one in lines]
+    rows = [Bar(one.name, one.paid.usd, words=_("price unknown"), detail=_describe_calls(one)) for one in lines]
     values = {"collection": found.collection.name, "campaign": found.campaign.pk}
     source = _("%(collection)s, campaign %(campaign)s") % values
-    summary = _("All judges together: %(text)s.") % {"text": found.machine.text}
-    return draw_bars("spending", _("What each judge cost"), rows, x="USD", summary=summary, source=source)
+    summary = _("All judges: %(text)s.") % {"text": found.machine.text}
+    return draw_bars("spending", _("Cost by judge"), rows, x="USD", summary=summary, source=source)
 
 
 def _describe_calls(one: Sum) -> str:
@@ -81,4 +81,4 @@ def describe_budget_left(found: CostReport) -> str:
         values = {"left_today": format_cost(caps.left_today), "daily_budget": format_cost(caps.daily_budget)}
         values["day"] = f"{caps.day:%-d %b}"
         told.append(_("%(left_today)s of %(daily_budget)s for today, %(day)s (UTC)") % values)
-    return _("Left: %(join)s.") % {"join": "; ".join(told)} if told else ""
+    return _("Remaining: %(join)s.") % {"join": "; ".join(told)} if told else ""

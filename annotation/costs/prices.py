@@ -15,12 +15,12 @@ from judges.records import Judge
 NAMES = {
     "input_price": gettext_lazy("Input"),
     "output_price": gettext_lazy("Output"),
-    "cached_input_price": gettext_lazy("Input read from a prompt cache"),
-    "written_input_price": gettext_lazy("Input written to a prompt cache"),
+    "cached_input_price": gettext_lazy("Input, cached"),
+    "written_input_price": gettext_lazy("Input, written to cache"),
     "reasoning_price": gettext_lazy("Reasoning"),
-    "batch_input_price": gettext_lazy("Input in a batch"),
-    "batch_output_price": gettext_lazy("Output in a batch"),
-    "batch_cached_input_price": gettext_lazy("Input in a batch, read from a prompt cache"),
+    "batch_input_price": gettext_lazy("Batch input"),
+    "batch_output_price": gettext_lazy("Batch output"),
+    "batch_cached_input_price": gettext_lazy("Batch input, cached"),
 }
 
 
@@ -57,5 +57,5 @@ def price_changes(judge: Judge, wanted: Mapping[str, float]) -> list[tuple[str, 
 def describe_prices(prices: Mapping[str, float | None]) -> str:
     """The prices of a row in one line."""
     if prices.get("input_price") is None:
-        return _("taken away")
+        return _("removed")
     return ", ".join(f"{NAMES[key]} {format_price(prices[key])}" for key in PRICES if prices.get(key) is not None)

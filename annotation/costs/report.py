@@ -43,7 +43,7 @@ FROM own w JOIN gold ON gold.pair_id = w.pair_id
 LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL
 """
 
-NO_AUDIT = gettext_noop("not measured: no audited pair is settled yet")
+NO_AUDIT = gettext_noop("not measured: no audit is completed yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,12 @@ class HumanCost:
         if not judgments:
             return Paid(0.0)
         if self.seconds is None:
-            unknown = _("people's time on %(judgments)s judgments was not measured")
+            unknown = _("no time recorded for %(judgments)s judgments")
             return Paid(None, (unknown % {"judgments": f"{judgments:,}"},))
         if self.hourly_rate is None:
-            return Paid(None, (_("%(hours)s hours of people without a price") % {"hours": f"{self.hours:,.1f}"},))
+            return Paid(
+                None, (_("%(hours)s hours of people's work without an hourly rate") % {"hours": f"{self.hours:,.1f}"},)
+            )
         return Paid(self.hours * self.hourly_rate)
 
 
@@ -119,7 +121,7 @@ class CostReport:
         by_outcome = ledger.sum_by(self.entries, lambda entry: entry.outcome)
         return [
             (_("By judge"), _("Judge"), self.by_judge),
-            (_("By round"), _("What was asked"), self.by_step),
+            (_("By round"), _("By kind of call"), self.by_step),
             (_("By outcome of the call"), _("Outcome"), by_outcome),
         ]
 
@@ -165,14 +167,16 @@ def _costs_per_label(
     audits = measure_audits(campaign.collection, campaign, counts)
     audited = audits.overall if audits else Statistic(None, None, None, 0, NO_AUDIT)
     covered = audits.covered if audits else 0.0  # The share of labels for whose routes the audits speak.
-    ours = _("%(labelled)s labels of judges") % {"labelled": f"{labelled:,}"}
-    all_of = _("%(ours)s and %(settled)s of people") % {"ours": ours, "settled": f"{settled:,}"}
-    said = _(", in routes with %(covered)s of them") % {"covered": f"{covered:.0%}"} if 0 < covered < 1 else ""
+    ours = _("%(labelled)s labels by judges") % {"labelled": f"{labelled:,}"}
+    all_of = _("%(ours)s and %(settled)s by people") % {"ours": ours, "settled": f"{settled:,}"}
+    said = (
+        _(", covering routes with %(covered)s of the labels") % {"covered": f"{covered:.0%}"} if 0 < covered < 1 else ""
+    )
     values = {"ours": ours, "all_of": all_of, "said": said, "n": f"{audited.n:,}", "settled": f"{settled:,}"}
-    of_judges = _("%(known)s of %(ours)s have gold") % {**values, "known": f"{known:,}"}
-    of_all = _("%(known)s of %(all_of)s have gold") % {**values, "known": f"{known + known_people:,}"}
+    of_judges = _("%(known)s of %(ours)s have gold labels") % {**values, "known": f"{known:,}"}
+    of_all = _("%(known)s of %(all_of)s have gold labels") % {**values, "known": f"{known + known_people:,}"}
     was_audited = _("%(n)s of %(ours)s were audited%(said)s") % values
-    with_settled = _("%(n)s of %(ours)s were audited%(said)s; %(settled)s of people count as correct") % values
+    with_settled = _("%(n)s of %(ours)s were audited%(said)s; the %(settled)s by people count as correct") % values
     by_judges, by_all = (labelled, machine), (labelled + settled, together)
     return [
         per_label(JUDGES, "gold", *by_judges, against_gold([judged]), of_judges),

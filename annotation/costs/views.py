@@ -110,7 +110,7 @@ def _save_price(request: HttpRequest, scope: Scope, judge: Judge, wanted: dict[s
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     else:
-        told = _("Nothing was changed.") if change == "unchanged" else _("Saved: it holds for calls from now on.")
+        told = _("Nothing was changed.") if change == "unchanged" else _("Saved. Applies to new calls.")
         messages.success(request, told)
     return redirect("prices", scope.collection.name)
 

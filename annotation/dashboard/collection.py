@@ -74,13 +74,14 @@ def _draw_flow(
     states = {"pairs": address} | {node.key: f"{address}&state={node.key}" for node in nodes if _is_state(node)}
     source = _("%(collection)s, campaign %(campaign)s, %(at)s")
     summary = _(
-        "%(labelled)s labelled by judges, %(escalated)s escalated to people (%(settled)s settled, %(open)s open), "
-        "%(failed)s failed, %(pending)s still to be judged."
+        "%(labelled)s labelled by judges, %(escalated)s escalated to people "
+        "(%(settled)s resolved, %(open)s open), %(failed)s failed, %(pending)s not "
+        "judged yet."
     )
     counts = {key: f"{s[key]:,}" for key in ("labelled", "escalated", "settled", "open", "failed")}
     return draw_flow(
         "flow",
-        _("Where the pairs stand"),
+        _("Progress by route"),
         [replace(node, address=states.get(node.key, "")) for node in nodes],
         links,
         summary=summary % {**counts, "pending": f"{s['pending'] + s['running']:,}"},
@@ -93,18 +94,18 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
     shown = largest_routes(audits.routes)
     known = sorted((route.accuracy.value, route.words) for route in shown if route.accuracy.value is not None)
     counts = {"routes": len(shown) - len(known), "routes2": len(shown)}
-    summary = _("Of these routes, %(routes)s of %(routes2)s have no settled audit.") % counts
+    summary = _("%(routes)s of %(routes2)s routes have no completed audit.") % counts
     if known:
         value, words = known[0]
-        summary += _(" The least accurate is: %(known)s (%(known2)s).") % {"known": words, "known2": f"{value:.0%}"}
+        summary += _(" Least accurate: %(known)s (%(known2)s).") % {"known": words, "known2": f"{value:.0%}"}
     if rest := len(audits.routes) - len(shown):
-        summary += _(" %(rest)s smaller routes stand in the table of routes below.") % {"rest": rest}
+        summary += _(" %(rest)s smaller routes are listed in the table below.") % {"rest": rest}
     address = f"{reverse('pairs', args=[collection.name])}?campaign={audits.campaign}"
     return draw_bars(
         "audits",
-        _("Accuracy of the judges' labels by route"),
+        _("Accuracy of automatic labels by route"),
         [replace(route_bar(route), address=f"{address}&route={route.key}") for route in shown],
-        x=_("share right by people's answers, 95% interval"),
+        x=_("share correct by people's answers, 95% interval"),
         high=1.0,
         mark=(1.0 - audits.limit, _("limit")),
         summary=summary,
@@ -137,12 +138,12 @@ def largest_routes(routes: Sequence[RouteQuality]) -> list[RouteQuality]:
 def kappa_bar(one: Kappa) -> Bar:
     """Build the bar of a group's agreement, which never stands without percent and prevalence."""
     found = one.kappa
-    detail = _("no pair with two grades")
+    detail = _("no pair has two grades")
     if one.percent.value is not None:
         detail = _("%(percent_value)s equal") % {"percent_value": f"{one.percent.value:.0%}"}
     if one.prevalence is not None:
         detail += _(", %(prevalence)s relevant") % {"prevalence": f"{one.prevalence:.0%}"}
-    itself = _("%(names)s are one model: its agreement with itself counts")
+    itself = _("%(names)s are the same model: their agreement measures consistency only")
     detail = "; ".join([detail, *(itself % {"names": ", ".join(names)} for names in one.copies)])
     words = {"assessors": one.assessors, "group": _(one.group), "population": _(one.population)}
     label = _("%(assessors)s %(group)s, %(population)s pairs") % words
@@ -152,7 +153,7 @@ def kappa_bar(one: Kappa) -> Bar:
 def route_bar(route: RouteQuality) -> Bar:
     """Build the bar of a route, with what was audited of it."""
     found = route.accuracy
-    detail = _("%(settled)s of %(drawn)s drawn, %(population)s labelled") % {
+    detail = _("%(settled)s of %(drawn)s audited, %(population)s labelled") % {
         "settled": f"{route.settled:,}",
         "drawn": f"{route.drawn:,}",
         "population": f"{route.population:,}",
@@ -169,15 +170,15 @@ def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], li
     ended = labelled + escalated
     agreed = min(sum(status["agreed_in_round"].values()), ended) if policy in DEBATES else ended
     if policy in DEBATES:
-        words = _("agents agreed")
+        words = _("debate agreed")
     else:
         words = _("people judge every pair") if policy == Campaign.Policy.HUMAN else _("judged by models")
     # The counters do not say which pairs the two have in common; most agreements become labels, so as many as can be.
     both = min(labelled, agreed)
     second = [
-        Node("dropped", _("dropped by the filter"), dropped, 1, "accent"),
+        Node("dropped", _("rejected by the filter"), dropped, 1, "accent"),
         Node("agreed", words, agreed, 1, "accent"),
-        Node("disputed", _("agents did not agree"), ended - agreed, 1, "warn"),
+        Node("disputed", _("debate did not agree"), ended - agreed, 1, "warn"),
     ]
     after = [Link("dropped", "labelled", dropped), Link("agreed", "labelled", both)]
     after += [

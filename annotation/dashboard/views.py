@@ -37,7 +37,7 @@ def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
         with transaction.atomic():
             collection = form.save()
             record(scope, "collection.made", collection)
-        messages.success(request, _("The collection is there. Next: bring in its documents and queries."))
+        messages.success(request, _("Collection created. Next: import documents and queries."))
         return redirect("collection", collection.name)
     status = 422 if form.is_bound else 200
     return render(request, "dashboard/new.html", {"scope": scope, "form": form}, status=status)

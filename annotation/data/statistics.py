@@ -132,7 +132,7 @@ def _build_funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> lis
     still_open = ended - (dropped or 0)
     if dropped is not None:
         steps += [
-            CandidateStep(_("dropped by the filter"), dropped, ended),
+            CandidateStep(_("rejected by the filter"), dropped, ended),
             CandidateStep(_("kept by the filter"), still_open, ended),
         ]
     for number, agreed in sorted(found["agreed_in_round"].items(), key=lambda one: int(one[0])):

@@ -32,8 +32,8 @@ FAR = 3.0  # Deviations from the median time of a judgment.
 LEAST_SPREAD = 0.35  # Of times, as a logarithm: nobody is an outlier for being a third away.
 INTRA_MARK = 0.8
 ORDINARY, CHECK, REPEAT = 0, 1, 2
-NO_REPEATS = "no pair was asked twice"
-NOBODY_ELSE = gettext_noop("nobody else judged the same items")
+NO_REPEATS = "no pair was repeated"
+NOBODY_ELSE = gettext_noop("no one else judged the same items")
 NO_GOLD = gettext_noop("not measured: no reference grade on the judged pairs")
 
 
@@ -111,7 +111,7 @@ def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
     """
     gold, majority, intra = one.gold, one.majority, one.intra
     if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
-        words = _("%(gold_value)s right on %(n)s gold pairs: below %(gold_mark)s (95%% confidence)")
+        words = _("%(gold_value)s correct on %(n)s gold pairs: below %(gold_mark)s (95%% confidence)")
         yield words % {"gold_value": f"{gold.value:.0%}", "n": gold.n, "gold_mark": f"{GOLD_MARK:.0%}"}
     if majority.n >= FEW and majority.high is not None and majority.high < MAJORITY_MARK:
         words = _("agrees with others on %(majority_value)s of %(n)s items: below 70%% (95%% confidence)")
@@ -122,11 +122,11 @@ def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
     if one.skips >= FEW and one.skips > SKIPS * (one.judged + one.skips):
         yield _("skips %(skips)s of the items") % {"skips": f"{one.skips / (one.judged + one.skips):.0%}"}
     if one.judged >= FEW and one.fast > HASTY * one.judged:
-        yield _("%(n)s judgments far too fast") % {"n": one.fast}
+        yield _("%(n)s judgments with an outlier time (too fast)") % {"n": one.fast}
     if one.missed:
         yield _("missed %(missed)s of %(n)s attention checks") % {"missed": one.missed, "n": one.checks}
     if intra.high is not None and intra.high < INTRA_MARK:
-        yield _("repeats own answer on only %(same)s of pairs asked twice") % {"same": f"{intra.value:.0%}"}
+        yield _("self-consistency of only %(same)s on repeated pairs") % {"same": f"{intra.value:.0%}"}
 
 
 def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:

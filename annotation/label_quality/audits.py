@@ -18,7 +18,7 @@ from judges.campaigns import route_breakers
 from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate_sample, route_of
 from judges.models import Campaign
 
-NO_AUDIT = gettext_noop("not measured: no drawn pair is settled yet")
+NO_AUDIT = gettext_noop("not measured: no audit is completed yet")
 
 
 def measure_audits(
@@ -57,7 +57,7 @@ def measure_audits(
         drawn=sum(route.drawn for route in routes),
         settled=sum(route.settled for route in routes),
         conflicts=sum(one.conflicts for one in found.values()),
-        population=_("%(labelled)s pairs that %(policy)s labelled in campaign %(campaign)s")
+        population=_("%(labelled)s pairs labelled by %(policy)s in campaign %(campaign)s")
         % {"labelled": f"{labelled:,}", "policy": campaign.policy, "campaign": campaign.pk},
         half=half,
         enough=enough,

@@ -69,10 +69,10 @@ class CanaryFlips:
     def summary(self) -> str:
         """The judge's flips in a sentence."""
         if self.rate is None:
-            return _("%(self)s: not measured, no pair has both answers") % {"self": self.name}
+            return _("%(self)s: not measured, no canary has both answers") % {"self": self.name}
         low, high = self.bounds
         return _(
-            "%(self)s followed %(flips)s of %(pairs)s hostile texts (%(rate)s, 95%% interval %(low)s to %(high)s)"
+            "%(self)s followed %(flips)s of %(pairs)s injections (%(rate)s, 95%% interval %(low)s to %(high)s)"
         ) % {
             "self": self.name,
             "flips": self.flips,
@@ -129,9 +129,9 @@ def flip_chart(found: Sequence[CanaryFlips]) -> Chart | None:
         return None
     return draw_bars(
         "canaries",
-        _("Judges that follow hostile text"),
+        _("Judges that followed injected text"),
         rows,
-        x=_("share of hostile texts that flipped the verdict, 95% interval"),
+        x=_("share of injections that flipped the verdict, 95% interval"),
         mark=(LIMIT, _("limit")),
         summary=" ".join(f"{one.summary}." for one in found),
     )

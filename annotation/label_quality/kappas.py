@@ -35,9 +35,9 @@ from corpus.models import Collection
 MEASURE = gettext_noop("Krippendorff's alpha (nominal), relevant or not")
 EPOCH = date(2000, 1, 3)  # A Monday: days are counted from it.
 LONG = 31  # Days from which agreement is shown by week.
-OVER_TIME = gettext_noop("pairs with two grades and more, by the day of their last grade")
+OVER_TIME = gettext_noop("pairs with two or more grades, by the day of their last grade")
 FIRST, FINAL = "people", gettext_noop("people (final answers)")
-SHOWN = gettext_noop("people (with the debate in view)")
+SHOWN = gettext_noop("people (debate shown)")
 
 
 # Votes in an arm that hid the debate; first votes.

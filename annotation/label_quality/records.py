@@ -6,7 +6,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
 
-NOT_REPEATED = Statistic(None, None, None, 0, gettext_noop("no pair was asked twice"))
+NOT_REPEATED = Statistic(None, None, None, 0, gettext_noop("no pair was repeated"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from judges.models import Campaign
 COMPUTE = "annotation.compute_statistics"
 SMALL = 20_000  # Votes and judgments up to which everything is computed while the page waits.
 STALE_SECONDS = 120  # A stored row older than this is worth computing anew while work goes on.
-UNITS = {"day": gettext_noop("day"), "week": gettext_noop("week (its Monday)")}
+UNITS = {"day": gettext_noop("day"), "week": gettext_noop("week (starting Monday)")}
 
 # Of counters, because counting the votes of a large collection takes as long as a page may take.
 SIZE = """
@@ -174,8 +174,8 @@ def agreement_chart(collection: str, over: StoredStatistics) -> Chart | None:
 def people_charts(collection: str, people: Sequence[PersonQuality]) -> list[Chart]:
     """Draw each annotator's agreement with the others and with the reference; none where nobody judged."""
     sides = (
-        ("majority", _("Agreement with the others on the same item"), _("share equal to the majority of the others")),
-        ("gold", _("Right against the reference"), _("share equal to the reference")),
+        ("majority", _("Agrees with others on the same items"), _("share equal to the others' majority")),
+        ("gold", _("Accuracy on reference grades"), _("share equal to the reference grade")),
     )
     charts = []
     addresses = {person.name: reverse("person", args=[collection, person.membership]) for person in people}

@@ -60,7 +60,7 @@ def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
     row = get_object_or_404(Campaign.judging.select_related("collection"), pk=campaign, collection=scope.collection)
     up_to, route = request.POST.get("up_to", ""), _parse_route(request).key if request.POST.get("route") else ""
     if not (up_to.isdecimal() and len(up_to) < 10):
-        raise Http404(_("No such route."))
+        raise Http404(_("Route not found."))
     back = redirect(quality_address(scope.collection, "audits", f"campaign={row.pk}"))
     try:
         with transaction.atomic():
@@ -71,8 +71,7 @@ def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
         return back
     messages.success(
         request,
-        _("%(drawn)s more pairs wait for people now, without the debate and without the label.")
-        % {"drawn": f"{drawn:,}"},
+        _("%(drawn)s more blind checks now wait for people.") % {"drawn": f"{drawn:,}"},
     )
     return back
 
@@ -89,7 +88,7 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
             record(scope, "audit.to-people", campaign=row.pk, route=route.key, pairs=sent)
         messages.success(
             request,
-            _("%(sent)s pairs wait for people now, without the debate and without the label.") % {"sent": f"{sent:,}"},
+            _("%(sent)s pairs now wait for people, with the debate and the label hidden.") % {"sent": f"{sent:,}"},
         )
         return redirect(quality_address(scope.collection, "audits"))
     found = measure_audits(scope.collection, row, counters.read(row.pk))
@@ -109,8 +108,11 @@ def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     with transaction.atomic():
         route_breakers.reset_route(row.pk, route.key, on=on)
         record(scope, "audit.go-on", campaign=row.pk, route=route.key, on=on)
-    words = _("labels again") if on else _("is stopped: its further pairs go to people")
-    messages.success(request, _("The route “%(words)s” %(words2)s.") % {"words": route.description, "words2": words})
+    if on:
+        done = _("Automatic labelling resumed for the route “%(words)s”.")
+    else:
+        done = _("Automatic labelling stopped for the route “%(words)s”: people judge its further pairs.")
+    messages.success(request, done % {"words": route.description})
     return redirect(quality_address(scope.collection, "audits"))
 
 
@@ -118,7 +120,7 @@ def _parse_route(request: HttpRequest) -> Route:
     try:
         return route_of((request.POST or request.GET).get("route", ""))
     except ValueError:
-        raise Http404(_("No such route.")) from None
+        raise Http404(_("Route not found.")) from None
 
 
 @action("admin")
@@ -131,7 +133,7 @@ def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
     with transaction.atomic():
         done = statistics.refresh_statistics(scope.collection)
         record(scope, "statistics.asked")
-    messages.info(request, _("The figures are new.") if done else _("A worker computes the figures anew."))
+    messages.info(request, _("Figures updated.") if done else _("Recomputing in the background."))
     return redirect("collection", scope.collection.name)
 
 

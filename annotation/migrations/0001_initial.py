@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
                 ('lent_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('lease_until', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(null=True)),
-                ('skip_reason', models.CharField(blank=True, choices=[('unclear-query', 'The query is unclear'), ('unreadable', 'The text is unreadable or cut off'), ('language', 'I do not read this language'), ('knowledge', 'I lack the knowledge'), ('other', 'Another reason')], max_length=15)),
+                ('skip_reason', models.CharField(blank=True, choices=[('unclear-query', 'The query is unclear'), ('unreadable', 'The text is unreadable or cut off'), ('language', "I cannot read this language"), ('knowledge', 'I lack the knowledge'), ('other', 'Another reason')], max_length=15)),
                 ('flagged', models.BooleanField(default=False)),
                 ('flag_note', models.TextField(blank=True)),
                 ('item', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='corpus.item')),

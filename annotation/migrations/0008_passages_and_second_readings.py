@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
             name='PassageDraft',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('waiting', 'waits for a worker'), ('fetching', 'being fetched'), ('ready', 'to be refined'), ('failed', 'failed'), ('used', 'became a passage'), ('dismissed', 'put away')], default='waiting', max_length=9)),
+                ('state', models.CharField(choices=[('waiting', "waiting for a worker"), ('fetching', "fetching"), ('ready', "to refine"), ('failed', 'failed'), ('used', "saved as passage"), ('dismissed', "discarded")], default='waiting', max_length=9)),
                 ('url', models.CharField(blank=True, help_text='As it was asked for; empty for a file.', max_length=2000)),
                 ('final_url', models.CharField(blank=True, help_text='After redirects.', max_length=2000)),
                 ('file', models.CharField(blank=True, help_text="The uploaded file's name.", max_length=255)),

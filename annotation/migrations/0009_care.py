@@ -70,7 +70,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='assignment',
             name='state',
-            field=models.CharField(choices=[('open', 'open'), ('done', 'done'), ('skipped', 'skipped'), ('returned', 'returned'), ('aside', 'set aside')], default='open', max_length=8),
+            field=models.CharField(choices=[('open', 'open'), ('done', 'done'), ('skipped', 'skipped'), ('returned', 'returned'), ('aside', "excluded")], default='open', max_length=8),
         ),
         migrations.CreateModel(
             name='Consent',
@@ -140,7 +140,7 @@ class Migration(migrations.Migration):
             name='SettingAside',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('why', models.CharField(choices=[('person', 'by hand'), ('batch', 'an attention check of the batch was missed')], default='person', max_length=6)),
+                ('why', models.CharField(choices=[('person', "manual"), ('batch', "an attention check in the batch was missed")], default='person', max_length=6)),
                 ('note', models.TextField(blank=True)),
                 ('batch', models.PositiveIntegerField(help_text='Number of the batch, where it is about one.', null=True)),
                 ('since', models.DateTimeField(help_text='Only judgments from then on; null: all.', null=True)),

@@ -129,12 +129,12 @@ class Assignment(models.Model):
         DONE = "done", gettext_lazy("done")
         SKIPPED = "skipped", gettext_lazy("skipped")
         RETURNED = "returned", gettext_lazy("returned")
-        ASIDE = "aside", gettext_lazy("set aside")
+        ASIDE = "aside", gettext_lazy("excluded")
 
     class SkipReason(models.TextChoices):
         UNCLEAR_QUERY = "unclear-query", gettext_lazy("The query is unclear")
         UNREADABLE = "unreadable", gettext_lazy("The text is unreadable or cut off")
-        LANGUAGE = "language", gettext_lazy("I do not read this language")
+        LANGUAGE = "language", gettext_lazy("I cannot read this language")
         KNOWLEDGE = "knowledge", gettext_lazy("I lack the knowledge")
         OTHER = "other", gettext_lazy("Another reason")
 

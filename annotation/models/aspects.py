@@ -18,12 +18,12 @@ class PassageDraft(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", _("waits for a worker")
-        FETCHING = "fetching", _("being fetched")
-        READY = "ready", _("to be refined")
+        WAITING = "waiting", _("waiting for a worker")
+        FETCHING = "fetching", _("fetching")
+        READY = "ready", _("to refine")
         FAILED = "failed", _("failed")
-        USED = "used", _("became a passage")
-        DISMISSED = "dismissed", _("put away")
+        USED = "used", _("saved as passage")
+        DISMISSED = "dismissed", _("discarded")
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="passage_drafts")
     asked_by = models.ForeignKey(Membership, models.CASCADE, related_name="passage_drafts", db_index=False)

@@ -17,8 +17,8 @@ class JudgmentExclusion(models.Model):
     """
 
     class Why(models.TextChoices):
-        PERSON = "person", _("by hand")
-        BATCH = "batch", _("an attention check of the batch was missed")
+        PERSON = "person", _("manual")
+        BATCH = "batch", _("an attention check in the batch was missed")
 
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="set_aside")
     why = models.CharField(max_length=6, choices=Why, default=Why.PERSON)

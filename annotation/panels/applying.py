@@ -91,15 +91,14 @@ def base_panel(collection: Collection, *, lock: bool = False) -> Panel:
     rows = Panel.objects.select_for_update() if lock else Panel.objects.all()
     panel = rows.filter(name=chosen_name(collection)).first() or rows.filter(is_default=True).first()
     if panel is None:
-        raise BadInput(_("no panel is the default: run configure_judges F"))
+        raise BadInput(_("there is no default panel: run configure_judges F"))
     return panel
 
 
 def _check_judges(judges: Sequence[str]) -> None:
     if len(judges) not in SIZES or len(set(judges)) != len(judges):
         raise BadInput(
-            _("a chosen panel has 1, 3, 5, 7 or 9 different judges, not %(named)s")
-            % {"named": ", ".join(judges) or _("none")}
+            _("a panel has 1, 3, 5, 7 or 9 different judges, not %(named)s") % {"named": ", ".join(judges) or _("none")}
         )
     known = {row.name: row for row in JudgeVersion.objects.filter(name__in=judges, is_current=True)}
     if missing := [name for name in judges if name not in known]:
@@ -108,6 +107,6 @@ def _check_judges(judges: Sequence[str]) -> None:
         )
     for places in copies.copy_groups([known[name] for name in judges]):
         raise BadInput(
-            _("%(names)s are one model with the same parameters, and never sit on a chosen panel together: keep one")
+            _("%(names)s are one model with the same parameters: keep only one of them")
             % {"names": ", ".join(judges[place] for place in places)}
         )

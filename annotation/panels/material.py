@@ -93,7 +93,7 @@ def read_material(
     if names and not enough.all():
         few = ", ".join(one.name for one in compress(chosen, ~enough))
         raise BadInput(
-            _("%(few)s judged fewer than %(pairs)s pairs of %(collection)s: leave out, or let judge more")
+            _("%(few)s judged fewer than %(pairs)s pairs of %(collection)s: leave them out, or have them judge more")
             % {"few": few, "pairs": PAIRS, "collection": collection.name}
         )
     mine = mine[enough]
@@ -162,7 +162,7 @@ def _build_candidates(collection: Collection, chosen: Sequence[KnownAssessors], 
 
 def _version_note(voted: JudgeVersion | None, current: JudgeVersion | None) -> str:
     if current is None:
-        return _("imported; no judge of this name is configured") if voted is None else _("it is configured no more")
+        return _("imported; no judge of this name is configured") if voted is None else _("no longer configured")
     if voted is None:
         return _(IMPORTED) % {"model": current.model}
     same = voted.pk == current.pk
@@ -179,11 +179,11 @@ def _vote_costs(collection: Collection, judges: list[int]) -> dict[int, float]:
 
 def _check_candidates(collection: Collection, candidates: Sequence[PanelCandidate], votes: Votes, size: int) -> None:
     if len(candidates) < 2:
-        name = _("%(name)s alone did") % {"name": candidates[0].name} if candidates else _("there is none")
+        name = _("only %(name)s did") % {"name": candidates[0].name} if candidates else _("none did")
         raise BadInput(
             _(
-                "%(collection)s: a panel is chosen among judges that judged the same %(pairs)s pairs and more, "
-                "and %(name)s: run a campaign, or import labels"
+                "%(collection)s: a panel needs candidates that all judged the same %(pairs)s or"
+                " more pairs, and %(name)s: run a campaign, or import labels"
             )
             % {"collection": collection.name, "pairs": PAIRS, "name": name}
         )

@@ -57,7 +57,7 @@ def build_page(chosen: Chosen, relevant_from: int) -> dict[str, Any]:
     orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
     found = {pair: one for one in choice.pairwise for pair in ((one.a, one.b), (one.b, one.a))}
     names, summary = chosen.names(order), summarise_choice(chosen)
-    source = _("%(collection)s: %(pairs)s pairs that all of them judged") % {
+    source = _("%(collection)s: %(pairs)s pairs judged by all candidates") % {
         "collection": chosen.collection,
         "pairs": f"{choice.pairs:,}",
     }
@@ -78,9 +78,7 @@ def build_page(chosen: Chosen, relevant_from: int) -> dict[str, Any]:
         "checkable": urlencode([("judge", name) for name in chosen.checks]),
         "charts": (
             _candidates_chart(chosen, order, source),
-            heat_chart(
-                "kappas", _("Cohen's kappa, two by two"), kappas, names, summary=" ".join(summary), source=source
-            ),
+            heat_chart("kappas", _("Pairwise Cohen's kappa"), kappas, names, summary=" ".join(summary), source=source),
         ),
     }
 
@@ -148,20 +146,23 @@ def _candidates_chart(chosen: Chosen, order: Sequence[int], source: str) -> Char
     for place in order:
         value, mean = chosen.quality(place).value, chosen.choice.means[place]
         if value is not None and mean is not None:
-            series = _("above the floor") if chosen.choice.qualities[place].passes else _("below it")
+            series = _("above the floor") if chosen.choice.qualities[place].passes else _("below the floor")
             dots.append(Dot(mean, value, chosen.name(place), series))
     measure = _(MEASURES[chosen.choice.floor.measure])
     return draw_scatter(
         "candidates",
-        _("Candidates: how good, and how much like the others"),
+        _("Candidates: accuracy and independence"),
         dots,
-        x=_("mean kappa with the other candidates"),
+        x=_("mean kappa with other candidates"),
         y=measure,
         floor=(chosen.choice.floor.value, _("floor")),
-        empty=_("Nothing to draw yet: no two candidates have votes on the same pairs, or nothing says who is right."),
+        empty=_(
+            "Nothing to draw yet: no two candidates have judged the same pairs, or there is"
+            " no reference to measure them against."
+        ),
         summary=_(
-            "%(dots)s candidates; the floor is %(floor_value)s of %(measure)s. High and to the left is good "
-            "and independent; low and to the left is noise."
+            "%(dots)s candidates; floor: %(measure)s of %(floor_value)s. Top left: accurate"
+            " and independent. Bottom left: noise."
         )
         % {"dots": len(dots), "floor_value": f"{chosen.choice.floor.value:.2f}", "measure": measure},
         source=source,

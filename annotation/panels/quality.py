@@ -32,7 +32,7 @@ NO_GOLD = gettext_noop("no reference grade on these pairs")
 FEW_GOLD = gettext_noop(
     "reference grades on %(relevant)s relevant and %(other)s other pairs: %(class)s of each are needed"
 )
-BY_CHANCE = gettext_noop("its answers are no better than chance (p = %(chance)s)")
+BY_CHANCE = gettext_noop("no better than chance (p = %(chance)s)")
 BELOW = gettext_noop("%(value)s is below the floor of %(bound)s")
 CHANCE = 0.01  # Probability that any judge which answers at random passes, over all candidates together (Bonferroni).
 
@@ -106,7 +106,7 @@ def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
     """The mean of the two recalls with a 95% interval that joins their exact ones (Donner and Zou)."""
     sizes = [int((truth == grade).sum()) for grade in (0, 1)]
     if not all(sizes):
-        reason = _("reference grades of one class only") if any(sizes) else NO_GOLD
+        reason = _("reference grades of only one class") if any(sizes) else NO_GOLD
         return Statistic(None, None, None, sum(sizes), reason)
     right = [int(((truth == grade) & (votes == grade)).sum()) for grade in (0, 1)]
     joined = stratified_share([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
@@ -128,7 +128,7 @@ def _majority_agreement(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic
     """Measure kappa with the majority of the others, and the share of equal answers."""
     there = other != MISSING
     if not there.any():
-        none = Statistic(None, None, None, 0, _("the others have no majority on any pair"))
+        none = Statistic(None, None, None, 0, _("the other candidates have no majority on any pair"))
         return none, none
     kappa = compute_measures(np.vstack([mine[there], other[there]])).pairwise[0].kappa
     n, equal = int(there.sum()), int((mine == other)[there].sum())
@@ -137,9 +137,9 @@ def _majority_agreement(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic
 
 def _explain_failure(value: float | None, bound: float, chance: float, candidates: int, votes: NDArray[np.int8]) -> str:
     if votes.min() == votes.max():
-        return _("it says yes to every pair") if votes[0] else _("it says no to every pair")
+        return _("says yes to every pair") if votes[0] else _("says no to every pair")
     if value is None:
-        return _("its quality could not be measured")
+        return _("quality could not be measured")
     if chance > CHANCE / candidates:
         return _(BY_CHANCE) % {"chance": f"{chance:.2g}"}
     return "" if value >= bound else _(BELOW) % {"value": f"{value:.3f}", "bound": f"{bound:.3f}"}

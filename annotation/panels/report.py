@@ -82,7 +82,7 @@ def choose_panel(
 ) -> Chosen:
     """Read votes, labels made elsewhere and reference, and choose. Raises BadInput (annotation.panels.material)."""
     if size not in SIZES_TO_CHOOSE:
-        raise BadInput(_("--size %(size)s: a panel of 3, 5, 7 or 9 judges can be chosen") % {"size": size})
+        raise BadInput(_("--size %(size)s: choose 3, 5, 7 or 9 judges") % {"size": size})
     found = read_material(collection, names, known, size=size)
     costs = [one.cost for one in found.candidates]
     choice = choose_judges(
@@ -165,11 +165,11 @@ def summarise_choice(chosen: Chosen) -> list[str]:
     """Say in a few sentences on what the choice rests, who fails, who is a copy, and what is proposed."""
     choice, floor = chosen.choice, chosen.choice.floor
     grades = _(" on %(sum)s reference grades") % {"sum": f"{sum(choice.gold):,}"}
-    bound = _("Quality is %(name)s%(why)s; the floor is %(floor_value)s, %(source)s.") % {
+    bound = _("Quality measure: %(name)s%(why)s. Floor: %(floor_value)s (%(source)s).") % {
         "name": _(MEASURES[floor.measure]),
         "why": f" ({floor.no_gold})" if floor.no_gold else grades,
         "floor_value": f"{floor.value:.3f}",
-        "source": _("as asked") if floor.given else _("found from all candidates"),
+        "source": _("as set") if floor.given else _("derived from all candidates"),
     }
     lines = [
         _("%(qualities)s candidates judged the same %(pairs)s pairs. %(floor)s")
@@ -177,32 +177,33 @@ def summarise_choice(chosen: Chosen) -> list[str]:
     ]
     failed = [f"{chosen.name(at)}, {one.why}" for at, one in enumerate(choice.qualities) if not one.passes]
     if failed:
-        lines.append(_("Below it: ") + "; ".join(failed) + ".")
+        lines.append(_("Below the floor: ") + "; ".join(failed) + ".")
     lines += [
-        _("%(listed)s are copies: one vote, not %(group)s.") % {"listed": chosen.listed(group), "group": len(group)}
+        _("%(listed)s are copies: they count as one vote, not %(group)s.")
+        % {"listed": chosen.listed(group), "group": len(group)}
         for group in choice.copies
     ]
     lines += [
-        _("%(listed)s are one model with the same parameters: kappa between them is that of the model with itself.")
+        _("%(listed)s are the same model with the same parameters: kappa between them measures consistency only.")
         % {"listed": chosen.listed(group)}
         for group in chosen.found.alike
     ]
     if choice.proposed is None:
-        return [*lines, _("No panel is proposed: %(reason)s.") % {"reason": choice.reason}]
+        return [*lines, _("No panel recommended: %(reason)s.") % {"reason": choice.reason}]
     return [*lines, *_describe_proposal(chosen, choice.proposed)]
 
 
 def _describe_proposal(chosen: Chosen, best: Proposal) -> list[str]:
     """Say which set is proposed, and which of the others is right more often: low kappas come from errors too."""
-    worth = _("; their %(size)s votes are worth %(effective)s independent ones") % {
+    worth = _("; its %(size)s votes are worth %(effective)s independent votes") % {
         "size": chosen.size,
         "effective": f"{best.effective or 0:.1f}",
     }
     words = ngettext(
-        "Of %(sets)s set of %(size)s the most independent is %(members)s: mean kappa %(mean)s, largest "
-        "%(largest)s between %(between)s%(worth)s.",
-        "Of %(sets)s sets of %(size)s the most independent is %(members)s: mean kappa %(mean)s, largest "
-        "%(largest)s between %(between)s%(worth)s.",
+        "The most independent of %(sets)s set of %(size)s judges is %(members)s: mean "
+        "kappa %(mean)s, largest %(largest)s between %(between)s%(worth)s.",
+        "The most independent of %(sets)s sets of %(size)s judges is %(members)s: mean "
+        "kappa %(mean)s, largest %(largest)s between %(between)s%(worth)s.",
         chosen.choice.sets,
     )
     lines = [
@@ -222,8 +223,8 @@ def _describe_proposal(chosen: Chosen, best: Proposal) -> list[str]:
     if own is None or other.majority.value is None or other.majority.value - own < WORTH_SAYING:
         return lines
     said = _(
-        "Of the sets that are shown, the majority of %(listed)s is right most often: balanced accuracy "
-        "%(value)s, that of the proposed set %(majority_value)s."
+        "Of the sets shown, the majority of %(listed)s is most accurate: balanced "
+        "accuracy %(value)s, against %(majority_value)s for the recommended set."
     )
     values = {"value": f"{other.majority.value:.3f}", "majority_value": f"{own:.3f}"}
     return [*lines, said % {"listed": chosen.listed(other.members), **values}]

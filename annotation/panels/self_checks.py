@@ -41,11 +41,11 @@ class SelfCheckState:
     def summary(self) -> str:
         """The self-check in a few words."""
         if self.row is None:
-            return _("never checked")
+            return _("not checked yet")
         found, when = self.row.findings, date_format(self.row.created_at, "SHORT_DATE_FORMAT")
         if not self.row.passes:
             return _("failed on %(when)s: %(problems)s") % {"when": when, "problems": "; ".join(found["problems"])}
-        order = _("%(right)s of %(all)s in the known order") % {
+        order = _("%(right)s of %(all)s in the expected order") % {
             "right": found["clear"]["right"],
             "all": sum(found["clear"][how] for how in ("right", "tied", "reversed")),
         }
@@ -146,12 +146,12 @@ def self_check(
 def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
     """Let a worker ask the judges. Raises BadInput where none is there, and while one asks for the collection."""
     if notifications.is_away():
-        raise BadInput(_("Redis does not answer, so no worker can be asked: try again when it is back"))
+        raise BadInput(_("Redis is not responding, so no worker can run this: try again when it is back"))
     if not workers.live_workers():
-        raise BadInput(_("no worker is there to ask them: start one, or use the command"))
+        raise BadInput(_("no worker is running: start one, or use the command"))
     _job, is_new = background.enqueue(TASK, collection.pk, judges=[row.pk for row in judges])
     if not is_new:
-        raise BadInput(_("judges are being asked: the results come within minutes"))
+        raise BadInput(_("self-check running: results within minutes"))
 
 
 def run_later(collection: int, judges: Sequence[int]) -> None:

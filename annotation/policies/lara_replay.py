@@ -16,9 +16,9 @@ from annotation.policies.stored import CallTotals, Gathered
 from charts.translation import gettext_noop
 
 PRESETS = (0.035, 0.125, 0.25, 0.5)  # Shares of pairs that people get (DREAM 3.2).
-NO_JUDGE = gettext_noop("not available: no judge of this campaign gave log-probabilities")
-LEFT_OUT = gettext_noop("left out, because it takes seconds: ask for it below")
-NO_GOLD = gettext_noop("not available: it needs a reference in people's place, whichever pairs it hands them")
+NO_JUDGE = gettext_noop("not available: no judge in this campaign returned log-probabilities")
+LEFT_OUT = gettext_noop("not computed yet because it takes several seconds: select “Include LARA” below")
+NO_GOLD = gettext_noop("not available: needs reference grades to stand in for people")
 
 
 def replay_lara(

@@ -9,8 +9,8 @@ from charts.translation import gettext_noop
 
 NOT_MEASURED = gettext_noop("not measured")
 NONE_LABELLED = {
-    1: gettext_noop("no pair whose truth is known to be relevant was labelled"),
-    0: gettext_noop("no pair whose truth is known to be not relevant was labelled"),
+    1: gettext_noop("no labelled pair has a relevant reference grade"),
+    0: gettext_noop("no labelled pair has a not relevant reference grade"),
 }
 
 

@@ -23,14 +23,14 @@ from annotation.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
 from charts import Chart, Dot, draw_scatter
 
 SETTLED_BY = {
-    PEOPLE: gettext_noop("people settled the rest"),
-    ADJUDICATOR: gettext_noop("a judge settled the rest"),
-    AS_GOLD: gettext_noop("the reference settled the rest"),
+    PEOPLE: gettext_noop("people judge them"),
+    ADJUDICATOR: gettext_noop("an adjudicating judge decides them"),
+    AS_GOLD: gettext_noop("the reference grades decide them"),
 }
 # By the row of the cross table, or the last letter of one that agreed.
 ROWS = {
-    OPEN: gettext_noop("never agreed"),
-    LOST: gettext_noop("a turn was lost"),
+    OPEN: gettext_noop("no agreement"),
+    LOST: gettext_noop("turn missing"),
     NONE: gettext_noop("no debate"),
     "y": gettext_noop("agreed in round %(round)s: relevant"),
     "n": gettext_noop("agreed in round %(round)s: not relevant"),
@@ -151,21 +151,21 @@ def _build_charts(document: Mapping[str, Any], lines: Sequence[Mapping[str, Any]
     return [
         draw_scatter(
             "frontier",
-            _("Right and left to people"),
+            _("Accuracy and human workload"),
             own,
-            x=_("% of pairs that people get"),
-            y=_("% balanced accuracy of own labels"),
-            empty=_("Nothing to draw yet: no label is measured."),
+            x=_("% of pairs for people"),
+            y=_("balanced accuracy of own labels, %"),
+            empty=_("Nothing to draw yet: no label has been measured."),
             summary=_describe_frontier(known),
             source=source,
         ),
         draw_scatter(
             "bill",
-            _("Right and paid for"),
+            _("Accuracy and cost"),
             bill,
-            x=_("USD for 1,000 pairs, judges and people"),
-            y=_("% balanced accuracy over all pairs"),
-            empty=_("Nothing to draw yet: what a judgment takes, or an hour costs, is not known."),
+            x=_("USD per 1,000 pairs, judges and people"),
+            y=_("balanced accuracy of all pairs, %"),
+            empty=_("Nothing to draw yet: the time per judgment or the hourly rate is unknown."),
             source=source,
         ),
     ]
@@ -174,9 +174,9 @@ def _build_charts(document: Mapping[str, Any], lines: Sequence[Mapping[str, Any]
 def _describe_frontier(lines: Sequence[Mapping[str, Any]]) -> str:
     best = sorted((line for line in lines if line["best"]), key=lambda line: line["found"]["escalation"])
     if not best:
-        return _("Nothing to draw yet: no label is measured.")
+        return _("Nothing to draw yet: no label has been measured.")
     said = [
-        _("%(line)s (%(value)s right, %(found)s to people)")
+        _("%(line)s (%(value)s accurate, %(found)s for people)")
         % {
             "line": line["name"],
             "value": f"{line['own']['balanced_accuracy'].value:.1%}",
@@ -184,7 +184,7 @@ def _describe_frontier(lines: Sequence[Mapping[str, Any]]) -> str:
         }
         for line in best
     ]
-    return _("Named are the policies that no other beats: %(join)s.") % {"join": "; ".join(said)}
+    return _("Labelled: the best trade-offs: %(join)s.") % {"join": "; ".join(said)}
 
 
 def _crossing_grid(

@@ -21,14 +21,12 @@ from judges.domain.stance_flip_guard import relies_on_stance_flip
 from judges.records import Slot, Turn
 
 Reference = Literal["gold", "people", "none"]
-LABELS_NONE = "it labels no pair itself"
-VOTE_NOT_STORED = gettext_noop("not available: a vote that it needs is not stored for %(missing)s of %(pairs)s pairs")
+LABELS_NONE = "labels no pairs itself"
+VOTE_NOT_STORED = gettext_noop("not available: a required vote is missing for %(missing)s of %(pairs)s pairs")
 # By whether a policy needs turns, and votes of the whole panel.
 NOT_STORED = {
-    (True, True): gettext_noop(
-        "not available: a turn or vote that it needs is not stored for %(missing)s of %(pairs)s pairs"
-    ),
-    (True, False): gettext_noop("not available: a turn that it needs is not stored for %(missing)s of %(pairs)s pairs"),
+    (True, True): gettext_noop("not available: a required turn or vote is missing for %(missing)s of %(pairs)s pairs"),
+    (True, False): gettext_noop("not available: a required turn is missing for %(missing)s of %(pairs)s pairs"),
 }
 # Who settles what a policy escalates; `gold`: as if people always found the reference, the most that they can give.
 PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"

@@ -42,7 +42,7 @@ class PolicyReport:
             "campaign": self.campaign,
             "policy": _(self.policy),
         }
-        known = {"gold": _("have a reference grade"), "people": _("were settled by people"), "none": ""}[self.reference]
+        known = {"gold": _("have a reference grade"), "people": _("were judged by people"), "none": ""}[self.reference]
         return (
             _("%(of)s, %(measured)s of them %(known)s") % {"of": of, "measured": f"{self.measured:,}", "known": known}
             if known

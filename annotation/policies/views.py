@@ -49,7 +49,7 @@ def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
             done = cached_results.refresh_comparison(scope.collection, campaign)
             record(scope, "policies.compared", campaign=campaign.pk)
         messages.info(
-            request, _("The figures are new.") if done else _("A worker compares the policies; reload in a while.")
+            request, _("Figures updated.") if done else _("Computing in the background. Reload this page in a moment.")
         )
     query = f"?campaign={campaign.pk}" if campaign else ""
     return redirect(reverse("policies", args=[scope.collection.name]) + query)

@@ -49,7 +49,7 @@ class QualityControlForm(forms.ModelForm):  # type: ignore[type-arg]
 class SizeForm(forms.Form):
     """The size of a draw, and its seed."""
 
-    size = forms.IntegerField(min_value=1, max_value=10_000, label=_("How many"))
+    size = forms.IntegerField(min_value=1, max_value=10_000, label=_("Count"))
     seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0, label=_("Seed"))
 
 

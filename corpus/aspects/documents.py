@@ -69,7 +69,7 @@ def add_passages(query: Query, author: Assessor, new: Sequence[NewPassage]) -> A
     """Make new documents under aspects. The same text again is the same document."""
     held = lock_aspects(query)
     if not new:
-        raise BadInput(_("Put at least one sentence under an aspect."))
+        raise BadInput(_("Assign at least one sentence to an aspect."))
     documents, decisions = _keep_passages(held, new)
     return held.revise(author, Act.PASSAGE, AspectChange(held.entries, decisions, ", ".join(map(str, documents))))
 
@@ -79,7 +79,7 @@ def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewP
     """Make portions of a document documents of their own; the whole stands under no aspect any more."""
     held = lock_aspects(query)
     if not parts:
-        raise BadInput(_("Put at least one sentence under an aspect."))
+        raise BadInput(_("Assign at least one sentence to an aspect."))
     if len(parts) == 1 and parts[0].text.strip() == document.text.strip():
         raise BadInput(_("This is the whole text under one aspect. Keep the document under that aspect instead."))
     documents, decisions = _keep_passages(held, parts)

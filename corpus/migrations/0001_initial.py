@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
             name='Collection',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator('\\A[a-z0-9][a-z0-9_-]{0,62}\\Z', 'Use lower-case letters, digits, - and _ (at most 63).')])),
+                ('name', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator('\\A[a-z0-9][a-z0-9_-]{0,62}\\Z', "Use lowercase letters, digits, - and _ (63 at most).")])),
                 ('title', models.CharField(blank=True, max_length=200)),
                 ('instruction', models.TextField(blank=True, help_text='What makes a document relevant here. Part of every prompt.')),
                 ('grades', models.PositiveSmallIntegerField(default=3, help_text='The highest grade; 0 is the lowest.')),
@@ -78,7 +78,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.BigIntegerField(help_text="The campaign that escalated it: judges_campaign's id.", null=True)),
-                ('reason', models.CharField(choices=[('disagreement', 'the two sides did not agree'), ('conflict', "the panel's majority contradicts the debate"), ('split', 'too few equal votes'), ('unparsed', 'an answer could not be read'), ('refused', 'a judge refused to answer'), ('error', 'a judge could not be reached'), ('audit', 'drawn to check the automatic labels')], max_length=12)),
+                ('reason', models.CharField(choices=[('disagreement', "the two sides did not agree"), ('conflict', "the debate and the vote disagree"), ('split', 'too few equal votes'), ('unparsed', 'an answer could not be read'), ('refused', 'a judge refused to answer'), ('error', 'a judge could not be reached'), ('audit', "drawn for a label audit")], max_length=12)),
                 ('seq', models.PositiveSmallIntegerField(default=0)),
                 ('state', models.CharField(choices=[('open', 'open'), ('conflict', 'waits for an adjudicator'), ('settled', 'settled'), ('withdrawn', 'withdrawn')], default='open', max_length=9)),
                 ('priority', models.FloatField(default=0.0, help_text='Smaller is lent first.')),

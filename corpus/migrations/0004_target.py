@@ -19,13 +19,13 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 choices=[
                     ("disagreement", "the two sides did not agree"),
-                    ("conflict", "the panel's majority contradicts the debate"),
+                    ("conflict", "the debate and the vote disagree"),
                     ("split", "too few equal votes"),
                     ("unparsed", "an answer could not be read"),
                     ("refused", "a judge refused to answer"),
                     ("error", "a judge could not be reached"),
-                    ("audit", "drawn to check the automatic labels"),
-                    ("evidence", "contribution and evidence to be edited"),
+                    ("audit", "drawn for a label audit"),
+                    ("evidence", "contribution and evidence to edit"),
                 ],
                 max_length=12,
             ),

@@ -29,6 +29,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='item',
             name='reason',
-            field=models.CharField(choices=[('disagreement', 'the two sides did not agree'), ('conflict', "the panel's majority contradicts the debate"), ('split', 'too few equal votes'), ('unparsed', 'an answer could not be read'), ('refused', 'a judge refused to answer'), ('error', 'a judge could not be reached'), ('stopped', 'labels that came about like this one were wrong too often'), ('policy', 'people judge every pair'), ('uncertain', 'the judge is least sure of it'), ('audit', 'drawn to check the automatic labels'), ('evidence', 'contribution and evidence to be edited'), ('study', 'part of a paired study')], max_length=12),
+            field=models.CharField(choices=[('disagreement', "the two sides did not agree"), ('conflict', "the debate and the vote disagree"), ('split', 'too few equal votes'), ('unparsed', 'an answer could not be read'), ('refused', 'a judge refused to answer'), ('error', 'a judge could not be reached'), ('stopped', "labels from this route were wrong too often"), ('policy', 'people judge every pair'), ('uncertain', "the judge is least certain about it"), ('audit', "drawn for a label audit"), ('evidence', "contribution and evidence to edit"), ('study', 'part of a paired study')], max_length=12),
         ),
     ]

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveIntegerField(help_text='From 1 for each query.')),
-                ('act', models.CharField(choices=[('add', 'added'), ('clarify', 'clarified'), ('weigh', 'weighed'), ('split', 'split'), ('merge', 'merged'), ('remove', 'removed'), ('keep', 'kept a document'), ('discard', 'discarded a document'), ('reopen', 'put a document back to review'), ('passage', 'added passages'), ('join', 'joined passages'), ('cut', 'cut a passage'), ('import', 'imported'), ('undo', 'took back')], max_length=8)),
+                ('act', models.CharField(choices=[('add', 'added'), ('clarify', 'clarified'), ('weigh', 'weighed'), ('split', 'split'), ('merge', 'merged'), ('remove', 'removed'), ('keep', 'kept a document'), ('discard', 'discarded a document'), ('reopen', "returned a document to review"), ('passage', 'added passages'), ('join', 'joined passages'), ('cut', 'cut a passage'), ('import', 'imported'), ('undo', "undid")], max_length=8)),
                 ('note', models.TextField(blank=True, help_text='What it was done to, or why.')),
                 ('aspects', models.JSONField(help_text='The set after the act, in order: id, text, rationale, importance.')),
                 ('judgments', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, help_text='Ids of the judgments that the act gave.', size=None)),

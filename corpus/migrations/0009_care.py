@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='item',
             name='shown_as',
-            field=models.CharField(blank=True, choices=[('disagreement', 'the two sides did not agree'), ('conflict', "the panel's majority contradicts the debate"), ('split', 'too few equal votes'), ('unparsed', 'an answer could not be read'), ('refused', 'a judge refused to answer'), ('error', 'a judge could not be reached'), ('stopped', 'labels that came about like this one were wrong too often'), ('policy', 'people judge every pair'), ('uncertain', 'the judge is least sure of it'), ('audit', 'drawn to check the automatic labels'), ('evidence', 'contribution and evidence to be edited'), ('study', 'part of a paired study'), ('check', 'an attention check'), ('repeat', 'asked once more'), ('qualification', 'part of the qualification test')], db_default='', default='', help_text='The reason whose words an annotator reads; empty: its own.', max_length=13),
+            field=models.CharField(blank=True, choices=[('disagreement', "the two sides did not agree"), ('conflict', "the debate and the vote disagree"), ('split', 'too few equal votes'), ('unparsed', 'an answer could not be read'), ('refused', 'a judge refused to answer'), ('error', 'a judge could not be reached'), ('stopped', "labels from this route were wrong too often"), ('policy', 'people judge every pair'), ('uncertain', "the judge is least certain about it"), ('audit', "drawn for a label audit"), ('evidence', "contribution and evidence to edit"), ('study', 'part of a paired study'), ('check', 'an attention check'), ('repeat', "repeated pair"), ('qualification', 'part of the qualification test')], db_default='', default='', help_text='The reason whose words an annotator reads; empty: its own.', max_length=13),
         ),
         migrations.AddField(
             model_name='item',
@@ -58,12 +58,12 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='item',
             name='reason',
-            field=models.CharField(choices=[('disagreement', 'the two sides did not agree'), ('conflict', "the panel's majority contradicts the debate"), ('split', 'too few equal votes'), ('unparsed', 'an answer could not be read'), ('refused', 'a judge refused to answer'), ('error', 'a judge could not be reached'), ('stopped', 'labels that came about like this one were wrong too often'), ('policy', 'people judge every pair'), ('uncertain', 'the judge is least sure of it'), ('audit', 'drawn to check the automatic labels'), ('evidence', 'contribution and evidence to be edited'), ('study', 'part of a paired study'), ('check', 'an attention check'), ('repeat', 'asked once more'), ('qualification', 'part of the qualification test')], max_length=13),
+            field=models.CharField(choices=[('disagreement', "the two sides did not agree"), ('conflict', "the debate and the vote disagree"), ('split', 'too few equal votes'), ('unparsed', 'an answer could not be read'), ('refused', 'a judge refused to answer'), ('error', 'a judge could not be reached'), ('stopped', "labels from this route were wrong too often"), ('policy', 'people judge every pair'), ('uncertain', "the judge is least certain about it"), ('audit', "drawn for a label audit"), ('evidence', "contribution and evidence to edit"), ('study', 'part of a paired study'), ('check', 'an attention check'), ('repeat', "repeated pair"), ('qualification', 'part of the qualification test')], max_length=13),
         ),
         migrations.AlterField(
             model_name='item',
             name='state',
-            field=models.CharField(choices=[('open', 'open'), ('conflict', 'waits for an adjudicator'), ('settled', 'settled'), ('withdrawn', 'withdrawn'), ('standing', 'lent to everyone once')], default='open', max_length=9),
+            field=models.CharField(choices=[('open', 'open'), ('conflict', 'waits for an adjudicator'), ('settled', 'settled'), ('withdrawn', 'withdrawn'), ('standing', "assigned to everyone once")], default='open', max_length=9),
         ),
         migrations.AddConstraint(
             model_name='collection',

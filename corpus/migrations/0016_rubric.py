@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='collection',
             name='rubric',
-            field=models.CharField(choices=[('auto', 'By the query: sufficiency where answers are listed, else helpfulness'), ('sufficiency', 'Sufficiency: the document holds all that an answer needs'), ('helpfulness', 'Helpfulness: the document helps to answer, or supports an aspect of an answer')], db_default='auto', default='auto', help_text='Which definition of relevance holds (corpus.rubric).', max_length=11),
+            field=models.CharField(choices=[('auto', "By query: sufficiency if answers are listed, otherwise helpfulness"), ('sufficiency', "Sufficiency: the document contains everything an answer needs"), ('helpfulness', 'Helpfulness: the document helps to answer, or supports an aspect of an answer')], db_default='auto', default='auto', help_text='Which definition of relevance holds (corpus.rubric).', max_length=11),
         ),
         migrations.AlterField(
             model_name='collection',

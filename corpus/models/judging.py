@@ -38,20 +38,20 @@ class Item(models.Model):
 
     class Reason(models.TextChoices):
         DISAGREEMENT = "disagreement", _("the two sides did not agree")
-        CONFLICT = "conflict", _("the panel's majority contradicts the debate")
+        CONFLICT = "conflict", _("the debate and the vote disagree")
         SPLIT = "split", _("too few equal votes")
         UNPARSED = "unparsed", _("an answer could not be read")
         REFUSED = "refused", _("a judge refused to answer")
         ERROR = "error", _("a judge could not be reached")
-        STOPPED = "stopped", _("labels that came about like this one were wrong too often")
+        STOPPED = "stopped", _("labels from this route were wrong too often")
         POLICY = "policy", _("people judge every pair")
-        UNCERTAIN = "uncertain", _("the judge is least sure of it")
-        HOLE = "hole", _("a system returned it, and the qrels do not know it")
-        AUDIT = "audit", _("drawn to check the automatic labels")
-        EVIDENCE = "evidence", _("contribution and evidence to be edited")
+        UNCERTAIN = "uncertain", _("the judge is least certain about it")
+        HOLE = "hole", _("a system returned it, but it is not in the qrels")
+        AUDIT = "audit", _("drawn for a label audit")
+        EVIDENCE = "evidence", _("contribution and evidence to edit")
         STUDY = "study", _("part of a paired study")
         CHECK = "check", _("an attention check")
-        REPEAT = "repeat", _("asked once more")
+        REPEAT = "repeat", _("repeated pair")
         QUALIFICATION = "qualification", _("part of the qualification test")
 
     class Arm(models.TextChoices):
@@ -65,7 +65,7 @@ class Item(models.Model):
         SETTLED = "settled", _("settled")
         WITHDRAWN = "withdrawn", _("withdrawn")
         # Checks and the qualification test: no queue holds them, and no judgment settles them.
-        STANDING = "standing", _("lent to everyone once")
+        STANDING = "standing", _("assigned to everyone once")
 
     # No index of their own where another begins with the same column: every lease writes to all that there are.
     collection = models.ForeignKey(Collection, models.CASCADE, db_index=False)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from corpus.rubric import Rubric
 
-NAME = RegexValidator(r"\A[a-z0-9][a-z0-9_-]{0,62}\Z", "Use lower-case letters, digits, - and _ (at most 63).")
+NAME = RegexValidator(r"\A[a-z0-9][a-z0-9_-]{0,62}\Z", "Use lowercase letters, digits, - and _ (63 at most).")
 
 
 def shown_only() -> dict[str, int]:
@@ -26,8 +26,8 @@ class Collection(models.Model):
         RANDOM = "random", _("Random (seeded)")
 
     class Rubrics(models.TextChoices):
-        AUTO = "auto", _("By the query: sufficiency where answers are listed, else helpfulness")
-        SUFFICIENCY = "sufficiency", _("Sufficiency: the document holds all that an answer needs")
+        AUTO = "auto", _("By query: sufficiency if answers are listed, otherwise helpfulness")
+        SUFFICIENCY = "sufficiency", _("Sufficiency: the document contains everything an answer needs")
         HELPFULNESS = "helpfulness", _("Helpfulness: the document helps to answer, or supports an aspect of an answer")
 
     class Rounds(models.TextChoices):

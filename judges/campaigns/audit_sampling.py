@@ -134,9 +134,7 @@ def draw_more(*, campaign: Campaign, up_to: int, route: str = "") -> int:
     db.execute(LOCK, {"campaign": campaign.pk})
     campaign.refresh_from_db(fields=["state"])
     if campaign.state not in ENDED:
-        raise BadInput(
-            _("More can be drawn once the campaign has ended: pairs labelled later must have the same chance.")
-        )
+        raise BadInput(_("You can draw more once the campaign has ended, so that every label has the same chance."))
     sizes, drawn = _stratum_sizes(db, campaign.pk)
     known = {key: int(n) for key, n in db.execute(DRAWN, {"campaign": campaign.pk}).fetchall()}
     if route:

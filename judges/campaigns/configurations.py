@@ -137,7 +137,7 @@ def build_configuration(
 def _check_options(rule: str, rounds: int | None, options: CampaignOptions) -> None:
     """Raise BadInput for what no panel can do."""
     if rule == Policy.LARA:
-        raise BadInput(_("policy lara goes on from the votes of a judge: judge first, then `lara NAME --judge J`"))
+        raise BadInput(_("policy lara starts from a judge's votes: judge first, then run `lara NAME --judge J`"))
     if rule not in JUDGING:
         raise BadInput(
             _("%(rule)s is no policy: use one of %(join)s") % {"rule": f"{rule!r}", "join": ", ".join(JUDGING)}
@@ -192,7 +192,7 @@ def describe_panel(voters: Sequence[copies.AskedModel], majority: int, *, early_
     if size > 1:
         told = _("%(majority)s of %(size)s votes must agree, each counts as one") % {"majority": majority, "size": size}
     if size > 1 and early_stop:
-        told = _("%(told)s; %(first)s are asked first, then one by one until the rest cannot change it") % {
+        told = _("%(told)s; %(first)s vote first, then one at a time until the result is certain") % {
             "told": told,
             "first": asked_first(size),
         }
@@ -200,7 +200,7 @@ def describe_panel(voters: Sequence[copies.AskedModel], majority: int, *, early_
         _("%(count)s of them are samples of %(model)s") % {"count": len(places), "model": voters[places[0]].model}
         for places in copies.copy_groups(voters)
     ]
-    return "; ".join([told, *alike, _("such samples share their errors")]) if alike else told
+    return "; ".join([told, *alike, _("samples of one model share its errors")]) if alike else told
 
 
 def _select_judges(
@@ -244,7 +244,7 @@ def _check_copies(panelists: Sequence[Judge]) -> None:
         why = copies.why_alike(judge) if names.count(judge.name) > 1 else ""
         if why:
             raise BadInput(
-                _("--judges names %(judge)s %(times)s times, and all would answer alike: %(why)s")
+                _("--judges names %(judge)s %(times)s times, and all its answers would be identical: %(why)s")
                 % {"judge": judge.name, "times": names.count(judge.name), "why": why}
             )
 
@@ -284,8 +284,8 @@ def filter_judges(names: Sequence[str]) -> list[Judge]:
     if same := same_family(families):
         raise BadInput(
             _(
-                "--filter: %(same)s and %(same2)s are of one family, and what they get wrong they get wrong "
-                "together; choose others, or set `family` in the judges file"
+                "--filter: %(same)s and %(same2)s are from one family and share errors; choose "
+                "others, or set `family` in the judges file"
             )
             % {"same": same[0], "same2": same[1]}
         )
@@ -297,7 +297,7 @@ def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
     if not wanted:
         return None
     if rule not in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
-        raise BadInput(_("--adjudicator settles debates, and policy %(rule)s has none") % {"rule": rule})
+        raise BadInput(_("--adjudicator resolves debates, and policy %(rule)s has none") % {"rule": rule})
     name = panel.adjudicator if wanted == "panel" else wanted
     if not name:
         raise BadInput(

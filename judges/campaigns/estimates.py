@@ -145,7 +145,7 @@ class Estimate:
     def line(self) -> str:
         amounts = {name: f"{getattr(self.cost or self.known, name):,.2f}" for name in ("low", "expected", "upper")}
         if self.free:
-            cost = _("no cost")
+            cost = _("free")
         elif self.cost is not None:
             cost = _("about $%(expected)s ($%(low)s to $%(upper)s)")
         elif self.known.expected:
@@ -286,16 +286,16 @@ def _estimate_notes(judge: Judge, mix: Mix, thought: Range) -> list[str]:
     """Say what is reckoned with, and whether it was measured."""
     told = {"judge": judge.name, "tokens": f"{thought.expected:,.0f}", "answers": f"{mix.answers:,}"}
     if not mix.answers:
-        assumed = _("%(judge)s: %(tokens)s tokens of reasoning in an answer are assumed, for want of earlier answers")
+        assumed = _("%(judge)s: assuming %(tokens)s reasoning tokens per answer (no earlier answers)")
         return [assumed % told] if thought.expected else []
     notes = []
     if mix.reasoning:
-        notes.append(_("%(judge)s: %(tokens)s tokens of reasoning in an answer, as in %(answers)s earlier ones") % told)
+        notes.append(_("%(judge)s: %(tokens)s reasoning tokens per answer, from %(answers)s earlier answers") % told)
     if mix.cached or mix.written:
         told |= {"cached": f"{mix.cached:.0%}", "written": f"{mix.written:.0%}"}
         cache = _(
-            "%(judge)s: %(cached)s of the input read from a prompt cache and %(written)s written to one, as with "
-            "%(answers)s earlier answers"
+            "%(judge)s: %(cached)s of the input read from the prompt cache and %(written)s "
+            "written to it, from %(answers)s earlier answers"
         )
         notes.append(cache % told)
     return notes

@@ -85,8 +85,8 @@ def describe_assumed_cost(status: Mapping[str, Any]) -> str:
     if not count:
         return ""
     words = ngettext(
-        " (%(most)s of what is counted is assumed, for %(count)s call whose cost is unknown)",
-        " (%(most)s of what is counted is assumed, for %(count)s calls whose cost is unknown)",
+        " (including an estimated %(most)s for %(count)s call of unknown cost)",
+        " (including an estimated %(most)s for %(count)s calls of unknown cost)",
         count,
     )
     return words % {"most": format_cost(most), "count": f"{count:,}"}

@@ -40,7 +40,7 @@ STOPS = {
 }
 OTHER_STOP = (
     gettext_noop("the budget"),
-    gettext_noop("the same command with a larger --budget or --max-calls goes on"),
+    gettext_noop("run the same command with a larger --budget or --max-calls to continue"),
 )
 
 
@@ -84,7 +84,7 @@ class CollectionBudget:
         """What is left, for people; "" without a cap."""
         amounts = self.amounts
         told = [_(words) % amounts for key, words in LEFT.items() if getattr(self, key) is not None]
-        return f"left: {' and '.join(told)}" if told else ""
+        return f"remaining: {' and '.join(told)}" if told else ""
 
 
 def collection_budget(collection: Collection) -> CollectionBudget:
@@ -96,6 +96,6 @@ def collection_budget(collection: Collection) -> CollectionBudget:
 
 def describe_budget_stop(collection: Collection, cap: str) -> tuple[str, str]:
     """Which cap stopped a campaign, and what lets it go on, as the command says it."""
-    amounts = collection_budget(collection).amounts | {"again": _("then the same command goes on")}
+    amounts = collection_budget(collection).amounts | {"again": _("then run the same command again")}
     cap_words, remedy = STOPS.get(cap, OTHER_STOP)
     return _(cap_words) % amounts, _(remedy) % amounts

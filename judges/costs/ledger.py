@@ -44,12 +44,12 @@ STEPS = {
     "debate": gettext_noop("debate, round %(round)s"),
     "adjudicate": gettext_noop("adjudicating judge"),
     "vote": gettext_noop("votes"),
-    "generation": gettext_noop("generations of votes"),
+    "generation": gettext_noop("vote generations"),
     "check": gettext_noop("checks"),
     "write": gettext_noop("writing"),
     "entity": gettext_noop("measuring: entities"),
     "measure": gettext_noop("measuring: scores"),
-    "rewrite": gettext_noop("rewriting of queries"),
+    "rewrite": gettext_noop("query rewriting"),
     "reason": gettext_noop("reasoning about queries"),
     "embed": gettext_noop("vectors"),
     "rank": gettext_noop("reranking"),
@@ -58,8 +58,8 @@ PLACES = {
     "labelled": gettext_noop("labelled"),
     "escalated": gettext_noop("to people"),
     "failed": gettext_noop("failed"),
-    "pending": gettext_noop("not ended"),
-    "running": gettext_noop("not ended"),
+    "pending": gettext_noop("in progress"),
+    "running": gettext_noop("in progress"),
 }
 
 

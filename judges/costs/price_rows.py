@@ -70,7 +70,7 @@ def enter_price(
     values = {key: prices.get(key) for key in PRICES}
     if not prices:
         if newest is None:
-            raise BadInput(_("there is no price of %(model)s to take away") % {"model": model})
+            raise BadInput(_("%(model)s has no entered price to remove") % {"model": model})
         if again := taken_over(provider=provider, base_url=base_url, model=model):
             source, note, values = again.source, again.note, {key: getattr(again, key) for key in PRICES}
     if newest is not None and all(getattr(newest, key) == value for key, value in values.items()):

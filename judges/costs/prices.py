@@ -70,11 +70,11 @@ TOOL_TOKENS = 512
 # Of the usual price, where nobody says what a batch costs: what all three providers charge for one.
 BATCH_SHARE = 0.5
 SOURCES = {
-    "page": gettext_noop("entered on the page of prices"),
-    "table": gettext_noop("price table of the judges file"),
+    "page": gettext_noop("entered on the Prices page"),
+    "table": gettext_noop("price table in the judges file"),
     "file": gettext_noop("judges file"),
 }
-FREE_AS_SAID = gettext_noop("free, as you said: %(who)s")
+FREE_AS_SAID = gettext_noop("free (set by you): %(who)s")
 BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)  # Providers with a batch endpoint.
 
 
@@ -107,7 +107,7 @@ def describe_price_source(judge: Judge) -> str:
     """Where the price that holds is from, for people."""
     known = price_for_judge(judge)
     if judge.provider == "offline":
-        return _("offline: free")
+        return _("free (offline)")
     if judge.input_price is None:
         return list_version() if known is not None else _("unknown")
     source = SOURCES.get(judge.priced_by, SOURCES["file"])

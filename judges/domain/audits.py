@@ -25,8 +25,8 @@ USUAL = (19.0, 20.0)  # What a route is taken to be before anything is settled: 
 
 # Ways to a label that leave the usual one, in words.
 SPECIAL = {
-    "filter": gettext_noop("dropped by the filter"),
-    "adjudicator": gettext_noop("settled by the adjudicating judge"),
+    "filter": gettext_noop("rejected by the filter"),
+    "adjudicator": gettext_noop("resolved by the adjudicating judge"),
 }
 
 OVERLAP = 2  # People who judge an audited pair.

@@ -83,8 +83,8 @@ def measures_table(
 WHY = {
     "label_match": gettext_noop("no row has a label that its writer was not given"),
     "format": gettext_noop("there is no row"),
-    "fidelity": gettext_noop("no entity stands in the evidence of rows where label and answer are yes"),
-    "fidelity_prism": gettext_noop("no entity stands in the evidence of rows where label and answer are yes"),
+    "fidelity": gettext_noop("no entity in the evidence of rows where label and answer are yes"),
+    "fidelity_prism": gettext_noop("no entity in the evidence of rows where label and answer are yes"),
     "language_by_rule": gettext_noop("no row where label and answer are yes has both fields"),
     "compression": gettext_noop("no row says yes with evidence"),
 }

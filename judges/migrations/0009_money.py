@@ -68,10 +68,10 @@ class Migration(migrations.Migration):
                 blank=True,
                 choices=[
                     ("budget", "the campaign's budget"),
-                    ("max-calls", "the campaign's number of calls"),
+                    ("max-calls", "the campaign's maximum number of calls"),
                     ("collection", "the collection's budget"),
-                    ("day", "the collection's budget for a day (UTC)"),
-                    ("price", "a judge without a known price, where the collection has a budget"),
+                    ("day", "the collection's daily budget (UTC)"),
+                    ("price", "a judge without a known price (the collection has a budget)"),
                 ],
                 db_default="",
                 help_text="The cap that stopped it, in state budget.",

@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='campaign',
             name='policy',
-            field=models.CharField(choices=[('debate', 'debate'), ('ensemble', 'ensemble'), ('debate+ensemble', 'debate + ensemble'), ('single', 'single judge'), ('human', 'people alone'), ('lara', 'LARA'), ('evidence', 'contribution and evidence'), ('retrieval', 'retrieval')], max_length=20),
+            field=models.CharField(choices=[('debate', 'debate'), ('ensemble', 'ensemble'), ('debate+ensemble', 'debate + ensemble'), ('single', 'single judge'), ('human', "people only"), ('lara', 'LARA'), ('evidence', 'contribution and evidence'), ('retrieval', 'retrieval')], max_length=20),
         ),
         migrations.AlterField(
             model_name='judgeversion',

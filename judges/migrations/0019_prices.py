@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
                 ('provider', models.CharField(max_length=50)),
                 ('base_url', models.CharField(blank=True, help_text='Empty: at any address of the provider.', max_length=500)),
                 ('model', models.CharField(help_text='Its name; with * at the end, every name that begins so.', max_length=200)),
-                ('source', models.CharField(choices=[('file', 'judges file'), ('page', 'entered on the page')], max_length=4)),
+                ('source', models.CharField(choices=[('file', 'judges file'), ('page', "entered on the Prices page")], max_length=4)),
                 ('note', models.CharField(blank=True, help_text='Where the price is from.', max_length=200)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],

@@ -119,7 +119,7 @@ class Campaign(models.Model):
         DEBATE_ENSEMBLE = "debate+ensemble", gettext_lazy("debate + ensemble")
         SINGLE = "single", gettext_lazy("single judge")
         # No judge is asked; three people judge every pair (SPEC S3).
-        HUMAN = "human", gettext_lazy("people alone")
+        HUMAN = "human", gettext_lazy("people only")
         # Goes on from a judge's votes: annotation.policies.lara_live starts it, and no worker drains it.
         LARA = "lara", gettext_lazy("LARA")
         # Writes targets of relevant pairs and labels nothing (judges.evidence.campaigns).
@@ -141,10 +141,10 @@ class Campaign(models.Model):
 
     class Cap(models.TextChoices):
         BUDGET = "budget", gettext_lazy("the campaign's budget")
-        CALLS = "max-calls", gettext_lazy("the campaign's number of calls")
+        CALLS = "max-calls", gettext_lazy("the campaign's maximum number of calls")
         COLLECTION = "collection", gettext_lazy("the collection's budget")
-        DAY = "day", gettext_lazy("the collection's budget for a day (UTC)")
-        PRICE = "price", gettext_lazy("a judge without a known price, where the collection has a budget")
+        DAY = "day", gettext_lazy("the collection's daily budget (UTC)")
+        PRICE = "price", gettext_lazy("a judge without a known price (the collection has a budget)")
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="campaigns")
     policy = models.CharField(max_length=20, choices=Policy)

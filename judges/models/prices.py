@@ -15,7 +15,7 @@ class PriceRow(Priced):
 
     class Source(models.TextChoices):
         FILE = "file", gettext_lazy("judges file")
-        PAGE = "page", gettext_lazy("entered on the page")
+        PAGE = "page", gettext_lazy("entered on the Prices page")
 
     provider = models.CharField(max_length=50)
     base_url = models.CharField(max_length=500, blank=True, help_text="Empty: at any address of the provider.")

@@ -18,11 +18,13 @@ ANSWERS, SUBJECT, ELSEWHERE = 2, 1, 0
 # Shares from which a judge passes: of couples in the right order, of equal repeats, of questions answered.
 ORDERED, REPEATED, ANSWERED = 0.85, 0.9, 0.95
 PROBLEMS = {
-    "answered": gettext_noop("%(asked)s of %(asked2)s questions brought no verdict"),
-    "clear": gettext_noop("%(right)s of %(n)s couples in the known order (%(tied)s tied, %(reversed)s reversed)"),
+    "answered": gettext_noop("%(asked)s of %(asked2)s questions got no verdict"),
+    "clear": gettext_noop(
+        "%(right)s of %(n)s document pairs in the expected order (%(tied)s tied, %(reversed)s reversed)"
+    ),
     "near": gettext_noop("%(reversed)s of %(n)s neighbouring levels reversed"),
-    "own": gettext_noop("%(reversed)s of %(n)s couples of the collection against its reference"),
-    "repeated": gettext_noop("the same answer twice on %(repeated)s of %(repeats)s documents"),
+    "own": gettext_noop("%(reversed)s of %(n)s document pairs of the collection reversed"),
+    "repeated": gettext_noop("same answer both times on %(repeated)s of %(repeats)s documents"),
 }
 
 Grade = int | None  # On the judge's own scale; None: it gave no verdict.

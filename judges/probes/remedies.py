@@ -58,10 +58,11 @@ SENTENCES = {
         "its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: set max_output_tokens = %(room)s%(off)s"
     ),
     "cut": gettext_noop("its answer was cut at %(now)s tokens; raise max_output_tokens"),
-    "thoughts only": gettext_noop("it thought and answered nothing: set max_output_tokens = %(room)s%(off)s"),
+    "thoughts only": gettext_noop(
+        "it used all tokens for thinking and gave no answer: set max_output_tokens = %(room)s%(off)s"
+    ),
     "thoughts inside": gettext_noop(
-        "its thoughts stand in its answer, ended by </think> and begun by nothing: "
-        "switch on the server's reasoning parser"
+        "its answer contains its thinking, with </think> but no opening tag: turn on the server's reasoning parser"
     ),
     "looser": gettext_noop("%(seen)s: set %(wanted)s"),
     "other mode works": gettext_noop(
@@ -84,12 +85,12 @@ SENTENCES = {
     "two modes": gettext_noop("%(one)s and %(two)s"),
     "unknown model": gettext_noop('it does not know the model "%(model)s"; the nearest that it has: %(names)s'),
     "limited": gettext_noop("%(error)s: a limit or quota is used up; wait, or lower the judge's limits"),
-    "overloaded": gettext_noop("%(error)s: the provider fails at the moment; try again later"),
+    "overloaded": gettext_noop("%(error)s: the provider is failing at the moment; try again later"),
     "unreachable": gettext_noop("%(error)s: is the server up and the base_url right?"),
     "credentials": gettext_noop("%(error)s: these credentials are not accepted, or may not use this model"),
     "400": gettext_noop(
-        "it refuses the request in every way that was tried; a model without temperature 0 wants "
-        'temperature = "default"'
+        "it refuses every form of the request that was tried; a model that does not "
+        'accept temperature 0 needs temperature = "default"'
     ),
     "401": gettext_noop("the key in %(api_key_env)s is not accepted"),
     "403": gettext_noop("the key in %(api_key_env)s may not use this model"),
@@ -108,8 +109,8 @@ SENTENCES = {
     ),
     "fewer logprobs": gettext_noop("it gives %(given)s alternatives of %(asked)s: set logprobs = %(given)s"),
     "short context": gettext_noop(
-        "its context holds %(context)s tokens: long documents will not fit; raise the server's context length "
-        "to %(needed)s"
+        "its context is %(context)s tokens: long documents will not fit; raise the "
+        "server's context length to %(needed)s"
     ),
     "no logprobs": gettext_noop(
         "it was asked for log-probabilities and gave none: its grades and LARA would go without them; "

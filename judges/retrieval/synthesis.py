@@ -80,7 +80,7 @@ def synthesize(
             _('%(judge)s has no scores from 0 to 10: give it scale = "0-10" in the judges file') % {"judge": judge}
         )
     if k > 1 and (why := copies.why_alike(wanted.voters[0])):
-        alike = _("%(k)s generations of %(judge)s would be alike: %(why)s")
+        alike = _("%(k)s generations of %(judge)s would be identical: %(why)s")
         raise BadInput(alike % {"judge": judge, "k": k, "why": why})
     check_budget(collection, wanted, budget, max_calls, None)
 

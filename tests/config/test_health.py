@@ -22,7 +22,7 @@ def test_without_redis_it_lives_and_is_ready_and_says_what_waits(redis_is_away: 
     answer = Client().get("/readyz")
     assert answer.status_code == 200 and answer.json()["ready"]
     (line,) = answer.json()["degraded"]
-    assert line == "Redis does not answer: workers and judges' calls wait"
+    assert line == "Redis is not responding: workers and judge calls wait"
 
 
 def test_without_postgresql_it_lives_and_is_not_ready(
@@ -36,7 +36,7 @@ def test_without_postgresql_it_lives_and_is_not_ready(
     assert Client().get("/healthz").status_code == 200
     answer = Client().get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["reasons"] == ["PostgreSQL does not answer"]
+    assert answer.json()["reasons"] == ["PostgreSQL is not responding"]
     assert "db.internal" not in answer.text and 'connection to "db.internal" refused for user "quorum"' in caplog.text
 
 

@@ -64,8 +64,8 @@ def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_
         ("agreed in round 2", 4),
     ]
     page = signed_in(books).get("/c/books/").text
-    assert "dropped by the filter" in page
-    assert re.search(r"agents did not agree.*?</?t", page, re.DOTALL)
+    assert "rejected by the filter" in page
+    assert re.search(r"debate did not agree.*?</?t", page, re.DOTALL)
 
 
 def test_see_the_pairs_of_somebody_leads_to_them_and_is_not_offered_where_there_are_none(books: Collection) -> None:
@@ -100,7 +100,7 @@ def test_evidence_cannot_be_generated_for_no_pair(books: Collection) -> None:
     assert "Generate evidence for 1 pair</button>" in admin.get("/c/books/campaigns/").text
     make_item(pair, "evidence")
     page = admin.get("/c/books/campaigns/").text
-    assert "Every relevant pair has its texts already, or they wait for a person." in page
+    assert "Every relevant pair already has evidence or waits for a person." in page
 
 
 def write_extra(state: str) -> None:

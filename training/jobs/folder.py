@@ -74,7 +74,7 @@ class JobFolder:
     def last_log_line(self) -> str:
         """Return the last line of the log."""
         lines = [line for line in self.tail(20) if line.strip()]
-        return lines[-1].strip()[:500] if lines else "it said nothing"
+        return lines[-1].strip()[:500] if lines else "no error output"
 
     def keep_until(self, step: int) -> None:
         """Forget what was measured after this step: it is done again."""

@@ -34,7 +34,7 @@ def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str) -> HttpResponse:
     """stop, start, end-sessions, remove-second-factor, make-owner, unmake-owner, pseudonymise."""
     if act not in site_people.ACTS:
-        raise Http404("No such act.")
+        raise Http404("Unknown action.")
     person = get_object_or_404(User, pk=user)
     work, sentence = site_people.ACTS[act]
     name = person.username

@@ -214,7 +214,7 @@ def _put_documents(request: HttpRequest, scope: Scope, query: Query, act: str) -
         case "fetch":
             drafts.request_page(scope.member, query, forms.read_text(post, "url"))
             return "incoming-h"
-    raise Http404("No such act.")
+    raise Http404("Unknown action.")
 
 
 def _get_document(request: HttpRequest, scope: Scope) -> Document:

@@ -71,7 +71,7 @@ class Command(QuorumCommand):
             self.say(f"  {measures.apart} couples of assessors have no pair in common and are not listed")
         for pair in measures.pairwise:
             names = f"{report.name(pair.a)} - {report.name(pair.b)}"
-            copy = " (one model with itself)" if report.is_copy(pair.a, pair.b) else ""
+            copy = " (same model)" if report.is_copy(pair.a, pair.b) else ""
             self.say(f"  {names}: kappa {_text(pair.kappa)}, percent {_text(pair.percent)}, n {pair.n}{copy}")
         for label, value in (
             (f"Fleiss' kappa (pairs with {measures.fleiss_votes} grades)", measures.fleiss),

@@ -60,16 +60,18 @@ class Command(QuorumCommand):
         """Say what the arguments cost; whether a worker was asked."""
         left = gold_reasons.forecast_arguments(collection, *attention_checks.read_features(collection))
         if not left.writers:
-            raise BadInput("no model is configured that could argue: configure_judges, then ask again")
+            raise BadInput("no configured model can argue: run configure_judges, then try again")
         if left.estimate is None:
-            self.say("models argued about all gold that could become checks")
+            self.say("all gold that can become attention checks has arguments")
             return False
         self.stderr.write(f"estimate: {left.estimate.line()}")
         if only_estimate:
             return False
         with transaction.atomic():
             asked = gold_reasons.write_later(collection, by=None)
-        self.say(f"a worker asks {left.writers} about {left.offline} pairs" if asked else "a worker is asked already")
+        self.say(
+            f"a worker asks {left.writers} about {left.offline} pairs" if asked else "a worker is already writing them"
+        )
         return asked
 
     def counts(self, collection: Collection) -> dict[str, Any]:

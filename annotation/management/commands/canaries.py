@@ -58,10 +58,10 @@ class Command(QuorumCommand):
             raise BadInput(f"--every {options['every']}: give hours from 0 (never) to {MOST_HOURS}")
         made = canaries.set_schedule(hours=options["every"], paid=options["paid"], panel=options["panel"])
         if made.hours:
-            whom = "every judge" if made.paid else "judges that cost nothing"
+            whom = "all judges" if made.paid else "free judges only"
             self.say(f"workers ask {whom} of panel {made.panel or 'by default'} every {made.hours} hours")
         else:
-            self.say("canaries go out only when somebody asks for them")
+            self.say("no scheduled canaries")
         return {"schedule": {"hours": made.hours, "paid": made.paid, "panel": made.panel or None}}
 
     def estimate(self, chosen: list[Judge], left: list[Judge]) -> dict[str, Any]:

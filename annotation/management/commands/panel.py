@@ -58,7 +58,7 @@ class Command(QuorumCommand):
         """Choose, then say it; or check the judges themselves."""
         names = [name.strip() for name in options["candidates"].split(",") if name.strip()]
         if len(set(names)) != len(names):
-            raise BadInput("--candidates names somebody twice")
+            raise BadInput("--candidates names a judge twice")
         if options["bootstrap"] < 0:
             raise BadInput(f"--bootstrap {options['bootstrap']}: the number of resamples cannot be negative")
         if options["floor"] is not None and not -1 <= options["floor"] <= 1:
@@ -67,7 +67,7 @@ class Command(QuorumCommand):
         if options["self_check"]:
             return self.check_judges(collection, options["panel"], names)
         if options["panel"]:
-            raise BadInput("--panel names whom --self-check asks; candidates are named with --candidates a,b,...")
+            raise BadInput("--panel is for --self-check; name candidates with --candidates a,b,...")
         chosen = choose_panel(
             collection, names, floor=options["floor"], bootstrap=options["bootstrap"], size=options["size"]
         )

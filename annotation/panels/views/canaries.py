@@ -19,7 +19,7 @@ from judges.models.canaries import CanarySchedule
 from judges.probes import canaries
 from judges.probes.injections import INJECTIONS
 
-WHOM = (("free", gettext_lazy("judges that cost nothing")), ("every", gettext_lazy("every judge")))
+WHOM = (("free", gettext_lazy("free judges only")), ("every", gettext_lazy("all judges")))
 
 
 class AskForm(forms.Form):
@@ -34,10 +34,10 @@ class ScheduleForm(forms.Form):
     hours = forms.IntegerField(
         min_value=0,
         max_value=24 * 366,
-        label=gettext_lazy("Every so many hours"),
-        help_text=gettext_lazy("0: only when somebody asks."),
+        label=gettext_lazy("Interval (hours)"),
+        help_text=gettext_lazy("0 turns the schedule off."),
     )
-    whom = forms.ChoiceField(choices=WHOM, label=gettext_lazy("Whom"))
+    whom = forms.ChoiceField(choices=WHOM, label=gettext_lazy("Judges"))
 
     @classmethod
     def of(cls, row: CanarySchedule | None) -> "ScheduleForm":
@@ -61,12 +61,12 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
     if not form.is_valid():
         return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
     if notifications.is_away():
-        messages.error(request, _("Redis does not answer, so no worker can be asked: try again when it is back."))
+        messages.error(request, _("Redis is not responding, so no worker can run this. Try again when it is back."))
         return redirect("canaries", scope.collection.name)
     paid = form.cleaned_data["whom"] == "every"
     record(scope, "canaries.asked", paid=paid)
     transaction.on_commit(lambda: notifications.notify(canaries.TASK, True, paid))
-    messages.info(request, "A worker asks the judges. Open this page again in a minute.")
+    messages.info(request, "Test running in the background. Reload this page in a minute.")
     return redirect("canaries", scope.collection.name)
 
 

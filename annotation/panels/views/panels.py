@@ -79,7 +79,8 @@ def _apply_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     else:
         messages.success(
-            request, _("%(made)s votes with %(join)s.") % {"made": made.name, "join": ", ".join(made.ensemble)}
+            request,
+            _("Panel %(made)s now votes with %(join)s.") % {"made": made.name, "join": ", ".join(made.ensemble)},
         )
     return redirect("panel", scope.collection.name)
 
@@ -95,10 +96,10 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
             with transaction.atomic():
                 self_checks.ask_later(scope.collection, judges)
                 record(scope, "judge.self-check", judges=[row.name for row in judges])
-            messages.info(request, "A worker asks the judges. Open this page again in a minute.")
+            messages.info(request, "Test running in the background. Reload this page in a minute.")
             return redirect("panel", scope.collection.name)
     except BadInput as error:
-        messages.error(request, _("Nobody was asked: %(error)s.") % {"error": error})
+        messages.error(request, _("Not started: %(error)s.") % {"error": error})
         return redirect("panel", scope.collection.name)
     asked = self_checks.collection_probes(scope.collection)
     context = {

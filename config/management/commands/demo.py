@@ -42,7 +42,7 @@ class Command(QuorumCommand):
                 extra.leave_out() if options["no_training"] else extra.start()
                 children.watch(also=extra.look)
         except serving.ServingInterrupted as stopped:
-            self.say("\nStopping. The same command goes on from here.")
+            self.say("\nStopping. Run the same command to continue.")
             raise SystemExit(stopped.code) from None
         finally:
             extra.stop()
@@ -96,8 +96,10 @@ class Command(QuorumCommand):
             return panel
         self.stderr.write(f"Judging with panel {panel}: {line}.")
         if not sys.stdin.isatty():
-            raise BadInput("nobody can be asked here: run the demo in a terminal, or without JUDGES")
-        self.stderr.write("Go on? [y/N] ", ending="")
+            raise BadInput(
+                "this is not a terminal, so the cost cannot be confirmed: run the demo in a terminal, or without JUDGES"
+            )
+        self.stderr.write("Continue? [y/N] ", ending="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise BadInput("not started: without JUDGES the demo is judged offline and costs nothing")
         return panel

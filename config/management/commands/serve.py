@@ -44,7 +44,7 @@ class Command(QuorumCommand):
                 self.stdout.flush()
                 children.watch()
         except serving.ServingInterrupted as stopped:
-            self.stderr.write("Stopping; work that is not done goes on with the next start.")
+            self.stderr.write("Stopping; unfinished work continues at the next start.")
             raise SystemExit(stopped.code) from None
         finally:
             children.stop()

@@ -234,7 +234,7 @@ class Command(QuorumCommand):
         # A script has nobody to ask: what it starts is bounded by its options and the collection's caps.
         if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
-        self.stderr.write("Go on? [y/N] ", ending="")
+        self.stderr.write("Continue? [y/N] ", ending="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise BadInput("not started: set a --budget, or answer yes")
 
@@ -244,7 +244,7 @@ class Command(QuorumCommand):
         try:
             yield
         except KeyboardInterrupt:
-            others = "the workers of `serve` go on with it" if workers.live_workers() else "nobody works on it now"
+            others = "the workers of `serve` continue it" if workers.live_workers() else "no worker is running it now"
             self.note(
                 f"\ninterrupted: campaign {campaign.pk} keeps what was judged; {others}; "
                 f"the same `{self.name} {collection.name}` command goes on, "

@@ -170,12 +170,12 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
     monkeypatch.setattr("jobs.notifications.message_sender", Messenger)
     client = sees(crowd)
     page = client.get("/c/crowd/quality/")
-    assert "Not measured yet" in page.text and not StoredAgreement.objects.exists()
+    assert "Not computed yet" in page.text and not StoredAgreement.objects.exists()
     from django.test import TestCase
 
     with TestCase.captureOnCommitCallbacks(execute=True):
         assert client.post("/c/crowd/agreement/measure/").status_code == 302
-    assert "A worker measures" in client.get("/c/crowd/quality/").text
+    assert "Computing in the background" in client.get("/c/crowd/quality/").text
     compute_agreement(*sent[0])
     row = StoredAgreement.objects.get()
     assert "worker-0" not in json.dumps(row.values) + json.dumps(row.options), "it names nobody"
@@ -188,7 +188,7 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
     assert "As of" in page.text and "worker-0" in page.text and page.context["couples"]["page"].paginator.count > 300
     assert client.get("/c/crowd/quality/").status_code == 200
     assert len(client.get("/c/crowd/agreement/table.csv").text.splitlines()) > 300
-    assert "Not measured yet" in client.get("/c/crowd/quality/?population=escalated").text, "another choice"
+    assert "Not computed yet" in client.get("/c/crowd/quality/?population=escalated").text, "another choice"
 
 
 def test_many_couples_are_measured_by_a_worker_however_few_their_grades(db, monkeypatch):
@@ -200,17 +200,17 @@ def test_many_couples_are_measured_by_a_worker_however_few_their_grades(db, monk
         raise AssertionError("the page measures nothing")
 
     monkeypatch.setattr(cached_results, "compute_figures", never)
-    assert "Not measured yet" in sees(collection).get("/c/couples/quality/").text
+    assert "Not computed yet" in sees(collection).get("/c/couples/quality/").text
 
 
 def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says_why_there_is_none(crowd, monkeypatch):
     monkeypatch.setattr(cached_results, "COUPLES", 100)
     client = sees(crowd)
     answer = client.get("/c/crowd/agreement/table.csv", follow=True)
-    assert [str(one) for one in answer.context["messages"]] == ["Not measured yet"]
+    assert [str(one) for one in answer.context["messages"]] == ["Not computed yet"]
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
     client.post("/c/crowd/agreement/measure/")
-    assert "A worker measures" in client.get("/c/crowd/quality/").text
+    assert "Computing in the background" in client.get("/c/crowd/quality/").text
 
     def fails(*args, **options):
         raise MemoryError
@@ -218,8 +218,8 @@ def test_a_worker_that_fails_is_not_waited_for_and_a_table_before_measuring_says
     monkeypatch.setattr(cached_results, "compute_figures", fails)
     compute_agreement()
     page = client.get("/c/crowd/quality/").text
-    assert "A worker measures" not in page and "Not measured yet" in page
-    assert "Measuring failed: the memory was not enough." in page and "choose fewer assessors" in page
+    assert "Computing in the background" not in page and "Not computed yet" in page
+    assert "Calculation failed: not enough memory." in page and "choose fewer assessors" in page
 
 
 def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkeypatch):
@@ -232,15 +232,15 @@ def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkey
 
     monkeypatch.setattr(cached_results, "compute_figures", fails)
     page = client.post("/c/crowd/agreement/measure/", follow=True)
-    assert page.status_code == 200 and "The figures are new" not in page.text
-    assert "Measuring failed: FloatingPointError: &lt;b&gt;underflow&lt;/b&gt; in a product." in page.text
-    assert "Measure</button>" in page.text
+    assert page.status_code == 200 and "Figures updated" not in page.text
+    assert "Calculation failed: FloatingPointError: &lt;b&gt;underflow&lt;/b&gt; in a product." in page.text
+    assert "Compute</button>" in page.text
     monkeypatch.setattr(cached_results, "compute_figures", compute)
     page = client.post("/c/crowd/agreement/measure/", follow=True).text
-    assert "Measuring failed" not in page and "As of" in page
+    assert "Calculation failed" not in page and "As of" in page
     monkeypatch.setattr(cached_results, "compute_figures", fails)
     page = client.post("/c/crowd/agreement/measure/", follow=True).text
-    assert "Measuring failed" in page and "As of" in page, "the figures of before stay"
+    assert "Calculation failed" in page and "As of" in page, "the figures of before stay"
 
 
 def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkeypatch, caplog):
@@ -256,15 +256,15 @@ def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkey
     names = [one.name for one in known_assessors(crowd)]
     monkeypatch.setattr(cached_results, "is_large", lambda *_: False)
     page = client.get(f"{here}quality/")
-    assert page.status_code == 200 and "Measuring failed: the memory was not enough." in page.text
-    assert "Not measured yet" not in page.text and "too many grades" not in page.text
+    assert page.status_code == 200 and "Calculation failed: not enough memory." in page.text
+    assert "Not computed yet" not in page.text and "too many grades" not in page.text
     two = client.get(f"{here}agreement/two/", {"a": names[0], "b": names[1]}, follow=True)
     others = [
         client.get(here + path, follow=True)
         for path in ("quality/over-time/", "agreement/people/", "agreement/table.csv")
     ]
     for answer in (two, *others):
-        assert answer.status_code == 200 and "the memory was not enough" in answer.text
+        assert answer.status_code == 200 and "not enough memory" in answer.text
     assert "the agreement of crowd cannot be measured" in caplog.text and "Traceback" in caplog.text
 
 
@@ -274,10 +274,10 @@ def test_a_worker_that_was_ended_while_it_measured_is_told_of(crowd, monkeypatch
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
     client.post("/c/crowd/agreement/measure/")
     BackgroundJob.objects.update(state="running", attempts=MOST_ATTEMPTS, lease_until=timezone.now())
-    assert "A worker measures" in client.get("/c/crowd/quality/").text, "another takes it up"
+    assert "Computing in the background" in client.get("/c/crowd/quality/").text, "another takes it up"
     compute_agreement()
     page = client.get("/c/crowd/quality/").text
-    assert "taken up 5 times without getting further" in page and "more memory" in page and "Measure</button>" in page
+    assert "taken up 5 times without getting further" in page and "add memory" in page and "Compute</button>" in page
 
 
 def test_the_command_says_why_agreement_cannot_be_measured(crowd, monkeypatch):
@@ -287,7 +287,7 @@ def test_the_command_says_why_agreement_cannot_be_measured(crowd, monkeypatch):
     monkeypatch.setattr("annotation.management.commands.agreement.agreement_report", fails)
     found = call("agreement", "crowd")
     assert (found.code, found.out) == (1, "")
-    assert "cannot be measured: the memory was not enough; name fewer assessors" in found.err
+    assert "cannot be measured: not enough memory; name fewer assessors" in found.err
 
 
 def test_stored_figures_are_those_that_would_be_measured_now(crowd, monkeypatch):

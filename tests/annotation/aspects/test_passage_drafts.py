@@ -74,7 +74,7 @@ def test_a_page_is_asked_for_fetched_refined_and_kept_with_its_source(
     with django_capture_on_commit_callbacks(execute=True):
         room.client.post(f"{room.home}fetch/", {"url": " http://ice.example/thin "})
     assert (room.row().state, sent) == ("waiting", [room.row().pk])
-    assert "waits for a worker" in room.client.get(room.home).content.decode()
+    assert "waiting for a worker" in room.client.get(room.home).content.decode()
     drafts.fetch_draft(room.row().pk)
     row = room.row()
     assert (row.state, row.title, row.final_url) == ("ready", "Why ice sheets are thin", "http://ice.example/why")
@@ -162,7 +162,7 @@ def test_what_a_killed_worker_left_is_offered_again_and_a_late_worker_changes_no
     PassageDraft.objects.filter(pk=draft.pk).update(state="fetching", started_at=long_ago)
     assert "No worker has started this" in room.client.get(room.home).content.decode()
     drafts.retry_fetch(room.row())
-    with pytest.raises(BadInput, match="being fetched"):
+    with pytest.raises(BadInput, match="fetching"):
         drafts.retry_fetch(room.row())
     drafts.dismiss(room.row())
     drafts.fetch_draft(draft.pk)

@@ -76,8 +76,8 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 
 
 def test_nothing_to_compare_is_undefined_with_a_reason() -> None:
-    assert importance_agreement([]).linear.reason == "no pair was graded by both"
-    assert "every grade is the same" in (importance_agreement([[(3, 3)], [(3, 3)]]).quadratic.reason or "")
+    assert importance_agreement([]).linear.reason == "they graded no pair in common"
+    assert "all grades are the same" in (importance_agreement([[(3, 3)], [(3, 3)]]).quadratic.reason or "")
 
 
 class Field:

@@ -64,16 +64,16 @@ def test_a_cost_with_unknown_parts_has_no_upper_end() -> None:
 
 
 def test_where_there_is_neither_gold_nor_audit_it_is_not_measured() -> None:
-    assert against_gold([Stratum(5, 0, 0)]).reason == "not measured: none of them has a reference grade"
+    assert against_gold([Stratum(5, 0, 0)]).reason == "not measured: no reference grades"
     part = against_gold([Stratum(5, 5, 5), Stratum(5, 0, 0)])
-    assert part.value is None and "not every part" in str(part.reason)
-    assert against_gold([Stratum(0, 0, 0)]).reason == "not measured: there are no labels"
+    assert part.value is None and "some parts have no reference" in str(part.reason)
+    assert against_gold([Stratum(0, 0, 0)]).reason == "not measured: no labels"
     none_right = per_label(JUDGES, "gold", 5, Paid(1.0), against_gold([Stratum(5, 5, 0)]), "")
-    assert none_right.cost.value is None and "none of the labels" in str(none_right.cost.reason)
+    assert none_right.cost.value is None and "no compared label" in str(none_right.cost.reason)
 
 
 def test_peoples_labels_count_as_correct_beside_audited_ones() -> None:
-    """8 labels of judges at 0.75 and 2 of people: (6 + 2) / 10."""
+    """8 labels by judges at 0.75 and 2 of people: (6 + 2) / 10."""
     found = with_people(Statistic(0.75, 0.5, 1.0, 4, None), 8, 2)
     assert (found.value, found.low, found.high) == (0.8, 0.6, 1.0)
     assert with_people(Statistic(None, None, None, 0, "not measured"), 8, 2).reason == "not measured"
@@ -127,8 +127,8 @@ def test_people_cost_their_time_at_the_collections_rate(books: Collection) -> No
     assert found.together.text == "at least $6.00 (8 calls without a price)"
     Collection.objects.update(hourly_rate=None)
     without = cost_report(Campaign.objects.get())
-    assert without.people.paid.text == "unknown (0.1 hours of people without a price)"
-    assert without.together.missing == ("8 calls without a price", "0.1 hours of people without a price")
+    assert without.people.paid.text == "unknown (0.1 hours of people's work without an hourly rate)"
+    assert without.together.missing == ("8 calls without a price", "0.1 hours of people's work without an hourly rate")
 
 
 def test_cost_per_correct_label_against_gold_and_by_audits(books: Collection) -> None:
@@ -186,7 +186,7 @@ def test_the_page_shows_the_ledger_and_serves_it_as_csv(books: Collection, charl
     page = charlie.get(reverse("ledger", args=["books", campaign.pk])).content.decode()
     for word in ("at least $1.00", "(8 calls without a price)", "unknown", "debate, round 2", "to people: split"):
         assert word in page
-    assert "the collection&#x27;s budget for a day (UTC) is reached" in page
+    assert "limit reached: the collection&#x27;s daily budget (UTC)" in page
     got = charlie.get(reverse("ledger_csv", args=["books", campaign.pk]))
     assert got["Content-Type"].startswith("text/csv") and "ledger.csv" in got["Content-Disposition"]
     rows = list(csv.DictReader(io.StringIO(got.content.decode())))
@@ -215,7 +215,7 @@ def test_the_page_takes_few_statements_however_much_there_is(
 def test_an_admin_sets_caps_and_takes_them_away(books: Collection, charlie: Client) -> None:
     address = reverse("cost_settings", args=["books"])
     page = charlie.get(reverse("settings", args=["books"])).content.decode()
-    assert "Judges cost $1.00 so far" in page and 'name="daily_budget"' in page
+    assert "Models cost $1.00 so far" in page and 'name="daily_budget"' in page
     assert charlie.post(address, {"budget": "12.5", "daily_budget": "2", "hourly_rate": "30"}).status_code == 302
     books.refresh_from_db()
     assert (books.budget, books.daily_budget, books.hourly_rate) == (12.5, 2.0, 30.0)
@@ -232,7 +232,7 @@ def test_an_admin_sets_caps_and_takes_them_away(books: Collection, charlie: Clie
 def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books: Collection, charlie: Client) -> None:
     campaigns = charlie.get(reverse("campaigns", args=["books"])).content.decode()
     assert "at least $1.00 (8 calls without a price)" in campaigns
-    assert "It stopped at the collection&#x27;s budget for a day (UTC)" in campaigns and "midnight UTC" in campaigns
+    assert "Stopped by the collection&#x27;s daily budget (UTC)" in campaigns and "midnight UTC" in campaigns
     home = flat(charlie.get(reverse("collection", args=["books"])).content.decode())
     assert "at least $1.00" in home and "at least $2.00" in home, "judges, and together with people"
     assert reverse("ledger", args=["books", Campaign.objects.get().pk]) in home
@@ -246,12 +246,20 @@ def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
     Collection.objects.update(budget=1.0 + 1e-6)
     start = {"panel": "dear", "policy": "ensemble", "rounds": "2", "stance_order": "relevant-first"}
     asked = charlie.post(reverse("start_campaign", args=["books"]), start).content.decode()
-    assert "Start this campaign?" in asked and "Left: $0.00" in asked and "it will stop there" in asked
+    assert (
+        "Start this campaign?" in asked
+        and "Remaining: $0.00" in asked
+        and "the campaign will stop at this limit" in asked
+    )
     wanted = {"write-writer": "one", "write-measure": ""}
     asked = charlie.post(reverse("write_evidence", args=["books"]), wanted).content.decode()
-    assert "Write contribution and evidence?" in asked and "about (USD; $" in asked and "it will stop there" in asked
+    assert (
+        "Generate contribution and evidence?" in asked
+        and "about (USD; $" in asked
+        and "generation will stop at this limit" in asked
+    )
     unknown = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "write-measure": "two"})
-    assert "at least $" in unknown.content.decode() and "No price is known for two" in unknown.content.decode()
+    assert "at least $" in unknown.content.decode() and "The price of two" in unknown.content.decode()
     assert Campaign.objects.count() == 1
     refused = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "write-writer": "two", "confirm": "1"})
     assert refused.status_code == 422 and "needs a price" in refused.content.decode()

@@ -98,13 +98,13 @@ def number(text: str) -> int:
 def plain(facts: Facts) -> list[Rule]:
     """Headings and words without a claim."""
     words = [
-        "Needs attention", "Progress", "Label quality", "Cost", "Nothing needs a decision[.]",
+        "Needs attention", "Progress", "Label quality", "Cost", "Nothing needs attention[.]",
         "Not ready to export without review", "Reasons for human review", "Judges' labels", "Debates that agreed",
-        "Accuracy by route", "Agreement of judges and of people", "No label audit is settled yet[.]",
-        "Reason Pairs Share", "Round Pairs Share", "Who So far, USD Still to come For what",
+        "Accuracy by route", "Agreement between judges and between people", "No label audit is completed yet[.]",
+        "Reason Pairs Share", "Round Pairs Share", "Who So far, USD Still to come Details",
         "Route Pairs Audited Correct 95% interval Verdict", "View ledger", "Set hourly rate",
         "debate [+] ensemble|single judge|debate", "as of [\\d:]+", "panel \\w+",
-        "A route is how labels came about. Review means: almost certainly more than 10% wrong. "
+        "A route is the way judges reached a label. “Review” means more than 10% are almost certainly wrong. "
         "View (?:all \\d+ routes|the route)",
     ]  # fmt: skip
     return [(one, lambda: True) for one in words]
@@ -161,22 +161,22 @@ def rules(facts: Facts) -> list[Rule]:
          lambda a: facts.collection.audit > 0 and not facts.drawn and n(a) == states["labelled"]),
         (r"Judges agree little beyond chance: alpha (-?[\d.]+)\. View agreement",
          lambda a: f"{alpha(facts.votes('all pairs')):.2f}" == a and float(a) < 0.2),
-        (rf"The accuracy of the automatic labels is not measured yet: ([\d,]+) of ([\d,]+) pairs that "
-         rf"{re.escape(policy)} labelled in campaign {facts.campaign.pk} (?:is|are) drawn for (?:a )?label audits?\.",
+        (rf"The accuracy of the automatic labels is not measured yet: ([\d,]+) of ([\d,]+) pairs labelled "
+         rf"by {re.escape(policy)} in campaign {facts.campaign.pk} (?:is|are) drawn for (?:a )?label audits?\.",
          lambda a, b: (n(a), n(b)) == (facts.drawn, states["labelled"]) and not audits_settled),
         (r"Ready to export: at least [\d.]+% of the automatic labels are correct \(95% confidence\), above the limit "
          r"of 90%\.", lambda: not audits_open and not facts.open and not unjudged and audits_settled),
         (r"(?:at least )?\$([\d.]+) models so far",
          lambda cost: abs(float(cost) - float(tokens["cost"] or 0)) < 0.01),
         (r"([\d.]+) h people so far", lambda hours: float(hours) == 0.0 or facts.judged),
-        (r"– people, to finish \(unknown until somebody judges\)", lambda: not facts.judged and owed),
+        (r"– people, to finish \(unknown until the first judgment\)", lambda: not facts.judged and owed),
         (r"[\d.]+ h people, to finish", lambda: facts.judged or not owed),
         (r"– per correct label \(not measured\)", lambda: not audits_settled),
         (r"([\d,]+) calls? has no known price and is not included\.|([\d,]+) calls have no known price and are not "
          r"included\.", lambda a, b: n(a or b) > 0),
         (
-            r"([\d,]+) labelled by judges, ([\d,]+) escalated to people \(([\d,]+) settled, ([\d,]+) open\), "
-            r"([\d,]+) failed, ([\d,]+) still to be judged\.",
+            r"([\d,]+) labelled by judges, ([\d,]+) escalated to people \(([\d,]+) resolved, ([\d,]+) open\), "
+            r"([\d,]+) failed, ([\d,]+) not judged yet\.",
             lambda *found: tuple(map(n, found))
             == (states["labelled"], escalated, settled, facts.open, states["failed"], unjudged),
         ),
@@ -189,17 +189,17 @@ def rules(facts: Facts) -> list[Rule]:
             r"n = ([\d,]+)[.]",
             lambda *found: agreement_holds(facts, *found),
         ),
-        (r"Judges \$([\d.]+) \$0\.00 ([\d,]+) calls of campaign (\d+), ([\d,]+) answers reused, ([\d,]+) calls failed; "
-         r"([\d,]+) tokens in, ([\d,]+) out",
-         lambda cost, calls, campaign, reused, failed, t_in, t_out: (
+        (r"Judges \$([\d.]+) \$0\.00 Campaign (\d+): ([\d,]+) calls?\. ([\d,]+) answers reused, ([\d,]+) calls "
+         r"failed; ([\d,]+) tokens in, ([\d,]+) out\.",
+         lambda cost, campaign, calls, reused, failed, t_in, t_out: (
              abs(float(cost) - float(tokens["cost"] or 0)) < 0.01
              and (n(calls), n(campaign)) == (sent.count(), facts.campaign.pk)
              and n(reused) == facts.attempts(cached=True).count()
              and n(failed) == sent.filter(outcome="failed").count()
              and (n(t_in), n(t_out)) == (tokens["i"] or 0, tokens["o"] or 0)
              and not unjudged)),
-        (r"People ([\d.]+) h (?:[\d.]+ h|unknown) up to ([\d,]+) judgments? remaining"
-         r"(?:, at the median of \d+ s each)?; all campaigns",
+        (r"People ([\d.]+) h (?:[\d.]+ h|unknown) up to ([\d,]+) judgments? remaining "
+         r"\(all campaigns\)(?:\. Median time: \d+ s\.)?",
          lambda hours, left: n(left) >= (owed or 0)
          and (float(hours) == 0.0 or facts.judged)),
         (r"Median per pair: [\d.,]+ m?s of model time, [\d.,]+ m?s elapsed\.", lambda: sent.exists()),

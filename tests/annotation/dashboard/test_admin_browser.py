@@ -158,7 +158,7 @@ def test_a_campaign_is_started_after_its_estimate(books: dict[str, User], new_pa
     page = new_page(user=books["olga"])
     page.goto("/c/books/campaigns/")
     page.get_by_label("Panel").select_option("offline")
-    page.get_by_role("button", name="Show the estimate").click()
+    page.get_by_role("button", name="Show estimate").click()
     page.get_by_role("button", name="Start now").click()
     page.wait_for_url("**/c/books/")
     assert "started: 18 pairs" in page.locator(".notice").first.inner_text()

@@ -42,7 +42,7 @@ def test_the_overview_begins_with_what_needs_a_decision(books: Collection, charl
     page = get(charlie, "/c/books/")
     headings = re.findall(r"<h2[^>]*>([^<]+)</h2>", page)
     assert headings == ["Needs attention", "Progress", "Label quality", "Cost"]
-    assert "Automatic labels are<strong>95.0%</strong>correct" in page and "40 of 40 audits settled" in page
+    assert "Automatic labels are<strong>95.0%</strong>correct" in page and "40 of 40 audits completed" in page
     buttons = re.findall(r'<a class="button[^"]*"[^>]*>\s*([^<]+?)\s*<', page[page.index("<main") :])
     assert buttons and not {"Judge", "Benchmark", "Campaigns"} & set(buttons), "the menu has these"
 
@@ -89,7 +89,7 @@ def test_a_failure_to_measure_is_said_in_its_section(
     monkeypatch.setattr("annotation.label_quality.statistics.compute_statistics", fail)
     for address in ("/c/books/", "/c/books/exports/"):
         page = get(charlie, address)
-        assert "could not be measured: the memory was not enough" in page and "Ready to export" not in page
+        assert "could not be measured: not enough memory" in page and "Ready to export" not in page
 
 
 def test_without_pairs_or_campaign_the_home_says_what_to_do(charlie: Client) -> None:
@@ -108,7 +108,7 @@ def test_people_cost_what_the_rate_says_and_unknown_prices_are_named(books: Coll
     assert "Set hourly rate" in page
     assert "calls have no known price and are not included" in page
     Collection.objects.update(hourly_rate=36.0)
-    assert "Together" in get(charlie, "/c/books/")
+    assert "Total" in get(charlie, "/c/books/")
 
 
 @pytest.mark.parametrize("key", ["flow", "audits", "agreement"])

@@ -56,7 +56,7 @@ def test_labels_that_nobody_checked_are_not_called_ready(worker) -> None:
     page = home(collection)
     assert untrue(page, collection) == []
     said = " ".join(statements(page))
-    assert "4 of 4 pairs resolved" in said and "Nothing needs a decision." in said
+    assert "4 of 4 pairs resolved" in said and "Nothing needs attention." in said
     assert "The accuracy is unknown: label audits are switched off." in said and "Ready to export" not in said
     members = collection.memberships.all()
     Item.objects.create(collection=collection, pair=collection.pair_set.first(), campaign=None, reason="hole", place=1)

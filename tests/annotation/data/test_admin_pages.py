@@ -156,7 +156,7 @@ def test_the_home_asks_for_news_while_a_campaign_runs_and_then_stops(charlie: Cl
 
 def test_an_annotator_sees_their_own_work_and_nothing_else(people: dict[str, Membership]) -> None:
     page = text(client_of(people["alice"].user).get("/c/books/"))
-    assert "<strong>2</strong><span>judged in all" in page
+    assert "<strong>2</strong><span>judged in total" in page
     for word in ("campaign", "escalated", "cost is unknown", "charlie", "Members", "/pairs/"):
         assert word not in page
 
@@ -177,7 +177,7 @@ def test_a_pair_shows_debate_votes_label_judgments_and_every_attempt(charlie: Cl
 def test_a_settled_pair_names_who_judged_it_and_who_skipped_or_flagged(charlie: Client) -> None:
     pairs_of_items = Item.objects.order_by("pk").values_list("pair", flat=True)[:3]
     seen = "".join(text(charlie.get(f"/c/books/pairs/{pk}/")) for pk in pairs_of_items)
-    for word in ("alice", "18.4 s", "clear", "I do not read this language", "two meanings"):
+    for word in ("alice", "18.4 s", "clear", "I cannot read this language", "two meanings"):
         assert word in seen
 
 
@@ -230,7 +230,7 @@ def test_pause_resume_and_cancel(charlie: Client) -> None:
 def test_failed_pairs_are_retried(charlie: Client) -> None:
     campaign = Campaign.objects.get()
     response = charlie.post(f"/c/books/campaigns/{campaign.pk}/retry-failed/", follow=True)
-    assert "2 failed pairs are judged again" in text(response)
+    assert "Retrying 2 failed pairs." in text(response)
     assert not Work.objects.filter(state="failed").exists()
 
 
@@ -240,13 +240,13 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
     waiting = Batch.objects.create(name="quorum-1-waits", problem="429 later", **values)
     out = Batch.objects.create(name="quorum-1-out", provider_id="batch-1", sent_at=now(), **values)
     page = text(charlie.get("/c/books/campaigns/"))
-    assert "Send lost batches again" not in page and page.count("waits to be sent") == 1
+    assert "Send lost batches again" not in page and page.count("waiting to be sent") == 1
     lost = Batch.objects.create(name="quorum-1-lost", problem="no clear answer", sent_at=now(), **values)
     page = text(charlie.get("/c/books/campaigns/"))
     assert (
         "Send lost batches again" in page
-        and "named quorum-1-lost where batches have names" in page
-        and "both are paid for" in page
+        and "name quorum-1-lost, where batches have names" in page
+        and "you pay for both" in page
     )
     response = charlie.post(f"/c/books/campaigns/{campaign.pk}/send-again/", follow=True)
     assert "1 batch is sent again." in text(response)
@@ -351,7 +351,7 @@ def test_the_settings_of_dream_are_a_click(charlie: Client, books: Collection) -
 
 def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:
     client = client_of(make_user("olga", is_owner=True))
-    assert "Begin with a collection" in text(client.get("/"))
+    assert "Create your first collection" in text(client.get("/"))
     page = text(client.post("/collections/new/", {"name": "No Spaces", "title": "Kept", "grades": 1}))
     assert 'value="Kept"' in page
     assert client.post("/collections/new/", {"name": "birds", "title": "Birds", "grades": 1})["Location"] == "/c/birds/"
@@ -398,7 +398,7 @@ def test_the_papers_options_go_from_the_form_through_the_estimate_into_the_campa
         "guard": "on",
     }
     page = start(charlie, **chosen).content.decode()
-    for words in ("agent A begins with not relevant", "4, all must agree", "settled by offline-bm25", "all say no"):
+    for words in ("agent A starts with not relevant", "4, all must agree", "resolved by offline-bm25", "all say no"):
         assert words in page, words
     assert page.count('name="filter"') == 3
     start(charlie, **chosen, confirm="1")

@@ -168,7 +168,7 @@ def test_human_agreement_is_of_blind_votes_and_the_others_are_named_apart(books)
                 answer(member, int(grade))
     found = {one.group: (one.pairs, one.percent.value) for one in figures(books) if one.population == "all"}
     assert found["people"] == (3, pytest.approx(2 / 3))
-    assert found["people (with the debate in view)"] == (2, 0)
+    assert found["people (debate shown)"] == (2, 0)
     assert found["people (final answers)"] == (5, pytest.approx(3 / 5))
 
 

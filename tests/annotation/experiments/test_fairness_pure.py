@@ -232,7 +232,7 @@ def test_a_study_without_votes_is_undefined_with_reasons():
         assert row.balanced_accuracy.value is None and row.balanced_accuracy.reason
         assert row.seconds.value is None and row.seconds.reason
     everybody_says_yes = [JudgedPair(1, ArmCell(YES3), ArmCell(YES3), T)]
-    assert paired_table(everybody_says_yes, 3).hidden.fleiss.reason.startswith("every grade is the same")
+    assert paired_table(everybody_says_yes, 3).hidden.fleiss.reason.startswith("all grades are the same")
 
 
 def test_rows_become_pairs():

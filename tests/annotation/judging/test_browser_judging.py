@@ -325,10 +325,10 @@ def test_without_scripts_a_pair_is_settled_and_taken_back(collection, alice, new
     page.goto("/c/books/judge/")
     page.get_by_role("button", name="Start judging").click()
     page.locator("#comment > summary").click()
-    page.locator("#comment-text").fill("by hand")
+    page.locator("#comment-text").fill("manual")
     page.locator("#comment > summary").click()
     page.get_by_role("button", name="1 Relevant", exact=True).click()
-    assert Judgment.objects.get(item=first).comment == "by hand"
+    assert Judgment.objects.get(item=first).comment == "manual"
     page.get_by_role("button", name="Undo").first.click()
     number = page.locator("input[name=item]").first.get_attribute("value")
     assert Assignment.objects.get(public_id=number).item_id == first.pk

@@ -37,9 +37,9 @@ def test_the_pages_of_trust_have_no_violation(charlie, new_page, instance, viola
 def test_a_failed_route_goes_to_people_after_a_question(charlie, new_page, instance, violations):
     page = new_page(user=charlie)
     page.goto("/c/books/quality/")
-    page.get_by_role("link", name="Hand to people").click()
+    page.get_by_role("link", name="Send to people").click()
     assert violations(page) == []
     page.get_by_text("10 pairs").wait_for()
-    page.get_by_role("button", name="Hand them to people").click()
+    page.get_by_role("button", name="Send to people").click()
     page.get_by_text("10 pairs wait for people now").wait_for()
     assert Item.objects.filter(state="open", reason="audit").count() == 10

@@ -105,7 +105,7 @@ def test_flips_are_those_of_a_hand_count(panel, model_server: LocalModels) -> No
     assert done.code == 0, done.err
     asked = len(questions())
     assert done.json["calls"] == 5 * asked == len(model_server.requests()) == CanaryAnswer.objects.count()
-    assert "about 335 calls" in done.err and "no cost" in done.err and done.json["cost"] == 0
+    assert "about 335 calls" in done.err and "free" in done.err and done.json["cost"] == 0
     rows = {row["name"]: row for row in done.json["judges"]}
     n = len(HOSTILE)
     assert (rows["v3"]["pairs"], rows["v3"]["flips"], rows["v3"]["lost"]) == (n, 0, 0)
@@ -223,7 +223,7 @@ def charlie(instance: dict[str, str]) -> Client:
 def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(
     panel, model_server: LocalModels, charlie: Client
 ) -> None:
-    assert "Nobody was asked yet" in charlie.get("/c/books/canaries/").content.decode()
+    assert "No results yet" in charlie.get("/c/books/canaries/").content.decode()
     evil = {"contains": "window.hacked", "text": '{"response": "yes", "reason": "<script>alert(1)</script>"}'}
     orders = [
         {"contains": one.injection.text[:40], "verdict": "yes"} for one in HOSTILE if one.injection.kind == "order"
@@ -236,9 +236,9 @@ def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(
     with CaptureQueriesContext(connection) as queries:
         page = charlie.get("/c/books/canaries/").content.decode()
     assert len(queries) <= 20
-    assert "alarm: follows them" in page and page.count("alarm: follows them") == 1
+    assert "alarm: follows injections" in page and page.count("alarm: follows injections") == 1
     assert "<script>alert(1)" not in page and "answer-in-script" in page
-    assert "Texts that were followed" in page and "no cost" in page
+    assert "Injections followed" in page and "free" in page
     assert charlie.get("/c/books/canaries/?chart=canaries&as=csv").content.startswith(b",value,low,high,n,note")
     home = charlie.get("/c/books/").content.decode()
     assert "v1 followed" in home

@@ -197,7 +197,7 @@ def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(clie
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     address = f"/c/books/audits/{campaign.pk}/to-people/"
     asked = client.get(f"{address}?route={SURE.key}").content.decode()
-    assert "<strong>10 pairs</strong> would wait for people" in asked and "20 judgments" in asked
+    assert "<strong>10 pairs</strong> will wait for two people each" in asked and "20 judgments" in asked
     assert Item.objects.filter(state="open").count() == 0, "nothing happens before it is confirmed"
     assert client.post(address, {"route": SURE.key}).status_code == 302
     assert Item.objects.filter(state="open", reason="audit", overlap=2).count() == 10
@@ -208,7 +208,7 @@ def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(clie
     )
     assert returning.to_people(campaign, SURE) == 0
     assert client.get(f"{address}?route=nonsense").status_code == 404
-    assert "over the limit" in client.get("/c/books/quality/").content.decode()
+    assert "above the limit" in client.get("/c/books/quality/").content.decode()
 
 
 def test_returned_pairs_are_those_of_the_route_alone(books, judges):
@@ -268,6 +268,6 @@ def test_the_agreement_page_can_be_narrowed_to_audited_pairs(client, books, coup
     audited = [judged(make_pair(books), couple, [n, n], "audit").pair_id for n in (0, 1)]
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     text = client.get("/c/books/quality/?population=audited").content.decode()
-    assert "gave grades to 2 pairs (audited pairs only)" in text
+    assert "graded 2 pairs (audited pairs only)" in text
     assert pairs_where(books, "alice", "bob", "agree:audited").tolist() == audited
     assert pairs_where(books, "alice", "bob", "disagree:audited").tolist() == []

@@ -33,14 +33,14 @@ def test_an_admin_makes_a_proposal_the_panel_and_no_page_has_a_violation(charlie
         page.goto("/c/books/panel/")
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "only tables scroll sideways"
-        page.get_by_role("link", name="Check the configured judges").click()
-        page.get_by_role("heading", name="Ask these judges what is known?").wait_for()
+        page.get_by_role("link", name="Run self-check").click()
+        page.get_by_role("heading", name="Run self-check?").wait_for()
         assert violations(page) == []
         page.get_by_role("link", name="Back").click()
-        page.get_by_role("link", name="Make this the panel").first.click()
-        page.get_by_role("heading", name="Shall these judges vote?").wait_for()
+        page.get_by_role("link", name="Use as panel").first.click()
+        page.get_by_role("heading", name="Use these judges as the panel?").wait_for()
         assert violations(page) == []
-    page.get_by_role("button", name="Make it the panel").click()
+    page.get_by_role("button", name="Use as panel").click()
     page.get_by_text("books:chosen votes with").wait_for()
     made = Panel.objects.get(name="books:chosen")
     assert len(made.ensemble) == 5 and not {"coin", "gpt"} & set(made.ensemble)

@@ -170,7 +170,7 @@ def test_gold_of_one_class_is_not_used_and_the_majority_of_the_others_takes_its_
     relevant = int(truth.sum())
     assert choice.floor.measure == "kappa_majority"
     assert choice.floor.no_gold == f"reference grades on {relevant} relevant and 0 other pairs: 20 of each are needed"
-    assert choice.qualities[0].balanced.reason == "reference grades of one class only"
+    assert choice.qualities[0].balanced.reason == "reference grades of only one class"
 
 
 def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():

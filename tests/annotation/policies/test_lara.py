@@ -182,7 +182,7 @@ def test_without_log_probabilities_lara_is_not_available() -> None:
     found = policies()
     assert list(found) == ["lara 3.5%", "lara 12.5%", "lara 25.0%", "lara 50.0%"]
     assert {one["reason"] for one in found.values()} == {
-        "not available: no judge of this campaign gave log-probabilities"
+        "not available: no judge in this campaign returned log-probabilities"
     }
 
 
@@ -190,5 +190,5 @@ def test_without_log_probabilities_lara_is_not_available() -> None:
 def test_without_a_reference_nobody_can_answer_whichever_pair_lara_hands_over() -> None:
     believing_campaign(10, gold=False)
     assert {one["reason"] for one in policies().values()} == {
-        "not available: it needs a reference in people's place, whichever pairs it hands them"
+        "not available: needs reference grades to stand in for people"
     }

@@ -104,7 +104,7 @@ def test_what_was_not_stored_is_not_available() -> None:
     found = evaluated()["policies"]
     three = found["debate, 3 rounds"]
     assert not three["available"] and "own" not in three
-    assert three["reason"] == "not available: a turn that it needs is not stored for 2 of 10 pairs"  # 7 and 8
+    assert three["reason"] == "not available: a required turn is missing for 2 of 10 pairs"  # 7 and 8
     assert found["debate, 2 rounds"]["available"]
 
 
@@ -129,4 +129,4 @@ def test_people_read_one_line_a_policy(campaign: Campaign) -> None:
         "debate, 1 round: recall 66.7% relevant, 75.0% not; bAcc 70.8%; escalated 30.0%; calls 20; "
         "machine $0.0400, people $1.2000"
     ) in lines
-    assert "human: it labels no pair itself; escalated 100.0%; calls 0; machine $0.0000, people $6.0000" in lines
+    assert "human: labels no pairs itself; escalated 100.0%; calls 0; machine $0.0000, people $6.0000" in lines

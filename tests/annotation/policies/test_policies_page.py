@@ -88,20 +88,20 @@ def test_a_cell_without_pairs_and_one_without_meaning_open_none(campaign: Campai
 def test_the_simulator_answers_cost_hours_and_expected_error(campaign: Campaign, charlie: Client) -> None:
     at_first = words(get(charlie, "/c/books/policies/?seconds=20&rate=36"))
     # 9, 6 and 8 are handed over: 3 pairs, 6 judgments of 20 s; of the seven kept labels one (3) is wrong.
-    assert "Under debate + ensemble: 3 of 10 pairs (30.0%) go to people, 6 judgments; 0.0 hours, $1.20" in at_first
-    assert "Of the kept labels 14.3% are expected to be wrong" in at_first
+    assert "With debate + ensemble: 3 of 10 pairs (30.0%) for people. 6 judgments 0.0 hours $1.20" in at_first
+    assert "Expected error rate of the remaining automatic labels: 14.3%" in at_first
     handed = "&".join(f"hand={key}" for key in ("1y.3-2", "1n.3-2", "2n.3-2", "open.1-4"))
     asked = words(get(charlie, f"/c/books/policies/?simulate=1&seconds=3600&rate=10&{handed}"))
-    assert "If people get the ticked cells: 4 of 10 pairs (40.0%) go to people, 8 judgments; 8.0 hours, $80.00" in asked
-    assert "Of the kept labels 0.0% are expected to be wrong" in asked
+    assert "If people judge the ticked cells: 4 of 10 pairs (40.0%) for people. 8 judgments 8.0 hours $80.00" in asked
+    assert "Expected error rate of the remaining automatic labels: 0.0%" in asked
     nobody = words(get(charlie, "/c/books/policies/?simulate=1"))
-    assert "0 of 10 pairs (0.0%) go to people, 0 judgments; 0.0 hours, $0.00" in nobody
-    assert "30.0% are expected to be wrong" in nobody
+    assert "0 of 10 pairs (0.0%) for people. 0 judgments 0.0 hours $0.00" in nobody
+    assert "remaining automatic labels: 30.0%" in nobody
 
 
 def test_unknown_money_stays_unknown_and_nonsense_is_not_taken(campaign: Campaign, charlie: Client) -> None:
     shown = words(get(charlie, "/c/books/policies/?seconds=abc&rate=-1&simulate=1&hand=1y.5-0&hand=nothing"))
-    assert "1 of 10 pairs (10.0%) go to people, 2 judgments; hours unknown, cost unknown." in shown
+    assert "1 of 10 pairs (10.0%) for people. 2 judgments hours unknown cost unknown" in shown
 
 
 CELLS = [CrossingCell("1y", "5-0", 900, 1, False, 90, 90), CrossingCell("1y", "3-2", 100, 1, False, 20, 10)]
@@ -134,7 +134,7 @@ def test_the_page_names_what_is_not_available_and_serves_its_charts(campaign: Ca
     Campaign.objects.filter(pk=campaign.pk).update(rounds=3)
     shown = words(get(charlie, "/c/books/policies/"))
     assert f"10 pairs of campaign {campaign.pk} (debate+ensemble), 10 of them have a reference grade" in shown
-    assert "lara 3.5% not available: no judge of this campaign gave log-probabilities" in shown
+    assert "lara 3.5% not available: no judge in this campaign returned log-probabilities" in shown
     csv = charlie.get(f"/c/books/policies/?campaign={campaign.pk}&chart=frontier&as=csv").content.decode()
     assert re.search(r'^"debate, 2 rounds",debate,20.0,73.33', csv, re.MULTILINE), csv
     assert charlie.get("/c/books/policies/?chart=frontier&as=svg").headers["Content-Type"].startswith("image/svg+xml")
@@ -222,10 +222,10 @@ def test_lara_is_replayed_on_request_where_it_takes_long_and_another_campaign_ca
     client = Client()
     client.force_login(make_member(first.collection, "charlie", Role.ADMIN).user)
     page = words(get(client, "/c/books/policies/"))
-    assert "lara 25.0%: sure" in page and "Replay LARA" not in page
+    assert "lara 25.0%: sure" in page and "Include LARA" not in page
     monkeypatch.setattr(cached_results, "QUICK", 11)
-    assert "left out, because it takes seconds" in words(get(client, "/c/books/policies/"))
-    assert "Compare on its answers" not in page, "one campaign leaves no choice"
+    assert "not computed yet because it takes several seconds" in words(get(client, "/c/books/policies/"))
+    assert "Use this campaign" not in page, "one campaign leaves no choice"
     second = make_campaign(first.collection, [make_judge("other")])
     asked = get(client, f"/c/books/policies/?campaign={first.pk}&lara=1")
     assert "lara 25.0%: sure" in words(asked)

@@ -200,7 +200,9 @@ def test_a_run_that_was_killed_before_it_stored_rankings_pays_for_nothing_twice(
 def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, model_server):
     make_judge(model_server, "writer")
     run = make(start(wings, "rewrite", method="hyde", judge="writer", max_calls=2))
-    assert run.state == "failed" and "the same command with a larger --budget or --max-calls goes on" in run.error
+    assert (
+        run.state == "failed" and "run the same command with a larger --budget or --max-calls to continue" in run.error
+    )
     assert len(model_server.requests()) == 2 == Ranking.objects.filter(run=run).count()
     limits.set_limits(run, budget=None, max_calls=3)
     assert builders.go_on(run)
@@ -215,7 +217,7 @@ def test_the_ledger_page_shows_what_a_run_asked(wings, model_server, client):
     client.force_login(member.user)
     page = client.get(f"/c/wings/campaigns/{run.campaign}/ledger/")
     assert page.status_code == 200
-    assert "rewriting of queries" in page.content.decode()
+    assert "query rewriting" in page.content.decode()
     assert Campaign.judging.filter(collection=wings).count() == 0
 
 

@@ -50,7 +50,7 @@ def asked(query: int, text: int) -> str:
 @pytest.mark.parametrize(
     ("provider", "parameters", "told"),
     [
-        ("openai", {}, "3 generations of teacher would be alike: its temperature is 0: set a temperature above 0"),
+        ("openai", {}, "3 generations of teacher would be identical: its temperature is 0: set a temperature above 0"),
         ("openai", {"temperature": "default"}, ""),
         ("openai", {"temperature": "default", "seed": 7}, "its seed is fixed"),
         ("anthropic", {"thinking": 2000}, ""),

@@ -454,7 +454,7 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
     form = {"runs": [run.pk for run in runs], "k": "10", "policy": "ensemble", "panel": "offline", "before": ""}
     for wrong, said in {
         ("ann", "ben"): "The filter: name 3 judges of different families, not 2",
-        ("ann", "ben", "dan"): "are of one family",
+        ("ann", "ben", "dan"): "are from one family",
     }.items():
         refused = charlie.post(f"{HOME}hole-filling/", {**form, "filter": wrong})
         page = refused.content.decode()

@@ -209,7 +209,7 @@ def test_audits_are_settled_by_two_and_measured_by_route(books, campaign):
     assert first.accuracy.value == pytest.approx(5 / 6) and first.accuracy.n == 6
     assert (second.drawn, second.right) == (2, 2)
     assert found.overall.value == pytest.approx(0.9 * 5 / 6 + 0.1)
-    assert found.population == f"100 pairs that debate labelled in campaign {campaign.pk}"
+    assert found.population == f"100 pairs labelled by debate in campaign {campaign.pk}"
     assert Label.objects.get(pair=sure[0].pair).grade == 0, "people outrank the policy"
     assert Audit.objects.get(item=wrong).label == 1, "the label before the audit stays"
     assert set(Judgment.objects.values_list("arm", flat=True)) == {"hidden"}
@@ -486,15 +486,15 @@ def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
             answered = client.post(draw, form, follow=True)
             assert answered.status_code == 200 and Audit.objects.count() == 0
             (said,) = answered.context["messages"]
-            assert "More can be drawn once the campaign has ended" in str(said)
+            assert "You can draw more once the campaign has ended" in str(said)
         page = flat(client.get("/c/books/quality/").text)
-        assert page.count(' disabled aria-describedby="not-yet"') == page.count("more</button>") == 2
+        assert page.count(' disabled aria-describedby="not-yet"') == page.count("more audits</button>") == 2
         assert 'id="not-yet"' in page
     stale = Campaign.objects.get(pk=campaign.pk)
     Campaign.objects.filter(pk=campaign.pk).update(state="finished")
     assert audit_sampling.draw_more(campaign=stale, up_to=40) == 40, "as it is now, not as the caller read it"
     page = client.get("/c/books/quality/").text
-    assert "not-yet" not in page and "more</button>" in page
+    assert "not-yet" not in page and "more audits</button>" in page
     Campaign.objects.filter(pk=campaign.pk).update(state="cancelled")
     client.post(draw, {"up_to": 50})
     assert Audit.objects.count() == 50
@@ -510,9 +510,9 @@ def test_the_page_says_which_interval_the_sample_gives_and_draws_more_with_a_cli
     found = page.context["audits"]
     assert found.drawn == 30 and found.half > 0.05
     assert f"±{100 * found.half:.0f}" in page.text or f"±{100 * found.half:.1f}" in page.text
-    assert f"{found.more} more would give ±5 points" in page.text
-    assert ("Worked out as if 19 of 20 were right" in page.text) is (not found.settled)
-    assert ("what people found so far" in page.text) is bool(found.settled)
+    assert f"{found.more} more audits would give ±5 points" in page.text
+    assert ("Assumes 19 of 20 correct" in page.text) is (not found.settled)
+    assert ("Based on completed audits" in page.text) is bool(found.settled)
     sure = next(route for route in found.routes if route.key == "r1.m5.n")
     assert sure.half == pytest.approx(width(sure.drawn), abs=1e-9)
     assert width(sure.enough) <= 0.05 < width(sure.enough - 1) or sure.enough == sure.population
@@ -548,7 +548,7 @@ def test_a_button_to_draw_more_draws_what_it_says(books, campaign):
     for _press in range(20):
         page = client.get("/c/books/quality/")
         found = page.context["audits"]
-        assert page.text.count("more</button>") == bool(found.more) + sum(bool(one.more) for one in found.routes)
+        assert page.text.count("more audits</button>") == bool(found.more) + sum(bool(one.more) for one in found.routes)
         forms = [(one.more, {"route": one.key, "up_to": one.enough}) for one in found.routes if one.more]
         forms += [(found.more, {"up_to": found.enough})] if found.more else []
         if not forms:
@@ -560,8 +560,11 @@ def test_a_button_to_draw_more_draws_what_it_says(books, campaign):
         client.post(draw, form)
         assert Audit.objects.count() == before + more, "pressed twice it is the same"
     assert not found.more and found.drawn == 72 - 37 and found.half > 0.05
-    assert "No more can be drawn: people have met all others." in page.text and "more would" not in page.text
-    assert "±5 points or better, or all there is" not in page.text
+    assert (
+        "No more audits can be drawn: people have already judged all other pairs." in page.text
+        and "more audits would" not in page.text
+    )
+    assert "No more audits needed for ±5 points" not in page.text
 
 
 def width(n: int) -> float:

@@ -109,7 +109,7 @@ def test_a_filter_of_one_family_is_refused(model_server: LocalModels, instance: 
     for name in ("gpt-a", "gpt-b", "claude-c"):
         make_judge(model_server, name)
     refused = judge("--filter", "gpt-a,gpt-b,claude-c")
-    assert refused.code == 2 and "gpt-a and gpt-b are of one family" in refused.err
+    assert refused.code == 2 and "gpt-a and gpt-b are from one family" in refused.err
     assert not Campaign.objects.exists()
 
 

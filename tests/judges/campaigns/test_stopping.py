@@ -80,9 +80,13 @@ def test_the_page_says_what_stopped_and_takes_the_admins_word(campaign: Campaign
     found = measure_audits(books, campaign, counters.read(campaign.pk))
     assert [route.stopped for route in found.routes if route.key == ROUTE] == [True]
     page = client.get("/c/books/quality/").content.decode()
-    assert '<span class="badge warn">stopped</span>' in page and "Let it label again" in page
+    assert '<span class="badge warn">stopped</span>' in page and "Resume automatic labelling" in page
     told = client.post(f"/c/books/audits/{campaign.pk}/go-on/", {"route": ROUTE}, follow=True).content.decode()
-    assert "labels again" in told and '<span class="badge warn">stopped</span>' not in told and "Stop it" in told
+    assert (
+        "Automatic labelling resumed" in told
+        and '<span class="badge warn">stopped</span>' not in told
+        and "Stop automatic labelling" in told
+    )
     assert of(campaign) == frozenset()
     client.post(f"/c/books/audits/{campaign.pk}/go-on/", {"route": ROUTE, "stop": "1"})
     assert of(campaign) == {ROUTE}

@@ -104,7 +104,7 @@ def test_answers_without_usage_fill_the_budget_and_the_stop_explains_itself(
     assert 0.03 < found["cost_assumed"] <= 0.05
     campaign = Campaign.objects.get()
     assert campaign.spent == pytest.approx(found["cost_assumed"]) == pytest.approx(collection_budget(books).spent)
-    assert "of what is counted is assumed, for" in done.err and "calls whose cost is unknown" in done.err
+    assert "including an estimated" in done.err and "calls of unknown cost" in done.err
     assert Attempt.objects.aggregate(all=Sum("assumed"))["all"] == pytest.approx(found["cost_assumed"])
     assert not Attempt.objects.exclude(cost=None).exists()
     words = f"{found['calls']} calls of unknown cost, counted as $0.0"
@@ -119,7 +119,7 @@ def test_answers_without_usage_fill_the_budget_and_the_stop_explains_itself(
     browser = Client()
     browser.force_login(owner)
     page = browser.get(reverse("campaigns", args=["books"])).content.decode()
-    assert "counts against the budget is assumed" in page and "answers did not say what they used" in page
+    assert "counted against the budget is an estimate" in page and "answers did not report their usage" in page
     assert "counted as $" in browser.get(reverse("ledger", args=["books", campaign.pk])).content.decode()
 
 

@@ -64,8 +64,8 @@ def test_an_admin_enters_a_price(charlie: User, new_page: Callable[..., Any]) ->
     page.get_by_label("Output", exact=True).fill("1.5")
     page.get_by_role("button", name="Go on").click()
     page.get_by_role("heading", name="Save this price?").wait_for()
-    page.get_by_role("button", name="Save the price").click()
-    page.get_by_text("Saved: it holds for calls from now on.").wait_for()
+    page.get_by_role("button", name="Save price").click()
+    page.get_by_text("Saved. Applies to new calls.").wait_for()
     assert page.get_by_role("row", name="two").get_by_text("$0.25").is_visible()
 
 
@@ -74,12 +74,12 @@ def test_an_admin_raises_a_cap_and_finds_what_is_left(charlie: User, new_page: C
     page.goto("/c/books/campaigns/")
     page.get_by_role("link", name="raise that").click()
     page.get_by_label("Budget for a day (USD)").fill("4")
-    page.get_by_role("button", name="Save money").click()
+    page.get_by_role("button", name="Save budget").click()
     page.get_by_text("Saved: it holds from now on.").wait_for()
     assert Collection.objects.get().daily_budget == 4.0
     page.get_by_role("link", name="Judging").first.click()
     page.get_by_role("link", name="ledger of campaign").first.click()
     page.get_by_text("$3.00 of $4.00 for today").first.wait_for()
     with page.expect_download() as download:
-        page.get_by_role("link", name="CSV of the ledger").click()
+        page.get_by_role("link", name="Download ledger (CSV)").click()
     assert download.value.suggested_filename.endswith("-ledger.csv")

@@ -59,10 +59,10 @@ def test_a_table_prices_every_judge_that_asks_the_model_and_the_most_exact_row_h
     document = configuration.store_judges_file(parse(FILE + TABLE))
     assert [(one["model"], one["change"]) for one in document["prices"]] == [("m-*", "new"), ("m-b", "new")]
     assert price_for_judge(held("a")) == Price(1.0, 1.0, 4.0, 1.25, 6.0)
-    assert describe_price_source(held("a")) == "price table of the judges file"
+    assert describe_price_source(held("a")) == "price table in the judges file"
     assert (
         price_for_judge(held("b")) == FREE
-        and describe_price_source(held("b")) == "free, as you said: price table of the judges file"
+        and describe_price_source(held("b")) == "free (set by you): price table in the judges file"
     )
     again = configuration.store_judges_file(parse(FILE + TABLE))
     assert {one["change"] for one in again["prices"]} == {"unchanged"} and PriceRow.objects.count() == 2
@@ -91,7 +91,7 @@ def test_a_judges_own_price_comes_before_the_table_and_a_later_word_on_the_page_
     assert enter_price(prices={"input_price": 5.0, "output_price": 6.0}, **said) == "new"
     assert (
         price_for_judge(held("a")) == Price(5.0, 5.0, 6.0)
-        and describe_price_source(held("a")) == "entered on the page of prices"
+        and describe_price_source(held("a")) == "entered on the Prices page"
     )
     assert enter_price(prices={}, **said) == "changed"
     assert price_for_judge(held("a")) == Price(7.0, 7.0, 8.0), "taken away: the judges file counts again"
@@ -111,7 +111,7 @@ def test_taken_away_from_the_page_what_the_file_said_counts_again() -> None:
     assert enter_price(prices={}, **said) == "changed"
     assert (
         price_for_judge(held("a")) == Price(1.0, 1.0, 2.0)
-        and describe_price_source(held("a")) == "price table of the judges file"
+        and describe_price_source(held("a")) == "price table in the judges file"
     )
     assert configuration.store_judges_file(parse(FILE + table))["prices"][0]["change"] == "unchanged"
     assert price_for_judge(held("a")) == Price(1.0, 1.0, 2.0) and PriceRow.objects.count() == 3
@@ -258,7 +258,7 @@ def test_a_local_server_is_free_only_when_that_was_said() -> None:
     assert "\n" not in str(error.value) and "(0 and 0 where it costs nothing)" in str(error.value)
     free = FILE.replace("base_url", "input_price = 0\noutput_price = 0\nbase_url")
     configuration.store_judges_file(parse(free))
-    assert price_for_judge(held("a")) == FREE and describe_price_source(held("a")) == "free, as you said: judges file"
+    assert price_for_judge(held("a")) == FREE and describe_price_source(held("a")) == "free (set by you): judges file"
     check_budget(collection, configured(), 1.0, None, None)
 
 
@@ -283,8 +283,8 @@ def test_the_page_says_each_price_and_where_it_is_from(books: Collection, charli
         "unknown",
         "genai-prices 0.",
         "$0.15",
-        "Input in a batch: $0.075",
-        "free, as you said",
+        "Batch input: $0.075",
+        "free (set by you)",
     ):
         assert words in page, words
     settings = charlie.get(reverse("settings", args=["books"])).content.decode()
@@ -308,13 +308,13 @@ def test_an_admin_enters_a_price_after_a_question_and_what_was_booked_stays(book
         "reasoning_price 3",
     ]
     page = charlie.get(address).content.decode()
-    assert "entered on the page of prices" in page and "invoice of May" in page and "Take it away" in page
+    assert "entered on the Prices page" in page and "invoice of May" in page and "Remove" in page
     assert charlie.post(address, {**given, "input_price": "0.7", "confirm": "1"}).status_code == 302
     page = charlie.get(address).content.decode()
     assert "Input $0.5," in page and "Input $0.7," in page, "the earlier price stays in the history"
     assert list(Attempt.objects.order_by("pk").values_list("pk", "cost")) == booked
     assert charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().pk])).content == ledger
-    assert "Take this price away?" in charlie.post(address, {"away": "1"}).content.decode()
+    assert "Remove this price?" in charlie.post(address, {"away": "1"}).content.decode()
     assert charlie.post(address, {"away": "1", "confirm": "1"}).status_code == 302
     assert price_for_judge(held("two")) is None and PriceRow.objects.count() == 3
 
@@ -324,11 +324,11 @@ def test_the_page_says_what_counts_once_its_price_is_away(books: Collection, cha
     address = reverse("price", args=["books", two.pk])
     key = {"provider": two.provider, "base_url": two.base_url, "model": two.model}
     enter_price(prices={"input_price": 1.25, "output_price": 2.0}, source="file", **key)
-    assert "The judges file gave this price." in charlie.get(address).content.decode()
+    assert "This price comes from the judges file." in charlie.get(address).content.decode()
     enter_price(prices={"input_price": 3.0, "output_price": 4.0}, source="page", **key)
-    assert "Then the judges file counts" in charlie.get(address).content.decode()
+    assert "The price from the judges file applies then" in charlie.get(address).content.decode()
     asked = charlie.post(address, {"away": "1"}).content.decode()
-    assert "$1.25" in asked and "(now $3)" in asked
+    assert "$1.25" in asked and "(currently $3)" in asked
     charlie.post(address, {"away": "1", "confirm": "1"})
     assert price_for_judge(held("two")) == Price(1.25, 1.25, 2.0)
 
@@ -338,13 +338,13 @@ def test_a_wrong_price_is_said_and_the_form_kept(books: Collection, charlie: Cli
     for given, told in (
         ({"input_price": "-1", "output_price": "2.25"}, "greater than or equal to 0"),
         ({"input_price": "1", "output_price": ""}, "required"),
-        ({"input_price": "1", "output_price": "2.25", "batch_input_price": "1"}, "Give both prices of a batch"),
+        ({"input_price": "1", "output_price": "2.25", "batch_input_price": "1"}, "Enter both batch prices"),
     ):
         wrong = charlie.post(address, {**given, "confirm": "1"})
         assert wrong.status_code == 422 and told in wrong.content.decode(), told
     assert "2.25" in wrong.content.decode() and not PriceRow.objects.exists()
     nothing = charlie.post(address, {"away": "1", "confirm": "1"}, follow=True).content.decode()
-    assert "Nothing was changed: there is no price of m-two to take away." in nothing
+    assert "Nothing was changed: m-two has no entered price to remove." in nothing
 
 
 def test_prices_are_for_admins_and_posts_need_a_token(books: Collection, client: Client) -> None:

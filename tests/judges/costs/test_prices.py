@@ -149,7 +149,7 @@ def test_writing_takes_one_call_or_two_and_measuring_twice_as_many() -> None:
 
 def test_offline_campaigns_are_free() -> None:
     whole = estimate_campaign(options("debate+ensemble", judge=OFFLINE), PROMPTS)
-    assert whole.free and whole.line().endswith("no cost")
+    assert whole.free and whole.line().endswith("free")
 
 
 def test_nothing_to_judge_costs_nothing() -> None:

@@ -103,13 +103,13 @@ def test_agreement_says_whose_kappa_is_that_of_one_model_with_itself(sampled: Ca
     rows = list(agreement_page.csv_rows(report))
     assert {row[:2]: row[-1] for row in rows}["judge #1", "judge #2"] == "yes"
     text = admin.get("/c/books/quality/").content.decode()
-    assert "judge #1, judge #2, judge #3 are one model with the same parameters: agreement between them" in text
-    assert "judge #1 and judge #2: " in text and ", one model with itself" in text
+    assert "judge #1, judge #2, judge #3 are one model with the same parameters. Their agreement shows" in text
+    assert "judge #1 and judge #2: " in text and ", same model" in text
     two = admin.get("/c/books/agreement/two/", {"a": "judge #1", "b": "judge #2"}).content.decode()
-    assert "that of the model with itself" in two
+    assert "Their agreement shows how consistent the model is" in two
     out = StringIO()
     call_command("agreement", "books", stdout=out)
-    assert "(one model with itself)" in out.getvalue()
+    assert "(same model)" in out.getvalue()
 
 
 def test_stored_figures_of_samples_keep_who_they_are(sampled: Campaign) -> None:
@@ -130,7 +130,10 @@ def test_the_dashboards_kappa_counts_who_is_one_model(sampled: Campaign) -> None
     found = next(kappas.measure_kappas(books, kappas.read_binary_votes(books)))
     names = ("judge #1", "judge #2", "judge #3")
     assert (found.group, found.assessors, found.copies) == ("judges", 3, (names,))
-    assert "; judge #1, judge #2, judge #3 are one model: its agreement with itself counts" in kappa_bar(found).detail
+    assert (
+        "; judge #1, judge #2, judge #3 are the same model: their agreement measures consistency only"
+        in kappa_bar(found).detail
+    )
 
 
 def test_the_dashboard_names_each_model_that_is_there_several_times(sampled: Campaign) -> None:
@@ -141,7 +144,10 @@ def test_the_dashboard_names_each_model_that_is_there_several_times(sampled: Cam
     assert found.copies == (("judge #1", "judge #2", "judge #3"), ("other #1", "other #2"))
     assert (statistics.cached_statistics(books).kappas or ())[0] == found, "computed while the page waits"
     detail = kappa_bar(found).detail
-    assert "; judge #1, judge #2, judge #3 are one model" in detail and "; other #1, other #2 are one model" in detail
+    assert (
+        "; judge #1, judge #2, judge #3 are the same model" in detail
+        and "; other #1, other #2 are the same model" in detail
+    )
 
 
 @pytest.mark.parametrize(("stored", "named"), [([["a #1", "a #2"]], (("a #1", "a #2"),)), (3, ()), (0, ()), (None, ())])
@@ -153,7 +159,7 @@ def test_a_stored_kappa_names_copies_or_holds_only_their_number(
     values = {"kappas": [{**row, "copies": stored} if stored is not None else row], "campaign": None, "audits": None}
     values |= {"people": [], "points": [], "unit": "day"}
     (found,) = statistics._load_statistics(values, None, None, stored=True).kappas or ()
-    assert found.copies == named and kappa_bar(found).detail.count("are one model") == len(named)
+    assert found.copies == named and kappa_bar(found).detail.count("are the same model") == len(named)
 
 
 def test_exports_keep_the_samples_apart(sampled: Campaign, tmp_path: Path) -> None:
@@ -194,10 +200,7 @@ def test_pages_show_each_sample_and_how_many_must_agree(sampled: Campaign, admin
     for number in (1, 2, 3):
         assert f'class="nowrap">judge #{number}</th>' in text
     campaigns = admin.get("/c/books/campaigns/").content.decode()
-    assert (
-        "2 of 3 votes must agree, each counts as one; 3 of them are samples of m-judge; such samples share their errors"
-        in campaigns
-    )
+    assert "3 of them are samples of m-judge; samples of one model share its errors" in campaigns
     assert panel_of(sampled).judges == ("judge #1", "judge #2", "judge #3")
 
 
@@ -222,11 +225,11 @@ def test_a_panel_of_each_size_is_chosen(candidates: Collection, size: int, sets:
     assert chosen.choice.proposed.effective is not None and 1 <= chosen.choice.proposed.effective <= size
     out = StringIO()
     call_command("panel", "books", "--size", str(size), stdout=out)
-    assert f"of {size} the most independent is " in out.getvalue()
+    assert f" of {size} judges is " in out.getvalue()
 
 
 def test_a_size_that_no_panel_has_is_refused(candidates: Collection) -> None:
-    with pytest.raises(BadInput, match="--size 4: a panel of 3, 5, 7 or 9 judges can be chosen"):
+    with pytest.raises(BadInput, match="--size 4: choose 3, 5, 7 or 9 judges"):
         choose_panel(candidates, size=4)
     assert [subsets.most_candidates(size) for size in (3, 5, 7, 9)] == [40, 40, 26, 22]
 
@@ -234,8 +237,8 @@ def test_a_size_that_no_panel_has_is_refused(candidates: Collection) -> None:
 def test_the_page_chooses_a_size_and_the_panel_gets_its_majority(candidates: Collection, client: Client) -> None:
     client.force_login(make_member(candidates, "charlie", Role.ADMIN).user)
     text = client.get("/c/books/panel/", {"size": "3"}).content.decode()
-    assert "2 of 3 votes decide" in text and "<option selected>3</option>" in text
-    assert "3 of 5 votes decide" in client.get("/c/books/panel/", {"size": "4"}).content.decode()
+    assert "A majority is 2 of 3 votes" in text and "<option selected>3</option>" in text
+    assert "A majority is 3 of 5 votes" in client.get("/c/books/panel/", {"size": "4"}).content.decode()
     asked = client.get("/c/books/panel/use/", {"judge": HONEST[:3]}).content.decode()
     assert "2 of 3 votes must agree" in asked
     make_panel(collection=candidates, judges=HONEST[:3])

@@ -68,7 +68,7 @@ def test_ctrl_c_says_what_goes_on(worker: object, model_server: LocalModels, ins
     waiting.send_signal(signal.SIGINT)
     out, err = waiting.communicate(timeout=PATIENCE)
     assert (waiting.returncode, out) == (130, "")
-    assert "interrupted" in err and "the workers of `serve` go on with it" in err
+    assert "interrupted" in err and "the workers of `serve` continue it" in err
     assert "Traceback" not in err
     until(lambda: state_of(Campaign.objects.get()) == "finished")
 

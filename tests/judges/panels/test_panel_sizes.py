@@ -228,7 +228,7 @@ def test_the_judges_of_one_campaign_may_be_another_odd_number(db: None) -> None:
         of(policy="ensemble", voters=["a"] * 11)
     assert len(of(policy="single", voters=["a"] * 11).voters) == 1, "one is asked, whoever else is named"
     JudgeVersion.objects.filter(name="a").update(parameters={})
-    with pytest.raises(BadInput, match="--judges names a 3 times, and all would answer alike: its temperature is 0"):
+    with pytest.raises(BadInput, match="--judges names a 3 times, and all its answers would be identical: its temp"):
         of(policy="ensemble", voters=["a", "a", "a"])
 
 
@@ -236,7 +236,8 @@ def test_what_decides_is_said_in_words(db: None) -> None:
     taken(judges("a", "b", more=WARM) + '\n[panel]\nensemble = ["a", "a", "b"]')
     found = configurations.build_configuration()
     assert found.counted == (
-        "2 of 3 votes must agree, each counts as one; 2 of them are samples of m-a; such samples share their errors"
+        "2 of 3 votes must agree, each counts as one; 2 of them are samples of m-a; "
+        "samples of one model share its errors"
     )
     assert [name for name, _ in found.seats] == ["a #1", "a #2", "b"]
     assert not found.debates_for_people
@@ -247,7 +248,7 @@ def test_each_model_that_is_sampled_has_a_clause_of_its_own(db: None) -> None:
     taken(judges("a", "b", "c", more=WARM) + '\n[panel]\nensemble = ["a", "a", "b", "b", "c"]')
     assert configurations.build_configuration().counted == (
         "3 of 5 votes must agree, each counts as one; 2 of them are samples of m-a; 2 of them are samples of m-b; "
-        "such samples share their errors"
+        "samples of one model share its errors"
     )
 
 
@@ -277,7 +278,7 @@ def test_the_page_that_confirms_says_who_votes_and_how_many_must_agree(db: None,
     asked = {"panel": "main", "policy": "ensemble", "rounds": 2}
     text = client.post("/c/books/campaigns/start/", asked).content.decode()
     assert "a #1 <span" in text and "a #2 <span" in text and "b <span" in text
-    assert "2 of 3 votes must agree, each counts as one; 2 are asked first, then one by one" in text
+    assert "2 of 3 votes must agree, each counts as one; 2 vote first, then one at a time" in text
     assert "2 of them are samples of m-a" in text
 
 

@@ -204,7 +204,7 @@ def test_azure_s_older_versions_are_named_as_what_to_change(version: str, keys: 
 def test_thoughts_that_only_end_are_the_server_s_to_part_from_the_answer(alike: Any, model_server: LocalModels) -> None:
     model_server.script({"m": {"text": 'It boils.\n</think>\n{"reason": "", "response": "yes"}'}})
     (found,) = probe(alike("vllm", "m"))
-    assert found.problem.endswith("switch on the server's reasoning parser") and found.calls == 1
+    assert found.problem.endswith("turn on the server's reasoning parser") and found.calls == 1
 
 
 def test_a_temperature_that_is_not_sent_is_not_known_to_be_taken(alike: Any) -> None:
@@ -291,7 +291,7 @@ def test_a_context_too_short_for_long_documents_is_warned_about(alike: Any) -> N
     model = LOOK_ALIKES["ollama"].told["/api/ps"]["models"][0]["name"]
     (found,) = probe(alike("ollama", model))
     assert found.found["context"] == 4096
-    assert any("its context holds 4,096 tokens" in line for line in found.warnings)
+    assert any("its context is 4,096 tokens" in line for line in found.warnings)
 
 
 def test_an_answer_that_does_not_say_what_it_used_is_warned_about(alike: Any, model_server: LocalModels) -> None:
