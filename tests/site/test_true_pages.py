@@ -57,7 +57,7 @@ def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_
     steps = [(step.words, step.pairs) for step in statistics_of(books).funnel]
     assert steps[2:8] == [
         ("judged", 30),
-        ("dropped by the filter", 10),
+        ("rejected by the filter", 10),
         ("kept by the filter", 20),
         ("agreed in round 1", 11),
         ("open after round 1", 9),

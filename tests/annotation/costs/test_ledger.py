@@ -255,11 +255,11 @@ def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
     asked = charlie.post(reverse("write_evidence", args=["books"]), wanted).content.decode()
     assert (
         "Generate contribution and evidence?" in asked
-        and "about (USD; $" in asked
+        and "estimate (USD; $" in asked
         and "generation will stop at this limit" in asked
     )
     unknown = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "write-measure": "two"})
-    assert "at least $" in unknown.content.decode() and "The price of two" in unknown.content.decode()
+    assert "at least $" in unknown.content.decode() and "No price is known for two" in unknown.content.decode()
     assert Campaign.objects.count() == 1
     refused = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "write-writer": "two", "confirm": "1"})
     assert refused.status_code == 422 and "needs a price" in refused.content.decode()

@@ -249,7 +249,7 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
         and "you pay for both" in page
     )
     response = charlie.post(f"/c/books/campaigns/{campaign.pk}/send-again/", follow=True)
-    assert "1 batch is sent again." in text(response)
+    assert "Sending 1 batch again." in text(response)
     lost.refresh_from_db()
     assert (lost.sent_at, lost.problem) == (None, "")
     assert [one.sent_at for one in Batch.objects.filter(pk__in=[waiting.pk, out.pk]).order_by("pk")] == [

@@ -312,7 +312,7 @@ def test_a_worker_that_was_killed_while_it_asked_is_told_of_and_nobody_pays_twic
     BackgroundJob.objects.update(lease_until=timezone.now())
     run_self_check()
     page = client.get("/c/books/panel/").text
-    assert "The job failed: the worker that asked the judges was ended." in page and not model_server.requests()
+    assert "The job failed: the worker that ran the self-check was stopped." in page and not model_server.requests()
     assert "A worker asks the judges" in client.post(address, {"judge": "good"}, follow=True).text
 
 
