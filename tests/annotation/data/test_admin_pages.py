@@ -256,7 +256,7 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
         None,
         out.sent_at,
     ]
-    assert "0 batches are sent again." in text(
+    assert "Sending 0 batches again." in text(
         charlie.post(f"/c/books/campaigns/{campaign.pk}/send-again/", follow=True)
     )
 
