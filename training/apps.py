@@ -1,4 +1,4 @@
-"""The reranker: jobs on the GPU queue, trained models, scoring. torch is imported below training.trainers only."""
+"""The reranker: jobs on the GPU queue, trained models, scoring. torch is imported below `trainers` and `erank` only."""
 
 from django.apps import AppConfig
 

@@ -300,7 +300,7 @@ def publish_and_compare(setting: Setting, folder: Path) -> list[Figure]:
 
 def margins_of(folder: Path, device: str, precision: str, requests: Sequence[Any]) -> list[float]:
     """Raw margins of all pairs of some requests."""
-    from training.serving.scorer import open_scorer
+    from training.serving.opening import open_scorer
 
     scorer = open_scorer(folder, device, precision=precision)
     return [one.margin for answer in scorer.score(requests) for one in answer]
@@ -319,7 +319,7 @@ def serving_requests(tokens: int, documents: int, queries: int) -> Iterator[Any]
 
 def measure_scoring(setting: Setting, folder: Path) -> list[Figure]:
     """Pairs a second of the scorer behind `rerank` and the endpoint, 20 documents a query."""
-    from training.serving.scorer import open_scorer
+    from training.serving.opening import open_scorer
 
     published = folder / "published" / "out"
     if not published.exists():

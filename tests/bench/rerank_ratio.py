@@ -89,8 +89,8 @@ def one(kind: str, folder: Path, length: int, queries: int) -> dict[str, Any]:
     import torch
     from sentence_transformers import CrossEncoder
 
+    from training.serving.opening import open_scorer
     from training.serving.protocol import ServingRequest
-    from training.serving.scorer import open_scorer
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     ours: Any = open_scorer(folder, device)

@@ -44,7 +44,7 @@ from tests.judged_books import export, lines, make_books
 from tests.tiny_models import tiny
 from training.recipes import data, rendering
 from training.serving import protocol
-from training.serving.scorer import open_scorer
+from training.serving.opening import open_scorer
 
 pytestmark = pytest.mark.django_db
 

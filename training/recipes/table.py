@@ -142,14 +142,14 @@ RECIPES: Mapping[str, RecipeEntry] = {
         "training.trainers.cross_encoder.CrossEncoderRecipe", CROSS_ENCODER_PRESETS, ("bce", "mse", "lambda"), "encoder"
     ),
     "erank-sft": RecipeEntry(
-        "training.trainers.erank_sft.ErankSft",
+        "training.erank.sft.ErankSft",
         ERANK_SFT_PRESETS,
         ("cross-entropy",),
         format="erank-sft",
         reader="training.recipes.erank_data.read_erank_set",
     ),
     "erank-grpo": RecipeEntry(
-        "training.trainers.erank_grpo.ErankGrpo",
+        "training.erank.grpo.ErankGrpo",
         ERANK_GRPO_PRESETS,
         ("grpo",),
         format="erank-sft",

@@ -6,7 +6,7 @@ from pathlib import Path
 from jobs.processes import end_with_server
 from training.serving.app import Served, make_app
 from training.serving.embedder import is_embedder, open_embedder
-from training.serving.scorer import open_scorer
+from training.serving.opening import open_scorer
 
 # A killed server must not leave a process behind that holds the model's memory.
 end_with_server()

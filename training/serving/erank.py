@@ -31,9 +31,9 @@ class ErankScorer(Scorer):
                 f"{folder.name} was trained with another prompt (sha256 {theirs}, ours is {ours[:12]}): score it with "
                 "the version of Quorum that trained it, or train it again"
             )
+        from training.erank.chains import ChainPrompt
         from training.trainers.base import check_causal, load_tokenizer
         from training.trainers.causal import load_causal
-        from training.trainers.chains import ChainPrompt
 
         check_causal(folder)
         self.tokenizer = load_tokenizer(folder)
@@ -51,7 +51,7 @@ class ErankScorer(Scorer):
 
     def write(self, request: ServingRequest, max_new_tokens: int = NEW_TOKENS) -> list[RenderedPair]:
         """Return chain and score for each document."""
-        from training.trainers.chains import answer_text, write_answers
+        from training.erank.chains import answer_text, write_answers
 
         rows = self.encode(request)
         answers = write_answers(self.model, self.tokenizer, rows, max_new_tokens)
@@ -59,12 +59,12 @@ class ErankScorer(Scorer):
 
     def probability(self, margin: float) -> float:
         """Return the calibrated probability of "relevant" for an s x P(s)."""
-        from training.trainers.chains import MIDDLE
+        from training.erank.chains import MIDDLE
 
         return super().probability(margin - MIDDLE)
 
     def describe_margins(self, margins: Sequence[float]) -> str:
-        from training.trainers.chains import MALFORMED
+        from training.erank.chains import MALFORMED
 
         malformed = sum(one == MALFORMED for one in margins)
         return (

@@ -238,22 +238,3 @@ class EncoderScorer(Scorer):
         from training.trainers.margins import score_encoded
 
         return score_encoded(self.model, self.tokenizer, rows)
-
-
-def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", prompt: str = "") -> Scorer:
-    """Load a model folder for scoring. `prompt`: a name of rendering.PROMPTS, for models that bring none.
-
-    Raises BadInput for what is no model, and as choose_prompt.
-    """
-    if not (folder / "config.json").exists():
-        raise BadInput(f"{folder} has no config.json: name the folder of a model")
-    found = read_reranker_json(folder)
-    config = json.loads((folder / "config.json").read_text())
-    names = config.get("architectures") or []
-    if found.get("kind") == "erank":
-        from training.serving.erank import ErankScorer
-
-        return ErankScorer(folder, found, config, device, precision)
-    if found.get("kind") == "encoder" or any(map(is_classifier, names)):
-        return EncoderScorer(folder, found, config, device, precision)
-    return CausalScorer(folder, found, config, device, precision, prompt)

@@ -11,8 +11,9 @@ from training.jobs.outputs import measure_outputs
 from training.recipes import data
 from training.recipes.data import Example
 from training.recipes.rendering import RenderedPair
+from training.serving.opening import open_scorer
 from training.serving.protocol import NEW_TOKENS
-from training.serving.scorer import CausalScorer, open_scorer
+from training.serving.scorer import CausalScorer
 from training.trainers.base import check_causal, find_base
 from training.trainers.margins import generate_answers
 from training.trainers.scoring_job import base_prompt

@@ -8,8 +8,9 @@ from typing import Any
 
 from training.jobs.folder import JobFolder, TrainingCancelled, count_whole_lines, read_lines
 from training.recipes import rendering
+from training.serving.opening import open_scorer
 from training.serving.protocol import ServingRequest
-from training.serving.scorer import Scorer, open_scorer, read_reranker_json, recorded_prompt
+from training.serving.scorer import Scorer, read_reranker_json, recorded_prompt
 from training.trainers.base import find_base
 
 

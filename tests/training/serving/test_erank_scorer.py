@@ -12,18 +12,18 @@ from django.core.management import call_command  # noqa: E402
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
+from training.erank.chains import ChainPrompt, GeneratedScore  # noqa: E402
 from training.recipes import erank_prompt  # noqa: E402
 from training.serving.erank import ErankScorer  # noqa: E402
+from training.serving.opening import open_scorer  # noqa: E402
 from training.serving.protocol import ServingRequest  # noqa: E402
-from training.serving.scorer import open_scorer  # noqa: E402
-from training.trainers.chains import ChainPrompt, WrittenScore  # noqa: E402
 from training.trainers.tiny_bases import tiny_base  # noqa: E402
 
 ANSWERS = {
-    "beta": WrittenScore("<think>a</think><answer>8</answer>", 8, 0.7, []),
-    "alpha": WrittenScore("<think>a</think><answer>7</answer>", 7, 0.9, []),
-    "gamma": WrittenScore("<think>a</think><answer>11</answer>", None, 0.0, []),
-    "delta": WrittenScore("<think>a</think><answer>0</answer>", 0, 0.8, []),
+    "beta": GeneratedScore("<think>a</think><answer>8</answer>", 8, 0.7, []),
+    "alpha": GeneratedScore("<think>a</think><answer>7</answer>", 7, 0.9, []),
+    "gamma": GeneratedScore("<think>a</think><answer>11</answer>", None, 0.0, []),
+    "delta": GeneratedScore("<think>a</think><answer>0</answer>", 0, 0.8, []),
 }
 """What the model says about a document that has this word."""
 
@@ -47,7 +47,7 @@ def model(tmp_path: Path) -> Path:
 def test_rerank_orders_by_score_times_probability_and_names_malformed_answers(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(self: ChainPrompt, model: object, tokenizer: object, prompts: list[object]) -> list[WrittenScore]:
+    def answer(self: ChainPrompt, model: object, tokenizer: object, prompts: list[object]) -> list[GeneratedScore]:
         texts = [tokenizer.decode(one.ids) for one in prompts]  # type: ignore[attr-defined]
         return [next(said for word, said in ANSWERS.items() if word in text) for text in texts]
 

@@ -40,8 +40,9 @@ from training.recipes.rendering import RenderedPair  # noqa: E402
 from training.serving import app  # noqa: E402
 from training.serving.app import Served, make_app, read_fields  # noqa: E402
 from training.serving.batcher import PASSES, Batcher  # noqa: E402
+from training.serving.opening import open_scorer  # noqa: E402
 from training.serving.protocol import MOST_BYTES, ServingRequest  # noqa: E402
-from training.serving.scorer import Scorer, open_scorer  # noqa: E402
+from training.serving.scorer import Scorer  # noqa: E402
 from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 from training.trainers.tokens import EncodedRow  # noqa: E402
 

@@ -17,8 +17,9 @@ from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
 from training.recipes import rendering  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.serving import protocol  # noqa: E402
+from training.serving.opening import open_scorer  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
-from training.serving.scorer import CausalScorer, ServingRequest, open_scorer  # noqa: E402
+from training.serving.scorer import CausalScorer, ServingRequest  # noqa: E402
 from training.trainers.causal import LoraTrained  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
 from training.trainers.margins import PromptTokens  # noqa: E402

@@ -96,7 +96,7 @@ def test_the_tiny_encoder_is_the_same_at_every_run(tmp_path):
 
 
 def test_the_tiny_encoder_is_a_base_by_its_name_for_training_and_for_scoring(tmp_path):
-    from training.serving.scorer import open_scorer
+    from training.serving.opening import open_scorer
     from training.trainers.base import find_base
 
     scorer = open_scorer(find_base("tiny:encoder", tmp_path))

@@ -9,9 +9,7 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.training.trainers.scored import ask, export_scores  # noqa: E402
-from training.jobs.folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
-from training.recipes.table import ERANK_GRPO, recipe_options  # noqa: E402
-from training.trainers.erank_grpo import (  # noqa: E402
+from training.erank.grpo import (  # noqa: E402
     ErankGrpo,
     RoundCallback,
     keep_rollouts,
@@ -19,6 +17,8 @@ from training.trainers.erank_grpo import (  # noqa: E402
     rate_answers,
     sampling_seed,
 )
+from training.jobs.folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
+from training.recipes.table import ERANK_GRPO, recipe_options  # noqa: E402
 from training.trainers.training import prepare_task  # noqa: E402
 
 SMALL = {"batch": 6, "mini_batch": 6, "group": 2, "epochs": 2, "max_response": 8, "learning_rate": 1e-3}

@@ -7,10 +7,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.training.trainers.scored import ask, export_scores  # noqa: E402
+from training.erank.chains import ChainPrompt  # noqa: E402
 from training.recipes.erank_data import read_erank_set  # noqa: E402
 from training.trainers.base import load_tokenizer  # noqa: E402
 from training.trainers.causal import load_causal  # noqa: E402
-from training.trainers.chains import ChainPrompt  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 SFT = {"epochs": 24, "evaluate_every": 1000, "max_response": 24, "learning_rate": 5e-3}

@@ -16,7 +16,8 @@ from tests.tiny_models import adapter_of, tiny, with_vision  # noqa: E402
 from training.recipes import table  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
 from training.recipes.rendering import END, render_prompt  # noqa: E402
-from training.serving.scorer import CausalScorer, open_scorer  # noqa: E402
+from training.serving.opening import open_scorer  # noqa: E402
+from training.serving.scorer import CausalScorer  # noqa: E402
 from training.trainers import prefixed  # noqa: E402
 from training.trainers.base import (  # noqa: E402
     check_end_token,

@@ -63,7 +63,7 @@ class Command(QuorumCommand):
         wanted = {query: list(found)[: options["depth"]] for query, found in read_run(options["ranking"]).items()}
         inserted = insert_relevant(wanted, options["insert_positives"]) if options["insert_positives"] else {}
         queries, documents = load_texts(collection, wanted)
-        from training.serving.scorer import open_scorer
+        from training.serving.opening import open_scorer
 
         if (options["model"] / "config.json").exists():
             check_prompt(options["model"], options["prompt"])

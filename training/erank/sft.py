@@ -16,6 +16,8 @@ from trl.trainer.sft_trainer import SFTTrainer
 
 from corpus.errors import BadInput
 from judges.domain.chains import render_answer
+from training.erank.chains import ChainPrompt, encode_chain_prompts
+from training.erank.trained import ErankTrained
 from training.jobs.folder import JobFolder
 from training.recipes.data import Example
 from training.recipes.erank_data import ScoredExample
@@ -24,8 +26,6 @@ from training.recipes.rendering import END
 from training.recipes.table import ChainOptions
 from training.trainers.base import check_causal, check_end_token, load_model, load_tokenizer
 from training.trainers.callback import JobCallback
-from training.trainers.chains import ChainPrompt, encode_chain_prompts
-from training.trainers.erank_trained import ErankTrained
 from training.trainers.recipe import TrainingTask
 from training.trainers.tokens import encode_parted, part_controls, truncate_ids
 

@@ -8,11 +8,11 @@ from typing import Any
 from peft import PeftModel
 from transformers import AutoTokenizer
 
+from training.erank.chains import ChainPrompt, GeneratedScore, measure_answers
 from training.recipes.erank_prompt import render_chain_prompt
 from training.serving.publication import Kind, chat_template
 from training.trainers.base import generation_ends
 from training.trainers.causal import load_causal
-from training.trainers.chains import ChainPrompt, WrittenScore, measure_answers
 from training.trainers.publishing import write_causal
 
 
@@ -27,7 +27,7 @@ class ErankTrained:
         self.base, self.weights, self.adapter, self.prompt, self.device = base, weights, adapter, prompt, device
         self.has_adapter = adapter is not None
         self.tokenizer = AutoTokenizer.from_pretrained(base)
-        self.written: list[WrittenScore] = []
+        self.written: list[GeneratedScore] = []
         self.model: Any = None
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:

@@ -21,7 +21,7 @@ MIDDLE = HIGHEST / 2
 END_TOKENS = 24  # The score's digits are among the last tokens of an answer.
 
 
-class WrittenScore(NamedTuple):
+class GeneratedScore(NamedTuple):
     """One answer: its text, its score (None: malformed), the probability of the score's tokens, and all its tokens."""
 
     text: str
@@ -52,11 +52,11 @@ class ChainPrompt:
         cut = [truncate_ids(one, tokenizer, self.max_prompt, TAIL) for one in ids]
         return [EncodedRow(kept, len(kept) < len(one)) for kept, one in zip(cut, ids, strict=True)]
 
-    def write_scores(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[WrittenScore]:
+    def write_scores(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[GeneratedScore]:
         """Return one greedy answer for each row, in their order."""
         return self.answer(model, tokenizer, self.encode(tokenizer, rows))
 
-    def answer(self, model: Any, tokenizer: Any, prompts: Sequence[EncodedRow]) -> list[WrittenScore]:
+    def answer(self, model: Any, tokenizer: Any, prompts: Sequence[EncodedRow]) -> list[GeneratedScore]:
         """Return one greedy answer to each prompt, in their order."""
         return measure_answers(model, tokenizer, prompts, write_answers(model, tokenizer, prompts, self.max_response))
 
@@ -110,7 +110,7 @@ def answer_text(tokenizer: Any, ids: Sequence[int]) -> str:
 
 def measure_answers(
     model: Any, tokenizer: Any, prompts: Sequence[EncodedRow], answers: Sequence[list[int]]
-) -> list[WrittenScore]:
+) -> list[GeneratedScore]:
     """Return each answer with its score and P(s): the product over the score's tokens, not renormalised (SPEC S5)."""
     texts = [answer_text(tokenizer, ids) for ids in answers]
     scores = [parse_answer(text) for text in texts]
@@ -125,7 +125,7 @@ def measure_answers(
     ]
     held = iter(probabilities_at_end(model, tokenizer, rows))
     chances = [next(held) if kept else 0.0 for kept in places]
-    return [WrittenScore(*one) for one in zip(texts, scores, chances, answers, strict=True)]
+    return [GeneratedScore(*one) for one in zip(texts, scores, chances, answers, strict=True)]
 
 
 class AnsweredRow(NamedTuple):

@@ -20,6 +20,9 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from corpus.errors import BadInput
 from judges.domain.chains import parse_answer
+from training.erank.chains import ChainPrompt, answer_text, write_answers
+from training.erank.sft import describe_answers, split_step
+from training.erank.trained import ErankTrained
 from training.jobs.folder import JobFolder, read_lines, write_atomically
 from training.recipes.data import Example
 from training.recipes.erank_data import ScoredExample, group_by_query
@@ -28,9 +31,6 @@ from training.recipes.table import GrpoOptions
 from training.trainers.base import check_causal, check_end_token, load_tokenizer
 from training.trainers.callback import JobCallback
 from training.trainers.causal import load_causal
-from training.trainers.chains import ChainPrompt, answer_text, write_answers
-from training.trainers.erank_sft import describe_answers, split_step
-from training.trainers.erank_trained import ErankTrained
 from training.trainers.processes import is_leading
 from training.trainers.recipe import TrainingTask
 
