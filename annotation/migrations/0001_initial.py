@@ -99,7 +99,7 @@ class Migration(migrations.Migration):
                 ('options', models.JSONField(default=dict)),
                 ('manifest', models.JSONField(default=dict)),
                 ('folder', models.CharField(max_length=500)),
-                ('state', models.CharField(choices=[('making', 'being made'), ('ready', 'ready'), ('failed', 'failed')], default='ready', max_length=6)),
+                ('state', models.CharField(choices=[("making", "in progress"), ('ready', 'ready'), ('failed', 'failed')], default='ready', max_length=6)),
                 ('error', models.TextField(blank=True, help_text='Why it failed, one line.')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), help_text='The moment whose data it holds.')),
                 ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='snapshots', to='corpus.collection')),

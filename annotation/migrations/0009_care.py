@@ -109,7 +109,7 @@ class Migration(migrations.Migration):
             name='GoldAnswer',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('who', models.CharField(choices=[('expert', 'expert'), ('senior', 'senior')], max_length=6)),
+                ('who', models.CharField(choices=[('expert', 'expert'), ("senior", "reviewer")], max_length=6)),
                 ('grade', models.SmallIntegerField()),
                 ('comment', models.TextField(blank=True)),
                 ('milliseconds', models.PositiveIntegerField(null=True)),

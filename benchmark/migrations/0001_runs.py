@@ -89,7 +89,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('name', models.CharField(max_length=100, validators=[django.core.validators.RegexValidator('\\A[A-Za-z0-9][A-Za-z0-9._+-]{0,99}\\Z', 'Use letters, digits, . _ + and - (at most 100).')])),
-                ('kind', models.CharField(choices=[('imported', 'imported'), ('bm25', 'BM25'), ('hybrid', 'hybrid'), ('rewrite', 'query rewriting'), ('reasoning', 'retrieval by reasoning'), ('dense', 'dense'), ('rerank', 'reranked')], max_length=9)),
+                ('kind', models.CharField(choices=[('imported', 'imported'), ('bm25', 'BM25'), ('hybrid', 'hybrid'), ('rewrite', 'query rewriting'), ("reasoning", "reasoning-based retrieval"), ('dense', 'dense'), ('rerank', 'reranked')], max_length=9)),
                 ('recipe', models.JSONField(default=dict, help_text='What it was made of: options, names of other runs, judge.')),
                 ('instruction', models.TextField(blank=True, help_text='What the system was told, where it takes an instruction.')),
                 ('depth', models.PositiveIntegerField(default=0, help_text='Documents of a query, at most.')),

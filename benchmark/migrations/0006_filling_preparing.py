@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
             name="state",
             field=models.CharField(
                 choices=[
-                    ("preparing", "being prepared"),
+                    ("preparing", "preparing"),
                     ("judging", "being judged"),
                     ("people", "waiting for people"),
                     ("filled", "filled"),

@@ -23,6 +23,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='filling',
             name='state',
-            field=models.CharField(choices=[('preparing', 'being prepared'), ('judging', 'being judged'), ('people', 'waiting for people'), ('finishing', 'being finished'), ('filled', 'filled'), ('cancelled', 'cancelled')], default='judging', max_length=9),
+            field=models.CharField(choices=[("preparing", "preparing"), ('judging', 'being judged'), ('people', 'waiting for people'), ("finishing", "finishing"), ('filled', 'filled'), ('cancelled', 'cancelled')], default='judging', max_length=9),
         ),
     ]

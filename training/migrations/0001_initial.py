@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
             name='Job',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('train', 'training'), ('evaluate', 'evaluation'), ('rerank', 'reranking'), ('order', 'ordering the queue'), ('generate', 'writing')], default='train', max_length=10)),
+                ('kind', models.CharField(choices=[('train', 'training'), ('evaluate', 'evaluation'), ('rerank', 'reranking'), ("order", "queue reordering"), ('generate', 'writing')], default='train', max_length=10)),
                 ('options', models.JSONField(default=dict, help_text='What the subprocess is asked, as in job.json.')),
                 ('device', models.CharField(default='cpu', help_text='cpu or cuda.', max_length=4)),
                 ('folder', models.CharField(max_length=500)),
