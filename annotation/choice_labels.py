@@ -57,7 +57,7 @@ SHOWN = (
     gettext_noop("count"),
     gettext_noop("value"),
     gettext_noop("low"),
-    gettext_noop("High"),
+    gettext_noop("high"),
     gettext_noop("note"),
     gettext_noop("name"),
     gettext_noop("group"),

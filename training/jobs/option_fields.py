@@ -66,10 +66,16 @@ def default_values(name: str) -> str:
     """Return an option's default in each recipe's first preset, once where all agree."""
     found = {recipe: getattr(next(iter(presets.values())), name, None) for recipe, presets in TABLE.items()}
     known = {recipe: value for recipe, value in found.items() if hasattr(next(iter(TABLE[recipe].values())), name)}
-    texts = {recipe: "-" if value in (None, "") else str(value) for recipe, value in known.items()}
+    texts = {recipe: _format_default(value) for recipe, value in known.items()}
     if len(set(texts.values())) == 1 and len(texts) == len(TABLE):
         return next(iter(texts.values()))
     return ", ".join(f"{recipe} {text}" for recipe, text in texts.items())
+
+
+def _format_default(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value in (None, "") else str(value)
 
 
 def option_choices(name: str) -> tuple[str, ...]:
