@@ -1,20 +1,29 @@
-"""Which language a page speaks: the account's, else this device's choice (a cookie), else what the browser asks for.
+"""Which language a page speaks, and how it looks: as the account says, else this device (a cookie), else the browser.
 
 English stands in the source, every other language in locale/. docs/languages.md says how to add one. CSV files are for
 programs: they speak English, whoever asks.
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
+from django.utils.functional import SimpleLazyObject
 
 from annotation.models import User
 
 CODES = frozenset(code for code, _ in settings.LANGUAGES)
-CONTRASTS = frozenset({"", "more"})  # As the device asks, or always high.
-CONTRAST_COOKIE = "contrast"
+# What a person may choose about the look of pages; empty: as the device asks, or as the page was made.
+LOOKS = {
+    "theme": frozenset({"", "light", "dark"}),
+    "contrast": frozenset({"", "more"}),
+    "size": frozenset({"", "large", "larger"}),
+    "typeface": frozenset({"", "serif"}),
+}
 A_YEAR = 365 * 24 * 3600
 
 
@@ -38,17 +47,32 @@ def speak_to(user: User, request: HttpRequest) -> None:
         translation.activate(user.language)
 
 
-def save_display_choice(user: User | None, response: HttpResponseBase, *, language: str, contrast: str | None) -> None:
-    """Keep what somebody chose: the language with the account and on this device, contrast on this device.
+def save_display_choice(user: User | None, response: HttpResponseBase, given: Mapping[str, str]) -> None:
+    """Keep what somebody chose, with the account and on this device. What is not offered is left as it is."""
+    found: dict[str, object] = {}
+    if given.get("language") in CODES:
+        found["language"] = given["language"]
+        _set_choice_cookie(response, settings.LANGUAGE_COOKIE_NAME, given["language"])
+    looks = {name: given[name] for name, offered in LOOKS.items() if given.get(name) in offered}
+    for name, value in looks.items():
+        _set_choice_cookie(response, name, value)
+    if user is not None and looks:
+        found["display"] = {**user.display, **looks}
+    if user is not None and found:
+        User.objects.filter(pk=user.pk).update(**found)
 
-    What is not offered is left as it is.
-    """
-    if language in CODES:
-        _set_choice_cookie(response, settings.LANGUAGE_COOKIE_NAME, language)
-        if user is not None:
-            User.objects.filter(pk=user.pk).update(language=language)
-    if contrast in CONTRASTS:
-        _set_choice_cookie(response, CONTRAST_COOKIE, contrast)
+
+def look_context(request: HttpRequest) -> dict[str, Any]:
+    """What the templates call `look`; worked out only for those that show it."""
+    return {"look": SimpleLazyObject(lambda: look_of(request))}
+
+
+def look_of(request: HttpRequest) -> dict[str, str]:
+    """How pages look by choice of the account, else of this device."""
+    user = getattr(request, "user", None)
+    own = user.display if user is not None and user.is_authenticated else {}
+    chosen = {name: own.get(name, request.COOKIES.get(name, "")) for name in LOOKS}
+    return {name: value if value in LOOKS[name] else "" for name, value in chosen.items()}
 
 
 def _set_choice_cookie(response: HttpResponseBase, name: str, value: str) -> None:

@@ -84,6 +84,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "config.away.services_context",
                 "config.navigation.navigation_context",
+                "annotation.languages.look_context",
             ],
         },
     }

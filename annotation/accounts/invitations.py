@@ -25,8 +25,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.accounts import sessions
-from annotation.accounts.members import add_member
+from annotation.accounts import members, sessions
 from annotation.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role, User
 from annotation.permissions import Scope, SiteScope
@@ -51,6 +50,10 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         """The account page says that it worked."""
         return reverse("account")
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        """Straight to work, where it is clear which."""
+        return members.home_after_sign_in(request.user)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count the try; who has none left gets the page that says how long to wait. No password is looked at then."""
@@ -96,7 +99,7 @@ def create_accounts(*, role: str, count: int, collection: Collection | None) -> 
         user = User.objects.create_user(username=username, password=password, is_owner=role == "owner")
         record(None, "account.made", collection, concerns=user, role=role, shell=shell_user())
         if collection is not None:
-            add_member(user=user, collection=collection, role=Role[role.upper()])
+            members.add_member(user=user, collection=collection, role=Role[role.upper()])
         accounts.append({"username": username, "password": password})
     return accounts
 

@@ -142,8 +142,25 @@ def why_closed(invitation: Invitation) -> str:
 
 
 def home_of(invitation: Invitation) -> str:
-    """Where an invitation leads who accepted it."""
-    return reverse("collection", args=[invitation.collection.name]) if invitation.collection else reverse("home")
+    """Where an invitation leads who accepted it: annotators to their first pair."""
+    if invitation.collection is None:
+        return reverse("home")
+    if invitation.role == Role.ANNOTATOR:
+        return first_pair_url(invitation.collection)
+    return reverse("collection", args=[invitation.collection.name])
+
+
+def home_after_sign_in(user: User) -> str:
+    """Where signing in leads: who judges in one collection, and does nothing else, to their first pair."""
+    own = list(user.memberships.filter(is_active=True).select_related("collection")[:2])
+    if len(own) == 1 and own[0].role < Role.ADMIN and not user.is_owner:
+        return first_pair_url(own[0].collection)
+    return reverse("home")
+
+
+def first_pair_url(collection: Collection) -> str:
+    """The judging page that asks for a pair by itself; GET claims none."""
+    return reverse("judge", args=[collection.name]) + "?start"
 
 
 @transaction.atomic

@@ -102,11 +102,11 @@ def list_opinions(item: Item) -> list[Opinion]:
 def why_conflict(said: Sequence[Opinion]) -> str:
     """Why an adjudicator is asked, from what stands on the item."""
     if any(one.flagged for one in said):
-        return _("An annotator flagged the pair.")
+        return _("An annotator flagged this pair.")
     if len({one.grade for one in said if one.grade is not None}) > 1:
-        return _("The annotators gave different grades.")
+        return _("Annotators gave different grades.")
     if said and all(one.grade is None for one in said):
-        return _("Everybody who got the pair skipped it.")
+        return _("Everyone assigned to this pair skipped it.")
     return ""
 
 
@@ -149,9 +149,7 @@ def _resolve_conflict(
         before = _newest_adjudication(membership, item_id)
         if own["state"] == Item.State.SETTLED and before is not None and before.grade == given["grade"]:
             return
-        raise DecisionRefused(
-            _("Another adjudicator settled this pair while you worked on it, or it is no conflict any more.")
-        )
+        raise DecisionRefused(_("This conflict was resolved while you were working on it."))
     check_time(membership.collection.min_judgment_ms, shown_ms, given["milliseconds"])
     run_statement(
         db,

@@ -40,7 +40,7 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
             shown_ms=forms.parse_shown(request.POST, forms.CONFLICT, scope.member, item),
         )
     except Unknown:
-        raise Http404(_("There is no such pair here.")) from None
+        raise Http404(_("Pair not found.")) from None
     except DecisionRefused as lost:
         return _render_conflict(request, scope, status=409, problem=str(lost))
     except (forms.Invalid, TooSoon) as wrong:
@@ -56,7 +56,7 @@ def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
         item = forms.parse_whole_number(request.POST, "item")
         conflicts.undo_adjudication(scope.member, item)
     except Unknown:
-        raise Http404(_("There is nothing of yours to take back.")) from None
+        raise Http404(_("You have no decision to undo.")) from None
     except (DecisionRefused, forms.Invalid) as refused:
         return _render_conflict(request, scope, status=409, problem=str(refused))
     return _show_conflict(request, scope, show=item)

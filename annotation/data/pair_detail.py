@@ -5,7 +5,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.judging.debates import debate_of, highlight_spans, text_of
+from annotation.judging.debates import debate_of, text_of
+from annotation.judging.document import document_html
 from annotation.models import Assignment
 from corpus.models import Pair
 from judges.campaigns import selectors
@@ -39,7 +40,7 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
         "title": text_of(document.title),
         "document": text_of(document.text),
         "source": document.external_id + version,
-        "highlighted": highlight_spans(document.text, debate.spans),
+        "html": document_html(document.text, debate.spans, markdown=document.collection.markdown),
         "votes": votes,
         # `judge #2` is the second sample of one judge.
         "named_votes": [(selectors.voter_name(vote), vote) for vote in votes],

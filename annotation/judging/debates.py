@@ -1,10 +1,9 @@
-"""A debate as pages show it: turns, and the document with the sentences marked that both sides quote. Pure."""
+"""A debate as pages show it: its turns, and what both sides quote of the document. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 from corpus.search.text import detect_language, text_direction
@@ -140,41 +139,3 @@ def _build_turn(turn: Turn, spans: Places, seen: set[str], changed: bool) -> Deb
         changed_sides=changed,
         quotes=tuple(quotes),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """A part of the document's text, and the quotes that cover all of it."""
-
-    text: str
-    # Who quotes it, in the alphabet's order: "", "for", "against" or "against for".
-    sides: str = ""
-    labels: str = ""
-    begins: tuple[Span, ...] = ()  # The quotes that begin here.
-
-
-def highlight_spans(text: str, spans: Sequence[Span]) -> list[Stretch]:
-    """Cut the text wherever a quote begins or ends: the stretches cover it once, in order, without gaps."""
-    by_label = {span.label: span for span in spans}
-    found = []
-    for start, end, labels in pieces(len(text), [(span.start, span.end, span.label) for span in spans]):
-        here = [by_label[label] for label in labels]
-        sides = " ".join(sorted({span.side for span in here}))
-        begins = tuple(span for span in here if span.start == start)
-        found.append(Stretch(text[start:end], sides, " ".join(labels), begins))
-    return found
-
-
-def pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, tuple[str, ...]]]:
-    """A text of `length` characters cut wherever a mark (start, end, name) begins or ends: start, end, names.
-
-    The pieces cover the text once, in order, without gaps; overlapping marks share pieces, so nothing is ever nested.
-    Marks that are empty or lie outside are clipped or left out.
-    """
-    clipped = [(max(0, start), min(length, end), name) for start, end, name in marks]
-    kept = [mark for mark in clipped if mark[0] < mark[1]]
-    edges = sorted({0, length, *(start for start, _, _ in kept), *(end for _, end, _ in kept)})
-    return [
-        (here, there, tuple(name for start, end, name in kept if start <= here and there <= end))
-        for here, there in pairwise(edges)
-    ]

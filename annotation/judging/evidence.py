@@ -6,8 +6,8 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.judging.drafts import RATINGS
 from annotation.judging.forms import Invalid, parse_item, parse_milliseconds
+from annotation.judging.page import RATINGS
 from annotation.models import Membership
 from corpus.evidence import measures as evidence
 from corpus.evidence.targets import locked_pair, next_version
@@ -16,8 +16,10 @@ from judges.evidence.quality import find_problems, target_measures
 
 LONGEST = 20_000  # Characters of a contribution or of evidence.
 TOO_LONG = {
-    "contribution": gettext_noop("The contribution has %(count)s characters; at most %(most)s fit. Nothing was saved."),
-    "evidence": gettext_noop("The evidence has %(count)s characters; at most %(most)s fit. Nothing was saved."),
+    "contribution": gettext_noop(
+        "The contribution is %(count)s characters long; the limit is %(most)s. Nothing was saved."
+    ),
+    "evidence": gettext_noop("The evidence is %(count)s characters long; the limit is %(most)s. Nothing was saved."),
 }
 
 
@@ -53,7 +55,7 @@ def _parse_rating(data: QueryDict) -> int | None:
     """What the person thought of the texts as they found them, 1 to 5; None: they did not say."""
     value = data.get("rating", "")
     if value not in ("", *map(str, RATINGS)):
-        raise Invalid(_("A rating is a number from 1 to 5. Nothing was saved."))
+        raise Invalid(_("Choose a rating from 1 to 5. Nothing was saved."))
     return int(value) if value else None
 
 

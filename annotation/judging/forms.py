@@ -43,11 +43,11 @@ def parse_item(data: QueryDict, membership: Membership) -> int:
 def parse_grade(data: QueryDict, collection: Collection) -> int:
     """Parse the chosen grade."""
     if not data.get("grade"):
-        raise Invalid(_("No grade was chosen. Nothing was saved; choose one."))
+        raise Invalid(_("Choose a grade. Nothing was saved."))
     value = parse_whole_number(data, "grade")
     if value > collection.grades:
         raise Invalid(
-            _("%(value)s is not a grade here: the scale is 0 to %(grades)s. Nothing was saved.")
+            _("%(value)s is outside the scale of 0 to %(grades)s. Nothing was saved.")
             % {"value": value, "grades": collection.grades}
         )
     return value
@@ -57,7 +57,7 @@ def parse_whole_number(data: QueryDict, name: str) -> int:
     """Parse a whole number from 0 up, as PostgreSQL's bigint holds it."""
     value = data.get(name, "")
     if not (value.isascii() and value.isdigit()) or len(value) > 18:
-        raise Invalid(_("The field %(name)s is not a whole number. Nothing was saved.") % {"name": name})
+        raise Invalid(_("The field %(name)s must be a whole number. Nothing was saved.") % {"name": name})
     return int(value)
 
 
@@ -70,7 +70,7 @@ def parse_skip(data: QueryDict) -> tuple[int, str, str]:
     """Parse the item, the token of its lease, and one of the known reasons why it is skipped."""
     item, reason = parse_whole_number(data, "item"), data.get("reason", "")
     if reason not in Assignment.SkipReason.values:
-        raise Invalid(_("Choose why you skip this pair. Nothing was changed."))
+        raise Invalid(_("Choose a reason for skipping. Nothing was changed."))
     return item, data.get("token", ""), reason
 
 
@@ -91,11 +91,11 @@ def parse_spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
     if not value:
         return ()
     if not re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9}){0,99}", value, re.ASCII):
-        raise Invalid(_("The marked places cannot be read. Nothing was saved; mark them anew."))
+        raise Invalid(_("The marked evidence could not be read. Nothing was saved; mark it again."))
     found = sorted(tuple(map(int, part.split("-"))) for part in value.split(","))
     ends = [0, *(end for _start, end in found)]
     if any(start >= end or start < before for (start, end), before in zip(found, ends, strict=False)):
-        raise Invalid(_("The marked places overlap or are empty. Nothing was saved; mark them anew."))
+        raise Invalid(_("Marked passages overlap or are empty. Nothing was saved; mark them again."))
     return tuple((start, end) for start, end in found)
 
 

@@ -3,40 +3,63 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.judging.debates import Debate, DebateText, Stretch, debate_of, final_round, highlight_spans, text_of
-from annotation.judging.drafts import Draft, draft_of
+from annotation.judging.debates import Debate, DebateText, debate_of, final_round, text_of
+from annotation.judging.document import document_html
 from annotation.models import Membership
 from annotation.queue.assignment import EVIDENCE, read_rows
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
-from corpus.models import Collection
+from corpus.evidence.measures import DIMENSIONS
+from corpus.evidence.targets import last_of_judge, last_text
+from corpus.models import Collection, Item
+from corpus.search.text import find_terms
 
-QUEUE_SHOWN = 100  # The queue is counted up to here: "100+" says enough and costs nothing.
+QUEUE_SHOWN = 1000  # The queue is counted up to here: "1,000+" says enough.
 
 # Fields of the page that are kept before they are sent.
 TYPED = ("comment", "note", "contribution", "evidence", "spans")
 SAID_FOR_SECONDS = 8
-WAITING_FOR_SECONDS = 5.0
+COUNTED_FOR_SECONDS = 30.0
 
 SAID = {"saved": gettext_lazy("Saved."), "flagged": gettext_lazy("Flagged."), "skipped": gettext_lazy("Skipped.")}
 WHY = {
     "disagreement": gettext_lazy("The two sides did not agree."),
-    "conflict": gettext_lazy("The panel's majority contradicts what the two sides agreed on."),
-    "split": gettext_lazy("The panel is split: too few of its judges gave the same answer."),
-    "unparsed": gettext_lazy("A judge's answer could not be read."),
-    "refused": gettext_lazy("A judge declined to answer."),
-    "error": gettext_lazy("A judge could not be reached."),
-    "hole": gettext_lazy("A system returned it for this query, and nobody has judged it yet."),
-    "audit": gettext_lazy("To be judged from the texts alone, without a debate."),
-    "qualification": gettext_lazy("Part of the practice and the test that come before your work."),
-    "evidence": gettext_lazy("It was found relevant, and what a judge wrote about it did not pass its checks."),
+    "conflict": gettext_lazy("The debate and the vote disagree."),
+    "split": gettext_lazy("The panel is split: no answer has enough votes."),
+    "unparsed": gettext_lazy("A model's answer could not be parsed."),
+    "refused": gettext_lazy("A model declined to answer."),
+    "error": gettext_lazy("A model could not be reached."),
+    "hole": gettext_lazy("A system retrieved it for this query, and it has no judgment yet."),
+    "audit": gettext_lazy("Judge from the text alone; no debate is shown."),
+    "qualification": gettext_lazy("Part of the practice and qualification test."),
+    "evidence": gettext_lazy("It is relevant, but the model's evidence failed its checks."),
 }
-WHY_ELSE = gettext_lazy("People are asked about it.")
+WHY_ELSE = gettext_lazy("Sent to people for review.")
+RATINGS = {
+    1: gettext_lazy("useless"),
+    2: gettext_lazy("poor"),
+    3: gettext_lazy("usable"),
+    4: gettext_lazy("good"),
+    5: gettext_lazy("no changes needed"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What stands in the two fields, and what a judge's own text failed at."""
+
+    contribution: str
+    evidence: str
+    writer: str  # The judge whose texts failed; empty when none wrote.
+    problems: tuple[str, ...]
+    scores: dict[str, int]  # By judged dimension, as the page names it.
+    scored_by: str
+    meaning: str  # quality, or fidelity to teacher.
 
 
 @dataclass(frozen=True)
@@ -66,18 +89,27 @@ class TaskView:
     only_alone: bool = False  # It belongs on a page of its own: texts to edit, practice and test.
     spans: str = ""  # What its author marked before it was taken back, as the form has it: "12-40,55-60".
 
-    @cached_property
-    def highlighted(self) -> list[Stretch]:
-        """The document's text, cut where its quoted sentences begin and end."""
-        return highlight_spans(self.document.text, self.debate.spans)
+    markdown: bool = False
+
+    @property
+    def html(self) -> SafeString:
+        """The document's text with its quoted sentences marked."""
+        return document_html(self.document.text, self.debate.spans, markdown=self.markdown)
+
+    @property
+    def terms(self) -> str:
+        """Where the document has the query's terms, as the page has marks: "12-40,55-60"."""
+        found = find_terms(self.query.text, self.document.text, language=self.query.lang)
+        return ",".join(f"{start}-{end}" for start, end in found)
 
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
-    """What stands around the pair: how many today, how many wait, and what could be undone."""
+    """What stands around the pair: today's work, how many wait for this person, and what could be undone."""
 
     today: int
-    waiting: int
+    spent_ms: int  # On today's judgments, without idle time.
+    waiting: int  # Up to QUEUE_SHOWN + 1.
     last_item: int | None
     last_what: str | None  # saved, flagged or skipped.
     last_seconds: int | None
@@ -95,7 +127,17 @@ class Desktop:
     @property
     def queue_length_text(self) -> str:
         """The length of the queue, as far as it was counted."""
-        return f"{QUEUE_SHOWN}+" if self.waiting > QUEUE_SHOWN else str(self.waiting)
+        return f"{QUEUE_SHOWN:,}+" if self.waiting > QUEUE_SHOWN else f"{self.waiting:,}"
+
+    @property
+    def minutes(self) -> int:
+        """Minutes of judging today, without idle time."""
+        return round(self.spent_ms / 60_000)
+
+    @property
+    def pace(self) -> int:
+        """Seconds for a pair, on today's average; 0 where nothing was measured."""
+        return round(self.spent_ms / 1000 / self.today) if self.today else 0
 
 
 # Where the debate must not be seen, it does not even leave the database. An item that was lent before there were arms
@@ -130,9 +172,7 @@ JOIN corpus_document d ON d.id = p.document_id
 """
 
 _AROUND = """
-(SELECT count(*) FROM annotation_assignment t
- WHERE t.membership_id = m.id AND t.ended_at >= date_trunc('day', now()) AND t.state = 'done') AS today,
-l.public_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
+day.today, day.spent_ms, l.public_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
 """
 _LAST = """
 LEFT JOIN LATERAL (
@@ -142,6 +182,10 @@ LEFT JOIN LATERAL (
     FROM annotation_assignment t
     WHERE t.membership_id = m.id AND t.state IN ('done', 'skipped') AND t.ended_at > now() - interval '24 hours'
     ORDER BY t.ended_at DESC LIMIT 1) l ON true
+CROSS JOIN LATERAL (
+    SELECT count(*) AS today, coalesce(sum(j.milliseconds - coalesce(j.idle_milliseconds, 0)), 0)::bigint AS spent_ms
+    FROM annotation_assignment t LEFT JOIN corpus_judgment j ON j.id = t.judgment_id
+    WHERE t.membership_id = m.id AND t.ended_at >= date_trunc('day', now()) AND t.state = 'done') day
 """
 _OPEN = f"""
 SELECT {_AROUND}, {_PAIR}, a.public_id, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
@@ -161,11 +205,6 @@ _HELD = f"{_OPEN} ORDER BY hashint8extended(a.item_id, a.membership_id)"
 _ONE = f"{_OPEN} AND a.item_id = %(item)s"
 _OPEN = f"{_OPEN} ORDER BY a.place LIMIT 1"
 _RESTING = f"SELECT {_AROUND} FROM annotation_membership m {_LAST} WHERE m.id = %(membership)s"
-_WAITING = f"""
-SELECT count(*) AS waiting FROM (
-    SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'open' AND taken < overlap AND NOT reserved
-    ORDER BY priority, place LIMIT {QUEUE_SHOWN + 1}) counted
-"""
 _WAITING_FOR = f"""
 SELECT count(*) AS waiting FROM (
     SELECT FROM corpus_item i
@@ -194,10 +233,10 @@ def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
     """The pair that this member holds, if any, and what stands around it; reading never claims."""
     found = read_rows(_OPEN, membership=membership.pk)
     if found:
-        waiting = _queue_length(membership.collection_id)
-        return _build_task_view(found[0], membership.collection), _build_desktop(found[0], waiting)
-    (waits,) = read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
-    return None, _build_desktop(read_rows(_RESTING, membership=membership.pk)[0], waits["waiting"])
+        return _build_task_view(found[0], membership.collection), _build_desktop(found[0], membership)
+    row = read_rows(_RESTING, membership=membership.pk)[0]
+    _counted.pop(membership.pk, None)  # whoever is told that nothing is left is told the truth
+    return None, _build_desktop(row, membership)
 
 
 def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[TaskView]:
@@ -209,26 +248,33 @@ def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[
 
 def read_desktop(membership: Membership) -> Desktop:
     """Read what stands around a lease group."""
-    return _build_desktop(read_rows(_RESTING, membership=membership.pk)[0], _queue_length(membership.collection_id))
+    return _build_desktop(read_rows(_RESTING, membership=membership.pk)[0], membership)
 
 
-def _build_desktop(row: dict[str, Any], waiting: int) -> Desktop:
+def _build_desktop(row: dict[str, Any], membership: Membership) -> Desktop:
+    waiting = _queue_length(membership, row["today"]) + ("token" in row)  # the open pair is left to judge, too
+    around = row["today"], row["spent_ms"], waiting
     if row.get("first_seconds") is not None:
         # The last decision is the first vote on the open pair itself.
-        return Desktop(row["today"], waiting, row["public_id"], "saved", row["first_seconds"])
-    return Desktop(row["today"], waiting, row["last_item"], row["last_what"], row["last_seconds"])
+        return Desktop(*around, row["public_id"], "saved", row["first_seconds"])
+    return Desktop(*around, row["last_item"], row["last_what"], row["last_seconds"])
 
 
-_counted: dict[int, tuple[float, int]] = {}
+# By membership: until when the count holds, how many waited, and how many they had judged that day.
+_counted: dict[int, tuple[float, int, int]] = {}
+MOST_COUNTED = 10_000
 
 
-def _queue_length(collection: int) -> int:
-    """The length of the queue beside an open pair: counted once in five seconds for each process."""
-    until, waiting = _counted.get(collection, (0.0, 0))
-    if time.monotonic() > until:
-        waiting = read_rows(_WAITING, collection=collection)[0]["waiting"]
-        _counted[collection] = (time.monotonic() + WAITING_FOR_SECONDS, waiting)
-    return waiting
+def _queue_length(membership: Membership, today: int) -> int:
+    """How many pairs wait for this member: counted every half minute, less what they judged since."""
+    until, waiting, judged = _counted.get(membership.pk, (0.0, 0, 0))
+    if time.monotonic() > until or today < judged:
+        waiting = read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)[0]["waiting"]
+        if len(_counted) >= MOST_COUNTED:
+            _counted.clear()
+        judged = today
+        _counted[membership.pk] = (time.monotonic() + COUNTED_FOR_SECONDS, waiting, judged)
+    return max(0, waiting - (today - judged)) if waiting <= QUEUE_SHOWN else waiting
 
 
 def own_work(membership: Membership, item: int) -> TaskView | None:
@@ -240,6 +286,24 @@ def own_work(membership: Membership, item: int) -> TaskView | None:
 def conflict_work(collection: Collection, item: int) -> TaskView:
     """A pair for an adjudicator, under its own id, with all rounds of its debate."""
     return _build_task_view(read_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
+
+
+def draft_of(item: int) -> Draft:
+    """What the desk shows for an item with the reason `evidence`; two statements, on such items only."""
+    pair = Item.objects.values_list("pair", flat=True).get(pk=item)
+    newest, judge = last_text(pair), last_of_judge(pair)
+    measures: dict[str, Any] = judge.measures if judge else {}
+    judged = measures.get("judged") or {}
+    scores = judged.get("scores") or {}
+    return Draft(
+        contribution=newest.contribution if newest else "",
+        evidence=newest.evidence if newest else "",
+        writer=judge.writer if judge else "",
+        problems=tuple(measures.get("problems", ())),
+        scores={name.replace("_", " "): scores[name] for name in DIMENSIONS if name in scores},
+        scored_by=judged.get("judge", ""),
+        meaning=judged.get("as", ""),
+    )
 
 
 def grade_choices(collection: Collection) -> list[dict[str, Any]]:
@@ -295,6 +359,7 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
         typed={**dict.fromkeys(TYPED, ""), **(row.get("draft") or {})},
         only_alone=row["reason"] in (EVIDENCE, "qualification"),
         spans=",".join(f"{start}-{end}" for start, end in row.get("spans") or []),
+        markdown=collection.markdown,
     )
 
 
@@ -307,12 +372,10 @@ def _judgment_step(row: dict[str, Any]) -> str:
 def _explain_reason(row: dict[str, Any], step: str, rounds: int, highest: int) -> str:
     """Explain why a pair came, in words that tell nothing of a debate that is not shown."""
     if step == "first":
-        return _("To be judged from the texts first. Then you read a debate about it and judge once more.")
+        return _("Judge from the text first. You then read the debate and judge again.")
     if step == "final":
         given = f"{row['first']} {grade_label(row['first'], highest)}".strip()
-        return _("From the texts you said: %(given)s. Now read the debate and judge again, the same or otherwise.") % {
-            "given": given
-        }
+        return _("Your first judgment: %(given)s. Now read the debate, then confirm or change it.") % {"given": given}
     if not row["reads"] and row["reason"] != EVIDENCE:
         return str(WHY["audit"])
     if rounds and row["reason"] == "disagreement":

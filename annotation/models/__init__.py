@@ -22,6 +22,9 @@ class User(AbstractUser):
     language = models.CharField(
         max_length=10, blank=True, default="", db_default="", help_text="Of the pages; empty: as the browser asks."
     )
+    display = models.JSONField(
+        default=dict, db_default={}, help_text="How pages look to this person (annotation.languages.LOOKS)."
+    )
 
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 

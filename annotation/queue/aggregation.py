@@ -44,11 +44,11 @@ def why_not_undo(
 ) -> str | None:
     """Why a decision can no longer be taken back by its author; None when it can."""
     if adjudicated:
-        return _("An adjudicator has decided on this pair since.")
+        return _("An adjudicator has resolved this pair.")
     if settled_by_another:
-        return _("A later judgment settled this pair together with yours.")
+        return _("A later judgment resolved this pair together with yours.")
     if exported:
-        return _("It is part of an export that was made since.")
+        return _("It is part of an export.")
     if now - ended_at > UNDO_WITHIN:
-        return _("It is more than 24 hours old.")
+        return _("It is older than 24 hours.")
     return None

@@ -40,8 +40,8 @@ def why_closed(closed: str) -> str:
     if closed in ("", "consent"):
         return ""
     if closed == "paused":
-        return _("Your work here is paused, so this was not counted.")
-    return _("You have not passed the qualification test, so this was not counted.")
+        return _("Your access is paused; this was not saved.")
+    return _("You have not passed the qualification test; this was not saved.")
 
 
 @dataclass(frozen=True, slots=True)

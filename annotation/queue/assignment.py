@@ -140,7 +140,7 @@ def submit_judgment(
         return None
     _check_lease(own, answer.token)
     if own.reason == EVIDENCE:
-        raise DecisionRefused(_("This pair asks for its contribution and evidence, not for a grade."))
+        raise DecisionRefused(_("This pair needs a contribution and evidence, not a grade."))
     check_time(desk.least_ms, own.served_ms, answer.milliseconds)
     if own.asks_first:
         _store_blind_judgment(db, desk, own, answer)
@@ -174,7 +174,7 @@ def _store_blind_judgment(
     """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
     late = own.state == "returned"
     if late and lock_open_lease(db, desk) is not None:
-        raise DecisionRefused(_("Your time on this pair ran out, and you hold another one by now."))
+        raise DecisionRefused(_("Your time limit ran out, and another pair was assigned to you."))
     run_statement(
         db,
         sql.FIRST,
@@ -204,7 +204,7 @@ def submit_texts(
         return None
     _check_lease(own, token)
     if own.reason != EVIDENCE:
-        raise DecisionRefused(_("This pair asks for a grade."))
+        raise DecisionRefused(_("This pair needs a grade."))
     write(own.pair_id)
     run_statement(
         db,
@@ -344,19 +344,17 @@ def lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tupl
 def _check_lease(own: OwnAssignment, token: str) -> None:
     """Raise DecisionRefused unless a decision on this assignment still counts."""
     if own.state == "done":
-        raise DecisionRefused(_("You have already decided on this pair, perhaps in another window."))
+        raise DecisionRefused(_("You already judged this pair, perhaps in another window."))
     if own.state == "skipped":
-        raise DecisionRefused(_("You have already skipped this pair, perhaps in another window."))
+        raise DecisionRefused(_("You already skipped this pair, perhaps in another window."))
     if own.state == "aside":
-        raise DecisionRefused(_("What you said about this pair was set aside since."))
+        raise DecisionRefused(_("Your judgment of this pair was excluded in the meantime."))
     if own.item_state not in WORKABLE:
-        raise DecisionRefused(_("This pair was settled while you worked on it."))
+        raise DecisionRefused(_("This pair was resolved while you were judging it."))
     if own.state == "returned" and (own.item_state == "conflict" or own.taken >= own.overlap):
-        raise DecisionRefused(_("Your time on this pair ran out, and it went to somebody else."))
+        raise DecisionRefused(_("Your time limit ran out, and the pair was reassigned."))
     if own.token != token:
-        raise DecisionRefused(
-            _("This page is out of date: the pair was opened again since, perhaps in another window.")
-        )
+        raise DecisionRefused(_("This page is out of date: the pair was reopened, perhaps in another window."))
 
 
 def check_time(least: int, *measured: float | None) -> None:

@@ -69,7 +69,7 @@ def refuse_undo(own: Assignment, item: Item) -> str | None:
     """Why this decision can no longer be taken back; None when it can."""
     if own.state == Assignment.State.SKIPPED:
         if item.state not in (Item.State.OPEN, Item.State.STANDING) or item.taken >= item.overlap:
-            return _("Other people have this pair now.")
+            return _("Other people are judging this pair now.")
         return why_not_undo(now=timezone.now(), ended_at=own.ended_at or own.lent_at)
     standing = CurrentJudgment.objects.filter(item=item).exclude(step=Judgment.Step.FIRST)
     later = standing.exclude(assessor=own.membership.assessor_id).filter(pk__gt=own.judgment_id or 0)

@@ -10,7 +10,7 @@ from corpus.collections.arm_allocation import ARMS, weights_of
 from corpus.collections.task_order import change_overlap, reprioritise_tasks
 from corpus.errors import BadInput
 from corpus.importing.files import read_text
-from corpus.importing.toml_files import Line, Table, one_of, otherwise, problem, read_toml
+from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, problem, read_toml
 from corpus.models import Assessor, Collection, Judgment
 from corpus.models.texts import shown_only
 
@@ -19,7 +19,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "dream": {"overlap": 3, "rounds": "final", "checks": 0.1, "pass_mark": 90, "arms": shown_only()},
 }
 NONE = "none"  # Takes a value away.
-HIGHEST_RATE, HIGHEST_BUDGET = 10_000, 1e9
+HIGHEST_RATE, HIGHEST_BUDGET, HIGHEST_TARGET = 10_000, 1e9, 10_000
 
 
 def _text(given: str) -> str:
@@ -38,6 +38,9 @@ def _arms(given: object) -> dict[str, int]:
 
 Grade = Annotated[int, Field(ge=1, le=100), otherwise("must be an integer from 1 to 100")]
 Milliseconds = Annotated[int, Field(ge=0, le=10_000), otherwise("must be an integer from 0 to 10000")]
+DailyTarget = Annotated[
+    int, Field(ge=0, le=HIGHEST_TARGET), otherwise(f"must be an integer from 0 to {HIGHEST_TARGET}")
+]
 HalfShare = Annotated[int | float, Field(ge=0, le=0.5), otherwise("must be a number from 0 to 0.5")]
 Rate = Annotated[
     Literal["none"] | Annotated[int | float, Field(ge=0, le=HIGHEST_RATE)],
@@ -61,6 +64,8 @@ class Settings(Table):
     order: Annotated[Line, one_of(*Collection.Order.values)] | None = None
     lease_minutes: Annotated[int, Field(ge=1, le=32_767), otherwise("must be an integer from 1 to 32767")] | None = None
     min_judgment_ms: Milliseconds | None = None
+    daily_target: DailyTarget | None = None
+    markdown: Switch | None = None
     seed: Annotated[int, Field(ge=-(2**31), le=2**31 - 1), otherwise("must be an integer of 32 bits")] | None = None
     audit: Annotated[int | float, Field(ge=0, le=1), otherwise("must be a number from 0 to 1")] | None = None
     checks: HalfShare | None = None

@@ -56,6 +56,12 @@ class Collection(models.Model):
         db_default=300,
         help_text="A grade that comes sooner after its pair was served is refused; 0: none is.",
     )
+    daily_target = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Pairs that each annotator is asked to judge in a day; 0: no target."
+    )
+    markdown = models.BooleanField(
+        default=False, db_default=False, help_text="Documents are Markdown, and the judging page formats them."
+    )
     seed = models.IntegerField(default=0)
     arms = models.JSONField(default=shown_only, help_text="Weights of the arms in which items are lent.")
     rounds = models.CharField(

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
+import Stemmer
+
+_STEMMED = frozenset({"de", "en", "es", "fr", "it", "nl", "pt", "ru"})  # Of the languages that are told apart here.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0002fa1f"
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _CJK_RUN = re.compile(f"[{CJK}]+")
@@ -25,6 +28,15 @@ _LATIN_LANGUAGES = {
     "pt": "o os as de que e em um uma é por com para não do da",
 }
 _STOP_WORDS = {language: frozenset(words.split()) for language, words in _LATIN_LANGUAGES.items()}
+# Words of an English question that are no terms of it.
+_ENGLISH_STOP_WORDS = frozenset(
+    """a about after all also am an and any are as at be because been before being between both but by can could did do
+    does doing done during each few for from further had has have having he her here hers him his how i if in into is
+    it its just many may me might more most much must my no nor not of off on once only or other our out over own same
+    shall she should so some such than that the their them then there these they this those through to too under until
+    up us use used using very was we were what when where which while who whom whose why will with would you
+    your""".split()  # noqa: SIM905
+)
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3040-\u30ff]")),
     ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
@@ -85,6 +97,32 @@ def _split_cjk(word: str) -> Iterator[str]:
         at = run.end()
     if at < len(word):
         yield word[at:]
+
+
+def find_terms(query: str, text: str, *, language: str = "en") -> list[tuple[int, int]]:
+    """Return where the text has terms of the query, in order: words with the same stem, CJK pairs of characters.
+
+    Stop words are no terms, nor are single letters.
+    """
+    stop = _ENGLISH_STOP_WORDS | _STOP_WORDS.get(language, frozenset())
+    stem = Stemmer.Stemmer(language).stemWord if language in _STEMMED else str
+    stems, pairs = set[str](), set[str]()
+    for word in tokenize_text(query):
+        if _CJK_RUN.match(word):
+            pairs.add(word)
+        elif word not in stop and (len(word) > 1 or word.isdigit()):
+            stems.add(stem(word))
+    alike: dict[str, bool] = {}
+    found = []
+    for match in _any_word().finditer(text):
+        word = match.group()
+        if word not in alike:
+            alike[word] = any(stem(token) in stems for token in tokenize_text(word))
+        if alike[word]:
+            found.append(match.span())
+    for pair in pairs:
+        found += [match.span() for match in re.finditer(re.escape(pair), text)]
+    return sorted(found)
 
 
 def split_sentences(text: str) -> list[Sentence]:

@@ -5,6 +5,7 @@
 (() => {
   const SAID_FOR = 8000;
   const DRAFT_FOR = 24 * 3600 * 1000;
+  const FAST_FOR = 1500;
   const REST = 400; // milliseconds; the page may say another number
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -32,7 +33,9 @@
   const keysOn = () => store.get("quorum.keys") !== "off";
   const typing = (target) => target.matches("textarea, select, input:not([type=checkbox], [type=radio])") || target.isContentEditable;
   // What is folded away has rectangles, and yet nobody sees it.
-  const seen = (element) => (element.checkVisibility ? element.checkVisibility() : element.getClientRects().length > 0);
+  const drawn = (element) => (element.checkVisibility ? element.checkVisibility() : element.getClientRects().length > 0);
+  // On a narrow page the other actions wait behind a button: their keys open it.
+  const seen = (element) => drawn(element) || (element.matches("#others > .button, #others > .sheet > summary") && drawn($(".more")));
 
   function target(key) {
     const open = $("details.sheet[data-keys][open]");
@@ -47,7 +50,9 @@
   function toggle(summary) {
     const sheet = summary.parentElement;
     sheet.open = !sheet.open;
-    const panel = $("textarea, .panel button", sheet) || $(".panel", sheet);
+    // Into the text field or onto the panel itself: never onto a button that gives the pair away or resets something.
+    const panel = $("textarea", sheet) || $(".panel", sheet);
+    if (panel.matches(".panel:not([tabindex])")) panel.tabIndex = -1;
     (sheet.open ? panel : summary).focus({ preventScroll: true });
   }
 
@@ -58,7 +63,8 @@
   }
 
   function press(element) {
-    if (rests(element)) return;
+    if (rests(element)) return tooFast();
+    if (!drawn(element)) $("#others").showPopover();
     if (element.matches("summary")) return toggle(element);
     if (element.matches("textarea")) return element.focus();
     if (element.matches(".grade")) element.classList.add("pressed");
@@ -172,8 +178,9 @@
     const debate = $("#debate");
     if (!debate) return;
     const there = debate.contains(document.activeElement);
-    const goal = there ? $("#query") : debate;
-    (there ? $(".document") : debate).scrollIntoView({ block: there ? "end" : "start", behavior: smooth() });
+    const goal = there ? $("#document-title") : debate;
+    goal.tabIndex = -1;
+    goal.scrollIntoView({ block: there ? "center" : "start", behavior: smooth() });
     goal.focus({ preventScroll: true });
   }
 
@@ -186,6 +193,10 @@
       const turn = document.getElementById(id);
       turn?.scrollIntoView({ block: "center", behavior: smooth() });
       turn?.focus({ preventScroll: true });
+    }
+    if (event.target.closest("[data-jump]")) {
+      event.preventDefault();
+      toDebate();
     }
     if (!event.target.closest("details.sheet")) closeSheets();
   });
@@ -328,31 +339,9 @@
   function toggleTerms(button) {
     const on = button.getAttribute("aria-pressed") !== "true";
     button.setAttribute("aria-pressed", String(on));
-    const spans = on ? termPlaces() : [];
+    const spans = on ? read($(".document .text").dataset.terms) : []; // found by the server: stems, no stop words
     paint("term", spans);
     if (on) $("#announce").textContent = String(spans.length);
-  }
-  // Words of three letters and more; of scripts without spaces every two characters.
-  function termPlaces() {
-    const query = ($("#query")?.textContent || "").toLowerCase();
-    const wide = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
-    const terms = new Set();
-    for (const word of query.match(/[\p{L}\p{N}]+/gu) || []) {
-      const all = [...word];
-      if (wide.test(word)) all.slice(0, -1).forEach((letter, place) => terms.add(letter + all[place + 1]));
-      else if (all.length > 2) terms.add(word);
-    }
-    const text = [...documentText()].map((letter) => { const small = letter.toLowerCase(); return letters(small) === 1 ? small : letter; });
-    const isWord = (letter) => letter !== undefined && /[\p{L}\p{N}]/u.test(letter) && !wide.test(letter);
-    const found = [];
-    for (const term of terms) {
-      const all = [...term];
-      for (let at = text.indexOf(all[0]); at >= 0; at = text.indexOf(all[0], at + 1)) {
-        const whole = all.every((letter, place) => text[at + place] === letter);
-        if (whole && !isWord(wide.test(term) ? undefined : text[at - 1])) found.push([at, at + all.length]);
-      }
-    }
-    return found;
   }
   document.addEventListener("click", (event) => {
     const tool = event.target.closest("[data-tool]");
@@ -486,8 +475,17 @@
   // A pair that has just arrived, or its debate, takes no decision yet: the press was meant for the one before.
   const rests = (element) => element.closest("[data-rests]") && performance.now() - arrivedAt < Number($("#desk")?.dataset.rest ?? REST);
   document.addEventListener("click", (event) => {
-    if (rests(event.target)) { event.preventDefault(); event.stopPropagation(); }
+    if (rests(event.target)) { event.preventDefault(); event.stopPropagation(); tooFast(); }
   }, true);
+  // It says so for an instant, beside the buttons and to screen readers.
+  let fading = 0;
+  function tooFast() {
+    const notice = $("#too-fast");
+    if (!notice) return;
+    notice.textContent = say.fast;
+    clearTimeout(fading);
+    fading = setTimeout(() => { notice.textContent = ""; }, FAST_FOR);
+  }
   // Time on the pair goes on over a reload; hidden, or untouched for a minute, it counts as idle.
   const timeKey = () => `quorum.time.${$("#answer input[name=token]")?.value ?? `${$("#desk")?.dataset.member}.${$("#desk")?.dataset.item}`}`;
   const timeOnPage = () => String(Math.round(performance.now() - shownAt));
@@ -577,4 +575,10 @@
   forgetOldDrafts();
   const desk = $("#desk");
   if (desk) arrive(desk, false);
+  // Straight from signing in: the page asks for the first pair. A reload asks for nothing.
+  const starts = $("form[data-starts] button");
+  if (starts) {
+    history.replaceState(null, "", location.pathname);
+    addEventListener("DOMContentLoaded", () => starts.click());
+  }
 })();

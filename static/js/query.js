@@ -10,6 +10,7 @@
   const keys = keymap("quorum.keymap"); // changed in the help of the desk
   const IDLE_AFTER = 60 * 1000;
   const SEND_AGAIN = 4000;
+  const FAST_FOR = 1500;
   const REST = 400; // milliseconds; the page may say another number
   const cards = () => $$(".pair-card");
   const open = () => $$(".pair-card[data-open]");
@@ -81,7 +82,7 @@
     const goal = places.map((place) => $$(`[data-key="${CSS.escape(key)}"]`, place).find((one) => seen(one) && (place !== document || !one.closest(".pair-card")))).find(Boolean);
     if (!goal) return;
     event.preventDefault();
-    if (rests(goal)) return;
+    if (rests(goal)) return tooFast();
     if (goal.matches("summary")) goal.parentElement.open = !goal.parentElement.open;
     else if (goal.matches("input")) goal.focus();
     else goal.click();
@@ -92,8 +93,15 @@
   // pairs were served at once, so nobody but this page knows.
   const rests = (element) => element.closest("[data-rests]") && performance.now() - shownAt < Number($("#query-desk")?.dataset.rest ?? REST);
   document.addEventListener("click", (event) => {
-    if (rests(event.target)) { event.preventDefault(); event.stopPropagation(); }
+    if (rests(event.target)) { event.preventDefault(); event.stopPropagation(); tooFast(); }
   }, true);
+  let fading = 0;
+  function tooFast() { // says so for an instant
+    const notice = $("#too-fast");
+    notice.textContent = $("#trouble").dataset.fast;
+    clearTimeout(fading);
+    fading = setTimeout(() => { notice.textContent = ""; }, FAST_FOR);
+  }
   document.addEventListener("htmx:configRequest", (event) => {
     touched();
     Object.assign(event.detail.parameters, { milliseconds: String(Math.round(performance.now() - shownAt)), idle: String(Math.round(idle)) });

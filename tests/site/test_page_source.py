@@ -199,7 +199,7 @@ def test_in_a_blind_arm_the_words_are_the_same_whatever_the_reason(books, alice,
     """Why it came would say what the machines made of it: that they disagreed, or that they agreed (an audit)."""
     item = make(books, alice, reason, "hidden")
     page = Seen(client).desk()
-    assert "To be judged from the texts alone, without a debate." in page
+    assert "Judge from the text alone; no debate is shown." in page
     assert item.pk
 
 

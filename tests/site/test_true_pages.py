@@ -161,9 +161,9 @@ def test_a_form_with_emptied_passwords_does_not_say_that_they_are_still_there(bo
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ([(0, False), (1, False)], "The annotators gave different grades."),
-        ([(1, False), (None, True)], "An annotator flagged the pair."),
-        ([(None, False)], "Everybody who got the pair skipped it."),
+        ([(0, False), (1, False)], "Annotators gave different grades."),
+        ([(1, False), (None, True)], "An annotator flagged this pair."),
+        ([(None, False)], "Everyone assigned to this pair skipped it."),
         ([], ""),
     ],
 )
@@ -182,7 +182,7 @@ def test_the_conflict_of_a_blind_audit_does_not_say_that_it_came_for_want_of_a_d
         judgment = make_judgment(pair, member.assessor, grade, item=item)
         Assignment.objects.create(item=item, membership=member, state="done", judgment=judgment, **_ended())
     page = signed_in(books, "dora", Role.ADJUDICATOR).get("/c/books/adjudicate/").text
-    assert "The annotators gave different grades." in page and "without a debate" not in page
+    assert "Annotators gave different grades." in page and "without a debate" not in page
 
 
 def test_candidates_that_only_a_grade_names_are_not_ready_to_be_judged(books: Collection) -> None:

@@ -1,4 +1,4 @@
-"""Accounts: one's own page, sessions, mail address, invitations; language and contrast, chosen by anybody."""
+"""Accounts: one's own page, sessions, mail address, invitations; language and look, chosen by anybody."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -162,10 +162,9 @@ def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResp
 @action("public")
 @require_POST
 def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """Keep the choice of language and contrast, and go back to the page where it was made."""
+    """Keep the choice of language and look, and go back to the page where it was made."""
     response = HttpResponseRedirect(_safe_return_url(request), status=303)
-    contrast = request.POST.get("contrast")
-    languages.save_display_choice(scope.user, response, language=request.POST.get("language", ""), contrast=contrast)
+    languages.save_display_choice(scope.user, response, request.POST)
     return response
 
 

@@ -27,7 +27,7 @@ def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpRes
     decision = history.decided_assignments(scope.member).filter(item=item).first()
     work = page.own_work(scope.member, item)
     if decision is None or work is None:
-        raise Http404(_("You did not decide on this pair."))
+        raise Http404(_("You have no decision on this pair."))
     newer, older = history.neighbour_items(decision)
     context = {
         "scope": scope,

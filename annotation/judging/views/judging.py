@@ -15,7 +15,6 @@ from psycopg import Connection
 from annotation import guidelines
 from annotation.judging import page as judging
 from annotation.judging import submitting
-from annotation.judging.drafts import RATINGS
 from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_flag, parse_item, parse_skip, parse_text
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
@@ -47,7 +46,7 @@ def pad_response_time(view: Desk) -> Desk:
 @action("judge")
 @require_safe
 def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The member's open lease; reading never claims."""
+    """The member's open lease; reading never claims. With `?start` the page asks for a pair by itself."""
     return render_task(request, scope)
 
 
@@ -109,7 +108,7 @@ def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     try:
         undo.undo_decision(scope.member, parse_item(request.POST, scope.member))
     except assignment.Unknown:
-        raise Http404(_("There is nothing of yours to take back.")) from None
+        raise Http404(_("You have no decision to undo.")) from None
     except (assignment.DecisionRefused, Invalid) as refused:
         return render_task(request, scope, status=409, problem=str(refused))
     return respond_with_next(request, scope, taken_back=True)
@@ -133,7 +132,7 @@ def run_decision(scope: Scope, work: Decision) -> tuple[int, str]:
     except (Invalid, assignment.TooSoon) as wrong:
         return 422, str(wrong)
     except assignment.Unknown:
-        raise Http404(_("You were never lent this pair.")) from None
+        raise Http404(_("This pair was never assigned to you.")) from None
     except assignment.DecisionRefused as lost:
         return 409, str(lost)
     return 200, ""
@@ -164,13 +163,14 @@ def render_task(
         "desktop": desktop,
         "problem": problem,
         "taken_back": taken_back,
+        "starts": request.method == "GET" and "start" in request.GET,
         "announced": onboarding.has_new_guidelines(scope.member),
         # A refused form is shown again with what it held.
         "typed": work.typed if work and status == 200 else {name: request.POST.get(name, "") for name in judging.TYPED},
     }
     if work and work.draft:
         context["texts"] = context["typed"] if status == 422 or any(work.typed.values()) else work.draft
-        context["ratings"] = RATINGS.items()
+        context["ratings"] = judging.RATINGS.items()
         return _render_fragment(request, scope, "judging/_edit.html", context, status=status)
     fragment = "judging/_work.html" if work else "judging/_rest.html"
     return _render_fragment(request, scope, fragment, context, status=status)

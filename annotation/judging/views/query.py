@@ -83,7 +83,7 @@ def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     try:
         undo.undo_decision(scope.member, item)
     except assignment.Unknown:
-        raise Http404(_("There is nothing of yours to take back.")) from None
+        raise Http404(_("You have no decision to undo.")) from None
     except assignment.DecisionRefused as refused:
         return _render_card(request, scope, item, problem=str(refused), status=409)
     return _render_card(request, scope, item)

@@ -252,7 +252,7 @@ def test_what_a_paused_person_does_is_refused_and_kept_in_the_form(desk: Desk) -
         desk.client.post(f"{desk.home}upload/"),
     ):
         assert answer.status_code == 422
-        assert "Your work here is paused" in answer.content.decode()
+        assert "Your access is paused" in answer.content.decode()
     assert desk.names() == ["Flow"]
 
 

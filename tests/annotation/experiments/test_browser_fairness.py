@@ -102,7 +102,7 @@ def test_a_double_click_on_a_page_of_a_whole_query_is_one_vote(books, alice, new
         JudgeVersion.objects.filter(version=1).update(version=F("pk") + 100)
     page = new_page(user=alice.user)
     page.goto("/c/books/judge/query/")
-    page.get_by_role("button", name="Start with a query").click()
+    page.get_by_role("button", name="Start a query").click()
     page.wait_for_selector(".pair-card[data-step=first]")
     page.locator(".pair-card .grade").first.dblclick()
     page.wait_for_selector(".pair-card[data-step=final]")

@@ -114,7 +114,7 @@ def test_a_second_tab_that_has_not_seen_the_debate_casts_no_final_vote(collectio
     assert (stale.item_id, stale.token) == (item.pk, final_token(lease.token))
     assert votes(item.pk) == [("first", 0)]
     submit(alice, item.pk, stale.token, 0)
-    with pytest.raises(DecisionRefused, match="already decided"):
+    with pytest.raises(DecisionRefused, match="already judged"):
         submit(alice, item.pk, lease.token, 1)
     assert votes(item.pk) == [("first", 0), ("final", 0)]
 
@@ -171,7 +171,7 @@ def test_a_lease_that_ran_out_after_the_first_vote_goes_on_with_the_debate(colle
     let_expire(once)
     taken = claim(bob)
     assert taken.item_id == item.pk
-    with pytest.raises(DecisionRefused, match="went to somebody else"):
+    with pytest.raises(DecisionRefused, match="was reassigned"):
         submit(alice, item.pk, once.token, 1)
     let_expire(taken)
     back = claim(alice)
@@ -211,7 +211,7 @@ def test_a_late_first_vote_is_refused_while_its_author_holds_another_item(collec
     queue_skip(alice, lease)
     assert claim(alice).item_id == other.pk
     Assignment.objects.filter(pk=lease.pk).update(state="returned")
-    with pytest.raises(DecisionRefused, match="hold another one"):
+    with pytest.raises(DecisionRefused, match="another pair was assigned"):
         submit(alice, item.pk, lease.token, 1)
     assert votes(item.pk) == []
 
@@ -260,13 +260,13 @@ def test_the_page_hides_the_debate_until_the_first_vote_is_in(collection, alice)
     page = client.post("/c/books/judge/next/", headers=HTMX).text
     for told in ("opponent", 'id="debate"', "<mark", "says relevant", ">F1<"):
         assert told not in page
-    assert "judged from the texts first" in page
+    assert "Judge from the text first" in page
     revealed = client.post(
         "/c/books/judge/submit/", {**fields(page), "grade": 0, "comment": "short"}, headers=HTMX
     ).text
     assert fields(revealed)["item"] == fields(page)["item"]
     assert "The opponent stretches" in revealed
-    assert "you said: 0 Not relevant" in revealed
+    assert "first judgment: 0 Not relevant" in revealed
     assert ">short</textarea>" in revealed
     assert "Saved." in revealed
     assert re.search(r'id="undo".*?value="(\d+)"', revealed.replace("\n", ""))[1] == fields(page)["item"]

@@ -337,6 +337,6 @@ def test_without_scripts_a_pair_is_settled_and_taken_back(collection, alice, new
     assert Assignment.objects.get(item=first).state == "skipped"
     page.locator("#flag > summary").click()
     page.locator("#note").fill("odd")
-    page.get_by_role("button", name="Flag and go on").click()
+    page.get_by_role("button", name="Flag and continue").click()
     assert Item.objects.get(pk=second.pk).state == "conflict"
     assert page.locator("[data-queue=empty]").is_visible()

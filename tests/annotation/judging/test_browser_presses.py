@@ -103,7 +103,7 @@ def test_on_a_whole_query_the_page_takes_no_second_press(books, new_page: NewPag
         make_item(make_pair(books, query, make_document(books, TEXT)))
     page = new_page(user=make_member(books, "alice").user)
     page.goto("/c/books/judge/query/")
-    page.get_by_role("button", name="Start with a query").click()
+    page.get_by_role("button", name="Start a query").click()
     page.wait_for_selector(".pair-card")
     page.keyboard.press("1")
     for number, after in enumerate((30, 150, 250), 1):

@@ -71,7 +71,7 @@ def test_the_page_shows_the_texts_and_what_failed(item: Item, client: Client) ->
     assert PROBLEM in page
     assert "fidelity to teacher" in page
     assert "Water boils at 101 °C &lt;b&gt;always&lt;/b&gt;." in page
-    assert "did not pass its checks" in page
+    assert "failed its checks" in page
     assert 'name="grade"' not in page
 
 
@@ -111,7 +111,7 @@ def test_the_same_save_again_counts_once(item: Item, client: Client) -> None:
 def test_undo_withdraws_the_version_and_keeps_the_text(item: Item, client: Client) -> None:
     client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS})
     page = client.post("/c/books/judge/undo/", {"item": item.pk}, headers=HTMX).text
-    assert "Taken back" in page
+    assert "Undone" in page
     assert TEXTS["evidence"] in page
     assert not newest_targets(item.collection).exists()
     item.refresh_from_db()
@@ -128,7 +128,7 @@ def test_undo_withdraws_the_version_and_keeps_the_text(item: Item, client: Clien
     [
         ("contribution", "  ", "The contribution is empty"),
         ("evidence", "a </evidence> b", "The evidence holds one of the tags"),
-        ("evidence", "x" * 20_001, "at most 20,000 fit"),
+        ("evidence", "x" * 20_001, "the limit is 20,000"),
     ],
 )
 def test_a_text_that_cannot_be_a_target_is_kept_on_the_page(
@@ -155,13 +155,13 @@ def test_a_grade_settles_no_texts_and_texts_no_grade(item: Item, client: Client,
     lease = claim(client)
     answer = client.post("/c/books/judge/submit/", {**lease, "grade": 0}, headers=HTMX)
     assert answer.status_code == 409
-    assert "not for a grade" in answer.text
+    assert "not a grade" in answer.text
     assert Label.objects.get().grade == 1
     client.post("/c/books/judge/evidence/", {**lease, **TEXTS})
     make_scene(collection, 1)
     answer = client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS}, headers=HTMX)
     assert answer.status_code == 409
-    assert "asks for a grade" in answer.text
+    assert "needs a grade" in answer.text
 
 
 def test_whoever_judges_meets_grades_first_and_skip_and_flag_work(

@@ -8,14 +8,15 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.judging.debates import Span, highlight_spans, pieces, text_of
+from annotation.judging.debates import Span, text_of
+from annotation.judging.document import cut_pieces, document_html
 
 TEXT = "One sentence. Another one."
 
 
 def marked(text: str, spans: Sequence[Span]) -> str:
     """What the element of the document's text holds."""
-    work = {"document": text_of(text), "highlighted": highlight_spans(text, spans)}
+    work = {"document": text_of(text), "html": document_html(text, spans)}
     html = render_to_string("judging/_text.html", {"work": work})
     inside = re.fullmatch(r"\s*<div [^>]*>(.*)</div>\n", html, re.DOTALL)
     return re.sub(r"<[^>]*>", lambda tag: " ".join(tag[0].split()), inside[1] if inside else "")
@@ -33,7 +34,7 @@ def test_an_unquoted_document_is_its_escaped_text():
 def test_overlapping_quotes_of_both_sides_share_a_stretch_and_keep_their_own():
     html = marked(TEXT, [Span(0, 20, "for", "F1"), Span(14, 26, "against", "A1")])
     assert '<mark class="for" data-quotes="F1">' in html
-    assert '<mark class="against for" data-quotes="F1 A1">' in html
+    assert '<mark class="both" data-quotes="F1 A1">' in html
     assert '<mark class="against" data-quotes="A1">' in html
     assert html.count('id="quote-F1"') == html.count('id="quote-A1"') == 1
     assert plain(html) == TEXT
@@ -57,7 +58,7 @@ def test_no_character_is_lost_or_doubled_whatever_is_quoted(text, quoted):
 
 
 def test_overlapping_marks_share_pieces():
-    found = pieces(10, [(2, 6, "F1"), (4, 8, "A1")])
+    found = cut_pieces(10, [(2, 6, "F1"), (4, 8, "A1")])
     assert found == [(0, 2, ()), (2, 4, ("F1",)), (4, 6, ("F1", "A1")), (6, 8, ("A1",)), (8, 10, ())]
 
 
@@ -66,7 +67,7 @@ MARKS = st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40), st.sampled_
 
 @given(st.integers(0, 30), MARKS)
 def test_pieces_cover_the_text_once(length, marks):
-    found = pieces(length, marks)
+    found = cut_pieces(length, marks)
     assert "".join("x" * (end - start) for start, end, _names in found) == "x" * length
     for begin, until, names in found:
         assert begin < until

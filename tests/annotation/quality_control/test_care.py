@@ -652,7 +652,7 @@ def test_practice_says_what_experts_said_and_the_test_says_nothing(tested):
     right = answer_right(lease)
     answer = {"item": lease.item_id, "token": lease.token, "grade": right}
     page = client.post("/c/books/judge/submit/", answer, headers=HTMX).text
-    assert "As the experts" in page and "Go on" in page
+    assert "You agree with the experts" in page and "Go on" in page
 
 
 # --- consent ---------------------------------------------------------------------------------------------------------
@@ -713,7 +713,7 @@ def test_a_paused_person_meets_a_calm_page():
     held = Assignment.objects.get()
     exclusion.pause(membership=alice, by=None, note="Let us talk first.")
     page = client.get("/c/books/judge/").text
-    assert "Your work here is paused" in page and "Let us talk first." in page
+    assert "Your access is paused" in page and "Let us talk first." in page
     refused = client.post(
         "/c/books/judge/submit/", {"item": held.item_id, "token": held.token, "grade": 1, "comment": "mine"}
     )

@@ -136,15 +136,15 @@ def test_the_pages_of_gold_lead_from_the_draw_to_the_last_pair(books):
     desk.force_login(alice.user)
     for _ in range(7):
         page = desk.get("/c/books/gold/grade/").text
-        assert "A reason for, a reason against" in page
+        assert "Arguments for and against" in page
         item = GoldPair.objects.get(pk=int(page.split('data-item="')[1].split('"')[0]))
         assert desk.post("/c/books/gold/grade/", {"item": item.pk, "grade": 1}).status_code == 303
-    assert "No gold pair waits for you" in desk.get("/c/books/gold/grade/").text
+    assert "No gold pairs to grade" in desk.get("/c/books/gold/grade/").text
     assert desk.get("/c/books/gold/").status_code == 403
     page = client.get(f"/c/books/gold/{item.gold_set_id}/").text
     assert page.count("practice") >= 5 and "alice" in page
     client.post(f"/c/books/people/{alice.pk}/expert/", {"on": "0"})
-    assert "Gold is made by experts" in desk.get("/c/books/gold/grade/").text
+    assert "Only experts grade gold pairs" in desk.get("/c/books/gold/grade/").text
 
 
 def labelled_twins(books) -> list[Pair]:

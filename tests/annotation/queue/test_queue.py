@@ -235,13 +235,13 @@ def test_an_expired_lease_returns_to_the_queue_and_a_late_answer_still_counts_wh
     expire(lease)
     assert claim(bob).item_id == item.pk
     assert Assignment.objects.get(pk=lease.pk).state == "returned"
-    with pytest.raises(DecisionRefused, match="somebody else"):
+    with pytest.raises(DecisionRefused, match="reassigned"):
         submit(alice, lease, 1)
     expire(Assignment.objects.get(membership=bob))
     assignment.in_transaction(lambda db: assignment.fetch_dicts(db, assignment.sql.EXPIRE, membership=alice.pk))
     submit(alice, lease, 1)
     assert Item.objects.get(pk=item.pk).state == "settled"
-    with pytest.raises(DecisionRefused, match="settled"):
+    with pytest.raises(DecisionRefused, match="resolved"):
         submit(bob, Assignment.objects.get(membership=bob), 0)
     assert Item.objects.get(pk=item.pk).taken == 1
 

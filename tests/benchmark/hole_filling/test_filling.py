@@ -122,7 +122,7 @@ def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(
     start_filling(collection=books, runs=runs, depth=3, policy="people")
     client.force_login(alice.user)
     page = client.post("/c/books/judge/next/", headers={"HX-Request": "true"}).text
-    assert "A system returned it for this query, and nobody has judged it yet." in page
+    assert "A system retrieved it for this query, and it has no judgment yet." in page
     sent = {name: re.search(rf'name="{name}" value="([^"]*)"', page)[1] for name in ("item", "token")}
     assert client.post("/c/books/judge/submit/", {**sent, "grade": "1"}).status_code in (200, 303)
     judged_item = Item.objects.get(state="settled")
