@@ -53,7 +53,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
         """Straight to work, where it is clear which."""
-        return members.home_after_sign_in(request.user)
+        return members.home_after_sign_in(request.user) if request.user.is_authenticated else reverse("home")
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count the try; who has none left gets the page that says how long to wait. No password is looked at then."""

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.collections.arm_allocation import ARMS, HIGHEST, weights_of
-from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE
+from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE, HIGHEST_TARGET
 from corpus.models import Collection
 
 
@@ -37,9 +37,10 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         }
 
 
-OPTIONAL = ("rounds", "rubric", "min_judgment_ms")
+OPTIONAL = ("rounds", "rubric", "min_judgment_ms", "daily_target", "markdown")
 LIMITS: dict[str, tuple[int, int, Any]] = {
     "min_judgment_ms": (0, 10_000, gettext_lazy("Choose 0 to 10,000 milliseconds.")),
+    "daily_target": (0, HIGHEST_TARGET, gettext_lazy("Choose 0 to 10,000 pairs.")),
     "overlap": (1, 25, gettext_lazy("Choose 1 to 25 people.")),
     "lease_minutes": (1, 1440, gettext_lazy("Choose 1 to 1440 minutes.")),
 }
@@ -48,9 +49,16 @@ LIMITS: dict[str, tuple[int, int, Any]] = {
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
     """How people's work is handed out. Open items take the new values where that loses nothing."""
 
+    markdown = forms.NullBooleanField(
+        label=gettext_lazy("Document format"),
+        help_text=gettext_lazy("Markdown is formatted on the judging page. Quotes and marks keep their positions."),
+        widget=forms.Select(choices=[("False", gettext_lazy("Plain text")), ("True", gettext_lazy("Markdown"))]),
+    )
+
     class Meta:
         model = Collection
         fields = ("title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from")
+        fields += ("daily_target", "markdown")
         labels = {
             "title": gettext_lazy("Title"),
             "rubric": gettext_lazy("Rubric"),
@@ -58,6 +66,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
             "rounds": gettext_lazy("What annotators read of a debate"),
             "overlap": gettext_lazy("People for each pair"),
             "lease_minutes": gettext_lazy("Lease (minutes)"),
+            "daily_target": gettext_lazy("Daily target (pairs)"),
             "min_judgment_ms": gettext_lazy("Shortest judgment (milliseconds)"),
             "relevant_from": gettext_lazy("Relevant from grade"),
         }
@@ -77,6 +86,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
                 "A grade that comes sooner after its pair arrived is a second press on the pair before: it is refused. "
                 "0: never."
             ),
+            "daily_target": gettext_lazy("Pairs each annotator is asked to judge per day. 0 = no target."),
             "relevant_from": gettext_lazy("Grades from here up count as relevant."),
         }
 

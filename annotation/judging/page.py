@@ -380,8 +380,8 @@ def _explain_reason(row: dict[str, Any], step: str, rounds: int, highest: int) -
         return str(WHY["audit"])
     if rounds and row["reason"] == "disagreement":
         words = ngettext(
-            "The two sides did not agree in %(rounds)d round.",
-            "The two sides did not agree in %(rounds)d rounds.",
+            "No agreement after %(rounds)d round.",
+            "No agreement after %(rounds)d rounds.",
             rounds,
         )
         return words % {"rounds": rounds}

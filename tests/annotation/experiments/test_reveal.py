@@ -272,7 +272,7 @@ def test_the_page_hides_the_debate_until_the_first_vote_is_in(collection, alice)
     assert re.search(r'id="undo".*?value="(\d+)"', revealed.replace("\n", ""))[1] == fields(page)["item"]
     hidden = client.post("/c/books/judge/undo/", {"item": fields(page)["item"]}, headers=HTMX).text
     assert "opponent" not in hidden
-    assert "Taken back" in hidden
+    assert "Undone" in hidden
     assert Judgment.objects.filter(grade=None, step="first").count() == 1
 
 
