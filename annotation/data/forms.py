@@ -57,8 +57,10 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Collection
-        fields = ("title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from")
-        fields += ("daily_target", "markdown")
+        fields = (
+            "title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from",
+            "daily_target", "markdown",
+        )  # fmt: skip
         labels = {
             "title": gettext_lazy("Title"),
             "rubric": gettext_lazy("Rubric"),
