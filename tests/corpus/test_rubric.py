@@ -387,7 +387,7 @@ def test_a_new_definition_is_announced_with_what_is_new_and_gone(tmp_path):
     client.login(username="alice", password="alice-password")
     client.post("/c/books/judge/next/")
     configure("books", tmp_path, 'rubric = "helpfulness"')
-    assert "guidelines were changed" in client.get("/c/books/judge/").text
+    assert "guidelines have changed" in client.get("/c/books/judge/").text
     page = client.get("/c/books/judge/guidelines/").text
     assert SUFFICIENCY.statement in page.split("<del>", 1)[1] and HELPFULNESS.statement in page.split("<ins>", 1)[1]
 

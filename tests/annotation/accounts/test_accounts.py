@@ -142,7 +142,7 @@ def test_who_has_an_account_joins_with_it(birds: Collection) -> None:
     link = f"/invitations/{invite(birds).token}/"
     assert "Join as bob" in client.get(link).content.decode()
     assert not Membership.objects.exists(), "a GET joins nobody"
-    assert client.post(link)["Location"] == "/c/birds/"
+    assert client.post(link)["Location"] == "/c/birds/judge/?start"
     assert Membership.objects.get().user.username == "bob"
 
 

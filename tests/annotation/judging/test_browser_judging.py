@@ -254,9 +254,9 @@ def test_the_lease_is_mentioned_in_its_last_minute_only_and_can_be_kept(collecti
     assert not page.locator("#lease").is_visible()
     Assignment.objects.update(lease_until=timezone.now() + timedelta(seconds=40))
     page.reload()
-    page.locator("#lease").get_by_text("more second").wait_for()
+    page.locator("#lease").get_by_text("seconds left").wait_for()
     shoot(page, "judging-lease")
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Keep working").click()
     page.wait_for_function("() => Number(document.querySelector('#desk').dataset.seconds) > 1000")
     assert not page.locator("#lease").is_visible()
 

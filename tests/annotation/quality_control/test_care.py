@@ -532,15 +532,15 @@ def test_a_returned_batch_is_announced_to_its_author_until_they_have_read_of_it(
     client.login(username="alice", password="alice-password")
     lease = claim(alice)
     for number in range(10):
-        assert "batch of your work" not in client.get("/c/books/judge/").text, number
+        assert "batch of your judgments" not in client.get("/c/books/judge/").text, number
         lease = submit(alice, lease, 0)
-    assert "batch of your work" in client.get("/c/books/judge/").text
+    assert "batch of your judgments" in client.get("/c/books/judge/").text
     page = client.get("/c/books/judge/returned/").text
     assert "8 judgments" in page and "check" not in page.split("<main")[1].split("</main>")[0].lower()
     assert client.get("/c/books/judge/returned/").status_code == 200, "reading the page alone changes nothing"
-    assert "batch of your work" in client.get("/c/books/judge/").text
+    assert "batch of your judgments" in client.get("/c/books/judge/").text
     assert client.post("/c/books/judge/returned/").status_code == 302
-    assert "batch of your work" not in client.get("/c/books/judge/").text
+    assert "batch of your judgments" not in client.get("/c/books/judge/").text
     assert "8 judgments" in client.get("/c/books/judge/returned/").text
 
 
@@ -645,14 +645,14 @@ def test_practice_says_what_experts_said_and_the_test_says_nothing(tested):
     make_member(tested, "alice")
     client = Client()
     client.login(username="alice", password="alice-password")
-    assert "First some practice" in client.get("/c/books/judge/").text
+    assert "Practice, then a short test" in client.get("/c/books/judge/").text
     page = client.post("/c/books/judge/next/", headers=HTMX).text
     lease = Assignment.objects.select_related("item").get(state="open")
     assert "Part of the practice" in page
     right = answer_right(lease)
     answer = {"item": lease.item_id, "token": lease.token, "grade": right}
     page = client.post("/c/books/judge/submit/", answer, headers=HTMX).text
-    assert "You agree with the experts" in page and "Go on" in page
+    assert "You agree with the experts" in page and "Continue" in page
 
 
 # --- consent ---------------------------------------------------------------------------------------------------------
@@ -689,16 +689,16 @@ def test_changed_guidelines_are_announced_until_they_are_acknowledged():
     client = Client()
     client.login(username="alice", password="alice-password")
     client.post("/c/books/judge/next/")
-    assert "guidelines were changed" not in client.get("/c/books/judge/").text
+    assert "guidelines have changed" not in client.get("/c/books/judge/").text
     guidelines.write(collection=collection, text="Only what answers.\n", author=alice.user)
     for _ in range(2):
-        assert "guidelines were changed" in client.get("/c/books/judge/").text
+        assert "guidelines have changed" in client.get("/c/books/judge/").text
     page = client.get("/c/books/judge/guidelines/").text
     assert "<ins>" in page and "Only what answers." in page and "<del>" in page
     client.post("/c/books/judge/guidelines/", {"version": 9})
     alice.refresh_from_db()
     assert alice.guideline_read == 1
-    assert "guidelines were changed" not in client.get("/c/books/judge/").text
+    assert "guidelines have changed" not in client.get("/c/books/judge/").text
 
 
 def test_a_paused_person_meets_a_calm_page():
