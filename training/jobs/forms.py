@@ -9,13 +9,13 @@ from django.utils.translation import gettext_lazy
 from corpus.errors import BadInput
 from training.jobs.option_fields import given_options, make_field, option_names
 from training.recipes import base_models
-from training.recipes.table import TABLE
+from training.recipes.table import RECIPES, TABLE
 
 OTHER = "other"
 BASES = [
     ("tiny:qwen3", gettext_lazy("Tiny, Qwen3 architecture (random weights): for a test run")),
     ("tiny:qwen3.5", gettext_lazy("Tiny, Qwen3.5 architecture (random weights)")),
-    ("tiny:encoder", gettext_lazy("Tiny encoder (random weights), for the recipe cross-encoder")),
+    ("tiny:encoder", gettext_lazy("Tiny encoder (random weights), for the recipes cross-encoder and rtriever")),
     (OTHER, gettext_lazy("A base model folder on the server, or a hub id in its local cache")),
 ]
 
@@ -43,7 +43,8 @@ class TrainForm(forms.Form):
     """A form for rows, base and recipe of a training; empty fields take the preset's value."""
 
     training_set = forms.ChoiceField(
-        label=gettext_lazy("Training set"), help_text=gettext_lazy("Exports of this collection in the format prism.")
+        label=gettext_lazy("Training set"),
+        help_text=gettext_lazy("Exports of this collection. A recipe learns from one format."),
     )
     recipe = forms.ChoiceField(choices=[(name, name) for name in TABLE], initial="prism", label=gettext_lazy("Recipe"))
     base = forms.ChoiceField(choices=BASES, initial=BASES[0][0], label=gettext_lazy("Base model"))
@@ -59,11 +60,11 @@ class TrainForm(forms.Form):
     preset = forms.ChoiceField(
         choices=[
             ("", gettext_lazy("tiny for a tiny base model, otherwise paper")),
-            *((name, name) for name in TABLE["prism"]),
+            *((name, name) for name in dict.fromkeys(preset for presets in TABLE.values() for preset in presets)),
         ],
         required=False,
         label=gettext_lazy("Preset"),
-        help_text=gettext_lazy("Recipe defaults. For the cross-encoder: paper or tiny."),
+        help_text=gettext_lazy("Recipe defaults. Every recipe has paper and tiny."),
     )
     device = forms.ChoiceField(choices=[("cpu", "CPU"), ("cuda", "GPU")], initial="cpu", label=gettext_lazy("Device"))
     max_steps = forms.IntegerField(required=False, min_value=1, label=gettext_lazy("Maximum steps"))
@@ -97,8 +98,12 @@ class TrainForm(forms.Form):
         if base == OTHER:
             base = self._named(str(given.get("base_path") or "").strip())
         given["base"] = base
-        if base.startswith("tiny:") and (base == "tiny:encoder") != (given.get("recipe") == "cross-encoder"):
-            self.add_error("base", _("The recipe prism needs a causal base model; cross-encoder needs the encoder."))
+        wanted = RECIPES[given["recipe"]].base if given.get("recipe") else "embedder"  # Embedders are made of both.
+        if base.startswith("tiny:") and wanted != "embedder" and (base == "tiny:encoder") != (wanted == "encoder"):
+            words = _(
+                "The recipe %(recipe)s cannot train this base model: cross-encoder takes the encoder, rtriever any."
+            )
+            self.add_error("base", words % {"recipe": given["recipe"]})
         return given
 
     def _named(self, name: str) -> str:

@@ -16,6 +16,7 @@ from training.jobs import worker_pool
 from training.jobs.folder import JobFolder
 from training.models import Job, Model
 from training.recipes import table
+from training.recipes.data import open_manifest
 
 SHARED = "_shared"  # Folder of jobs that belong to no collection. No collection's name begins so.
 
@@ -58,11 +59,13 @@ def begin_training(
 ) -> Job:
     """Put a training into the queue; without `out` the model goes to VAR/models. Raises BadInput."""
     table.recipe_options(recipe, given)
+    entry = table.RECIPES[recipe]
     if not (data / "manifest.json").exists():
         raise BadInput(
-            _("%(data)s has no manifest.json: name the folder of an export (export NAME --format prism)")
-            % {"data": data}
+            _("%(data)s has no manifest.json: name the folder of an export (export NAME --format %(format)s)")
+            % {"data": data, "format": entry.format}
         )
+    open_manifest(data, entry.format)
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": out})
     target = out or collection_folder("models", collection) / uuid4().hex
@@ -85,7 +88,14 @@ def go_on(job: Job) -> bool:
 
 
 def use_model(model: Model, kind: str, user: str = "") -> Job:
-    """Put a job into the queue that scores with a model, or lets base and model write on the dev split."""
+    """Put a job into the queue that scores with a model, or lets base and model write on the dev split.
+
+    Raises BadInput for an embedding model, which scores no pairs.
+    """
+    if table.is_embedding_recipe(model.recipe):
+        raise BadInput(
+            _("%(name)s is an embedding model, which scores no pairs: serve it with serve_model") % {"name": model.name}
+        )
     trained = model.job.options
     models = {
         Job.Kind.EVALUATE: {"base": trained["base"], "tuned": model.folder},

@@ -50,6 +50,19 @@ LABELS = {
     "attention": gettext_lazy("Attention implementation"),
     "tracking": gettext_lazy("Experiment tracking (besides TensorBoard)"),
     "processes": gettext_lazy("Processes (one GPU each)"),
+    "max_prompt": gettext_lazy("Maximum prompt length (tokens)"),
+    "max_response": gettext_lazy("Maximum answer length (tokens)"),
+    "mini_batch": gettext_lazy("Documents per optimizer step"),
+    "group": gettext_lazy("Rollouts per document"),
+    "reward": gettext_lazy("Reward (rr, ndcg or se)"),
+    "kl_weight": gettext_lazy("Weight of the KL term"),
+    "clip_ratio": gettext_lazy("Clipping range of the probability ratio"),
+    "temperature": gettext_lazy("Temperature (of sampling, or of the contrastive loss)"),
+    "grpo_reduction": gettext_lazy("GRPO loss averaged by (rollout or token)"),
+    "rollouts_every": gettext_lazy("Keep rollouts every (rounds)"),
+    "mask_false_negatives": gettext_lazy("Mask false negatives in the batch"),
+    "query_prefix": gettext_lazy("Query prefix (empty: as usual for the base)"),
+    "pooling": gettext_lazy("Pooling (mean, last or cls; empty: as the base says)"),
 }
 LEAST = {"batch": 1, "max_length": 1, "token_budget": 1, "processes": 1, "max_steps": 1, "seed": 0}
 

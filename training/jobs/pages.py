@@ -21,6 +21,7 @@ from training.jobs import worker_pool
 from training.jobs.folder import JobFolder
 from training.jobs.outcomes import MEASURES
 from training.models import Job
+from training.recipes.table import RECIPES
 
 EXTRA = "training-extra.json"
 NEEDED = ("torch", "peft", "accelerate")  # Of the training extra: looked for, never imported.
@@ -86,11 +87,16 @@ def training_sets(collection: Collection) -> list[tuple[str, str]]:
             manifest = json.loads(path.read_text())
         except (OSError, ValueError):
             continue
-        if manifest.get("format") != "prism":
+        form = manifest.get("format")
+        if form not in {entry.format for entry in RECIPES.values()}:
             continue
         counts = manifest.get("counts", {})
         made = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
-        label = _("%(self)s: %(rows)s rows from %(queries)s queries, target score %(teacher)s") % {
+        words = _("%(self)s: %(rows)s rows from %(queries)s queries, target score %(teacher)s")
+        if form != "prism":
+            words = _("%(self)s: format %(format)s, %(rows)s rows from %(queries)s queries")
+        label = words % {
+            "format": form,
             "self": date_format(made, "MONTH_DAY_TIME_FORMAT"),
             "rows": f"{counts.get('rows', 0):,}",
             "queries": f"{counts.get('queries', 0):,}",

@@ -18,6 +18,7 @@ from jobs import background, leases
 from training.jobs import graded_outputs, lifecycle, pages
 from training.jobs.forms import JudgeForm, TrainForm
 from training.models import Job, Model
+from training.recipes.table import is_embedding_recipe
 
 SHOWN = 50  # Jobs and models on the page of a collection, the newest.
 # What can be done with a model, by the word in the address: the value of the kind itself.
@@ -179,6 +180,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "used": Job.objects.filter(collection=scope.collection, options__model=found.pk).order_by("-pk")[:20],
         "is_here": (Path(found.folder) / "reranker.json").exists(),
         "why_not": pages.why_not(),
+        "is_embedder": is_embedding_recipe(found.recipe),
     }
     return render(request, "training/model.html", context)
 
@@ -193,9 +195,13 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
     if why := pages.why_not():
         messages.error(request, why)
         return redirect("training_model", scope.collection.name, found.pk)
-    with transaction.atomic():
-        job = lifecycle.use_model(found, act, user=scope.user.username)
-        record_act(scope, "training.control", model=found.pk, job=job.pk, what=act)
+    try:
+        with transaction.atomic():
+            job = lifecycle.use_model(found, act, user=scope.user.username)
+            record_act(scope, "training.control", model=found.pk, job=job.pk, what=act)
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("training_model", scope.collection.name, found.pk)
     return redirect("training_job", scope.collection.name, job.pk)
 
 

@@ -56,6 +56,13 @@ def read_training_set(folder: Path) -> TrainingSet:
 
 def read_manifest(folder: Path, form: str) -> tuple[dict[str, Any], str]:
     """Return the manifest of an export of a format, whose files are as it says, and its hash. Raises BadInput."""
+    manifest, raw = open_manifest(folder, form)
+    _check_files(folder, manifest)
+    return manifest, sha256(raw).hexdigest()
+
+
+def open_manifest(folder: Path, form: str) -> tuple[dict[str, Any], bytes]:
+    """Return the manifest of an export of a format, as read and as bytes. Raises BadInput."""
     path = folder / "manifest.json"
     try:
         raw = path.read_bytes()
@@ -68,8 +75,7 @@ def read_manifest(folder: Path, form: str) -> tuple[dict[str, Any], str]:
         raise BadInput(f"{path} is not JSON: make the export again") from None
     if manifest.get("format") != form:
         raise BadInput(f"{folder} is an export of format {manifest.get('format')!r}: export with --format {form}")
-    _check_files(folder, manifest)
-    return manifest, sha256(raw).hexdigest()
+    return manifest, raw
 
 
 def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:

@@ -76,6 +76,17 @@ class GrpoOptions(ChainOptions):
 
 
 @dataclass(frozen=True)
+class RetrieverOptions(RecipeOptions):
+    """What only a training of an embedder has."""
+
+    temperature: float = 0.02
+    # A document of the batch that is a positive of another query is no negative of that one (the paper is silent).
+    mask_false_negatives: bool = False
+    query_prefix: str = ""  # Before every query; empty: Qwen3-Embedding's for causal bases, none for encoders.
+    pooling: str = ""  # mean, last or cls; empty: as the base says.
+
+
+@dataclass(frozen=True)
 class RecipeEntry:
     """A recipe: the class that works on it (imported when a training begins), its presets, and what it takes."""
 
@@ -136,6 +147,18 @@ ERANK_GRPO_PRESETS = {
         max_response=64, token_budget=12_288,
     ),
 }  # fmt: skip
+RTRIEVER = RetrieverOptions(
+    epochs=5.0, batch=768, learning_rate=1e-5, warmup_ratio=0.05, max_length=2048,
+    token_budget=16_384, lora_rank=16, lora_alpha=32, point_weight=0.0, sft_weight=0.0, loss="contrastive",
+)  # fmt: skip
+RTRIEVER_PRESETS = {
+    "paper": RTRIEVER,
+    "safe": replace(RTRIEVER, preset="safe", mask_false_negatives=True),
+    "tiny": replace(
+        RTRIEVER, preset="tiny", epochs=20.0, batch=16, learning_rate=1e-2, max_length=128, token_budget=4096,
+        mask_false_negatives=True,
+    ),
+}  # fmt: skip
 RECIPES: Mapping[str, RecipeEntry] = {
     "prism": RecipeEntry("training.trainers.prism.PrismRecipe", PRISM_PRESETS, ("hybrid",)),
     "cross-encoder": RecipeEntry(
@@ -154,6 +177,14 @@ RECIPES: Mapping[str, RecipeEntry] = {
         ("grpo",),
         format="erank-sft",
         reader="training.recipes.erank_data.read_erank_set",
+    ),
+    "rtriever": RecipeEntry(
+        "training.trainers.rtriever.RTriever",
+        RTRIEVER_PRESETS,
+        ("contrastive",),
+        base="embedder",
+        format="rtriever",
+        reader="training.recipes.bundles.read_rtriever_set",
     ),
 }
 TABLE = {name: entry.presets for name, entry in RECIPES.items()}  # Recipe -> preset -> defaults.
@@ -184,6 +215,11 @@ def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
     _check_options(recipe, chosen)
     return chosen
+
+
+def is_embedding_recipe(recipe: str) -> bool:
+    """Whether a recipe's models turn texts into vectors; models of recipes that are gone do not."""
+    return recipe in RECIPES and RECIPES[recipe].base == "embedder"
 
 
 def kind_of_option(name: str) -> type:
@@ -224,10 +260,20 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
         raise BadInput("max_steps must be 1 or more")
     if isinstance(chosen, GrpoOptions):
         _check_grpo_options(chosen)
+    if isinstance(chosen, RetrieverOptions):
+        _check_retriever_options(chosen)
     if chosen.token_budget < chosen.max_length:
         raise BadInput(
             f"token_budget {chosen.token_budget} is smaller than max_length {chosen.max_length}: one row must fit"
         )
+
+
+def _check_retriever_options(chosen: RetrieverOptions) -> None:
+    """Raise BadInput for a temperature or a pooling that there is not."""
+    if not chosen.temperature > 0:
+        raise BadInput("temperature must be above 0")
+    if chosen.pooling not in ("", "mean", "last", "cls"):
+        raise BadInput(f"pooling must be one of mean, last, cls, not {chosen.pooling!r}")
 
 
 def _check_grpo_options(chosen: GrpoOptions) -> None:

@@ -53,6 +53,13 @@ def pooling_of(folder: Path, wanted: str = "") -> str:
     return "last" if _is_causal(folder) else "mean"
 
 
+def read_query_prefix(folder: Path) -> str:
+    """Return what stands before a query, as sentence-transformers keeps it; "" where a model has no such prompt."""
+    path = folder / "config_sentence_transformers.json"
+    found = json.loads(path.read_text()).get("prompts") if path.exists() else None
+    return str((found or {}).get("query") or "")
+
+
 def open_embedder(folder: Path, device: str = "cpu", pooling: str = "", precision: str = "auto") -> "Pooled":
     """Load a model folder. Raises BadInput for what is no model of texts."""
     from training.trainers.base import choose_precision

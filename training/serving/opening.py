@@ -18,6 +18,10 @@ def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", p
     found = read_reranker_json(folder)
     config = json.loads((folder / "config.json").read_text())
     names = config.get("architectures") or []
+    if found.get("kind") == "embedder":
+        raise BadInput(
+            f"{folder.name} is an embedding model, which scores no pairs: serve its vectors with serve_model"
+        )
     if found.get("kind") == "erank":
         return ErankScorer(folder, found, config, device, precision)
     if found.get("kind") == "encoder" or any(map(is_classifier, names)):

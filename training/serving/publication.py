@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from training.recipes.calibration import Calibration
 
-Kind = Literal["causal", "encoder", "erank"]
+Kind = Literal["causal", "encoder", "erank", "embedder"]
 CARD = Path(__file__).with_name("model_card.md.jinja")
 # The card's rows: measures of training/recipes/metrics.py on the dev split.
 MEASURES = {
@@ -59,6 +59,7 @@ class Record:
     tiny: bool = False
     device: str = "cpu"
     steps: int = 0
+    embedder: Mapping[str, Any] = field(default_factory=dict)  # dimensions, pooling, query prefix, temperature
     row_lengths: Mapping[str, Any] = field(default_factory=dict)  # Of the training split: metrics.summarize_lengths.
     # Of kind erank: the form of its answers, and how long prompt and answer are at most.
     answer: str = ""
@@ -183,14 +184,19 @@ def model_card(record: Record, name: str) -> str:
     from jinja2 import Environment, StrictUndefined
 
     plain = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
-    tags = ["reranker", "cross-encoder", "text-ranking", "quorum", record.recipe, *(["tiny"] if record.tiny else [])]
+    embedder = record.kind == "embedder"
+    tags = ["sentence-similarity", "feature-extraction"] if embedder else ["reranker", "cross-encoder", "text-ranking"]
+    tags += ["quorum", record.recipe, *(["tiny"] if record.tiny else [])]
+    # Vectors have no threshold to be right or wrong at.
+    measures = {key: words for key, words in MEASURES.items() if not (embedder and key.startswith("accuracy"))}
     return plain.from_string(CARD.read_text(encoding="utf-8")).render(
         record=record,
         name=name,
         base=base_name(record.base),
         causal=record.kind == "causal",
+        embedder=embedder,
         tags=list(dict.fromkeys(tags)),
-        measures=MEASURES,
+        measures=measures,
         sides=[side for side in ("base", "adapter", "merged") if record.evaluation.get(side)],
         reasons=(record.evaluation.get("merged") or {}).get("reasons", {}),
         fitted=record.calibration,

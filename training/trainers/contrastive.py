@@ -14,7 +14,7 @@ from training.recipes.bundles import Bundle, Passage
 SCORED = 64  # Queries whose similarities with all documents of the batch are held at a time.
 
 
-class InBatchLoss(CachedMultipleNegativesRankingLoss):  # type: ignore[misc]
+class InBatchLoss(CachedMultipleNegativesRankingLoss):
     """The mean over queries of -log softmax over all documents of the batch, those of other processes included.
 
     Labels are (queries, 3): places of the bundle, of its drawn positive and of its drawn negative. A document that is a
@@ -76,11 +76,11 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):  # type: ignore[misc]
             scored += len(queries)
             return found.masked_fill(part, -torch.inf) if self.mask else found
 
-        self.similarity_fct = similarity
+        self.loss.similarity_fct = similarity
         try:
             loss: Tensor = super().calculate_loss(reps, labels, with_backward=with_backward)
         finally:
-            self.similarity_fct = cos_sim
+            self.loss.similarity_fct = cos_sim
         self.note(
             in_batch_accuracy=round(hits / len(own), 6),
             positive_similarity=round(near / len(own), 6),
@@ -91,10 +91,10 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):  # type: ignore[misc]
 
     def _gather_labels(self, labels: Tensor) -> list[list[int]]:
         if not self.gather_across_devices:
-            return labels.tolist()  # type: ignore[no-any-return]
+            return labels.tolist()
         found = [torch.zeros_like(labels) for _ in range(torch.distributed.get_world_size())]
         torch.distributed.all_gather(found, labels)
-        return torch.cat(found).tolist()  # type: ignore[no-any-return]
+        return torch.cat(found).tolist()
 
 
 def find_false_negatives(

@@ -103,7 +103,8 @@ def annotate_folder(folder: Path, record: Record, *, name: str) -> None:
         "transformers": transformers.__version__,
     }
     files = {}
-    if record.kind != "erank":  # CrossEncoder reads a score from one position, and an answer is written.
+    # CrossEncoder reads a score from one position: erank writes an answer; an embedder's files are the library's own.
+    if record.kind in ("causal", "encoder"):
         files = sentence_transformers_files(record.kind, record.yes_id, record.no_id, versions)
     files["reranker.json"] = as_text(reranker_json(record))
     files["README.md"] = model_card(record, name)

@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from corpus.errors import BadInput
+from tests.training.recipes.test_bundles import row, write
 from tests.training_sets import write_set
 from training.jobs import option_fields
 from training.jobs.folder import JobFolder
@@ -36,7 +37,7 @@ def test_form_and_command_have_every_option_with_its_default() -> None:
     for kind in {type(preset) for presets in TABLE.values() for preset in presets.values()} | {RecipeOptions}:
         for field in fields(kind):
             assert field.name in shown.fields and field.name in words
-    assert "prism 20.0, cross-encoder 1.0" in words["point_weight"] and "default: 0.01" in words["weight_decay"]
+    assert "prism 20.0, cross-encoder 1.0" in words["point_weight"] and "default: 1.0" in words["clip"]
     assert "Default: prism 8, cross-encoder 16" in str(shown.fields["batch"].help_text)
 
 
@@ -79,6 +80,21 @@ def test_a_file_that_says_nonsense_is_refused(text: str, words: str, tmp_path: P
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(BadInput, match=words):
         recipe_options("prism", parse("--config", str(tmp_path / "a.toml")))
+
+
+def test_options_of_every_recipe_are_labelled() -> None:
+    assert [name for name in option_fields.option_names() if name not in option_fields.LABELS] == []
+
+
+@pytest.mark.django_db
+def test_the_command_reads_each_recipes_own_format(tmp_path: Path) -> None:
+    bundles = write(tmp_path / "bundles", [row(1)])
+    call_command("train", "rtriever", data=bundles, base="tiny:qwen3", out=tmp_path / "out", preset="tiny")
+    assert Job.objects.get().options["recipe"] == "rtriever"
+    rows = write_set(tmp_path / "set", queries=5)
+    with pytest.raises(SystemExit) as refused:
+        call_command("train", "rtriever", data=rows, base="tiny:qwen3", out=tmp_path / "out")
+    assert refused.value.code == 2 and Job.objects.count() == 1
 
 
 @pytest.mark.django_db

@@ -13,6 +13,7 @@ from corpus.collections.removal import delete_collection
 from corpus.models import Collection
 from jobs import leases
 from tests.factories import make_collection, make_member
+from tests.training.recipes.test_bundles import row, write
 from tests.training_sets import write_set
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder
@@ -93,6 +94,30 @@ def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> 
     assert alice.get(answer["Location"], headers={"HX-Request": "true"}).status_code == 286
     assert b"Resume from the last checkpoint" in alice.get(answer["Location"]).content
     assert alice.post(f"{answer['Location']}explode/").status_code == 404
+
+
+def test_a_set_of_another_format_is_refused_in_one_line(alice: Client, rows: Path) -> None:
+    bundles = write(Path(settings.VAR) / "exports" / "birds" / "two", [row(1)])
+    assert "format rtriever" in alice.get("/c/birds/training/").content.decode()
+    asked = {"base": "tiny:encoder", "device": "cpu", "recipe": "rtriever"}
+    answer = alice.post("/c/birds/training/start/", {**asked, "training_set": str(rows)})
+    assert answer.status_code == 422 and b"export with --format rtriever" in answer.content and not Job.objects.exists()
+    assert alice.post("/c/birds/training/start/", {**asked, "training_set": str(bundles)}).status_code == 302
+    assert Job.objects.get().options["recipe"] == "rtriever"
+
+
+def test_an_embedding_model_is_not_offered_as_a_reranker(alice: Client, birds: Collection, rows: Path) -> None:
+    model = lifecycle.publish_model(finished(birds, rows))
+    folder = Path(settings.VAR) / "models" / "birds" / "embedder"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "reranker.json").write_text("{}")
+    Model.objects.filter(pk=model.pk).update(recipe="rtriever", folder=str(folder))
+    address = f"/c/birds/training/models/{model.pk}/"
+    page = alice.get(address).content.decode()
+    assert "This is an embedding model" in page and "Rerank all queries" not in page and "Threshold" not in page
+    for act in ("evaluate", "rerank", "order", "generate"):
+        assert "which scores no pairs" in alice.post(f"{address}{act}/", follow=True).content.decode()
+    assert Job.objects.count() == 1
 
 
 def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client, birds: Collection, rows: Path) -> None:

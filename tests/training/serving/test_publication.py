@@ -1,6 +1,7 @@
 """What a published folder says of its model: the chat template, reranker.json, the card, without paths or times."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -140,3 +141,12 @@ def test_a_base_is_named_by_its_hub_id_or_by_its_folder():
 def test_a_model_in_a_numbered_folder_is_named_by_base_and_recipe():
     assert model_title("0f" * 16, record(base="tiny:qwen3")) == "tiny-qwen3-prism"
     assert model_title("my-reranker", record()) == "my-reranker"
+
+
+def test_the_card_of_an_embedding_model_claims_no_reranker():
+    made = {"dimensions": 64, "pooling": "last", "query_prefix": "Instruct: x\nQuery:", "temperature": 0.02}
+    fitted = Calibration(a=2.0, b=-1.0, threshold=0.4, threshold_margin=0.3)
+    card = model_card(record(kind="embedder", recipe="rtriever", embedder=made, calibration=fitted), "finder")
+    assert "An embedding model, tuned from `tiny-qwen3`" in card and 'encode(["a query"], prompt_name="query")' in card
+    assert "unit vector of 64 numbers (pooling: last)" in card and "nDCG@10 | 0.8" in card
+    assert not {"CrossEncoder", "reranker", "threshold", "text-ranking"}.intersection(re.findall(r"[\w-]+", card))

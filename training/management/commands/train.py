@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.utils.module_loading import import_string
 
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
 from training.jobs import lifecycle, option_fields, worker_pool
 from training.models import Job
-from training.recipes import base_models, data
-from training.recipes.table import TABLE
+from training.recipes import base_models
+from training.recipes.table import RECIPES, TABLE
 
 LOOK_S = 0.5
 LINE_EVERY_S = 10.0
@@ -23,12 +24,12 @@ class Command(QuorumCommand):
     """Queue a training; wait for it where that is asked for."""
 
     act = "training.started"
-    help = "Fine-tune a reranker on an export in the format prism, on the queue `gpu`."
+    help = "Fine-tune a reranker or an embedding model on an export in the recipe's format, on the queue `gpu`."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("recipe", choices=sorted(TABLE), help="recipe to train by")
         parser.add_argument(
-            "--data", type=Path, required=True, metavar="DIR", help="folder of an export in the format prism"
+            "--data", type=Path, required=True, metavar="DIR", help="folder of an export in the recipe's format"
         )
         parser.add_argument(
             "--base", required=True, help="base model: a folder, a Hugging Face id in the local cache, or tiny:qwen3"
@@ -45,7 +46,8 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Queue a training, follow it, sum it up."""
         given = option_fields.read_arguments(options)
-        collection = Collection.objects.filter(name=data.read_training_set(options["data"]).collection).first()
+        read = import_string(RECIPES[options["recipe"]].reader)
+        collection = Collection.objects.filter(name=read(options["data"]).collection).first()
         job = lifecycle.begin_training(
             recipe=options["recipe"],
             data=options["data"],
