@@ -73,7 +73,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
         form.add_error(None, StartForm.for_people(str(error)))
         return _render_campaigns(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
     if started.campaign is None or started.idle:
-        messages.info(request, "Nothing to do: every relevant pair has evidence or waits for a person.")
+        messages.info(request, _("Nothing to do: every relevant pair has evidence or waits for a person."))
     else:
         messages.success(
             request,
@@ -175,7 +175,7 @@ def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> Http
         number = started.campaign.pk if started.campaign else None
         record(scope, "campaign.started", campaign=number, pairs=started.added, **limits)
     if started.campaign is None or started.idle:
-        messages.info(request, "Nothing to do: this configuration has judged every pair.")
+        messages.info(request, _("Nothing to do: this configuration has judged every pair."))
     else:
         if started.joined:
             done = ngettext(

@@ -189,6 +189,8 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
         "config": "the instance's own services",
         "embedded": "the instance's own services",
         "training/serving": "answers; it asks nobody",
+        "training/jobs/gpus.py": "the name of this machine",
+        "training/trainers/processes.py": "a free port for the processes of one training",
     }
     libraries = {
         "requests",

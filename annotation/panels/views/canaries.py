@@ -66,7 +66,7 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
     paid = form.cleaned_data["whom"] == "every"
     record(scope, "canaries.asked", paid=paid)
     transaction.on_commit(lambda: notifications.notify(canaries.TASK, True, paid))
-    messages.info(request, "Test running in the background. Reload this page in a minute.")
+    messages.info(request, _("Test running in the background. Reload this page in a minute."))
     return redirect("canaries", scope.collection.name)
 
 

@@ -96,7 +96,7 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
             with transaction.atomic():
                 self_checks.ask_later(scope.collection, judges)
                 record(scope, "judge.self-check", judges=[row.name for row in judges])
-            messages.info(request, "Test running in the background. Reload this page in a minute.")
+            messages.info(request, _("The self-check is running in the background. Reload this page in a minute."))
             return redirect("panel", scope.collection.name)
     except BadInput as error:
         messages.error(request, _("Not started: %(error)s.") % {"error": error})

@@ -162,7 +162,7 @@ def test_what_a_killed_worker_left_is_offered_again_and_a_late_worker_changes_no
     PassageDraft.objects.filter(pk=draft.pk).update(state="fetching", started_at=long_ago)
     assert "No worker has started this" in room.client.get(room.home).content.decode()
     drafts.retry_fetch(room.row())
-    with pytest.raises(BadInput, match="fetching"):
+    with pytest.raises(BadInput, match="being fetched"):
         drafts.retry_fetch(room.row())
     drafts.dismiss(room.row())
     drafts.fetch_draft(draft.pk)

@@ -161,7 +161,7 @@ def test_a_campaign_is_started_after_its_estimate(books: dict[str, User], new_pa
     page.get_by_role("button", name="Show estimate").click()
     page.get_by_role("button", name="Start now").click()
     page.wait_for_url("**/c/books/")
-    assert "started: 18 pairs" in page.locator(".notice").first.inner_text()
+    assert "started with 18 pairs" in page.locator(".notice").first.inner_text()
 
 
 @pytest.mark.slow

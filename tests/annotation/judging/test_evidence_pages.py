@@ -127,7 +127,7 @@ def test_undo_withdraws_the_version_and_keeps_the_text(item: Item, client: Clien
     ("name", "value", "words"),
     [
         ("contribution", "  ", "The contribution is empty"),
-        ("evidence", "a </evidence> b", "The evidence holds one of the tags"),
+        ("evidence", "a </evidence> b", "The evidence contains one of the tags"),
         ("evidence", "x" * 20_001, "the limit is 20,000"),
     ],
 )
@@ -205,7 +205,7 @@ def test_the_pairs_page_shows_every_version_to_admins(item: Item, client: Client
 def test_an_admin_starts_the_writing_on_the_campaigns_page(item: Item, collection: Collection, client: Client) -> None:
     admin = signed_in(make_member(collection, "charlie", Role.ADMIN))
     page = admin.get("/c/books/campaigns/").text
-    assert "<strong>0</strong> of 1 relevant pair has texts to learn from" in page
+    assert "<strong>0</strong> of 1 relevant pair has usable evidence" in page
     given = {"write-writer": "offline-writer", "write-measure": "offline-measurer"}
     assert client.post("/c/books/campaigns/evidence/", given).status_code == 403
     page = admin.post("/c/books/campaigns/evidence/", given, follow=True).text
@@ -213,7 +213,7 @@ def test_an_admin_starts_the_writing_on_the_campaigns_page(item: Item, collectio
     other = make_pair(collection, None, make_document(collection, "Water boils at 100 °C."))
     Label.objects.create(pair=other, grade=1, origin="debate")
     page = admin.post("/c/books/campaigns/evidence/", given, follow=True).text
-    assert "writes for 1 pair" in page
+    assert "generating evidence for 1 pair" in page
     campaign = Campaign.objects.order_by("-pk")[0]
     assert (campaign.policy, campaign.state, campaign.work.get().pair) == ("evidence", "running", other)
     wrong = admin.post("/c/books/campaigns/evidence/", {"write-writer": "nobody"})

@@ -41,5 +41,5 @@ def test_a_failed_route_goes_to_people_after_a_question(charlie, new_page, insta
     assert violations(page) == []
     page.get_by_text("10 pairs").wait_for()
     page.get_by_role("button", name="Send to people").click()
-    page.get_by_text("10 pairs wait for people now").wait_for()
+    page.get_by_text("10 pairs now wait for people").wait_for()
     assert Item.objects.filter(state="open", reason="audit").count() == 10

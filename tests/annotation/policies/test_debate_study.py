@@ -72,4 +72,4 @@ def test_a_class_without_a_pair_has_no_recall_and_no_balanced_accuracy() -> None
     row = measure_configuration("all yes", {1: 1, 5: 1}, GOLD)
     assert row.measured.relevant.value == 1.0
     assert row.measured.not_relevant.value is None and row.measured.balanced.value is None
-    assert "known to be not relevant" in row.measured.balanced.reason
+    assert "a not relevant reference grade" in row.measured.balanced.reason

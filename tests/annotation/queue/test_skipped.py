@@ -97,7 +97,7 @@ def test_the_home_says_so_and_opens_the_pairs(collection, alice, bob):
     client = Client()
     client.force_login(admin.user)
     home = client.get("/c/books/").content.decode()
-    assert "was skipped by everybody here" in flat(home)
+    assert "was skipped by every annotator" in flat(home)
     assert f"/c/books/pairs/{pair.pk}/" in client.get("/c/books/pairs/?state=skipped").content.decode()
     answer = client.post("/c/books/pairs/skipped/adjudicate/", follow=True).content.decode()
     assert "1 pair waits for an adjudicator now." in answer

@@ -72,7 +72,7 @@ def test_an_admin_enters_a_price(charlie: User, new_page: Callable[..., Any]) ->
 def test_an_admin_raises_a_cap_and_finds_what_is_left(charlie: User, new_page: Callable[..., Any]) -> None:
     page = new_page(user=charlie)
     page.goto("/c/books/campaigns/")
-    page.get_by_role("link", name="raise that").click()
+    page.get_by_role("link", name="raise the budget").click()
     page.get_by_label("Budget for a day (USD)").fill("4")
     page.get_by_role("button", name="Save budget").click()
     page.get_by_text("Saved: it holds from now on.").wait_for()

@@ -284,7 +284,9 @@ def test_an_admin_sees_the_cost_first_and_a_worker_asks_once(
     messenger = self_checks.notifications.message_sender()
     monkeypatch.setattr(messenger, "send_task", lambda name, args, **more: sent.append((name, args)))
     with django_capture_on_commit_callbacks(execute=True):
-        assert "Test running in the background" in client.post(address, asked, follow=True).content.decode()
+        assert (
+            "The self-check is running in the background" in client.post(address, asked, follow=True).content.decode()
+        )
         again = client.post(address, asked, follow=True).content.decode()
     assert "self-check running" in again
     assert sent == [("annotation.self_check", [])], "once, for the judges that the job names"
@@ -313,7 +315,7 @@ def test_a_worker_that_was_killed_while_it_asked_is_told_of_and_nobody_pays_twic
     run_self_check()
     page = client.get("/c/books/panel/").text
     assert "The job failed: the worker that ran the self-check was stopped." in page and not model_server.requests()
-    assert "A worker asks the judges" in client.post(address, {"judge": "good"}, follow=True).text
+    assert "The self-check is running in the background" in client.post(address, {"judge": "good"}, follow=True).text
 
 
 @pytest.mark.django_db
