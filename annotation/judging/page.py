@@ -252,29 +252,28 @@ def read_desktop(membership: Membership) -> Desktop:
 
 
 def _build_desktop(row: dict[str, Any], membership: Membership) -> Desktop:
-    waiting = _queue_length(membership, row["today"]) + ("token" in row)  # the open pair is left to judge, too
-    around = row["today"], row["spent_ms"], waiting
+    around = row["today"], row["spent_ms"], _count_left(membership, row["today"], holds="token" in row)
     if row.get("first_seconds") is not None:
         # The last decision is the first vote on the open pair itself.
         return Desktop(*around, row["public_id"], "saved", row["first_seconds"])
     return Desktop(*around, row["last_item"], row["last_what"], row["last_seconds"])
 
 
-# By membership: until when the count holds, how many waited, and how many they had judged that day.
+# By membership: until when the count holds, how many were left, and how many they had judged that day.
 _counted: dict[int, tuple[float, int, int]] = {}
 MOST_COUNTED = 10_000
 
 
-def _queue_length(membership: Membership, today: int) -> int:
-    """How many pairs wait for this member: counted every half minute, less what they judged since."""
-    until, waiting, judged = _counted.get(membership.pk, (0.0, 0, 0))
+def _count_left(membership: Membership, today: int, *, holds: bool) -> int:
+    """Pairs left for this member, with the one they hold: counted every half minute, less what was judged since."""
+    until, left, judged = _counted.get(membership.pk, (0.0, 0, 0))
     if time.monotonic() > until or today < judged:
-        waiting = read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)[0]["waiting"]
+        rows = read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
+        left, judged = rows[0]["waiting"] + holds, today
         if len(_counted) >= MOST_COUNTED:
             _counted.clear()
-        judged = today
-        _counted[membership.pk] = (time.monotonic() + COUNTED_FOR_SECONDS, waiting, judged)
-    return max(0, waiting - (today - judged)) if waiting <= QUEUE_SHOWN else waiting
+        _counted[membership.pk] = (time.monotonic() + COUNTED_FOR_SECONDS, left, judged)
+    return left if left > QUEUE_SHOWN else max(int(holds), left - (today - judged))
 
 
 def own_work(membership: Membership, item: int) -> TaskView | None:

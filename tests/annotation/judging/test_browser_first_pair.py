@@ -1,6 +1,7 @@
 """From signing in to ten pairs in a real Chromium, and a look that follows the person."""
 
 import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from annotation.models import Assignment
 from corpus.models import Judgment
@@ -10,6 +11,7 @@ from tests.judging_scene import make_scene
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 WORD = "correct horse battery staple"
 SPLIT = """() => [...document.querySelectorAll("h1, h2, h3, h4")].flatMap((heading) => {
+  if (!heading.checkVisibility()) return [];
   const walker = document.createTreeWalker(heading, NodeFilter.SHOW_TEXT);
   const broken = [];
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -29,7 +31,7 @@ def alice():
     collection = make_collection("books", title="Python's reference", daily_target=20)
     make_scene(collection, 12)
     member = make_member(collection, "alice")
-    member.user.set_password(WORD)
+    member.user.password = PBKDF2PasswordHasher().encode(WORD, "salt")  # as the site hashes, not the quick one of tests
     member.user.save()
     return member
 

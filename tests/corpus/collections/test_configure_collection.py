@@ -3,10 +3,13 @@
 import json
 import re
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
+from corpus.collections.configure import configure_collection, read_settings
+from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Judgment
 from tests.factories import make_collection, make_item, make_pair
 
@@ -134,3 +137,13 @@ def test_the_preset_dream_sets_what_the_paper_did_and_the_files_own_keys_go_firs
     assert books.arms == {"shown": 1, "hidden": 0, "reveal": 0}
     assert configure('preset = "paper"')[2].endswith('preset "paper" is unknown; use one of dream\n')
     assert configure("preset = [1]")[0] == 2
+
+
+def test_documents_are_markdown_and_a_day_has_a_target(tmp_path: Path) -> None:
+    collection = make_collection("books")
+    path = tmp_path / "books.toml"
+    path.write_text("markdown = true\ndaily_target = 40\n")
+    assert configure_collection(collection, read_settings(path)) == ["markdown", "daily_target"]
+    path.write_text('markdown = "yes"\n')
+    with pytest.raises(BadInput, match="markdown must be true or false"):
+        read_settings(path)
