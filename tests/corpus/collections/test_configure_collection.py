@@ -143,7 +143,7 @@ def test_documents_are_markdown_and_a_day_has_a_target(tmp_path: Path) -> None:
     collection = make_collection("books")
     path = tmp_path / "books.toml"
     path.write_text("markdown = true\ndaily_target = 40\n")
-    assert configure_collection(collection, read_settings(path)) == ["markdown", "daily_target"]
+    assert configure_collection(collection, read_settings(path)) == ["daily_target", "markdown"]
     path.write_text('markdown = "yes"\n')
     with pytest.raises(BadInput, match="markdown must be true or false"):
         read_settings(path)
