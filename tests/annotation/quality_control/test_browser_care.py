@@ -61,13 +61,13 @@ def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collect
     shoot(page, "care-consent")
     press(page, "1")
     assert Consent.objects.get().membership == alice
-    assert "First some practice" in page.locator("#desk").inner_text()
+    assert "Practice, then a short test" in page.locator("#desk").inner_text()
     for _ in range(5):
         press(page, "1")
         page.wait_for_selector("#answer")
         press(page, "1")
         page.wait_for_selector("[data-queue=practice]")
-    assert "Experts said" in page.locator("#desk").inner_text()
+    assert "Experts' grade" in page.locator("#desk").inner_text()
     assert violations(page) == []
     shoot(page, "care-practice")
     press(page, "1")
