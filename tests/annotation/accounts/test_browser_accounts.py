@@ -88,7 +88,7 @@ def test_an_invitation_leads_from_the_admins_page_to_the_collection(new_page, vi
     for field in visitor.locator("input[type=password]").all():
         field.fill(NEW)
     visitor.get_by_role("button", name="Create account and join").click()
-    visitor.wait_for_url("**/c/birds/")
+    visitor.wait_for_url("**/c/birds/judge/**")
     assert "Welcome" in visitor.locator("main").inner_text()
     again = new_page()
     again.goto(link)
@@ -195,7 +195,7 @@ def test_an_invited_person_joins_and_signs_in_by_the_provider(new_page, provider
     visitor.get_by_role("button", name="Join with Test University").click()
     visitor.wait_for_url(f"{provider.url}/authorize**")
     visitor.get_by_role("button", name=f"Continue as {provider.subject}").click()
-    visitor.wait_for_url("**/c/birds/")
+    visitor.wait_for_url("**/c/birds/judge/**")
     visitor.goto("/accounts/")
     assert "connected" in visitor.locator("dl.facts").inner_text()
     assert violations(visitor) == []

@@ -1,9 +1,9 @@
 """Setting aside covers edited texts and grades under aspects too, and both come back."""
 
 import pytest
-from annotation.judging.drafts import draft_of
 from django.test import Client
 
+from annotation.judging.page import draft_of
 from annotation.models import Membership
 from annotation.quality_control import exclusion
 from corpus.aspects import documents, revising
