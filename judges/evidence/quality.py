@@ -12,7 +12,7 @@ from judges.records import Judge
 
 # What a low score means, for people and for the writer's second try.
 WORDS = {
-    "contribution_accuracy": "the contribution does not say what the document provides",
+    "contribution_accuracy": "the contribution does not say what the document gives",
     "contribution_coverage": "the contribution leaves out a point, or repeats one",
     "evidence_faithfulness": "the evidence says other than the document",
     "evidence_self_contained": "the evidence cannot be understood without the document",

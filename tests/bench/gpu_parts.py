@@ -199,9 +199,9 @@ def make_set(form: str, setting: Setting, folder: Path) -> Path:
 
         return export_scores(made, queries=8, dev=0)
     if form == "rtriever":
-        from tests.training.trainers.bundles import export_bundles
+        from tests.training.recipes.test_bundles import row, write
 
-        return export_bundles(made)
+        return write(made, [row(number) for number in range(40)])
     from tests.training_sets import write_set
 
     write_set(made, queries=20, documents=8)

@@ -190,7 +190,7 @@ def test_a_judge_that_cannot_score_is_refused(model_server: LocalModels, manage:
     make_judge(model_server, "cold", parameters={"scale": "0-10"})
     for judge, words in (
         ("plain", "has no scores from 0 to 10"),
-        ("cold", "would be alike"),
+        ("cold", "would be identical"),
         ("nobody", "there is no judge"),
     ):
         refused = manage("synthesize_scores", "books", "--judge", judge, "--out", tmp_path / "set", check=False)
