@@ -102,7 +102,7 @@ def test_an_invitation_makes_the_account_the_connection_and_the_membership(provi
     client = Client()
     assert "Join with Test University" in client.get(f"/invitations/{invitation.token}/").content.decode()
     response = go(client, provider, f"/invitations/{invitation.token}/provider/")
-    assert response["Location"] == "/c/birds/"
+    assert response["Location"] == "/c/birds/judge/?start"
     alice = User.objects.get(username="alice")
     assert not alice.has_usable_password() and alice.email == ""
     assert Membership.objects.get(user=alice).collection == birds
