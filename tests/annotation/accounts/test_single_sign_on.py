@@ -107,7 +107,7 @@ def test_an_invitation_makes_the_account_the_connection_and_the_membership(provi
     assert not alice.has_usable_password() and alice.email == ""
     assert Membership.objects.get(user=alice).collection == birds
     assert client.get("/c/birds/").status_code == 200
-    assert go(Client(), provider)["Location"] == "/", "and the next time without an invitation"
+    assert go(Client(), provider)["Location"] == "/c/birds/judge/?start", "and the next time without an invitation"
 
 
 def test_an_invitation_that_closed_on_the_way_makes_nothing(provider: Provider, birds) -> None:
