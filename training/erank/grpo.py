@@ -28,7 +28,7 @@ from training.recipes.data import Example
 from training.recipes.erank_data import ScoredExample, group_by_query
 from training.recipes.erank_rewards import Rollout, normalize_rewards, rank_scores, reward_rollouts
 from training.recipes.table import GrpoOptions
-from training.trainers.base import check_causal, check_end_token, load_tokenizer
+from training.trainers.base import check_causal, check_end_token, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.causal import load_causal
 from training.trainers.processes import is_leading
@@ -161,11 +161,8 @@ class ErankGrpo:
         return {"prompt_ids": [row.ids for row in rows], "completion_ids": answers, "logprobs": None}
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
-        self.model.eval()
-        try:
+        with measuring(self.model):
             return self.prompt.margins(self.model, self.tokenizer, rows)
-        finally:
-            self.model.train()
 
     def trained(self, checkpoint: Path) -> ErankTrained:
         self.model = None

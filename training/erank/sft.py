@@ -24,7 +24,7 @@ from training.recipes.erank_data import ScoredExample
 from training.recipes.erank_prompt import ANSWER, TAIL, chain_prompt_sha256, chain_prompt_text
 from training.recipes.rendering import END
 from training.recipes.table import ChainOptions
-from training.trainers.base import check_causal, check_end_token, load_model, load_tokenizer
+from training.trainers.base import check_causal, check_end_token, load_model, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.recipe import TrainingTask
 from training.trainers.tokens import encode_parted, part_controls, truncate_ids
@@ -83,11 +83,8 @@ class ErankSft:
         return callback.train(trainer)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
-        self.model.eval()
-        try:
+        with measuring(self.model):
             return self.prompt.margins(self.model, self.tokenizer, rows)
-        finally:
-            self.model.train()
 
     def trained(self, checkpoint: Path) -> ErankTrained:
         self.model = None

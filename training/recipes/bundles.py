@@ -1,14 +1,12 @@
 """Bundles: a query with its positives and negatives, and which of them an epoch takes (pure; RTriever 5.2, FORMATS)."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from corpus.errors import BadInput
-from training.recipes.data import Example, TrainingSet, read_manifest
+from training.recipes.data import Example, TrainingSet, read_manifest, read_rows, read_splits
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +46,7 @@ def read_rtriever_set(folder: Path) -> TrainingSet:
     Raises BadInput with file and line.
     """
     manifest, digest = read_manifest(folder, "rtriever")
-    train = list(_read_bundles(folder / "train.jsonl"))
-    dev = list(_read_bundles(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
-    if not train:
-        raise BadInput(f"{folder / 'train.jsonl'} holds no row: nothing can be learned from it")
+    train, dev = read_splits(folder, _read_bundles)
     pairs = [pair for bundle in dev for pair in _pairs_of(bundle)]
     return TrainingSet(train, pairs, "labels", str(manifest.get("collection", "")), digest, manifest)
 
@@ -65,23 +60,15 @@ def _pairs_of(bundle: Bundle) -> Iterator[Example]:
 
 
 def _read_bundles(path: Path) -> Iterator[Bundle]:
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from None
     seen: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            bundle = _parse_bundle(json.loads(line), number)
-            if bundle.query_id in seen:
-                raise ValueError(f"query {bundle.query_id} stands in line {seen[bundle.query_id]} already")
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            what = f"no field {error}" if isinstance(error, KeyError) else str(error)
-            raise BadInput(f"{path}, line {number}: {what}: not a row of an rtriever set") from None
-        seen[bundle.query_id] = number
-        yield bundle
+
+    def parse(row: Mapping[str, Any], number: int) -> Bundle:
+        bundle = _parse_bundle(row, number)
+        if (before := seen.setdefault(bundle.query_id, number)) != number:
+            raise ValueError(f"query {bundle.query_id} stands in line {before} already")
+        return bundle
+
+    yield from read_rows(path, parse, "rtriever")
 
 
 def _parse_bundle(row: Mapping[str, Any], number: int) -> Bundle:

@@ -1,13 +1,15 @@
 """A training set from disk: rows of a prism export, with what the manifest says of them (pure; FORMATS)."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from corpus.errors import BadInput
+
+Row = TypeVar("Row")
 
 POINT, SFT = "point-wise", "sft"
 WORDS = {"yes": 1, "no": 0}
@@ -46,10 +48,7 @@ class TrainingSet:
 def read_training_set(folder: Path) -> TrainingSet:
     """Read and check an export of format prism. Raises BadInput with file and line."""
     manifest, digest = read_manifest(folder, "prism")
-    train = list(_read_examples(folder / "train.jsonl"))
-    dev = list(_read_examples(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
-    if not train:
-        raise BadInput(f"{folder / 'train.jsonl'} holds no row: nothing can be learned from it")
+    train, dev = read_splits(folder, lambda path: read_rows(path, _parse_example, "prism"))
     teacher = str((manifest.get("options") or {}).get("teacher") or "none")
     return TrainingSet(train, dev, teacher, str(manifest.get("collection", "")), digest, manifest)
 
@@ -91,7 +90,17 @@ def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
             raise BadInput(f"{path} is not what its manifest says (sha256): make the export again")
 
 
-def _read_examples(path: Path) -> Iterator[Example]:
+def read_splits(folder: Path, read: Callable[[Path], Iterator[Row]]) -> tuple[list[Row], list[Row]]:
+    """Read the rows to train on and those to measure; the latter may be missing. Raises BadInput as `read` does."""
+    train = list(read(folder / "train.jsonl"))
+    dev = list(read(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
+    if not train:
+        raise BadInput(f"{folder / 'train.jsonl'} holds no row: nothing can be learned from it")
+    return train, dev
+
+
+def read_rows(path: Path, parse: Callable[[Mapping[str, Any], int], Row], form: str) -> Iterator[Row]:
+    """Read the rows of a file of JSON lines; `parse` gets a row and its line number. Raises BadInput with both."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
@@ -99,11 +108,10 @@ def _read_examples(path: Path) -> Iterator[Example]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield _parse_example(json.loads(line), number)
-            except (ValueError, TypeError, KeyError) as error:
-                raise BadInput(
-                    f"{path}, line {number}: {type(error).__name__} {error}: not a row of a prism set"
-                ) from None
+                yield parse(json.loads(line), number)
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                found = f"no field {error}" if isinstance(error, KeyError) else str(error)
+                raise BadInput(f"{path}, line {number}: {found}: not a row of an export of format {form}") from None
 
 
 def _parse_example(row: Mapping[str, Any], number: int) -> Example:

@@ -1,15 +1,13 @@
 """A training set of scores with their chains from disk: `export --format erank-sft` (pure; FORMATS, BUILD A)."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from corpus.errors import BadInput
 from judges.domain.chains import HIGHEST
-from training.recipes.data import Example, TrainingSet, read_manifest
+from training.recipes.data import Example, TrainingSet, read_manifest, read_rows, read_splits
 
 FORMAT = "erank-sft"
 
@@ -25,28 +23,11 @@ class ScoredExample(Example):
 def read_erank_set(folder: Path) -> TrainingSet:
     """Read and check an export of format erank-sft. Raises BadInput with file and line."""
     manifest, digest = read_manifest(folder, FORMAT)
-    train: list[Example] = list(_read_rows(folder / "train.jsonl"))
-    dev: list[Example] = list(_read_rows(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
-    if not train:
-        raise BadInput(f"{folder / 'train.jsonl'} holds no row: nothing can be learned from it")
-    return TrainingSet(train, dev, "scores", str(manifest.get("collection", "")), digest, manifest)
+    train, dev = read_splits(folder, lambda path: read_rows(path, _parse_row, FORMAT))
+    return TrainingSet([*train], [*dev], "scores", str(manifest.get("collection", "")), digest, manifest)
 
 
-def _read_rows(path: Path) -> Iterator[ScoredExample]:
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from None
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                yield _parse_row(json.loads(line))
-            except (ValueError, TypeError, KeyError) as error:
-                found = f"{type(error).__name__} {error}"
-                raise BadInput(f"{path}, line {number}: {found}: not a row of an {FORMAT} set") from None
-
-
-def _parse_row(row: Mapping[str, Any]) -> ScoredExample:
+def _parse_row(row: Mapping[str, Any], _number: int) -> ScoredExample:
     score = row["score"]
     if isinstance(score, bool) or not isinstance(score, int) or not 0 <= score <= HIGHEST:
         raise ValueError(f"score {score!r} is not a whole number from 0 to {HIGHEST}")

@@ -3,6 +3,8 @@
 import json
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -173,3 +175,14 @@ def warn_of_slow_path(config: Any, device: str) -> None:
 def is_tiny(folder: Path) -> bool:
     """Whether a base was made for demonstrations (`tiny_bases`)."""
     return bool(json.loads((folder / "config.json").read_text()).get("quorum_tiny", False))
+
+
+@contextmanager
+def measuring(model: Any) -> Iterator[None]:
+    """Hold a model that is trained in evaluation mode, without dropout."""
+    was = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was)

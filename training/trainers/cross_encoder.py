@@ -23,6 +23,7 @@ from transformers import AutoConfig, AutoTokenizer
 
 from corpus.errors import BadInput
 from training.jobs.folder import JobFolder
+from training.trainers.base import measuring
 from training.trainers.callback import JobCallback
 from training.trainers.encoder import EncoderTrained, load_encoder, longest_input
 from training.trainers.margins import encode_pairs, encoder_margins
@@ -171,13 +172,9 @@ class CrossEncoderRecipe:
         return {self.loss: loss * self.counts(rows)[self.loss]}
 
     def dev_margins(self, rows: Sequence[Any]) -> list[float]:
-        was = self.model.training
-        self.model.eval()
         pairs = [(row.query, row.document) for row in rows]
-        inner = self.model[0].auto_model
-        found = encoder_margins(inner, self.tokenizer, pairs, max_length=self.max_length)
-        self.model.train(was)
-        return found
+        with measuring(self.model):
+            return encoder_margins(self.model[0].auto_model, self.tokenizer, pairs, max_length=self.max_length)
 
     def trained(self, checkpoint: Path) -> EncoderTrained:
         task = self.task

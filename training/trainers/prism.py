@@ -23,7 +23,7 @@ from corpus.errors import BadInput
 from training.jobs.folder import JobFolder
 from training.recipes import rendering
 from training.recipes.data import POINT, SFT, Example, check_for_prism
-from training.trainers.base import answer_ids, check_causal, check_end_token, load_model, load_tokenizer
+from training.trainers.base import answer_ids, check_causal, check_end_token, load_model, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.causal import LoraTrained
 from training.trainers.margins import AnswerHead, PromptTokens, pad_rows
@@ -156,11 +156,8 @@ class PrismRecipe:
         return PromptTokens(self.asked.render, self.yes_id, self.no_id, self.task.options.max_length)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
-        self.model.eval()
-        try:
+        with measuring(self.model):
             return self.prompt.margins(self.model, self.tokenizer, rows)
-        finally:
-            self.model.train()
 
     def trained(self, checkpoint: Path) -> LoraTrained:
         return LoraTrained(self.task.base, checkpoint, self.prompt, device=self.task.device)
