@@ -136,6 +136,7 @@ def live_job(job: Job) -> dict[str, Any]:
         "measured": [(int(one["step"]), one["dev"]) for one in lines if "dev" in one],
         "forecast": _forecast_time(job, steps),
         "log": folder.tail(LOG_LINES),
+        "files": [name for name in ("log.txt", "metrics.jsonl") if (folder.path / name).exists()],
         "waiting": explain_queue_wait(job),
     }
 
