@@ -105,7 +105,7 @@ def create_accounts(*, role: str, count: int, collection: Collection | None) -> 
 
 
 def is_mail_address(text: str) -> bool:
-    """Whether a mail could be sent there."""
+    """Return whether a text is an address to which mail can be sent."""
     try:
         validate_email(text)
     except ValidationError:
@@ -145,7 +145,7 @@ def mail_invitations(request: HttpRequest, made: Sequence[Invitation]) -> list[I
 
 
 def may_hand_link(scope: Scope | SiteScope, person: User) -> bool:
-    """Whether these may make a link that sets the person's password.
+    """Return whether somebody may create a link that sets a person's password.
 
     Owners, for everybody who is no owner. Admins of a collection, for those who have nothing but what these admins
     rule over themselves: a link is a way into the account. Nobody for themselves, and nobody for an owner (`manage.py

@@ -142,7 +142,7 @@ def why_closed(invitation: Invitation) -> str:
 
 
 def home_of(invitation: Invitation) -> str:
-    """Where an invitation leads who accepted it: annotators to their first pair."""
+    """Return the page that opens after an invitation is accepted; for annotators, that of their first pair."""
     if invitation.collection is None:
         return reverse("home")
     if invitation.role == Role.ANNOTATOR:
@@ -151,7 +151,7 @@ def home_of(invitation: Invitation) -> str:
 
 
 def home_after_sign_in(user: User) -> str:
-    """Where signing in leads: who judges in one collection, and does nothing else, to their first pair."""
+    """Return the page that opens after signing in; for members of one collection who only judge, their first pair."""
     own = list(user.memberships.filter(is_active=True).select_related("collection")[:2])
     if len(own) == 1 and own[0].role < Role.ADMIN and not user.is_owner:
         return first_pair_url(own[0].collection)
