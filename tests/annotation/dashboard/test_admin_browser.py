@@ -138,7 +138,7 @@ def test_an_invitation_link_is_copied_and_lets_somebody_in(
     guest.get_by_label("Password", exact=True).fill("a long enough secret")
     guest.get_by_label("Password confirmation").fill("a long enough secret")
     guest.get_by_role("button", name="Create account and join").click()
-    guest.wait_for_url("**/c/books/")
+    guest.wait_for_url("**/c/books/judge/**")
 
 
 def test_filters_change_the_list_and_the_address_without_leaving_the_page(

@@ -258,7 +258,7 @@ def test_an_audit_page_shows_neither_debate_nor_label(client, books, judges):
     text = client.get("/c/books/judge/").content.decode()
     assert pair.document.text[:30] in text
     assert "tell-tale" not in text and 'id="debate"' not in text and "audit" not in text.lower()
-    assert "from the texts alone" in text
+    assert "from the text alone" in text
     Item.objects.filter(pk=item.pk).update(reason="disagreement")
     assert "tell-tale" in client.get("/c/books/judge/").content.decode()
 

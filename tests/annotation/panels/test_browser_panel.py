@@ -41,6 +41,6 @@ def test_an_admin_makes_a_proposal_the_panel_and_no_page_has_a_violation(charlie
         page.get_by_role("heading", name="Use these judges as the panel?").wait_for()
         assert violations(page) == []
     page.get_by_role("button", name="Use as panel").click()
-    page.get_by_text("books:chosen votes with").wait_for()
+    page.get_by_text("Panel books:chosen now votes with").wait_for()
     made = Panel.objects.get(name="books:chosen")
     assert len(made.ensemble) == 5 and not {"coin", "gpt"} & set(made.ensemble)
