@@ -38,11 +38,13 @@ make_venv() {
     exit 2
 }
 
+# The files list every package that is needed, so none is looked for: pip 23 would take a newer one for an extra's name.
 install_packages() {
-    if command -v uv >/dev/null 2>&1 && uv pip install --quiet --python "$venv"/bin/python --require-hashes "$@"; then
+    set -- --no-deps --require-hashes "$@"
+    if command -v uv >/dev/null 2>&1 && uv pip install --quiet --python "$venv"/bin/python "$@"; then
         return
     fi
-    pip_install --require-hashes "$@"
+    pip_install "$@"
 }
 
 # Which build of torch fits is the machine's matter (docs/adr/0020): without an NVIDIA GPU uv asks for a CPU build; pip
@@ -72,7 +74,7 @@ case $kind in
     cloud) install_packages -r requirements-cloud.txt ;;
     dev) install_packages -r requirements.txt -r requirements-cloud.txt -r requirements-dev.txt ;;
     training)
-        install_packages --no-deps -r requirements-training.txt
+        install_packages -r requirements-training.txt
         install_torch
         ;;
     *) say "$kind is none of base, cloud, dev and training" && exit 2 ;;
