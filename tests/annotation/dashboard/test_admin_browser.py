@@ -174,6 +174,6 @@ def test_a_table_that_somebody_opened_stays_open_when_news_come(
         page.locator(f"#{part} > summary").click()
     before = page.locator(".story").inner_text()
     Collection.objects.update(hourly_rate=36.0)
-    page.wait_for_function("() => document.querySelector('.story').innerText.includes('Together')")
+    page.wait_for_function("() => document.querySelector('.story').innerText.includes('Total')")
     assert page.locator("#flow-table[open]").count() == 1
-    assert "Together" not in before
+    assert "Total" not in before
