@@ -26,12 +26,12 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         }
         help_texts = {
             "name": gettext_lazy(
-                "Stands in addresses and commands: lower-case letters, digits, - and _. It stays for ever."
+                "Used in URLs and commands: lower-case letters, digits, - and _. Cannot be changed later."
             ),
-            "title": gettext_lazy("What people read at the top of each page."),
+            "title": gettext_lazy("Shown at the top of each page."),
             "instruction": gettext_lazy(
-                "In a sentence or two: what makes a document relevant here, for people and judges alike. Empty: a "
-                "built-in rubric holds; the settings say which."
+                "In one or two sentences: what makes a document relevant, for people and judges. Leave blank to use a "
+                "built-in rubric, which you can choose in the settings."
             ),
             "grades": gettext_lazy("1 for relevant / not relevant; 3 for grades from 0 to 3."),
         }
@@ -65,31 +65,30 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
             "title": gettext_lazy("Title"),
             "rubric": gettext_lazy("Rubric"),
             "order": gettext_lazy("Order"),
-            "rounds": gettext_lazy("What annotators read of a debate"),
-            "overlap": gettext_lazy("People for each pair"),
-            "lease_minutes": gettext_lazy("Lease (minutes)"),
+            "rounds": gettext_lazy("Debate rounds shown"),
+            "overlap": gettext_lazy("People per pair"),
+            "lease_minutes": gettext_lazy("Time limit per pair (minutes)"),
             "daily_target": gettext_lazy("Daily target (pairs)"),
-            "min_judgment_ms": gettext_lazy("Shortest judgment (milliseconds)"),
-            "relevant_from": gettext_lazy("Relevant from grade"),
+            "min_judgment_ms": gettext_lazy("Minimum judgment time (milliseconds)"),
+            "relevant_from": gettext_lazy("Lowest grade that counts as relevant"),
         }
         help_texts = {
-            "title": gettext_lazy("What people read at the top of each page."),
+            "title": gettext_lazy("Shown at the top of each page."),
             "rubric": gettext_lazy(
-                "What relevant means where no instruction says it. Another rubric is a new version of the guidelines "
-                "and of the prompts; the next campaign asks anew."
+                "Relevance definition used when there is no instruction. Changing it creates new versions of the "
+                "guidelines and prompts; the next campaign calls the models again."
             ),
             "overlap": gettext_lazy(
-                "Usually 1 or 3. With more than one, the majority settles and a tie goes to an adjudicator."
+                "Usually 1 or 3. With more than one, the majority decides and ties go to an adjudicator."
             ),
-            "order": gettext_lazy("What an annotator gets first."),
-            "rounds": gettext_lazy("Kept with each judgment. Adjudicators read all rounds."),
-            "lease_minutes": gettext_lazy("A pair that is not judged within this time goes back to the queue."),
+            "order": gettext_lazy("Which pairs annotators get first."),
+            "rounds": gettext_lazy("Recorded with each judgment. Adjudicators always see all rounds."),
+            "lease_minutes": gettext_lazy("After this time, an unjudged pair returns to the queue."),
             "min_judgment_ms": gettext_lazy(
-                "A grade that comes sooner after its pair arrived is a second press on the pair before: it is refused. "
-                "0: never."
+                "Grades given sooner after a pair appears are refused as accidental double presses. 0 = never."
             ),
             "daily_target": gettext_lazy("Pairs each annotator is asked to judge per day. 0 = no target."),
-            "relevant_from": gettext_lazy("Grades from here up count as relevant."),
+            "relevant_from": gettext_lazy("This grade and higher grades count as relevant."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -105,7 +104,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
             if found.get(name) in (None, ""):
                 found[name] = getattr(self.instance, name)
         grades = self.instance.grades
-        scale = _("The scale goes from 0 to %(grades)s: choose 1 to %(grades)s.") % {"grades": grades}
+        scale = _("The scale ranges from 0 to %(grades)s: choose 1 to %(grades)s.") % {"grades": grades}
         limits = LIMITS | {"relevant_from": (1, grades, scale)}
         for name, (low, high, words) in limits.items():
             if name in found and not low <= found[name] <= high:
@@ -145,7 +144,7 @@ class ImportForm(forms.Form):
     qrels = forms.FileField(
         required=False,
         label=gettext_lazy("Reference grades"),
-        help_text=gettext_lazy("Qrels of BEIR or TREC. They measure and never settle."),
+        help_text=gettext_lazy("BEIR or TREC qrels. Used for measuring only; never as labels."),
     )
     bm25 = forms.IntegerField(
         required=False,
@@ -156,7 +155,7 @@ class ImportForm(forms.Form):
     )
     keep_empty = forms.BooleanField(required=False, label=gettext_lazy("Keep documents without text"))
     update = forms.BooleanField(
-        required=False, label=gettext_lazy("A changed text of a known id becomes a new version")
+        required=False, label=gettext_lazy("Update documents whose text changed (keeps history)")
     )
 
 
@@ -171,18 +170,18 @@ class CostSettingsForm(forms.Form):
 
     hourly_rate = forms.FloatField(
         **RATE,
-        label=gettext_lazy("An hour of an annotator (USD)"),
-        help_text=gettext_lazy("Empty: unknown, and said so."),
+        label=gettext_lazy("Annotator hourly rate (USD)"),
+        help_text=gettext_lazy("Leave blank if unknown."),
     )
     budget = forms.FloatField(
         **BUDGET,
-        label=gettext_lazy("Budget of the collection (USD)"),
-        help_text=gettext_lazy("What judges may cost in all campaigns together. Empty: no cap."),
+        label=gettext_lazy("Collection budget (USD)"),
+        help_text=gettext_lazy("Maximum cost of all campaigns together. Leave blank for no limit."),
     )
     daily_budget = forms.FloatField(
         **BUDGET,
-        label=gettext_lazy("Budget for a day (USD)"),
-        help_text=gettext_lazy("What judges may cost in one day; days begin at midnight UTC. Empty: no cap."),
+        label=gettext_lazy("Daily budget (USD)"),
+        help_text=gettext_lazy("Maximum cost per day (days start at midnight UTC). Leave blank for no limit."),
     )
 
     @classmethod
@@ -198,13 +197,11 @@ def _weight_field(label: Any, help_text: Any) -> forms.IntegerField:
 class ArmWeightsForm(forms.Form):
     """How often each arm comes."""
 
-    shown = _weight_field(
-        gettext_lazy("Debate shown"), gettext_lazy("The debate stands beside the text from the start.")
-    )
-    hidden = _weight_field(gettext_lazy("Debate hidden"), gettext_lazy("Query and document alone."))
+    shown = _weight_field(gettext_lazy("Debate shown"), gettext_lazy("The debate is shown from the start."))
+    hidden = _weight_field(gettext_lazy("Debate hidden"), gettext_lazy("Only query and document are shown."))
     reveal = _weight_field(
-        gettext_lazy("First vote, then the debate"),
-        gettext_lazy("A vote on query and document alone, then the debate, then the final vote."),
+        gettext_lazy("First judgment, then the debate"),
+        gettext_lazy("A first judgment from query and document, then the debate, then the final judgment."),
     )
 
     NAMES: ClassVar = {"shown": shown.label, "hidden": hidden.label, "reveal": reveal.label}

@@ -30,7 +30,7 @@ STATES = [
     ("pending", gettext_lazy("waiting for judges")),
     ("open", gettext_lazy("waits for people")),
     ("conflict", gettext_lazy("waits for an adjudicator")),
-    ("skipped", gettext_lazy("skipped by everybody")),
+    ("skipped", gettext_lazy("skipped by all annotators")),
     ("settled", gettext_lazy("settled by people")),
     ("new", gettext_lazy("in no campaign")),
 ]

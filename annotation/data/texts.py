@@ -93,8 +93,8 @@ def _refuse_stale(base: int | None, version: int) -> None:
     if base is not None and base != version:
         raise BadInput(
             _(
-                "Somebody saved version %(version)s while you were writing. Nothing was overwritten and your "
-                "text is kept below: compare it with the newest version, then save again."
+                "Version %(version)s was saved by someone else while you were writing. Nothing was overwritten; your "
+                "text is kept below. Compare it with the newest version, then save again."
             )
             % {"version": version}
         )

@@ -47,7 +47,7 @@ def _import_uploads(name: str, form: ImportForm) -> ImportReport:
         given = {field: _save_upload(Path(folder), field, form.cleaned_data[field]) for field in form.FILES}
         corpus, queries = given["corpus"], given["queries"]
         if corpus is None or queries is None:
-            raise BadInput(_("documents and queries are both needed"))
+            raise BadInput(_("documents and queries are required"))
         return import_collection(
             name,
             ImportFiles(
@@ -84,7 +84,7 @@ def _save_upload(folder: Path, field: str, upload: UploadedFile | None) -> Path 
 
 
 def _describe_import(report: ImportReport) -> str:
-    new, told = report.new, _("Nothing changed: the collection holds all of this already.")
+    new, told = report.new, _("Nothing changed: everything is already in the collection.")
     if report.changed:
         told = _("Imported %(documents)s documents, %(queries)s queries and %(pairs)s pairs.") % {
             "documents": f"{new['documents']:,}",

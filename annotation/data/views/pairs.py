@@ -66,7 +66,7 @@ def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
         "%(count)s pair waits for an adjudicator now.", "%(count)s pairs wait for an adjudicator now.", count
     )
     told = words % {"count": f"{count:,}"}
-    messages.success(request, told if count else _("No pair was left that everybody skipped."))
+    messages.success(request, told if count else _("No pairs skipped by all annotators are left."))
     return redirect("collection", scope.collection.name)
 
 
@@ -94,7 +94,7 @@ def _get_campaign(collection: Collection, asked: str) -> Campaign | None:
     if not asked:
         return Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if not asked.isdecimal() or len(asked) > 15:
-        raise Http404(_("No such campaign."))
+        raise Http404(_("Campaign not found."))
     return get_object_or_404(campaigns, pk=int(asked))
 
 

@@ -65,7 +65,7 @@ def cost_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     with transaction.atomic():
         changed = configure_collection(scope.collection, wanted)
         record(scope, "settings.money", **wanted)
-    messages.success(request, _("Saved: it holds from now on.") if changed else _("Nothing was changed."))
+    messages.success(request, _("Saved. Applies from now on.") if changed else _("Nothing was changed."))
     return redirect("settings", scope.collection.name)
 
 
@@ -81,7 +81,7 @@ def arm_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
         if changed:
             record(scope, "settings.arms", arms=form.weights)
     messages.success(
-        request, _("Saved: it holds for what is lent from now on.") if changed else _("Nothing was changed.")
+        request, _("Saved. Applies to pairs assigned from now on.") if changed else _("Nothing was changed.")
     )
     return redirect("settings", scope.collection.name)
 

@@ -183,7 +183,7 @@ def test_a_settled_pair_names_who_judged_it_and_who_skipped_or_flagged(charlie: 
 
 def test_a_pair_that_nobody_judged_has_calm_words(charlie: Client, books: Collection) -> None:
     page = text(charlie.get(f"/c/books/pairs/{make_pair(books).pk}/"))
-    for word in ("No debate for this pair", "Nobody judged", "No judge was asked", "No campaign took"):
+    for word in ("No debate for this pair", "This pair has no judgments yet", "No model has been called", "This pair is not in any campaign yet"):
         assert word in page
 
 
@@ -313,7 +313,7 @@ def test_guidelines_are_kept_in_versions_and_can_be_previewed(charlie: Client, b
 def test_a_text_that_somebody_changed_meanwhile_is_not_overwritten(charlie: Client, books: Collection) -> None:
     charlie.post("/c/books/settings/guidelines/", {"text": "Hers.", "base": "0"})
     page = text(charlie.post("/c/books/settings/guidelines/", {"text": "Mine, kept.", "base": "0"}))
-    assert "Somebody saved version 1" in page
+    assert "Version 1 was saved by someone else" in page
     assert "Mine, kept." in page
     assert guidelines.current(books) == (1, "Hers.\n")
 
@@ -381,7 +381,7 @@ def test_files_are_imported_from_the_browser_all_or_nothing(charlie: Client, boo
     before = Pair.objects.count()
     page = text(send('{"query_id": "nobody", "doc_id": "n1"}\n'))
     assert "pairs.jsonl, line 1" in page
-    assert "Nothing was changed" in page
+    assert "Nothing was imported" in page
     assert Pair.objects.count() == before
     assert send(pairs_file)["Location"] == "/c/books/"
     assert Pair.objects.count() == before + 1

@@ -221,7 +221,7 @@ def test_an_admin_sets_arms_and_begins_and_ends_a_study(judged, new_page, instan
     page.goto("/c/books/settings/")
     page.get_by_role("spinbutton", name="Debate shown").fill("1")
     page.get_by_role("button", name="Save arms").click()
-    assert page.get_by_text("it holds for what is lent from now on").is_visible()
+    assert page.get_by_text("Applies to pairs assigned from now on").is_visible()
     page.goto("/c/books/debate-effect/")
     page.locator("summary", has_text="End study").first.click()
     page.get_by_role("button", name="End study").first.click()

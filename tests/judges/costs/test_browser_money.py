@@ -73,9 +73,9 @@ def test_an_admin_raises_a_cap_and_finds_what_is_left(charlie: User, new_page: C
     page = new_page(user=charlie)
     page.goto("/c/books/campaigns/")
     page.get_by_role("link", name="raise the budget").click()
-    page.get_by_label("Budget for a day (USD)").fill("4")
+    page.get_by_label("Daily budget (USD)").fill("4")
     page.get_by_role("button", name="Save budget").click()
-    page.get_by_text("Saved: it holds from now on.").wait_for()
+    page.get_by_text("Saved. Applies from now on.").wait_for()
     assert Collection.objects.get().daily_budget == 4.0
     page.get_by_role("link", name="Judging").first.click()
     page.get_by_role("link", name="ledger of campaign").first.click()
