@@ -183,7 +183,12 @@ def test_a_settled_pair_names_who_judged_it_and_who_skipped_or_flagged(charlie: 
 
 def test_a_pair_that_nobody_judged_has_calm_words(charlie: Client, books: Collection) -> None:
     page = text(charlie.get(f"/c/books/pairs/{make_pair(books).pk}/"))
-    for word in ("No debate for this pair", "This pair has no judgments yet", "No model has been called", "This pair is not in any campaign yet"):
+    for word in (
+        "No debate for this pair",
+        "This pair has no judgments yet",
+        "No model has been called",
+        "This pair is not in any campaign yet",
+    ):
         assert word in page
 
 
