@@ -152,6 +152,27 @@ def new_page(browser: "Browser", live_site: str, instance: dict[str, str], conso
     assert console == [], f"the browser's console: {console}"
 
 
+class Clicks:
+    """Counts the clicks of a page, from address to address."""
+
+    def __call__(self, page: "Page") -> "Page":
+        page.add_init_script(
+            "addEventListener('click', event => { if (event.isTrusted && event.detail)"
+            " sessionStorage.clicks = 1 + +(sessionStorage.clicks || 0) }, true)"
+        )
+        return page
+
+    def of(self, page: "Page") -> int:
+        """How often the pointer was pressed, presses of labels and fields included."""
+        return int(page.evaluate("+(sessionStorage.clicks || 0)"))
+
+
+@pytest.fixture
+def clicks() -> Clicks:
+    """`page = clicks(new_page(...))`, then `clicks.of(page)`."""
+    return Clicks()
+
+
 @pytest.fixture
 def browser_page(new_page: NewPage) -> "Page":
     """One page, not signed in."""

@@ -21,7 +21,7 @@ from training.jobs import worker_pool
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from tests.plugin_browser import NewPage
+    from tests.plugin_browser import Clicks, NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 WORDS = "tiny model, CPU"
@@ -85,6 +85,7 @@ def finishes(page: "Page", what: str) -> None:
 def test_labels_become_a_model_and_the_page_says_what_it_gained(
     manage: Manage,
     new_page: "NewPage",
+    clicks: "Clicks",
     violations: "Callable[[Page], list[str]]",
     console: list[str],
     worker: None,
@@ -94,16 +95,17 @@ def test_labels_become_a_model_and_the_page_says_what_it_gained(
     from corpus.models import Collection
 
     alice = make_member(Collection.objects.get(name="night"), "alice", Role.ADMIN)
-    page = new_page(user=alice.user)
-    page.goto("/c/night/training/")
+    page = clicks(new_page(user=alice.user))
+    page.goto("/c/night/")
     page.click("text=Create a training set")
-    page.check("input[name=format][value=prism]")
     page.select_option("[name=teacher]", "votes")
     page.fill("[name=split]", "0.5")
     page.click("button:has-text('Create export')")
     page.wait_for_selector(".snapshot .badge.good")  # leaving earlier would cut the making off
 
-    page.goto("/c/night/training/")
+    page.click("text=Train a reranker on this export")
+    page.wait_for_selector("button:has-text('Start training')")
+    assert clicks.of(page) == 3, "one more click starts the training"
     page.click("summary:has-text('Options')")
     page.fill("[name=max_steps]", "12")
     page.click("button:has-text('Start training')")
@@ -128,7 +130,7 @@ def test_labels_become_a_model_and_the_page_says_what_it_gained(
     page.click("button:has-text('Compare before and after')")
     finishes(page, "evaluation")
     text = page.inner_text("main")
-    assert "tuned against base" in text and "BM25" in text and "nDCG@10" in text
+    assert "tuned vs base" in text and "BM25" in text and "nDCG@10" in text
     for options in ({"color_scheme": "dark"}, {"viewport": {"width": 375, "height": 700}}):
         other = new_page(user=alice.user, **options)
         for address in (page.url, model, "/c/night/training/"):
