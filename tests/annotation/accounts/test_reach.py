@@ -30,8 +30,21 @@ MORE_LOOKS = {
     "forced-colours": {"locale": "en", "color_scheme": "dark", "forced_colors": "active"},
 }
 NARROW = {"width": 320, "height": 640}
-WIDE = {"width": 1280, "height": 800}
+WIDE = {"width": 1440, "height": 900}
 
+SHIFT = """
+() => new Promise((done) => {
+  // The sum of what moved by itself since the page was opened (Cumulative Layout Shift without its windows).
+  let sum = 0;
+  const add = (list) => list.getEntries().forEach((entry) => { if (!entry.hadRecentInput) sum += entry.value; });
+  new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });
+  requestAnimationFrame(() => setTimeout(() => done(sum), 50));
+})
+"""
+WEIGHT = """
+() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
+  .reduce((sum, entry) => sum + entry.encodedBodySize, 0)
+"""
 SMALL = """
 () => {
   // Targets smaller than 24 px that are neither in a sentence nor alone within 24 px (WCAG 2.5.8).
@@ -109,8 +122,11 @@ def test_every_page_is_within_everybodys_reach(world, new_page, violations, cons
     for path in pages(world, who):
         page.set_viewport_size(WIDE)
         page.goto(path)
-        wrong = [*violations(page), *page.evaluate(SMALL), *page.evaluate(UNREACHABLE)]
+        shift, weight = page.evaluate(SHIFT), page.evaluate(WEIGHT)
+        wrong = [f"shifts by {shift:.3f}"] * (shift > 0.01) + [f"weighs {weight} bytes"] * (weight > 150_000)
+        wrong += [*violations(page), *page.evaluate(SMALL), *page.evaluate(UNREACHABLE)]
         page.set_viewport_size(NARROW)
+        wrong += [f"at 320 px: {one}" for one in violations(page)]
         wrong += [f"wider than 320 px: {one}" for one in page.evaluate(OVERFLOW)]
         page.evaluate("() => { document.documentElement.dir = 'rtl' }")
         wrong += [f"wider than 320 px, right to left: {one}" for one in page.evaluate(OVERFLOW)]
