@@ -10,6 +10,8 @@ from corpus.errors import BadInput
 from training.jobs.option_fields import given_options, make_field, option_names
 from training.recipes import base_models
 from training.recipes.table import RECIPES, TABLE
+from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
+from training.serving.scorer import PRECISIONS
 
 OTHER = "other"
 BASES = [
@@ -37,6 +39,28 @@ class JudgeForm(forms.Form):
         field = self.fields["judge"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(name, name) for name in judges]
+
+
+class UseForm(forms.Form):
+    """A form for how a published model is run."""
+
+    precision = forms.ChoiceField(
+        choices=[
+            ("auto", gettext_lazy("auto: fp32 on a CPU, bf16 on a GPU")),
+            *((name, name) for name in PRECISIONS[1:]),
+        ],
+        initial="auto",
+        required=False,
+        label=gettext_lazy("Precision"),
+    )
+    max_new_tokens = forms.IntegerField(
+        initial=NEW_TOKENS,
+        required=False,
+        min_value=1,
+        max_value=MOST_NEW_TOKENS,
+        label=gettext_lazy("Longest text (tokens)"),
+        help_text=gettext_lazy("Only for “Measure written texts”. Longer texts are cut and counted."),
+    )
 
 
 class TrainForm(forms.Form):

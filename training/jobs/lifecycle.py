@@ -87,9 +87,10 @@ def go_on(job: Job) -> bool:
     return went
 
 
-def use_model(model: Model, kind: str, user: str = "") -> Job:
+def use_model(model: Model, kind: str, user: str = "", **given: object) -> Job:
     """Put a job into the queue that scores with a model, or lets base and model write on the dev split.
 
+    `given`: `precision` and `max_new_tokens`, as the job reads them; without them the job's defaults hold.
     Raises BadInput for an embedding model, which scores no pairs.
     """
     if table.is_embedding_recipe(model.recipe):
@@ -103,7 +104,7 @@ def use_model(model: Model, kind: str, user: str = "") -> Job:
         Job.Kind.ORDER: {"model": model.folder},
         Job.Kind.GENERATE: {"base": trained["base"], "tuned": model.folder},
     }[Job.Kind(kind)]
-    options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name}
+    options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name, **given}
     return begin_job(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)
 
 

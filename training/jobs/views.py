@@ -16,7 +16,7 @@ from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs import background, leases
 from training.jobs import graded_outputs, lifecycle, pages
-from training.jobs.forms import JudgeForm, TrainForm
+from training.jobs.forms import JudgeForm, TrainForm, UseForm
 from training.models import Job, Model
 from training.recipes.table import is_embedding_recipe
 
@@ -181,6 +181,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "is_here": (Path(found.folder) / "reranker.json").exists(),
         "why_not": pages.why_not(),
         "is_embedder": is_embedding_recipe(found.recipe),
+        "form": UseForm(),
     }
     return render(request, "training/model.html", context)
 
@@ -195,9 +196,14 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
     if why := pages.why_not():
         messages.error(request, why)
         return redirect("training_model", scope.collection.name, found.pk)
+    form = UseForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(f"{form[name].label}: {' '.join(told)}" for name, told in form.errors.items()))
+        return redirect("training_model", scope.collection.name, found.pk)
+    given = {name: value for name, value in form.cleaned_data.items() if value}
     try:
         with transaction.atomic():
-            job = lifecycle.use_model(found, act, user=scope.user.username)
+            job = lifecycle.use_model(found, act, user=scope.user.username, **given)
             record_act(scope, "training.control", model=found.pk, job=job.pk, what=act)
     except BadInput as error:
         messages.error(request, str(error))

@@ -63,10 +63,15 @@ def model(books, tmp_path) -> Model:
 def test_alice_lets_base_and_model_write(client, books, model):
     page = client.get(reverse("training_model", args=["books", model.pk])).content.decode()
     assert "Measure written texts" in page and "No gain shown: p = 0.4" in page
-    client.post(reverse("use_model", args=["books", model.pk, "generate"]))
+    address = reverse("use_model", args=["books", model.pk, "generate"])
+    refused = client.post(address, {"precision": "fp8", "max_new_tokens": 0}, follow=True).content.decode()
+    assert "Precision: " in refused and "Longest text (tokens): " in refused
+    assert not Job.objects.filter(kind=Job.Kind.GENERATE).exists()
+    client.post(address, {"precision": "bf16", "max_new_tokens": 64})
     job = Job.objects.get(kind=Job.Kind.GENERATE)
     asked = JobFolder(Path(job.folder)).job
     assert asked["models"] == {"base": "tiny:qwen3", "tuned": model.folder} and asked["kind"] == "generate"
+    assert (asked["precision"], asked["max_new_tokens"]) == ("bf16", 64)
     inputs.write_inputs(job, JobFolder(Path(job.folder)))  # needs nothing of the database
     assert not (Path(job.folder) / inputs.PAIRS).exists()
 
