@@ -198,7 +198,9 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
         return redirect("training_model", scope.collection.name, found.pk)
     form = UseForm(request.POST)
     if not form.is_valid():
-        messages.error(request, " ".join(f"{form[name].label}: {' '.join(told)}" for name, told in form.errors.items()))
+        messages.error(
+            request, " ".join(f"{form[name].label}: {' '.join(map(str, told))}" for name, told in form.errors.items())
+        )
         return redirect("training_model", scope.collection.name, found.pk)
     given = {name: value for name, value in form.cleaned_data.items() if value}
     try:
