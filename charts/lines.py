@@ -1,6 +1,7 @@
 """Lines with bands. Pure."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -26,7 +27,7 @@ T = TypeVar("T", bound=tuple[float, ...])
 MOST_POINTS = 400
 MOST_MARKS = 80  # Points of a line that can be pointed at.
 
-Curve = Sequence[tuple[float, float]]
+Curve = Sequence[tuple[float, Value]]
 Interval = Sequence[tuple[float, float, float]]
 
 
@@ -45,8 +46,12 @@ def draw_lines(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Draw lines by name, each of (x, y); `bands`: (x, low, high) by the same names; `names`: words at x."""
-    kept = {name: _finite(points) for name, points in series.items()}
+    """Draw lines by name, each of (x, y); `bands`: (x, low, high) by the same names; `names`: words at x.
+
+    A line is broken where y is None: there the table has an empty cell.
+    """
+    kept = {name: _known(points) for name, points in series.items()}
+    gaps = {name: sorted(at for at, value in points if value is None) for name, points in series.items()}
     behind = {name: _finite(band) for name, band in (bands or {}).items()}
     ys = [value for points in kept.values() for _, value in points]
     ys += [value for band in behind.values() for _, *both in band for value in both]
@@ -63,19 +68,18 @@ def draw_lines(
         plot = Plot(tick_room(upright), 14, WIDTH - room, 252, across, upright)
         plot.axes(canvas, x, y, None if names is None else _thin_names(names, set(xs)))
         for place, name in enumerate(kept):
-            band = _thin_points(behind.get(name, ()))
-            if len(band) > 1:
+            for band in _split_runs(_thin_points(behind.get(name, ())), gaps[name]):
                 edge = [(plot.x(at), plot.y(up)) for at, _, up in band]
                 with canvas.series(place):
                     canvas.area(edge + [(plot.x(at), plot.y(down)) for at, down, _ in reversed(band)], place)
-        _draw_curves(canvas, plot, kept, behind, room)
+        _draw_curves(canvas, plot, kept, behind, room, gaps)
     words = summary or ("" if xs else empty) or _summarise_lines(kept, y)
     return Chart(
         key,
         title,
         words,
         render_svg(canvas, key=key, title=title, summary=words),
-        *_line_table(kept, behind, x, names),
+        *_line_table(kept, behind, x, names, gaps),
         source,
     )
 
@@ -86,8 +90,9 @@ def _draw_curves(
     kept: Mapping[str, list[tuple[float, float]]],
     behind: Mapping[str, list[tuple[float, float, float]]],
     room: float,
+    gaps: Mapping[str, list[float]],
 ) -> None:
-    rows = {at: row for row, at in enumerate(sorted({at for points in kept.values() for at, _ in points}))}
+    rows = {at: row for row, at in enumerate(_all_places(kept, gaps))}
     drawn = {name: _thin_points(points) for name, points in kept.items() if points}
     order = sorted(drawn, key=lambda name: plot.y(drawn[name][-1][1]))
     # Names beside the ends of lines keep a line's height between them.
@@ -100,8 +105,8 @@ def _draw_curves(
             continue
         points = drawn[name]
         with canvas.series(place):
-            if len(points) > 1:
-                canvas.curve([(plot.x(at), plot.y(value)) for at, value in points], place)
+            for run in _split_runs(points, gaps[name]):
+                canvas.curve([(plot.x(at), plot.y(value)) for at, value in run], place)
             step = math.ceil(len(points) / MOST_MARKS)
             for at, value in [*points[:-1:step], points[-1]]:
                 with canvas.mark(shown_row(rows[at], len(rows)), *columns):
@@ -134,6 +139,7 @@ def _line_table(
     behind: Mapping[str, list[tuple[float, float, float]]],
     x: str,
     names: Mapping[float, str] | None,
+    gaps: Mapping[str, list[float]],
 ) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
     values = {name: dict(points) for name, points in kept.items()}
     edges = {name: {at: (down, up) for at, down, up in band} for name, band in behind.items() if band}
@@ -141,7 +147,7 @@ def _line_table(
     for name in values:
         header += [name, say("low", name=name), say("high", name=name)] if name in edges else [name]
     rows: list[tuple[Cell, ...]] = []
-    for at in sorted({at for points in values.values() for at in points}):
+    for at in _all_places(kept, gaps):
         row: list[Cell] = [at if names is None else names.get(at, format_figure(at))]
         for name, points in values.items():
             row.append(points.get(at))
@@ -149,6 +155,23 @@ def _line_table(
                 row += edges[name].get(at, (None, None))
         rows.append(tuple(row))
     return tuple(header), tuple(rows)
+
+
+def _all_places(kept: Mapping[str, list[tuple[float, float]]], gaps: Mapping[str, list[float]]) -> list[float]:
+    """Return every x of the table, those of gaps too."""
+    return sorted({at for points in kept.values() for at, _ in points}.union(*gaps.values()))
+
+
+def _split_runs(points: Sequence[T], gaps: Sequence[float]) -> list[list[T]]:
+    """Return the runs of two points and more that no gap breaks."""
+    runs: dict[int, list[T]] = {}
+    for point in points:
+        runs.setdefault(bisect_left(gaps, point[0]), []).append(point)
+    return [run for run in runs.values() if len(run) > 1]
+
+
+def _known(points: Curve) -> list[tuple[float, float]]:
+    return _finite((at, value) for at, value in points if value is not None)
 
 
 def _finite(points: Iterable[T]) -> list[T]:

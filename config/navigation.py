@@ -78,7 +78,15 @@ ADMIN = (
             Tab("debate_effect", _("Debate effect study"), ("debate-effect.",)),
         ),
     ),
-    Entry("train", _("Train & export"), (Tab("exports", _("Exports")), Tab("training", _("Training")))),
+    Entry(
+        "train",
+        _("Train & export"),
+        (
+            Tab("exports", _("Exports")),
+            Tab("training", _("Training")),
+            Tab("learning_curves", _("Learning curves")),
+        ),
+    ),
     Entry(
         "benchmark",
         _("Benchmark"),

@@ -93,6 +93,45 @@ class Model(models.Model):
         return verdict_sentence(self.summary)
 
 
+class LearningCurve(models.Model):
+    """The same training on growing subsets of one set; what was asked stands in its points' jobs."""
+
+    class Order(models.TextChoices):
+        TIME = "time", gettext_lazy("time of labelling")
+        RANDOM = "random", gettext_lazy("random")
+
+    collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="learning_curves")
+    recipe = models.CharField(max_length=30)
+    order = models.CharField(max_length=6, choices=Order, default=Order.TIME)
+    folder = models.CharField(max_length=500, blank=True, help_text="Where a command writes; empty: started on a page.")
+    made_by = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["folder"], condition=~Q(folder=""), name="learning_curve_folder")
+        ]
+
+    def __str__(self) -> str:
+        return f"curve {self.pk}"
+
+
+class CurvePoint(models.Model):
+    """One training of a curve: the labels that were asked for, and those of the whole queries that came nearest."""
+
+    curve = models.ForeignKey(LearningCurve, models.CASCADE, related_name="points")
+    job = models.OneToOneField(Job, models.CASCADE, related_name="curve_point")
+    asked = models.PositiveIntegerField()
+    labels = models.PositiveIntegerField()
+    queries = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["curve", "asked"], name="curve_point_once")]
+
+    def __str__(self) -> str:
+        return f"{self.labels} labels"
+
+
 def verdict_sentence(found: dict[str, Any]) -> str:
     """Return the sentence of training.jobs.significance, or that there is none."""
     return str((found.get("gain") or {}).get("words") or _("not measured (no dev split)"))

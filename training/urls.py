@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, path
 
+from training.curves import views as curve_views
 from training.jobs import views
 
 urlpatterns: list[URLPattern] = [
@@ -11,6 +12,10 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/training/jobs/<int:job>/files/<str:file>", views.job_file, name="job_file"),
     path("c/<slug:name>/training/jobs/<int:job>/judge/", views.judge_outputs, name="judge_outputs"),
     path("c/<slug:name>/training/jobs/<int:job>/<slug:act>/", views.control_job, name="control_job"),
+    path("c/<slug:name>/training/curves/", curve_views.curves, name="learning_curves"),
+    path("c/<slug:name>/training/curves/start/", curve_views.start_curve, name="start_curve"),
+    path("c/<slug:name>/training/curves/<int:curve>/", curve_views.learning_curve, name="learning_curve"),
+    path("c/<slug:name>/training/curves/<int:curve>/<slug:act>/", curve_views.control_curve, name="control_curve"),
     path("c/<slug:name>/training/models/<int:model>/", views.training_model, name="training_model"),
     path("c/<slug:name>/training/models/<int:model>/card", views.model_card, name="model_card"),
     path("c/<slug:name>/training/models/<int:model>/<slug:act>/", views.use_model, name="use_model"),

@@ -39,6 +39,7 @@ OBJECTS = {
     "study": ObjectKind(_("Study %(key)s"), "annotation.Study", "debate_effect"),
     "snapshot": ObjectKind(_("Export %(key)s"), "annotation.Snapshot", "exports"),
     "job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job"),
+    "curve": ObjectKind(_("Learning curve %(key)s"), "training.LearningCurve", "learning_curve", "curve"),
     "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
     "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling"),
     "report": ObjectKind(_("Report %(key)s"), "benchmark.Report", "report", "report"),

@@ -153,3 +153,11 @@ def test_a_table_as_latex_escapes_what_latex_would_act_on() -> None:
     lines = chart.latex().splitlines()
     assert r"\caption{50\% \& more}" in lines and r"\begin{tabular}{lrrrr}" in lines
     assert r"a\_b\textbackslash{}input\{x\} & 0.5000 & 0.2500 & 1.0000 & 0.7500 \\" in lines
+
+
+def test_a_line_is_broken_where_a_value_is_missing_and_the_table_has_an_empty_cell() -> None:
+    points = [(1, 1.0), (2, 2.0), (3, None), (4, 4.0), (5, 5.0), (6, None), (7, 7.0)]
+    bands = {"a": [(at, value - 1, value + 1) for at, value in points if value is not None]}
+    chart = draw_lines("gap", "Gap", {"a": points}, x="step", y="loss", bands=bands)
+    assert chart.svg.count("<polyline") == 2 and chart.svg.count("<polygon") == 2
+    assert [row[:2] for row in chart.rows[:4]] == [(1, 1.0), (2, 2.0), (3, None), (4, 4.0)] and len(chart.rows) == 7

@@ -56,8 +56,12 @@ def begin_training(
     collection: Collection | None = None,
     device: str = "cpu",
     user: str = "",
+    subset: Mapping[str, Any] | None = None,
 ) -> Job:
-    """Put a training into the queue; without `out` the model goes to VAR/models. Raises BadInput."""
+    """Put a training into the queue; without `out` the model goes to VAR/models. Raises BadInput.
+
+    `subset`: which part of the set to train on, as curves.subsets.write_subset takes it.
+    """
     table.recipe_options(recipe, given)
     entry = table.RECIPES[recipe]
     if not (data / "manifest.json").exists():
@@ -75,7 +79,7 @@ def begin_training(
         "base": base,
         "out": str(target.resolve()),
         "options": dict(given),
-    }
+    } | ({"subset": dict(subset)} if subset else {})
     return begin_job(kind=Job.Kind.TRAIN, options=options, collection=collection, device=device, user=user)
 
 

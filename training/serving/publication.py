@@ -54,6 +54,8 @@ class Record:
     max_length: int | None = None
     checkpoint: Mapping[str, Any] = field(default_factory=dict)
     gain: Mapping[str, Any] = field(default_factory=dict)
+    # nDCG@10 of base and model for each dev query kept apart, so that models of one dev split can be compared.
+    per_query: Mapping[str, Any] = field(default_factory=dict)
     fixture: Sequence[Mapping[str, Any]] = ()
     merge_difference: float | None = None
     tiny: bool = False

@@ -74,6 +74,7 @@ def finish_training(
             record,
             calibration=calibration,
             gain=compare_sides(before, after, dev),
+            per_query=measure_held_out(before, after, dev),
             fixture=[
                 {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
                 for pair, margin in zip(FIXTURE, expected[len(dev) :], strict=True)
@@ -94,6 +95,17 @@ def dev_measures(margins: Sequence[float], dev: Sequence[Example]) -> dict[str, 
     places = [place for place, row in enumerate(dev) if row.query_id not in apart]
     choosing = measure_dev_split([margins[place] for place in places], [dev[place] for place in places])
     return measure_dev_split(margins, dev) | {"choosing": choosing}
+
+
+def measure_held_out(before: Sequence[float], after: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:
+    """Return nDCG@10 of base and chosen checkpoint for each query that had no part in choosing it.
+
+    Where no query is kept apart, of all: `choosing` says so.
+    """
+    apart = kept_apart(dev)
+    sides = {"base": ndcg_by_query(before, dev), "tuned": ndcg_by_query(after, dev)}
+    kept = {name: {query: value for query, value in side.items() if query in apart} for name, side in sides.items()}
+    return {"measure": "nDCG@10", "choosing": not apart, **(kept if apart else sides)}
 
 
 def compare_sides(before: Sequence[float], after: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:

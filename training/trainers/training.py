@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from corpus.errors import BadInput
+from training.curves.subsets import write_subset
 from training.jobs.folder import JobFolder
 from training.recipes import table
 from training.recipes.calibration import Calibration
@@ -102,12 +103,20 @@ def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
     if device == "cuda" and not torch.cuda.is_available():
         raise BadInput("the job asks for a GPU (cuda) and this machine has none that torch sees: take --device cpu")
     options = table.recipe_options(job["recipe"], job.get("options") or {})
-    found = import_named(table.RECIPES[job["recipe"]].reader)(Path(job["data"]))
+    found = import_named(table.RECIPES[job["recipe"]].reader)(data_folder(folder, job))
     base = find_base(str(job["base"]), folder.path / "bases")  # Tiny ones are made beside the job.
     limit = job.get("memory_mb")
     return TrainingTask(
         job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit, folder.path / "tokens"
     )
+
+
+def data_folder(folder: JobFolder, job: dict[str, Any]) -> Path:
+    """Return the set to train on: the export, or for a point of a learning curve a subset of it beside the job."""
+    source = Path(job["data"])
+    if not (subset := job.get("subset")):
+        return source
+    return write_subset(source, folder.path / "data", table.RECIPES[job["recipe"]].format, **subset)
 
 
 def open_recipe(task: TrainingTask) -> Recipe:

@@ -8,8 +8,8 @@ from annotation.exports.rows import ORDER, fetch_batches
 from annotation.exports.sets.batches import Filled, LinesWriter
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import SetOptions
-from annotation.exports.sets.rows import SetRow
-from annotation.exports.sets.source import SetSource, in_pieces
+from annotation.exports.sets.rows import SetRow, newest_label
+from annotation.exports.sets.source import LABELLED_AT, SetSource, in_pieces
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from judges.domain.chains import HIGHEST, SYSTEM, render_answer, render_prompt
@@ -23,7 +23,7 @@ SCORED = f"""
         JOIN judges_campaign c ON c.id = w.campaign_id AND c.policy = 'evidence'
         WHERE c.collection_id = %(collection)s AND w.stratum = ANY(%(kinds)s::text[]) GROUP BY p.query_id
     )
-    SELECT p.id, n.campaign, q.id, d.id, q.external_id, d.external_id, l.grade, l.origin
+    SELECT p.id, n.campaign, q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, {LABELLED_AT}
     FROM newest n JOIN judges_work w ON w.campaign_id = n.campaign AND w.stratum = ANY(%(kinds)s::text[])
     JOIN corpus_pair p ON p.id = w.pair_id AND p.query_id = n.query_id
     JOIN corpus_query q ON q.id = p.query_id AND q.is_current
@@ -43,10 +43,11 @@ def read_scored_rows(source: SetSource, asked: SetOptions, left: Left) -> list[S
     relevant_from = asked.relevant_from or source.collection.relevant_from
     rows = []
     for batch in fetch_batches(SCORED, {"collection": source.collection.pk, "kinds": list(KINDS)}):
-        for pair, campaign, query, document, query_id, doc_id, grade, origin in batch:
+        for pair, campaign, query, document, query_id, doc_id, grade, origin, labelled_at in batch:
             relevant = grade is not None and grade >= relevant_from
             row = SetRow(name, prefix + query_id, prefix + doc_id, query, document, pair, grade or 0, "", relevant)
             row.origin, row.assumed, row.campaign = origin or "assumed", grade is None, campaign
+            row.labelled_at = labelled_at
             rows.append(row)
     if not rows:
         raise BadInput(f"no document of {name} has a score with its chain: run synthesize_scores {name} first")
@@ -92,6 +93,7 @@ class Chains(LinesWriter):
                 "k": len(found.generations),
                 "mean": found.mean,
                 "kind": found.kind,
+                "labelled_at": newest_label([row]),
             }
 
     def end(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from annotation.exports.files import ExportFiles
 from annotation.exports.sets.batches import Filled, LinesWriter
 from annotation.exports.sets.options import SetOptions
-from annotation.exports.sets.rows import SetRow
+from annotation.exports.sets.rows import SetRow, newest_label
 
 Line = dict[str, Any]
 
@@ -25,6 +25,7 @@ def _rtriever_line(filled: Filled, positives: list[SetRow], negatives: list[SetR
         "negatives": [build_document(row) | {"assumed": row.assumed} for row in negatives],
         "synthetic": bool(filled.text.metadata.get("synthetic")),
         "instruction": filled.instruction,
+        "labelled_at": newest_label([*positives, *negatives]),
     }
 
 

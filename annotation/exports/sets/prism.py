@@ -7,7 +7,7 @@ from typing import Any
 from annotation.exports.files import ExportFiles
 from annotation.exports.sets.batches import Filled, LinesWriter
 from annotation.exports.sets.options import SetOptions
-from annotation.exports.sets.rows import SetRow
+from annotation.exports.sets.rows import SetRow, newest_label
 
 POINT, SFT = "point-wise", "sft"
 
@@ -57,6 +57,7 @@ class PrismWriter(LinesWriter):
                 "source": row.source,
                 "origin": row.origin,
                 "assumed": row.assumed,
+                "labelled_at": newest_label([row]),
             }
 
     def end(self) -> dict[str, Any]:

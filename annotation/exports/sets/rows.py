@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
 
@@ -26,6 +27,7 @@ class SetRow:
     assumed: bool = False  # Nobody judged it: a run named it, and it is taken as a negative.
     rank: int = 0  # In the run, from 1; 0: not among the ranks that were asked for.
     campaign: int = 0  # Whose generations scored it (ERank); 0: none.
+    labelled_at: datetime | None = None  # When its newest judgment was made; None: it has none.
 
     @property
     def annotated_score(self) -> float | None:
@@ -41,6 +43,12 @@ class SetQuery:
     id: str
     key: int  # The row of the database.
     rows: list[SetRow] = field(default_factory=list)
+
+
+def newest_label(rows: Iterable[SetRow]) -> str | None:
+    """Return when the newest label of rows was made, in UTC to the microsecond; None where none says so."""
+    times = [row.labelled_at for row in rows if row.labelled_at is not None]
+    return max(times).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if times else None
 
 
 def by_query(rows: list[SetRow]) -> list[SetQuery]:

@@ -38,9 +38,11 @@ MACHINE = """(
     WHERE a.kind = 'policy' AND j.step <> 'adjudication' AND j.aspect_id IS NULL
     ORDER BY j.pair_id, j.id DESC
 )"""
+# When the newest judgment on a pair was made, which its label stands on: labels themselves may be rebuilt at any time.
+LABELLED_AT = "(SELECT max(j.created_at) FROM current_judgment j WHERE j.pair_id = p.id AND j.aspect_id IS NULL)"
 ROWS = f"""
     SELECT p.id, q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, p.teacher_score,
-           COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int, COALESCE(v.panel, 0)::int
+           COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int, COALESCE(v.panel, 0)::int, {LABELLED_AT}
     FROM {{labels}} l {PAIRS.format(of="l")} LEFT JOIN ({NEWEST_VOTES}) v ON v.pair_id = p.id
     WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}
     ORDER BY {ORDER}
@@ -105,11 +107,11 @@ class SetSource:
         return rows
 
     def _row(self, values: Sequence[Any], asked: SetOptions) -> SetRow:
-        pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel = values
+        pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel, labelled_at = values
         relevant = grade >= (asked.relevant_from or self.collection.relevant_from)
         name, query_id, doc_id = self.collection.name, self.prefix + query_id, self.prefix + doc_id
         row = SetRow(name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes)
-        row.panel = panel
+        row.panel, row.labelled_at = panel, labelled_at
         row.teacher = teacher_of(row, score, asked)
         return row
 

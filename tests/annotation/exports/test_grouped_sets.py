@@ -43,6 +43,7 @@ def test_rtriever_has_each_query_with_its_positives_and_its_marked_negatives(boo
         ],
         "synthetic": False,
         "instruction": "Holds the answer.",
+        "labelled_at": None,
     }
     assert (manifest["format"], manifest["counts"]["rows"], manifest["counts"]["pairs"]) == ("rtriever", 10, 30)
 

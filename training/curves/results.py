@@ -1,0 +1,127 @@
+"""What a learning curve says: each point's measure, what the last labels bought, and what the next would (pure)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from benchmark.measures.rankings import Paired, compare_runs
+from training.curves.fitting import LEAST_POINTS, NEXT, CurveFit, Estimate, estimate_means, fit_curve
+from training.jobs.significance import LEAST_QUERIES
+
+MEASURE = "nDCG@10"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPoint:
+    """A point: `per_query` is empty while its training is not finished, or where it failed (`state` in words)."""
+
+    labels: int
+    queries: int
+    state: str = ""
+    per_query: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CurveResult:
+    """Points with their mean over the same dev queries; None where a point has none.
+
+    `last`: the last point against the one before it; None where one of the two is not measured.
+    """
+
+    points: tuple[tuple[MeasuredPoint, Estimate | None], ...]
+    queries: int
+    fit: CurveFit | None
+    last: Paired | None
+
+    @property
+    def measured(self) -> list[tuple[int, Estimate]]:
+        """Labels and measure of the points that have one."""
+        return [(point.labels, found) for point, found in self.points if found is not None]
+
+
+def compute_result(points: Sequence[MeasuredPoint]) -> CurveResult:
+    """Measure all points on the queries that every measured one has, compare the last two, and fit the law."""
+    measured = [point for point in points if point.per_query]
+    shared = sorted(set.intersection(*(set(point.per_query or {}) for point in measured))) if measured else []
+    values = tuple(tuple(_values(point)[query] for query in shared) for point in measured)
+    means = iter(estimate_means(values)) if shared else iter(())
+    found = tuple((point, next(means, None) if point.per_query else None) for point in points)
+    fit = fit_curve(tuple(point.labels for point in measured), values) if shared else None
+    pair = points[-2:]
+    last = None
+    if shared and len(pair) == 2 and all(point.per_query for point in pair):
+        before, after = ({query: _values(point)[query] for query in shared} for point in pair)
+        last = compare_runs(MEASURE, after, before)
+    return CurveResult(found, len(shared), fit, last)
+
+
+def _values(point: MeasuredPoint) -> Mapping[str, float]:
+    return point.per_query or {}
+
+
+def describe_last(result: CurveResult) -> str:
+    """Return the caption: what the labels between the last two points bought, in points of nDCG@10 times 100."""
+    if len(result.points) < 2 or result.last is None:
+        return _("What the last labels bought is not known: one of the last two points has no measure.")
+    (before, _one), (after, _other) = result.points[-2:]
+    last, labels = result.last, after.labels - before.labels
+    gain = _("%(points)s points (%(low)s to %(high)s) of %(measure)s on %(queries)s queries") % {
+        "points": f"{100 * last.difference:+.1f}",
+        "low": f"{100 * last.low:.1f}",
+        "high": f"{100 * last.high:.1f}",
+        "measure": MEASURE,
+        "queries": f"{last.queries:,}",
+    }
+    if last.queries < LEAST_QUERIES or last.low <= 0 <= last.high:
+        words = ngettext(
+            "The last %(labels)s label is not shown to help: %(gain)s.",
+            "The last %(labels)s labels are not shown to help: %(gain)s.",
+            labels,
+        )
+    elif last.difference > 0:
+        words = ngettext(
+            "The last %(labels)s label bought %(gain)s.", "The last %(labels)s labels bought %(gain)s.", labels
+        )
+    else:
+        words = ngettext(
+            "The last %(labels)s label made it worse: %(gain)s.",
+            "The last %(labels)s labels made it worse: %(gain)s.",
+            labels,
+        )
+    return words % {"labels": f"{labels:,}", "gain": gain}
+
+
+def describe_next(result: CurveResult) -> str:
+    """Return what the next labels would buy if the fitted law holds, or why that cannot be said."""
+    if result.fit is None:
+        return _("No curve is fitted: the fit needs %(least)s measured points, and there are %(there)s.") % {
+            "least": LEAST_POINTS,
+            "there": len(result.measured),
+        }
+    figures = {name: f"{100 * value:.1f}" for name, value in asdict(result.fit.next).items()}
+    return _(
+        "If the fitted curve continues, the next %(labels)s labels buy about %(value)s points (%(low)s to %(high)s)."
+    ) % {"labels": f"{NEXT:,}", **figures}
+
+
+def result_document(result: CurveResult) -> dict[str, Any]:
+    """Return the result as JSON holds it."""
+    return {
+        "measure": MEASURE,
+        "queries": result.queries,
+        "points": [
+            {
+                "labels": point.labels,
+                "queries": point.queries,
+                "state": point.state,
+                "measure": asdict(found) if found else None,
+            }
+            for point, found in result.points
+        ],
+        "last": asdict(result.last) if result.last else None,
+        "fit": asdict(result.fit) if result.fit else None,
+        "words": [describe_last(result), describe_next(result)],
+    }

@@ -1,0 +1,121 @@
+"""Services of learning curves: begin one as trainings on the GPU queue, cancel, go on, and read what came of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.models import Collection
+from jobs import leases
+from training.curves.results import CurveResult, MeasuredPoint, compute_result
+from training.curves.subsets import order_queries, plan_subsets
+from training.jobs import lifecycle
+from training.models import CurvePoint, Job, LearningCurve
+from training.recipes import table
+from training.recipes.data import open_manifest
+
+
+@transaction.atomic
+def begin_curve(
+    *,
+    recipe: str,
+    data: Path,
+    base: str,
+    points: Sequence[int],
+    order: str,
+    given: Mapping[str, Any],
+    folder: Path | None = None,
+    collection: Collection | None = None,
+    device: str = "cpu",
+    user: str = "",
+) -> LearningCurve:
+    """Put a training for each point into the queue. Raises BadInput for what is known to be wrong before that.
+
+    `folder`: where the models go; without one they go to VAR/models.
+    """
+    seed = table.recipe_options(recipe, given).seed
+    form = table.RECIPES[recipe].format
+    open_manifest(data, form)
+    subsets = plan_subsets(order_queries(data, form, order, seed), points)
+    if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": folder})
+    curve = LearningCurve.objects.create(
+        collection=collection, recipe=recipe, order=order, folder=str(folder.resolve()) if folder else "", made_by=user
+    )
+    for subset in subsets:
+        job = lifecycle.begin_training(
+            recipe=recipe,
+            data=data,
+            base=base,
+            out=folder / str(subset.asked) if folder else None,
+            given=given,
+            collection=collection,
+            device=device,
+            user=user,
+            subset={"order": order, "seed": seed, "queries": subset.queries},
+        )
+        CurvePoint.objects.create(
+            curve=curve, job=job, asked=subset.asked, labels=subset.labels, queries=subset.queries
+        )
+    return curve
+
+
+def find_curve(
+    folder: Path, *, recipe: str, data: Path, base: str, points: Sequence[int], order: str, given: Mapping[str, Any]
+) -> LearningCurve | None:
+    """Return the curve begun with this folder; None where there is none. Raises BadInput for one of another request."""
+    curve = LearningCurve.objects.filter(folder=str(folder.resolve())).first()
+    if curve is None:
+        return None
+    rows = list_points(curve)
+    asked = [(recipe, str(data.resolve()), base, dict(given), order, point) for point in points]
+    begun = [(*_request(point.job), curve.order, point.asked) for point in rows]
+    if asked != begun:
+        raise BadInput(_("%(out)s holds a learning curve of other options: name a new folder") % {"out": folder})
+    return curve
+
+
+def _request(job: Job) -> tuple[Any, ...]:
+    return tuple(job.options[name] for name in ("recipe", "data", "base", "options"))
+
+
+def list_points(curve: LearningCurve) -> list[CurvePoint]:
+    """Return the points with their jobs, from the fewest labels on."""
+    return list(curve.points.select_related("job").order_by("asked"))
+
+
+def resume_points(curve: LearningCurve) -> int:
+    """Put points that failed or were cancelled back into the queue; those that are finished stay. Return how many."""
+    return sum(lifecycle.go_on(point.job) for point in list_points(curve))
+
+
+def cancel_points(curve: LearningCurve) -> int:
+    """Cancel the points that wait or run; return how many."""
+    return sum(leases.ask_to_cancel(point.job) for point in list_points(curve))
+
+
+def read_result(points: Sequence[CurvePoint]) -> CurveResult:
+    """Return what the points say as far as they are finished."""
+    return compute_result(
+        [
+            MeasuredPoint(
+                point.labels, point.queries, str(point.job.get_state_display()), read_held_out(point.job, "tuned")
+            )
+            for point in points
+        ]
+    )
+
+
+def read_held_out(job: Job, side: str) -> Mapping[str, float] | None:
+    """Return the measure of each held-out query of a finished training's model or base; None where it has none."""
+    if job.state != Job.State.FINISHED:
+        return None
+    try:
+        found = json.loads((Path(job.options["out"]) / "reranker.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return (found.get("per_query") or {}).get(side)

@@ -1,0 +1,145 @@
+"""Nested subsets of a training set by whole queries, each an export of its own (pure).
+
+Queries stand in one order, and a subset is a beginning of it: every smaller one is contained in every larger one. The
+dev split is the same file in all of them.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from corpus.errors import BadInput
+from training.jobs.folder import write_folder
+from training.recipes.data import read_manifest, read_rows
+
+TIME, RANDOM = "time", "random"
+ORDERS = (TIME, RANDOM)
+
+
+@dataclass(slots=True)
+class QueryLines:
+    """The lines of one query in a split, and how many labels stand in them."""
+
+    query_id: str
+    lines: list[int] = field(default_factory=list)  # Their numbers, from 1.
+    labels: int = 0  # Documents that somebody judged; those that are only assumed to be negatives do not count.
+    labelled_at: str = ""  # When its newest label was made, in UTC; empty where no line says so.
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """The first queries of an order: how many, and how many labels they hold. `asked`: what was asked for."""
+
+    asked: int
+    labels: int
+    queries: int
+
+
+def order_queries(folder: Path, form: str, order: str, seed: int) -> list[QueryLines]:
+    """Return the queries of train: by the time of their newest label, or in a seeded random order.
+
+    Raises BadInput for a set without a dev split, one that has a query in both splits, and, by time, one that does not
+    say when its labels were made.
+    """
+    train, dev = (_group_lines(folder / f"{split}.jsonl", form) for split in ("train", "dev"))
+    if not dev:
+        raise BadInput(
+            _("%(folder)s has no dev split to measure on: export with a smaller --split") % {"folder": folder}
+        )
+    if shared := sorted(train.keys() & dev.keys()):
+        raise BadInput(_("query %(query)s is in train and in dev: export the set again") % {"query": shared[0]})
+    if order == RANDOM:
+        return sorted(train.values(), key=lambda one: sha256(f"{seed}\0{one.query_id}".encode()).digest())
+    if without := [one.query_id for one in train.values() if not one.labelled_at]:
+        raise BadInput(
+            _("query %(first)s does not say when it was labelled: export the set again, or use the order random")
+            % {"first": without[0]}
+        )
+    return sorted(train.values(), key=lambda one: (one.labelled_at, one.query_id))
+
+
+def _group_lines(path: Path, form: str) -> dict[str, QueryLines]:
+    """Return the lines of a split by query; a split without a file has none. Raises BadInput with file and line."""
+    found: dict[str, QueryLines] = {}
+    for number, query_id, labels, labelled_at in _read_facts(path, form) if path.exists() else ():
+        one = found.setdefault(query_id, QueryLines(query_id))
+        one.lines.append(number)
+        one.labels += labels
+        one.labelled_at = max(one.labelled_at, labelled_at)
+    return found
+
+
+def _read_facts(path: Path, form: str) -> Iterator[tuple[int, str, int, str]]:
+    def parse(row: Mapping[str, Any], number: int) -> tuple[int, str, int, str]:
+        # A row without an id is a query of its own, as for those who read the set to train.
+        query_id = str(row.get("query_id") or f"line-{number}")
+        return number, query_id, count_labels(row), str(row.get("labelled_at") or "")
+
+    return read_rows(path, parse, form)
+
+
+def count_labels(row: Mapping[str, Any]) -> int:
+    """Return how many labels a row carries: that of its document, or those of all its query's documents."""
+    if "positives" in row:
+        return len(row["positives"]) + sum(not one.get("assumed") for one in row["negatives"])
+    return int(not row.get("assumed"))
+
+
+def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[Subset]:
+    """Return for each point the beginning of the order whose labels come nearest to it: at most a query away.
+
+    Raises BadInput for fewer than two points, one above the number of labels, and two that are the same queries.
+    """
+    sums = list(accumulate(one.labels for one in queries))
+    if len(points) < 2 or sorted(set(points)) != list(points) or points[0] < 1:
+        raise BadInput(_("name two points or more, from the smallest to the largest, such as 500,1000,2000"))
+    if points[-1] > sums[-1]:
+        raise BadInput(
+            ngettext(
+                "point %(asked)s is more than the %(there)s label of the training set",
+                "point %(asked)s is more than the %(there)s labels of the training set",
+                sums[-1],
+            )
+            % {"asked": f"{points[-1]:,}", "there": f"{sums[-1]:,}"}
+        )
+    # Of two that are equally near, the smaller.
+    chosen = [min(range(len(sums)), key=lambda place: (abs(sums[place] - point), place)) for point in points]
+    if same := [asked for asked, one, next_one in zip(points[1:], chosen, chosen[1:], strict=False) if one == next_one]:
+        raise BadInput(
+            _("point %(asked)s has the same queries as the point before it: take points further apart")
+            % {"asked": f"{same[0]:,}"}
+        )
+    return [Subset(asked, sums[place], place + 1) for asked, place in zip(points, chosen, strict=True)]
+
+
+def write_subset(source: Path, target: Path, form: str, *, order: str, seed: int, queries: int) -> Path:
+    """Write an export with the first `queries` of the order and the whole dev split; return its folder.
+
+    One that is there already is left as it is. Raises BadInput for a source that is not as its manifest says.
+    """
+    if (target / "manifest.json").exists():
+        return target
+    manifest, digest = read_manifest(source, form)
+    chosen = sorted(line for one in order_queries(source, form, order, seed)[:queries] for line in one.lines)
+    lines = (source / "train.jsonl").read_bytes().split(b"\n")
+    contents = {
+        "train.jsonl": b"".join(lines[number - 1] + b"\n" for number in chosen),
+        "dev.jsonl": (source / "dev.jsonl").read_bytes(),
+    }
+    manifest["files"] = [
+        {"name": name, "rows": content.count(b"\n"), "sha256": sha256(content).hexdigest()}
+        for name, content in contents.items()
+    ]
+    manifest["subset"] = {"of": digest, "order": order, "seed": seed, "queries": queries}
+    with write_folder(target) as part:
+        for name, content in contents.items():
+            (part / name).write_bytes(content)
+        (part / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
+    return target

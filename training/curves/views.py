@@ -1,0 +1,115 @@
+"""Pages of learning curves: what the last labels bought."""
+
+from pathlib import Path
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from corpus.access import AccessScope, action
+from corpus.chart_downloads import download
+from corpus.collections.audit_log import record_act
+from corpus.errors import BadInput
+from training.curves import services
+from training.curves.charts import draw_curve
+from training.curves.forms import CurveForm
+from training.curves.results import MEASURE, describe_last, describe_next
+from training.jobs import pages
+from training.models import LearningCurve
+
+SHOWN = 50  # Curves on the page of a collection, the newest.
+ACTS = {"cancel": services.cancel_points, "go-on": services.resume_points}
+
+
+@action("admin")
+@require_GET
+def curves(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """Show the curves of a collection, and the form for a new one."""
+    return _render_page(request, scope, CurveForm(sets=pages.training_sets(scope.collection)))
+
+
+def _render_page(request: HttpRequest, scope: AccessScope, form: CurveForm, *, status: int = 200) -> HttpResponse:
+    found = LearningCurve.objects.filter(collection=scope.collection).prefetch_related("points__job").order_by("-pk")
+    context = {
+        "scope": scope,
+        "curves": found[:SHOWN],
+        "form": form,
+        "sets": pages.training_sets(scope.collection),
+        "why_not": pages.why_not(),
+    }
+    return render(request, "curves/curves.html", context, status=status)
+
+
+@action("admin")
+@require_POST
+def start_curve(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """Put the trainings of a curve into the queue."""
+    form = CurveForm(request.POST, sets=pages.training_sets(scope.collection))
+    if form.is_valid() and (why := pages.why_not()):
+        form.add_error(None, why)
+    if not form.is_valid():
+        return _render_page(request, scope, form, status=422)
+    try:
+        with transaction.atomic():
+            curve = services.begin_curve(
+                data=Path(form.cleaned_data["training_set"]),
+                collection=scope.collection,
+                user=scope.user.username,
+                **form.curve_options(),
+            )
+            record_act(scope, "training.started", curve=curve.pk, recipe=curve.recipe)
+    except BadInput as error:
+        form.add_error(None, _("Not started: %(error)s.") % {"error": error})
+        return _render_page(request, scope, form, status=422)
+    return redirect("learning_curve", scope.collection.name, curve.pk)
+
+
+@action("admin")
+@require_GET
+def learning_curve(request: HttpRequest, scope: AccessScope, curve: int) -> HttpResponse:
+    """Show one curve, live; HTMX asks for what changes alone."""
+    found = get_object_or_404(LearningCurve, pk=curve, collection=scope.collection)
+    points = services.list_points(found)
+    result = services.read_result(points)
+    words = points[0].job.words or pages.setup_label(points[0].job)
+    chart = draw_curve(result, f"{scope.collection.name}: {found}, {found.recipe} ({words})")
+    if (file := download(request, (chart,))) is not None:
+        return file
+    is_over = all(point.job.is_over for point in points)
+    context = {
+        "scope": scope,
+        "curve": found,
+        "first": points[0].job,
+        "rows": list(zip(points, [one for _point, one in result.points], strict=True)),
+        "result": result,
+        "chart": chart,
+        "last": describe_last(result),
+        "next": describe_next(result),
+        "measure": MEASURE,
+        "words": words,
+        "is_over": is_over,
+        "can_resume": any(point.job.state in ("cancelled", "failed") for point in points),
+        "waiting": next(filter(None, (pages.explain_queue_wait(point.job) for point in points)), ""),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, "curves/_curve.html", context, status=286 if is_over else 200)
+    return render(request, "curves/curve.html", context)
+
+
+@action("admin")
+@require_POST
+def control_curve(request: HttpRequest, scope: AccessScope, curve: int, act: str) -> HttpResponse:
+    """Cancel the points that are not over, or let those go on that failed or were cancelled."""
+    found = get_object_or_404(LearningCurve, pk=curve, collection=scope.collection)
+    if act not in ACTS:
+        raise Http404(_("Unknown action."))
+    with transaction.atomic():
+        changed = ACTS[act](found)
+        if changed:
+            record_act(scope, "training.control", curve=found.pk, what=act, points=changed)
+    if not changed:
+        messages.error(request, _("No changes made: no point's state allows this action."))
+    return redirect("learning_curve", scope.collection.name, found.pk)

@@ -1,0 +1,134 @@
+"""`learning_curve RECIPE --data DIR --points 500,1000,... --base B --out D`: what did the last labels buy?"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+from corpus.commands import QuorumCommand
+from corpus.errors import Incomplete
+from corpus.models import Collection
+from training.curves import services
+from training.curves.charts import draw_curve
+from training.curves.forms import parse_points
+from training.curves.results import describe_last, describe_next, result_document
+from training.curves.subsets import ORDERS, TIME
+from training.jobs import option_fields, worker_pool
+from training.jobs.folder import write_atomically
+from training.models import CurvePoint, Job, LearningCurve
+from training.recipes import base_models
+from training.recipes.table import RECIPES, TABLE
+
+LOOK_S = 0.5
+LINE_EVERY_S = 10.0
+
+
+class Command(QuorumCommand):
+    """Queue a training for each point; wait where that is asked for; write what the curve says once all are over."""
+
+    act = "training.started"
+    help = (
+        "Train a recipe on growing parts of an export, as jobs of the queue `gpu`, and say what the last labels bought. "
+        "Running the command again continues the points that are not finished and writes what the curve says."
+    )
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("recipe", choices=sorted(TABLE), help="recipe to train by")
+        parser.add_argument(
+            "--data", type=Path, required=True, metavar="DIR", help="folder of an export in the recipe's format"
+        )
+        parser.add_argument(
+            "--points", required=True, metavar="N,N,...", help="numbers of labels, such as 500,1000,2000"
+        )
+        parser.add_argument(
+            "--order", choices=ORDERS, default=TIME, help="order of the queries: by time of labelling, or by the seed"
+        )
+        parser.add_argument(
+            "--base", required=True, help="base model: a folder, a Hugging Face id in the local cache, or tiny:qwen3"
+        )
+        parser.add_argument("--out", type=Path, required=True, metavar="D", help="output folder; must be new or empty")
+        parser.add_argument(
+            "--device", choices=("cpu", "cuda"), default="cpu", help="where the models run (default: cpu)"
+        )
+        option_fields.add_arguments(parser)
+        parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
+
+    def run(self, **options: Any) -> object:
+        """Begin the curve, or continue it; sum it up where it is over."""
+        curve = self.begin(options)
+        if options["wait"]:
+            self.wait(curve)
+        points = services.list_points(curve)
+        if not all(point.job.is_over for point in points):
+            self.say(f"curve {curve.pk}: {_format_states(points)}; run the command again to see what it says")
+            return self.describe(curve, points)
+        return self.end(curve, points)
+
+    def begin(self, options: dict[str, Any]) -> LearningCurve:
+        """Return the curve of this folder, with its unfinished points back in the queue; a new one where none is."""
+        asked: dict[str, Any] = {
+            "recipe": options["recipe"],
+            "data": options["data"],
+            "base": base_models.of_command(options["base"]),
+            "points": parse_points(options["points"]),
+            "order": options["order"],
+            "given": option_fields.read_arguments(options),
+        }
+        curve = services.find_curve(options["out"], **asked)
+        if curve is not None:
+            with transaction.atomic():
+                services.resume_points(curve)
+            return curve
+        read = import_string(RECIPES[options["recipe"]].reader)
+        collection = Collection.objects.filter(name=read(options["data"]).collection).first()
+        return services.begin_curve(folder=options["out"], collection=collection, device=options["device"], **asked)
+
+    def wait(self, curve: LearningCurve) -> None:
+        """Wait for the end of all points, with a worker of our own where no other serves the queue."""
+        told, line = 0.0, ""
+        with worker_pool.OwnWorker() as own:
+            points = services.list_points(curve)
+            while not all(point.job.is_over for point in points):
+                if any(point.job.state == Job.State.QUEUED for point in points):
+                    own.ensure(points[0].job.device)
+                now = f"curve {curve.pk}: {_format_states(points)}"
+                if now != line and (sys.stderr.isatty() or time.monotonic() - told > LINE_EVERY_S):
+                    told, line = time.monotonic(), now
+                    self.stderr.write(now)
+                    self.stderr.flush()
+                time.sleep(LOOK_S)
+                points = services.list_points(curve)
+
+    def end(self, curve: LearningCurve, points: list[CurvePoint]) -> object:
+        """Write curve.json, curve.csv and curve.svg. Raises Incomplete where a point has no measure."""
+        out, result = Path(curve.folder), services.read_result(points)
+        document = self.describe(curve, points)
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomically(out / "curve.json", json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+        if chart := draw_curve(result, f"{curve.recipe} ({points[0].job.words})"):
+            write_atomically(out / "curve.csv", chart.csv())
+            write_atomically(out / "curve.svg", chart.standalone())
+        for line in (describe_last(result), describe_next(result)):
+            self.say(line)
+        if failed := [point for point in points if point.job.state != Job.State.FINISHED]:
+            states = "; ".join(f"{point.labels:,}: {point.job.error or point.job.state}" for point in failed)
+            raise Incomplete(f"{len(failed)} of {len(points)} points have no measure ({states})", document)
+        return document
+
+    def describe(self, curve: LearningCurve, points: list[CurvePoint]) -> dict[str, Any]:
+        """Return the document of a curve."""
+        jobs = {"curve": curve.pk, "recipe": curve.recipe, "order": curve.order, "jobs": [p.job_id for p in points]}
+        return jobs | result_document(services.read_result(points))
+
+
+def _format_states(points: list[CurvePoint]) -> str:
+    return ", ".join(
+        f"{point.labels:,} labels {point.job.state}"
+        + (f" (step {point.job.done} of {point.job.total})" if point.job.state == Job.State.RUNNING else "")
+        for point in points
+    )
