@@ -18,7 +18,7 @@ from corpus.models import Assessor, Item, Judgment, Pair
 from judges.models import Campaign
 from tests.evidence import make_judge
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
-from training.models import Job, Model
+from training.models import CurvePoint, Job, LearningCurve, Model
 
 pytestmark = pytest.mark.django_db
 
@@ -92,6 +92,8 @@ class World:
         self.model = Model.objects.create(
             collection=self.collection, job=self.job, name="m", folder="/nowhere", summary={"merge_difference": 0.0}
         )
+        self.curve = LearningCurve.objects.create(collection=self.collection, recipe="prism")
+        CurvePoint.objects.create(curve=self.curve, job=self.job, asked=500, labels=500, queries=50)
         self.study = Study.objects.create(collection=self.collection)
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
         adjudicator = Membership.objects.get(user=self.people["adjudicator"])
@@ -116,6 +118,7 @@ class World:
             "<int:item>": self.item.pk,
             "<int:job>": self.job.pk,
             "<int:model>": self.model.pk,
+            "<int:curve>": self.curve.pk,
             "<int:study>": self.study.pk,
             "<int:run>": self.run.pk,
             "<int:filling>": self.filling.pk,

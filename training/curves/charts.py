@@ -14,8 +14,8 @@ def draw_curve(result: CurveResult, source: str) -> Chart | None:
     if not result.measured:
         return None
     measured, fitted = MEASURE, _("fitted a − b n^−c")
-    series = {measured: [(float(point.labels), one.value if one else None) for point, one in result.points]}
-    bands = {measured: [(float(labels), one.low, one.high) for labels, one in result.measured]}
+    series = {measured: [(point.labels, one.value if one else None) for point, one in result.points]}
+    bands = {measured: [(labels, one.low, one.high) for labels, one in result.measured]}
     if result.fit is not None:
         series[fitted] = [(at, one.value) for at, one in result.fit.line]
         bands[fitted] = [(at, one.low, one.high) for at, one in result.fit.line]

@@ -12,7 +12,7 @@ LEAST_POINTS = 3  # The law has as many parameters.
 NEXT = 500  # Labels that the estimate is about.
 RESAMPLES = 300
 LEVEL = 0.05
-GRID = 60  # Places at which the fitted curve and its band are drawn.
+GRID = 24  # Places at which the fitted curve and its band are drawn, beside the points.
 # Of a - b n^-c with n in units of the smallest point: the most that can be reached, the distance to it, the exponent.
 LOWEST, HIGHEST = (0.0, 0.0, 0.01), (1.0, 1.0, 2.0)
 
@@ -33,7 +33,7 @@ class CurveFit:
     a: float
     b: float
     c: float
-    line: tuple[tuple[float, Estimate], ...]
+    line: tuple[tuple[int, Estimate], ...]
     next: Estimate
 
 
@@ -63,13 +63,13 @@ def fit_curve(labels: tuple[int, ...], values: tuple[tuple[float, ...], ...]) ->
     unit = counts[0]
     found = fit_law(counts / unit, table.mean(axis=1))
     again = [fit_law(counts / unit, means, starts=(found[2],)) for means in _resample(table)]
-    grid = np.linspace(counts[0], counts[-1] + NEXT, GRID)
+    grid = np.unique([*counts, *np.linspace(counts[0], counts[-1] + NEXT, GRID).round()])
     line = _estimates(law(grid / unit, *found), np.array([law(grid / unit, *one) for one in again]))
     ends = np.array([counts[-1], counts[-1] + NEXT]) / unit
     gains = [np.diff(law(ends, *one)) for one in (found, *again)]
     (gain,) = _estimates(gains[0], np.array(gains[1:]))
     a, b, c = found
-    return CurveFit(a, b * unit**c, c, tuple(zip(grid.tolist(), line, strict=True)), gain)
+    return CurveFit(a, b * unit**c, c, tuple(zip(map(int, grid), line, strict=True)), gain)
 
 
 def law(counts: Floats, a: float, b: float, c: float) -> Floats:

@@ -1,6 +1,7 @@
 """Training sets: what enters, how it is split, and that every format loads in the library that reads it."""
 
 import json
+from datetime import UTC, datetime
 from io import StringIO
 
 import pytest
@@ -335,3 +336,16 @@ def test_lengths_are_counted_in_the_tokens_of_a_tokenizer_and_the_entropy_over_a
     (tmp_path / "no.json").write_text("{}")
     with pytest.raises(BadInput, match=r"no.json is no tokenizer.json"):
         export(books, "prism", tmp_path / "no", **options | {"tokenizer": str(tmp_path / "no.json")})
+
+
+def test_rows_say_when_their_newest_judgment_was_made(books, tmp_path):
+    pair = Pair.objects.get(query__external_id="q0", document__external_id="d0-0")
+    for number, name in enumerate(("alice", "bob"), 1):
+        moment = datetime(2026, 10, number, 9, 30, tzinfo=UTC)
+        make_judgment(pair, make_assessor(books, name), 2, created_at=moment)
+    export(books, "prism", tmp_path / "prism", teacher="votes", split=1)
+    rows = {row["doc_id"]: row["labelled_at"] for row in lines(tmp_path / "prism" / "train.jsonl")}
+    assert rows["d0-0"] == "2026-10-02T09:30:00.000000Z" and rows["d1-0"] is None
+    export(books, "rtriever", tmp_path / "rtriever", split=1)
+    bundles = {row["query_id"]: row["labelled_at"] for row in lines(tmp_path / "rtriever" / "train.jsonl")}
+    assert bundles["q0"] == rows["d0-0"] and bundles["q1"] is None

@@ -33,7 +33,7 @@ class Command(QuorumCommand):
 
     act = "training.started"
     help = (
-        "Train a recipe on growing parts of an export, as jobs of the queue `gpu`, and say what the last labels bought. "
+        "Train a recipe on growing parts of an export, as jobs of the queue `gpu`; say what the last labels bought. "
         "Running the command again continues the points that are not finished and writes what the curve says."
     )
 

@@ -1,0 +1,196 @@
+"""Pages and services of learning curves without a worker: what is asked, refused, shown and resumed (BUILD F5)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from annotation.models import Role
+from corpus.collections.removal import delete_collection
+from corpus.errors import BadInput
+from corpus.models import Collection
+from tests.factories import make_collection, make_member
+from tests.training.curves.test_subsets import write_dated
+from tests.training_sets import write_set
+from training.curves import services
+from training.jobs.folder import JobFolder
+from training.models import CurvePoint, Job, LearningCurve
+
+pytestmark = pytest.mark.django_db
+ASKED = {
+    "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "points": "24, 48,96", "order": "time", "max_steps": "5",
+}  # fmt: skip
+
+
+@pytest.fixture
+def birds() -> Collection:
+    return make_collection("birds")
+
+
+@pytest.fixture
+def alice(birds: Collection) -> Client:
+    client = Client()
+    client.force_login(make_member(birds, "alice", Role.ADMIN).user)
+    return client
+
+
+@pytest.fixture
+def rows(birds: Collection) -> Path:
+    folder = Path(settings.VAR) / "exports" / "birds" / "dated"
+    return folder if folder.exists() else write_dated(folder)
+
+
+@pytest.fixture
+def curve(birds: Collection, rows: Path) -> LearningCurve:
+    return services.begin_curve(
+        recipe="prism", data=rows, base="tiny:qwen3", points=[24, 48, 96], order="time", given={"preset": "tiny"},
+        collection=birds, user="alice",
+    )  # fmt: skip
+
+
+def end_point(point: CurvePoint, folder: Path, state: str = "finished", value: float = 0.5) -> None:
+    """The job of a point as its worker leaves it: over, and where it is finished with a model's folder."""
+    job = point.job
+    options = job.options | {"out": str(folder / str(point.asked))}
+    Job.objects.filter(pk=job.pk).update(state=state, options=options, words="tiny model, CPU", done=5, total=5)
+    if state == "finished":
+        out = folder / str(point.asked)
+        out.mkdir(parents=True, exist_ok=True)
+        tuned = {f"q{number}": value + number / 1000 for number in range(20)}
+        (out / "reranker.json").write_text(json.dumps({"per_query": {"tuned": tuned, "base": tuned}}))
+
+
+def test_without_a_training_set_the_page_says_what_to_do(alice: Client) -> None:
+    page = alice.get("/c/birds/training/curves/").content.decode()
+    assert "No learning curves yet." in page and "Create a training set" in page
+
+
+def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, rows: Path) -> None:
+    answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "training_set": str(rows)})
+    curve = LearningCurve.objects.get()
+    assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/curves/{curve.pk}/"
+    points = services.list_points(curve)
+    assert [(point.asked, point.labels, point.queries) for point in points] == [(24, 24, 4), (48, 48, 8), (96, 96, 16)]
+    for point in points:
+        asked = JobFolder(Path(point.job.folder)).job
+        assert asked["subset"] == {"order": "time", "seed": 0, "queries": point.queries} and asked["data"] == str(rows)
+        assert asked["options"] == {"preset": "tiny", "max_steps": 5} and point.job.made_by == "alice"
+    page = alice.get(answer["Location"]).content.decode()
+    assert "time of labelling" in page and "Cancel the remaining points" in page and "No worker is serving" in page
+    assert "curve" in alice.get("/c/birds/training/curves/").content.decode()
+    assert alice.get(answer["Location"], headers={"HX-Request": "true"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"points": "24,4000"}, "point 4,000 is more than the 96 labels"),
+        ({"points": "24"}, "name two points or more"),
+        ({"points": "24,many"}, "is not a whole number"),
+        ({"points": ",".join(map(str, range(1, 25)))}, "24 points are too many"),
+        ({"order": "alphabet"}, "Select a valid choice"),
+        ({"base": "tiny:encoder"}, "cannot train this base model"),
+    ],
+)
+def test_what_makes_no_curve_is_refused_with_the_form_kept(
+    alice: Client, rows: Path, changes: dict[str, str], words: str
+) -> None:
+    answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "training_set": str(rows), **changes})
+    page = answer.content.decode()
+    assert answer.status_code == 422 and words in page and 'value="5"' in page
+    assert not LearningCurve.objects.exists() and not Job.objects.exists()
+
+
+def test_a_set_without_times_can_be_ordered_at_random_alone(alice: Client, birds: Collection) -> None:
+    folder = Path(settings.VAR) / "exports" / "birds" / "undated"
+    undated = folder if folder.exists() else write_set(folder)
+    asked = {**ASKED, "training_set": str(undated)}
+    answer = alice.post("/c/birds/training/curves/start/", asked)
+    assert answer.status_code == 422 and b"does not say when it was labelled" in answer.content
+    assert alice.post("/c/birds/training/curves/start/", {**asked, "order": "random"}).status_code == 302
+
+
+def test_only_points_that_are_not_finished_go_on(curve: LearningCurve, tmp_path: Path) -> None:
+    first, second, third = services.list_points(curve)
+    end_point(first, tmp_path)
+    end_point(second, tmp_path, "failed")
+    end_point(third, tmp_path, "cancelled")
+    assert services.resume_points(curve) == 2
+    assert [point.job.state for point in services.list_points(curve)] == ["finished", "queued", "queued"]
+    assert services.resume_points(curve) == 0
+    assert services.cancel_points(curve) == 2
+
+
+def test_a_finished_curve_shows_its_caption_chart_table_and_csv(
+    alice: Client, curve: LearningCurve, tmp_path: Path
+) -> None:
+    for point, value in zip(services.list_points(curve), (0.5, 0.55, 0.58), strict=True):
+        end_point(point, tmp_path, value=value)
+    address = f"/c/birds/training/curves/{curve.pk}/"
+    page = alice.get(address).content.decode()
+    assert "The last 48 labels bought +3.0 points (3.0 to 3.0) of nDCG@10 on 20 queries." in page
+    assert "the next 500 labels buy about +" not in page and "the next 500 labels buy about" in page
+    assert page.count("tiny model, CPU") >= 2
+    csv = alice.get(f"{address}?chart=curve&as=csv").content.decode()
+    assert csv.startswith("labels,nDCG@10,") and "\n96,0.58" in csv
+    assert alice.get(f"{address}?chart=other").status_code == 404
+    assert alice.get(address, headers={"HX-Request": "true"}).status_code == 286
+
+
+def test_a_failed_point_is_a_gap_on_the_page_and_can_go_on(alice: Client, curve: LearningCurve, tmp_path: Path) -> None:
+    for point, state in zip(services.list_points(curve), ("finished", "failed", "finished"), strict=True):
+        end_point(point, tmp_path, state)
+    address = f"/c/birds/training/curves/{curve.pk}/"
+    page = alice.get(address).content.decode()
+    assert "one of the last two points has no measure" in page and "there are 2" in page
+    assert "\n48,,," in alice.get(f"{address}?chart=curve&as=csv").content.decode()
+    assert "Resume the points" in page and alice.post(f"{address}go-on/").status_code == 302
+    assert "No changes made" in alice.post(f"{address}go-on/", follow=True).content.decode()
+    assert alice.post(f"{address}explode/").status_code == 404
+
+
+def test_a_command_goes_on_with_its_own_curve_and_refuses_another(rows: Path, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {
+        "recipe": "prism", "data": rows, "base": "tiny:qwen3", "points": [24, 96], "order": "time", "given": {},
+    }  # fmt: skip
+    assert services.find_curve(tmp_path / "out", **asked) is None
+    curve = services.begin_curve(folder=tmp_path / "out", **asked)
+    assert services.find_curve(tmp_path / "out", **asked) == curve
+    with pytest.raises(BadInput, match="holds a learning curve of other options"):
+        services.find_curve(tmp_path / "out", **asked | {"points": [24, 48]})
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    with pytest.raises(BadInput, match="is not empty"):
+        services.begin_curve(folder=tmp_path / "full", **asked)
+
+
+def test_a_curve_goes_with_its_collection(birds: Collection, curve: LearningCurve) -> None:
+    delete_collection(birds)
+    assert not LearningCurve.objects.exists() and not CurvePoint.objects.exists()
+
+
+def test_the_list_of_curves_asks_the_database_the_same_for_more_of_them(
+    alice: Client, birds: Collection, rows: Path, django_assert_max_num_queries: Any
+) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    def count() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as found:
+            alice.get("/c/birds/training/curves/")
+        return len(found)
+
+    def begin() -> None:
+        services.begin_curve(recipe="prism", data=rows, base="tiny:qwen3", points=[24, 96], order="time", given={},
+                             collection=birds)  # fmt: skip
+
+    begin()
+    count()
+    before = count()
+    begin()
+    assert count() == before
