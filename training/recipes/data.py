@@ -136,10 +136,10 @@ def _parse_example(row: Mapping[str, Any], number: int) -> Example:
     )
 
 
-def check_for_prism(found: TrainingSet) -> None:
+def check_for_prism(found: TrainingSet, *, needs_teacher: bool = True) -> None:
     """Raise BadInput when a row that trains point-wise has no teacher score, or one that trains text no label (S9)."""
     missing = sum(POINT in row.losses and row.teacher is None for row in found.train)
-    if missing:
+    if missing and needs_teacher:
         raise BadInput(
             f"{missing:,} of {len(found.train):,} rows have no teacher score: export with --teacher votes or labels, "
             "or fetch scores first (teacher_scores)"

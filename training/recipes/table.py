@@ -87,6 +87,22 @@ class RetrieverOptions(RecipeOptions):
 
 
 @dataclass(frozen=True)
+class ExtendOptions(RecipeOptions):
+    """What only the extension of a reranker of others has."""
+
+    teacher: str = "base"  # Whose scores are learned: the base's own, before it is trained. There is no other.
+    teacher_prompt: str = ""  # How a base is asked that brings no template for pairs: a name of rendering.PROMPTS.
+
+
+@dataclass(frozen=True)
+class AblationOptions(RecipeOptions):
+    """Options of the comparison of losses. `batch`: groups of one step, each a positive with its negatives."""
+
+    negatives: int = 7  # Of a group, beside its one positive.
+    temperature: float = 2.0  # Softens both sides of the list loss, and the weights of the rank loss.
+
+
+@dataclass(frozen=True)
 class RecipeEntry:
     """A recipe: the class that works on it (imported when a training begins), its presets, and what it takes."""
 
@@ -112,6 +128,26 @@ PRISM_PRESETS = {
     "tiny": replace(
         PRISM, preset="tiny", epochs=4.0, learning_rate=1e-3, warmup_steps=10, max_length=768, token_budget=3072,
         lora_rank=16, lora_alpha=32,
+    ),
+}  # fmt: skip
+# As Prism's 4B configuration (P 5.1, "Extension experiment").
+EXTEND = ExtendOptions()
+EXTEND_PRESETS = {
+    "paper": EXTEND,
+    "tiny": replace(
+        EXTEND, preset="tiny", epochs=4.0, learning_rate=1e-3, warmup_steps=10, max_length=768, token_budget=3072,
+        lora_rank=16, lora_alpha=32, teacher_prompt="qwen3-reranker",
+    ),
+}  # fmt: skip
+# The paper names groups, temperature, base and the equal weights (P appendix B); the rest is ours (ADR 0085).
+ABLATION = AblationOptions(
+    max_length=2048, token_budget=16_384, point_weight=1.0, sft_weight=0.0, loss="point", prompt="qwen3-reranker",
+)  # fmt: skip
+ABLATION_PRESETS = {
+    "paper": ABLATION,
+    "tiny": replace(
+        ABLATION, preset="tiny", epochs=4.0, batch=4, learning_rate=1e-3, warmup_steps=10, max_length=768,
+        token_budget=6144, lora_rank=16, lora_alpha=32, prompt="quorum",
     ),
 }  # fmt: skip
 CROSS_ENCODER = RecipeOptions(
@@ -161,6 +197,12 @@ RTRIEVER_PRESETS = {
 }  # fmt: skip
 RECIPES: Mapping[str, RecipeEntry] = {
     "prism": RecipeEntry("training.trainers.prism.PrismRecipe", PRISM_PRESETS, ("hybrid",)),
+    "prism-extend": RecipeEntry("training.distillation.extend.PrismExtend", EXTEND_PRESETS, ("hybrid",)),
+    "ablation": RecipeEntry(
+        "training.distillation.ablation.LossAblation",
+        ABLATION_PRESETS,
+        ("point", "list", "point+list", "point+list+rank"),
+    ),
     "cross-encoder": RecipeEntry(
         "training.trainers.cross_encoder.CrossEncoderRecipe", CROSS_ENCODER_PRESETS, ("bce", "mse", "lambda"), "encoder"
     ),
@@ -262,6 +304,10 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
         _check_grpo_options(chosen)
     if isinstance(chosen, RetrieverOptions):
         _check_retriever_options(chosen)
+    if isinstance(chosen, ExtendOptions):
+        _check_extend_options(chosen)
+    if isinstance(chosen, AblationOptions) and (chosen.negatives < 1 or not chosen.temperature > 0):
+        raise BadInput("negatives must be 1 or more, temperature above 0")
     if chosen.token_budget < chosen.max_length:
         raise BadInput(
             f"token_budget {chosen.token_budget} is smaller than max_length {chosen.max_length}: one row must fit"
@@ -274,6 +320,18 @@ def _check_retriever_options(chosen: RetrieverOptions) -> None:
         raise BadInput("temperature must be above 0")
     if chosen.pooling not in ("", "mean", "last", "cls"):
         raise BadInput(f"pooling must be one of mean, last, cls, not {chosen.pooling!r}")
+
+
+def _check_extend_options(chosen: ExtendOptions) -> None:
+    """Raise BadInput for another teacher than the base, and for a prompt that there is not."""
+    if chosen.teacher != "base":
+        raise BadInput(
+            f"teacher must be base, not {chosen.teacher!r}: prism-extend learns its base's own scores. To learn those of "
+            "a set, take the recipe prism"
+        )
+    if chosen.teacher_prompt not in ("", *CHOICES["prompt"]):
+        known = ", ".join(CHOICES["prompt"])
+        raise BadInput(f"teacher_prompt must be one of {known}, not {chosen.teacher_prompt!r}")
 
 
 def _check_grpo_options(chosen: GrpoOptions) -> None:

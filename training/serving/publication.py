@@ -49,6 +49,9 @@ class Record:
     teacher: str = "none"
     prompt: str = ""
     prompt_sha256: str = ""
+    # How the teacher was asked, where the base itself was it; `prompt` is then the student's.
+    teacher_prompt: str = ""
+    teacher_prompt_sha256: str = ""
     yes_id: int | None = None
     no_id: int | None = None
     max_length: int | None = None
@@ -208,6 +211,8 @@ def model_card(record: Record, name: str) -> str:
             "teacher": record.teacher,
             "dataset sha256": record.dataset_sha256 or None,
             "prompt sha256": record.prompt_sha256 or None,
+            "teacher prompt": record.teacher_prompt_sha256 or None,
+            "student prompt": record.teacher_prompt_sha256 and record.prompt_sha256 or None,
             "steps": record.steps,
             "trained on": record.setup_label or record.device,
             "greatest difference of written and trained margins": record.merge_difference,

@@ -15,6 +15,7 @@ from training.serving.protocol import NEW_TOKENS, ServingRequest
 from training.serving.publication import describe_setup
 
 if TYPE_CHECKING:
+    from training.trainers.margins import PromptTokens
     from training.trainers.tokens import EncodedRow
 
 PRECISIONS = ("auto", "fp32", "tf32", "bf16")
@@ -56,7 +57,7 @@ def recorded_prompt(found: dict[str, Any]) -> RerankPrompt | None:
     return rendering.find_prompt(str(found.get("prompt", "")), str(found.get("prompt_sha256", "")))
 
 
-def choose_prompt(folder: Path, wanted: str = "") -> str:
+def choose_prompt(folder: Path, wanted: str = "", option: str = "--prompt") -> str:
     """Return the name of a causal model's prompt: the one it was trained with, its own template, or the wanted (S9).
 
     Raises BadInput where a model says nothing and nobody else does: scores of a guessed prompt would mean nothing.
@@ -73,8 +74,36 @@ def choose_prompt(folder: Path, wanted: str = "") -> str:
         return rendering.QUORUM.name
     raise BadInput(
         f"{folder.name} says nowhere how it is asked about a pair (no reranker.json, and no template with the roles "
-        f"query and document): give --prompt {', '.join(rendering.PROMPTS)}"
+        f"query and document): give {option} {', '.join(rendering.PROMPTS)}"
     )
+
+
+def make_prompt(folder: Path, tokenizer: Any, name: str) -> "PromptTokens":
+    """Return how a causal model is asked by what choose_prompt named, read to its own length and in its own words."""
+    from transformers import AutoConfig
+
+    from training.trainers.base import answer_ids, longest_prompt
+    from training.trainers.causal import chat_messages
+    from training.trainers.margins import PromptTokens
+
+    def render_template(query: str, document: str, instruction: str) -> str:
+        """Render a pair by the model's own chat template, whose roles CrossEncoder gives a pair."""
+        return str(tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
+
+    about = read_reranker_json(folder)
+    yes_id, no_id = _named_ids(folder, about) or answer_ids(tokenizer)
+    length = int(about.get("max_length") or longest_prompt(tokenizer, AutoConfig.from_pretrained(folder)))
+    render = render_template if name == OWN_TEMPLATE else rendering.PROMPTS[name].render
+    return PromptTokens(render, yes_id, no_id, length)
+
+
+def _named_ids(folder: Path, about: dict[str, Any]) -> tuple[int, int] | None:
+    """Return the answers' ids as a reranker of others names them, beside its modules."""
+    path = folder / "1_LogitScore" / "config.json"
+    if about or not path.exists():
+        return None
+    named = json.loads(path.read_text())
+    return int(named["true_token_id"]), int(named["false_token_id"])
 
 
 def check_prompt(folder: Path, wanted: str = "") -> None:
@@ -112,7 +141,7 @@ class Scorer(ABC):
     ) -> None:
         from training.trainers.base import choose_precision
 
-        self.folder, self.about, self.device = folder, found, device
+        self.folder, self.device = folder, device
         self.precision = choose_precision(precision, device)
         # What stands beside its figures, such as "tiny model, CPU".
         self.words = describe_setup(bool(config.get("quorum_tiny") or found.get("tiny")), device, self.precision)
@@ -164,36 +193,18 @@ class CausalScorer(Scorer):
         self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str, prompt: str
     ) -> None:
         super().__init__(folder, found, config, device, precision)
-        from training.trainers.base import answer_ids, check_causal, load_tokenizer, longest_prompt
+        from training.trainers.base import check_causal, load_tokenizer
         from training.trainers.causal import load_causal
-        from training.trainers.margins import AnswerHead, PromptTokens
+        from training.trainers.margins import AnswerHead
         from training.trainers.prefixed import can_share
 
         loaded = check_causal(folder)
         self.tokenizer = load_tokenizer(folder)
-        yes_id, no_id = self._named_ids(folder) or answer_ids(self.tokenizer)
-        length = int(found.get("max_length") or longest_prompt(self.tokenizer, loaded))
         self.prompt_name = choose_prompt(folder, prompt)
-        own = self.prompt_name == OWN_TEMPLATE
-        render = self._render_template if own else rendering.PROMPTS[self.prompt_name].render
-        self.prompt = PromptTokens(render, yes_id, no_id, length)
+        self.prompt = make_prompt(folder, self.tokenizer, self.prompt_name)
         self.model = load_causal(folder, device, self.precision)
-        self.head = AnswerHead(self.model, yes_id, no_id)
+        self.head = AnswerHead(self.model, self.prompt.yes_id, self.prompt.no_id)
         self.shares = can_share(loaded)
-
-    def _render_template(self, query: str, document: str, instruction: str) -> str:
-        """Render a pair by the model's own chat template, whose roles CrossEncoder gives a pair."""
-        from training.trainers.causal import chat_messages
-
-        return str(self.tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
-
-    def _named_ids(self, folder: Path) -> tuple[int, int] | None:
-        """Return the answers' ids as a reranker of others names them, beside its modules."""
-        path = folder / "1_LogitScore" / "config.json"
-        if self.about or not path.exists():
-            return None
-        named = json.loads(path.read_text())
-        return int(named["true_token_id"]), int(named["false_token_id"])
 
     def encode(self, request: ServingRequest) -> "list[EncodedRow]":
         rows = [(request.query, one, request.instruction) for one in request.documents]

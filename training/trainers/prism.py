@@ -56,12 +56,14 @@ class PrismRow:
 class PrismRecipe:
     """`recipe.Recipe` of a causal base with a LoRA adapter. Raises BadInput for what it cannot train."""
 
+    needs_teacher = True  # Whether the set must bring the scores that are learned.
+
     def __init__(self, task: TrainingTask) -> None:
         self.task, options = task, task.options
         self.asked = rendering.PROMPTS[options.prompt]
         if options.lora_rank < 1:
-            raise BadInput("recipe prism trains an adapter: lora_rank must be 1 or more")
-        check_for_prism(task.data)
+            raise BadInput(f"recipe {task.recipe} trains an adapter: lora_rank must be 1 or more")
+        check_for_prism(task.data, needs_teacher=self.needs_teacher)
         self.config = check_causal(task.base)
         if options.packing:
             check_packing(self.config)
@@ -130,7 +132,7 @@ class PrismRecipe:
 
     def trainer(self, callback: JobCallback) -> Any:
         """Return transformers' trainer of whole steps."""
-        args = callback.arguments(TrainingArguments, len(self.rows))
+        args = callback.arguments(TrainingArguments, len(self.lengths()))
         trainer = PrismTrainer(self.model, args, train_dataset=self.rows, callbacks=[callback])
         return trainer.bind(callback, self)
 

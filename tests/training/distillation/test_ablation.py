@@ -1,0 +1,234 @@
+"""Recipe `ablation`: four losses over groups, by hand, against torch, and never parted (BUILD H1-H7)."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from corpus.errors import BadInput  # noqa: E402
+from tests.instances import PATIENCE  # noqa: E402
+from tests.training.trainers.learnable import export  # noqa: E402
+from tests.training_sets import write_set  # noqa: E402
+from training.distillation.ablation import LossAblation  # noqa: E402
+from training.distillation.groups import group_candidates  # noqa: E402
+from training.distillation.losses import list_loss, negative_weights, point_loss, rank_loss  # noqa: E402
+from training.jobs.folder import JobFolder  # noqa: E402
+from training.recipes import data, table  # noqa: E402
+from training.recipes.data import Example  # noqa: E402
+from training.trainers.callback import JobCallback  # noqa: E402
+from training.trainers.recipe import TrainingTask  # noqa: E402
+from training.trainers.tiny_bases import tiny_base  # noqa: E402
+from training.trainers.training import train_model  # noqa: E402
+
+torch.set_num_threads(1)
+LOSSES = ("point", "list", "point+list", "point+list+rank")
+
+
+def doubles(*rows: list[float]) -> Any:
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def test_the_list_loss_of_two_documents_by_hand() -> None:
+    """H1: teacher .75 / .25, student .622459 / .377541, times 4."""
+    found = list_loss(doubles([1.0, 0.0]), doubles([0.9, 0.5]), 2.0)
+    assert found.tolist() == pytest.approx([0.146967], abs=1e-6)
+
+
+def test_the_list_loss_is_nothing_where_the_student_is_the_teacher() -> None:
+    """H2, also at scores of 0 and 1, whose logits are bounded."""
+    scores = doubles([0.9, 0.5, 0.01], [1.0, 0.0, 0.3])
+    student = torch.logit(scores, eps=1e-6)
+    assert list_loss(student, scores, 2.0).tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_weights_of_negatives_fall_with_their_margin_and_are_one_in_all() -> None:
+    """H3: the hardest negative counts most."""
+    weights = negative_weights(doubles([0.9, 0.85, 0.5, 0.1, 0.0]), 2.0)[0]
+    assert weights.sum().item() == pytest.approx(1.0, abs=1e-12)
+    assert weights.tolist() == sorted(weights.tolist(), reverse=True) and len(set(weights.tolist())) == 4
+
+
+def test_the_rank_loss_with_equal_weights_is_plain_infonce_and_else_the_written_formula() -> None:
+    margins = doubles([1.0, 0.2, -0.5, 0.7])
+    plain = torch.nn.functional.cross_entropy(margins, torch.tensor([0]))
+    assert rank_loss(margins, doubles([0.9, 0.3, 0.3, 0.3]), 2.0).item() == pytest.approx(plain.item(), abs=1e-12)
+    scores = doubles([0.9, 0.8, 0.1, 0.4])
+    weights = 3 * negative_weights(scores, 2.0)[0]
+    below = torch.exp(margins[0, 0]) + (weights * torch.exp(margins[0, 1:])).sum()
+    assert rank_loss(margins, scores, 2.0).item() == pytest.approx(-torch.log(torch.exp(margins[0, 0]) / below).item())
+
+
+def test_the_gradient_of_the_list_loss_is_that_of_torchs_kl_div() -> None:
+    """H6: with log_target=True, and by hand T (student - teacher) in each group."""
+    torch.manual_seed(0)
+    scores, margins = torch.rand(3, 8, dtype=torch.float64), torch.randn(3, 8, dtype=torch.float64)
+    ours, theirs = (margins.clone().requires_grad_() for _ in range(2))
+    list_loss(ours, scores, 2.0).sum().backward()
+    student = torch.log_softmax(theirs / 2, -1)
+    teacher = torch.log_softmax(torch.logit(scores, eps=1e-6) / 2, -1)
+    (torch.nn.functional.kl_div(student, teacher, reduction="sum", log_target=True) * 4).backward()
+    assert torch.allclose(ours.grad, theirs.grad, atol=1e-12)
+    by_hand = 2 * (torch.softmax(margins / 2, -1) - torch.softmax(torch.logit(scores, eps=1e-6) / 2, -1))
+    assert torch.allclose(ours.grad, by_hand, atol=1e-12)
+
+
+def test_the_point_loss_is_prisms() -> None:
+    found = point_loss(doubles([0.0, 2.0]), doubles([0.5, 0.1]))
+    assert found.tolist() == pytest.approx([(torch.sigmoid(torch.tensor(2.0)).item() - 0.1) ** 2], abs=1e-7)
+
+
+def candidates(positives: int, negatives: int, query: str = "q") -> list[Example]:
+    labels = [1] * positives + [0] * negatives
+    return [Example("q", "d", "", one, 0.5, query_id=query, doc_id=f"{query}-{at}") for at, one in enumerate(labels)]
+
+
+def test_a_group_is_one_positive_and_seven_negatives_drawn_by_the_seed() -> None:
+    """H4."""
+    rows = candidates(2, 20)
+    found = group_candidates(rows, 7, 0)
+    assert [group.positive for group in found.groups] == [0, 1]
+    for group in found.groups:
+        assert len(set(group.negatives)) == 7 and all(rows[place].label == 0 for place in group.negatives)
+    assert found == group_candidates(rows, 7, 0) != group_candidates(rows, 7, 1)
+    assert found.groups[0].negatives != found.groups[1].negatives
+
+
+def test_short_groups_are_left_out_and_said_and_nothing_but_such_is_refused() -> None:
+    """H4: a document of another query would have no score of the teacher."""
+    rows = candidates(1, 7, "a") + candidates(1, 6, "b") + candidates(0, 9, "c")
+    found = group_candidates(rows, 7, 0)
+    assert found.words == "1 groups of 1 queries; 2 of 3 queries left out"
+    with pytest.raises(BadInput, match="no query of the set has a relevant document and 8 others: export with more"):
+        group_candidates(candidates(1, 7), 8, 0)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("ablation")
+    return tiny_base(folder / "base", hidden=32), write_set(folder / "set", queries=10, documents=16)
+
+
+def make_task(parts: tuple[Path, Path], **options: Any) -> TrainingTask:
+    given = {"preset": "tiny", "max_length": 384, "lora_rank": 4, "max_steps": 3, **options}
+    found, chosen = data.read_training_set(parts[1]), table.recipe_options("ablation", given)
+    return TrainingTask("ablation", parts[0], "tiny", found, chosen, "cpu", True)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_each_loss_is_its_parts_and_no_text_is_learned(loss: str, parts: tuple[Path, Path], tmp_path: Path) -> None:
+    """H5: no row has an answer, no part is called sft, and no logits of the vocabulary are made."""
+    recipe = LossAblation(make_task(parts, loss=loss))
+    head = recipe.model.get_base_model().get_output_embeddings()
+    head.register_forward_hook(lambda *_: pytest.fail("logits of the vocabulary"))
+    assert list(recipe.weights) == loss.split("+") and set(recipe.weights.values()) == {1.0}
+    assert all(len(row.ids) == row.start and not row.sft for row in recipe.rows[:16])
+    assert all(len(group) == 8 for group in recipe.groups)
+    found = recipe.forward([0, 1])
+    assert set(found) == set(recipe.weights)
+    margins, scores = recipe.group_margins([0, 1])
+    wanted = {
+        "point": ((torch.sigmoid(margins) - scores) ** 2).sum(),
+        "list": list_loss(margins, scores, 2.0).sum(),
+        "rank": rank_loss(margins, scores, 2.0).sum(),
+    }
+    for part, value in found.items():
+        assert value.item() == pytest.approx(wanted[part].item(), rel=1e-6)
+    assert recipe.counts([0, 1]) == {part: 16 if part == "point" else 2 for part in found}
+
+
+def test_a_smaller_token_budget_gives_the_same_gradient_and_parts_no_group(
+    parts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    grads, passes = [], []
+    for budget in (384, 100_000):
+        recipe = LossAblation(make_task(parts, loss="point+list+rank", token_budget=budget))
+        (tmp_path / str(budget)).mkdir()
+        trainer = recipe.trainer(
+            JobCallback(JobFolder(tmp_path / str(budget)), recipe.task, lambda: False, recipe.dev_margins)
+        )
+        step = trainer.epochs.step(0)
+        trainer.gradients(step)
+        passes.append(trainer.passes(step))
+        grads.append([value.grad.clone() for value in trainer.trained])
+    assert [len(one) for one in passes] == [4, 1]
+    assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*grads, strict=True))
+
+
+SHARED = """
+import sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from training.jobs.folder import JobFolder
+from training.recipes import data, table
+from training.trainers.callback import JobCallback
+from training.trainers.processes import is_leading, place_in_world, share_training
+from training.trainers.recipe import TrainingTask
+from training.trainers.training import open_recipe
+folder, base, rows, size = (kind(one) for kind, one in zip((Path, Path, Path, int), sys.argv[1:]))
+given = {"preset": "tiny", "max_length": 384, "token_budget": 384, "batch": 5, "lora_rank": 4, "loss": "point+list+rank"}
+options = table.recipe_options("ablation", given)
+with share_training(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]):
+    recipe = open_recipe(TrainingTask("ablation", base, "tiny", data.read_training_set(rows), options, "cpu", True))
+    trainer = recipe.trainer(JobCallback(JobFolder(folder), recipe.task, lambda: False, recipe.dev_margins))
+    margins, seen = recipe.group_margins, []
+    def watch(numbers):
+        found = margins(numbers)
+        seen.append([list(numbers), list(found[0].shape)])
+        return found
+    recipe.group_margins = watch
+    parts = trainer.gradients(trainer.epochs.step(1))
+    torch.save({"parts": parts, "seen": seen, "grads": [one.grad for one in trainer.trained]},
+               folder / f"{size}-{place_in_world()[0]}.pt")
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_gradient_of_one_and_part_no_group(parts: tuple[Path, Path], tmp_path: Path) -> None:
+    """H7."""
+    found = {}
+    for size in (1, 2):
+        args = [sys.executable, "-c", SHARED, tmp_path, *parts, size, SHARED]
+        done = subprocess.run(list(map(str, args)), capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 0, done.stderr
+        found[size] = [torch.load(tmp_path / f"{size}-{rank}.pt") for rank in range(size)]
+    one, *both = found[1][0], *found[2]
+    shares = [[number for numbers, _ in each["seen"] for number in numbers] for each in both]
+    assert all(shares) and not set(shares[0]) & set(shares[1])  # Each group in one process, and both at work,
+    assert all(shape[1] == 8 for each in both for _, shape in each["seen"])  # whole.
+    for each in both:
+        assert each["parts"] == pytest.approx(one["parts"], rel=1e-5)
+        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(each["grads"], one["grads"], strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES)
+def test_each_loss_learns_the_teachers_order_and_is_published(loss: str, tmp_path: Path) -> None:
+    """Two of eight documents are relevant: groups of one and six."""
+    rows = export(tmp_path / "data", queries=40, dev=24)
+    folder = JobFolder(tmp_path / "job")
+    options = {"preset": "tiny", "loss": loss, "negatives": 4, "epochs": 2, "learning_rate": 0.003}
+    folder.ask(
+        {"kind": "train", "recipe": "ablation", "data": str(rows), "base": "tiny:qwen3", "out": str(tmp_path / "out"),
+         "device": "cpu", "options": options}
+    )  # fmt: skip
+    result = train_model(folder, lambda: False)
+    assert result["gain"]["shown"], result["gain"]["words"]
+    record = json.loads((tmp_path / "out" / "reranker.json").read_text())
+    assert record["options"]["loss"] == loss and record["notes"]["groups"] == 80
+    parts = [line["parts"] for line in folder.lines() if "parts" in line]
+    assert list(parts[0]) == loss.split("+")
+
+
+def test_paper_is_as_appendix_b_says() -> None:
+    chosen = table.recipe_options("ablation", {})
+    assert isinstance(chosen, table.AblationOptions)
+    assert (chosen.negatives, chosen.temperature, chosen.sft_weight, chosen.point_weight) == (7, 2.0, 0.0, 1.0)
+    assert chosen.prompt == "qwen3-reranker" and table.LOSSES["ablation"] == LOSSES
+    with pytest.raises(BadInput, match="negatives must be 1 or more, temperature above 0"):
+        table.recipe_options("ablation", {"temperature": 0.0})

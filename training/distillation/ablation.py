@@ -1,0 +1,78 @@
+"""Recipe `ablation`: which loss distils a teacher's scores best, on the same groups and steps (P appendix B).
+
+`loss` is point, list, point+list or point+list+rank. A row of the training is a group, which is never parted: neither
+over passes nor over processes. Nothing is written: there is no branch of text in any of the four.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from corpus.errors import BadInput
+from training.distillation.groups import group_candidates
+from training.distillation.losses import list_loss, point_loss, rank_loss
+from training.jobs.folder import JobFolder
+from training.recipes.data import POINT
+from training.recipes.table import AblationOptions
+from training.trainers.margins import AnswerHead
+from training.trainers.prism import PrismRecipe, label_states
+from training.trainers.processes import is_leading
+from training.trainers.recipe import TrainingTask
+
+DOCUMENTS = frozenset({POINT})  # What a row carries here, whatever its export says.
+
+
+class LossAblation(PrismRecipe):
+    """`recipe.Recipe` of one of the four losses. Raises BadInput for a set without a group."""
+
+    def __init__(self, task: TrainingTask) -> None:
+        assert isinstance(task.options, AblationOptions)
+        self.options = task.options
+        if self.options.packing:
+            raise BadInput("recipe ablation packs no rows: leave packing off")
+        found = group_candidates(task.data.train, self.options.negatives, self.options.seed)
+        self.words = found.words
+        used = sorted({place for group in found.groups for place in group.places})
+        number = {place: at for at, place in enumerate(used)}
+        self.groups = [[number[place] for place in group.places] for group in found.groups]
+        rows = [replace(task.data.train[place], losses=DOCUMENTS) for place in used]
+        super().__init__(replace(task, data=replace(task.data, train=rows)))
+        parts = self.options.loss.split("+")
+        self.weights = {part: self.options.point_weight if part == "point" else 1.0 for part in parts}
+
+    def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
+        if is_leading():
+            print(self.words, flush=True)  # noqa: T201
+        return super().train(folder, asked_to_stop)
+
+    def lengths(self) -> list[int]:
+        return [sum(self._lengths[place] for place in group) for group in self.groups]
+
+    def counts(self, rows: Sequence[int]) -> dict[str, int]:
+        """The point loss is a mean over documents, the others are means over groups."""
+        documents = sum(len(self.groups[row]) for row in rows)
+        return {part: documents if part == "point" else len(rows) for part in self.weights}
+
+    def forward(self, rows: Sequence[int]) -> dict[str, Tensor]:
+        margins, scores = self.group_margins(rows)
+        values: dict[str, Callable[[], Tensor]] = {
+            "point": lambda: point_loss(margins, scores),
+            "list": lambda: list_loss(margins, scores, self.options.temperature),
+            "rank": lambda: rank_loss(margins, scores, self.options.temperature),
+        }
+        return {part: values[part]().sum() for part in self.weights}
+
+    def group_margins(self, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Return margins and teacher scores of groups, in fp32: (groups, documents) each."""
+        chosen = [self.rows[place] for row in rows for place in self.groups[row]]
+        with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
+            states = label_states(self.model, chosen, int(self.tokenizer.pad_token_id))
+        margins = AnswerHead(self.model, self.yes_id, self.no_id).compare(states)
+        scores = torch.tensor([row.teacher for row in chosen], device=margins.device)
+        return margins.view(len(rows), -1), scores.view(len(rows), -1)
+
+    def record(self) -> dict[str, Any]:
+        return super().record() | {"notes": {"groups": len(self.groups), "words": self.words}}
