@@ -49,8 +49,8 @@ class PrismExtend(PrismRecipe):
         self.teacher = open_teacher(task.base, task.options.teacher_prompt)
         if self.teacher.text == PROMPTS[task.options.prompt].text:
             raise BadInput(
-                f"{task.base.name} is asked with the prompt {task.options.prompt} already, which prism-extend would teach "
-                "it: take another --prompt, another base, or the recipe prism"
+                f"{task.base.name} is asked with the prompt {task.options.prompt} already, which prism-extend "
+                "would teach it: take another --prompt, another base, or the recipe prism"
             )
         super().__init__(replace(task, data=score_every_row(task.data)))
 
@@ -126,7 +126,8 @@ def open_teacher(base: Path, wanted: str) -> TeacherPrompt:
     config = check_causal(base)
     if any(map(is_classifier, getattr(config, "architectures", None) or [])):
         raise BadInput(
-            f"{base.name} scores by a head of its own and answers neither yes nor no: name a reranker that writes its answer"
+            f"{base.name} scores by a head of its own and answers neither yes nor no: name a reranker that "
+            "writes its answer"
         )
     name = choose_prompt(base, wanted, "--teacher-prompt")
     tokens = make_prompt(base, load_tokenizer(base), name)

@@ -1,4 +1,4 @@
-"""Groups of one relevant document and several others of the same query, compared with each other (pure; P appendix B)."""
+"""Groups of one relevant document and several others of the same query, compared with each other (pure; P app. B)."""
 
 import random
 from collections.abc import Sequence

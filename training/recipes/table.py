@@ -326,8 +326,8 @@ def _check_extend_options(chosen: ExtendOptions) -> None:
     """Raise BadInput for another teacher than the base, and for a prompt that there is not."""
     if chosen.teacher != "base":
         raise BadInput(
-            f"teacher must be base, not {chosen.teacher!r}: prism-extend learns its base's own scores. To learn those of "
-            "a set, take the recipe prism"
+            f"teacher must be base, not {chosen.teacher!r}: prism-extend learns its base's own scores. To learn "
+            "those of a set, take the recipe prism"
         )
     if chosen.teacher_prompt not in ("", *CHOICES["prompt"]):
         known = ", ".join(CHOICES["prompt"])

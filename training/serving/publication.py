@@ -212,7 +212,7 @@ def model_card(record: Record, name: str) -> str:
             "dataset sha256": record.dataset_sha256 or None,
             "prompt sha256": record.prompt_sha256 or None,
             "teacher prompt": record.teacher_prompt_sha256 or None,
-            "student prompt": record.teacher_prompt_sha256 and record.prompt_sha256 or None,
+            "student prompt": (record.teacher_prompt_sha256 and record.prompt_sha256) or None,
             "steps": record.steps,
             "trained on": record.setup_label or record.device,
             "greatest difference of written and trained margins": record.merge_difference,

@@ -171,7 +171,8 @@ from training.trainers.processes import is_leading, place_in_world, share_traini
 from training.trainers.recipe import TrainingTask
 from training.trainers.training import open_recipe
 folder, base, rows, size = (kind(one) for kind, one in zip((Path, Path, Path, int), sys.argv[1:]))
-given = {"preset": "tiny", "max_length": 384, "token_budget": 384, "batch": 5, "lora_rank": 4, "loss": "point+list+rank"}
+given = {"preset": "tiny", "max_length": 384, "token_budget": 384, "batch": 5, "lora_rank": 4}
+given["loss"] = "point+list+rank"
 options = table.recipe_options("ablation", given)
 with share_training(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]):
     recipe = open_recipe(TrainingTask("ablation", base, "tiny", data.read_training_set(rows), options, "cpu", True))

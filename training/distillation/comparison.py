@@ -1,0 +1,123 @@
+"""The table of the four losses: nDCG@10 of each, its change against the base, and how sure that is (P appendix B)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.report.downloads import DownloadTable
+from benchmark.significance.tests import Values, add_tests, join_members, mean_changes
+from corpus.errors import BadInput
+from training.recipes.table import LOSSES
+
+MEASURE = "nDCG@10"
+BASE = "base"
+SEED = 0
+# What the paper's four recipes gained on its own 80 datasets and base: a reference, nothing to be reached.
+PAPER = "Prism-Reranker, appendix B (Qwen3-Reranker-0.6B, 80 datasets): +2.26 to +2.48 points for all four losses"
+
+ByQuery = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class LossResult:
+    """One loss against the base, as the unweighted mean over the members; p and interval are corrected by Holm."""
+
+    loss: str
+    base: float
+    value: float
+    delta: float
+    low: float
+    high: float
+    p: float
+    members: tuple[float, ...]
+
+
+def read_variants(folders: Sequence[Path]) -> dict[str, Path]:
+    """Return the models by their loss, in the table's order. Raises BadInput unless nothing but the loss differs."""
+    records = {folder: _read_record(folder) for folder in folders}
+    found: dict[str, Path] = {}
+    for folder, record in records.items():
+        if (loss := str(record["options"]["loss"])) in found:
+            raise BadInput(f"{found[loss].name} and {folder.name} both have the loss {loss}: name one model of each")
+        found[loss] = folder
+    if missing := [loss for loss in LOSSES["ablation"] if loss not in found]:
+        raise BadInput(f"no model has the loss {missing[0]}: train it with `train ablation --loss {missing[0]}`")
+    first, *others = records
+    for other in others:
+        if differing := _find_difference(records[first], records[other]):
+            raise BadInput(
+                f"{first.name} and {other.name} differ in {differing}, not in the loss alone: train them alike"
+            )
+    return {loss: found[loss] for loss in LOSSES["ablation"]}
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = json.loads((folder / "reranker.json").read_text())
+    except (OSError, ValueError):
+        raise BadInput(f"{folder} has no reranker.json: name the folder of a trained model") from None
+    if record.get("recipe") != "ablation":
+        raise BadInput(f"{folder.name} was trained by the recipe {record.get('recipe')}, not by ablation")
+    return record
+
+
+def _find_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return the name of what differs between two trainings beside the loss; "" for nothing."""
+    for name in ("base", "dataset_sha256", "teacher"):
+        if one[name] != other[name]:
+            return name
+    left, right = one["options"], other["options"]
+    names = sorted((left.keys() | right.keys()) - {"loss"})
+    return next((name for name in names if left.get(name) != right.get(name)), "")
+
+
+def compare_losses(members: Sequence[Mapping[str, ByQuery]]) -> list[LossResult]:
+    """Compare over all members; of each: "base" and every loss -> query -> value, of the same queries.
+
+    The paired randomisation test of the benchmark's suites: each member counts alike, however many queries it has.
+    """
+    losses = list(LOSSES["ablation"])
+    values = []
+    for member in members:
+        queries = sorted(member[BASE])
+        before, after = (
+            np.array([[member[name][query] for query in queries] for name in names], dtype=np.float64)
+            for names in ([BASE] * len(losses), losses)
+        )
+        values.append(Values(before, after))
+    joined = join_members(values)
+    told = mean_changes(joined)
+    add_tests({MEASURE: told}, {MEASURE: joined}, losses, SEED, [one.after.shape[1] for one in values])
+    return [
+        LossResult(
+            loss, row["before"], row["after"], row["change"], row["low"], row["high"], row["p_holm"],
+            tuple(float(one.after[place].mean()) for one in values),
+        )
+        for place, (loss, row) in enumerate(zip(losses, told, strict=True))
+    ]  # fmt: skip
+
+
+def loss_table(found: Sequence[LossResult], members: Sequence[str]) -> DownloadTable:
+    """Return the four rows, with one column for each member where there are several."""
+    several = members if len(members) > 1 else ()
+    header = ("loss", *several, "base", MEASURE, "delta", "low (95%)", "high (95%)", "p (Holm)")
+    rows = [
+        (one.loss, *(one.members if several else ()), one.base, one.value, one.delta, one.low, one.high, one.p)
+        for one in found
+    ]
+    return DownloadTable("ablation", f"Losses of distillation. {PAPER}", header, tuple(rows))
+
+
+def result_lines(found: Sequence[LossResult]) -> list[str]:
+    """Return the table for a terminal, in points of nDCG@10, and the paper's figures as what they are."""
+    base = f"base: {MEASURE} {100 * found[0].base:.2f}"
+    rows = [
+        f"{one.loss:<16} {100 * one.value:.2f} ({100 * one.delta:+.2f}; 95% interval {100 * one.low:+.2f} to "
+        f"{100 * one.high:+.2f}; p {'< 0.001' if one.p < 0.001 else f'= {one.p:.3f}'})"
+        for one in found
+    ]
+    return [base, *rows, f"For reference only: {PAPER}"]

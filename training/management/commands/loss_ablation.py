@@ -1,0 +1,111 @@
+"""`loss_ablation --models M1 M2 M3 M4 --base B --member NAME RUN QRELS --out DIR`: the four losses side by side."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import CommandParser
+
+from benchmark.measures.rankings import evaluate_run
+from benchmark.runs.files import read_qrels, read_run
+from corpus.commands import QuorumCommand, collection_named
+from corpus.errors import BadInput
+from training.distillation.comparison import (
+    BASE,
+    MEASURE,
+    PAPER,
+    compare_losses,
+    loss_table,
+    read_variants,
+    result_lines,
+)
+from training.recipes import base_models
+from training.serving.scorer import PRECISIONS, choose_prompt
+
+
+class Command(QuorumCommand):
+    """Rerank each member's run by the base and by four models, and compare them."""
+
+    help = (
+        "Compare the four models of the recipe ablation with their base: each reranks every member's run, with the "
+        "relevant documents that it lacks added. Running the command again continues where it stopped."
+    )
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--models", type=Path, nargs="+", required=True, metavar="DIR", help="folders of the four trained models"
+        )
+        parser.add_argument("--base", required=True, help="their base model: a folder, a hub id or tiny:qwen3")
+        parser.add_argument(
+            "--member",
+            nargs=3,
+            action="append",
+            required=True,
+            metavar=("COLLECTION", "RUN", "QRELS"),
+            help="collection, TREC run to rerank, and qrels (repeatable; each counts alike in the mean)",
+        )
+        parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for runs and tables")
+        parser.add_argument("--depth", type=int, default=100, help="number of documents per query (default: 100)")
+        parser.add_argument(
+            "--device", choices=("cpu", "cuda"), default="cpu", help="where the models run (default: cpu)"
+        )
+        precision = "number format (default: fp32 on a CPU, bf16 on a GPU)"
+        parser.add_argument("--precision", choices=PRECISIONS, default="auto", help=precision)
+
+    def run(self, **options: Any) -> object:
+        """Check everything, rerank what is not reranked yet, and write the table."""
+        variants = read_variants(options["models"])
+        members = check_members(options["member"])
+        out: Path = options["out"]
+        out.mkdir(parents=True, exist_ok=True)
+        from training.trainers.base import find_base
+        from training.trainers.scoring_job import base_prompt
+
+        base = find_base(base_models.of_command(options["base"]), out / "bases")
+        prompt = base_prompt(base, map(str, variants.values()))
+        # A base that brings a template of its own is asked by that one.
+        prompt = prompt if prompt and choose_prompt(base, prompt) == prompt else ""
+        measured = []
+        for name, run, qrels in members:
+            systems = {BASE: (base, prompt)} | {loss: (folder, "") for loss, folder in variants.items()}
+            found = {}
+            for system, (model, asked) in systems.items():
+                path = out / f"{name}.{system}.run"
+                if not path.exists():
+                    self.stderr.write(f"{name}: reranking with {system}")
+                    call_command(
+                        "rerank", model=model, ranking=run, collection=name, out=path, insert_positives=qrels,
+                        prompt=asked, depth=options["depth"], device=options["device"],
+                        precision=options["precision"], json=False, stdout=self.stderr,
+                    )  # fmt: skip
+                found[system] = evaluate_run(read_qrels(qrels), read_run(path), [MEASURE]).per_query[MEASURE]
+            measured.append(found)
+        results = compare_losses(measured)
+        table = loss_table(results, [name for name, *_ in members])
+        document = {
+            "measure": MEASURE,
+            "members": {name: len(found[BASE]) for (name, *_), found in zip(members, measured, strict=True)},
+            "base": results[0].base,
+            "losses": [asdict(one) for one in results],
+            "reference": PAPER,
+        }
+        for suffix, text in (("csv", table.csv()), ("tex", table.latex()), ("json", json.dumps(document, indent=1))):
+            (out / f"ablation.{suffix}").write_text(text, encoding="utf-8")
+        for line in result_lines(results):
+            self.say(line)
+        return document
+
+
+def check_members(given: list[list[str]]) -> list[tuple[str, Path, Path]]:
+    """Return the members with their files, read once so that bad ones are told at once. Raises BadInput."""
+    members = [(name, Path(run), Path(qrels)) for name, run, qrels in given]
+    for name, run, qrels in members:
+        collection_named(name)
+        if not read_run(run).keys() & read_qrels(qrels).keys():
+            raise BadInput(f"{run} and {qrels} have no query in common: name the qrels of this run's queries")
+    names = [name for name, *_ in members]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BadInput(f"--member {twice} is given twice: name each collection once")
+    return members
