@@ -21,7 +21,9 @@ SLOW = {
     "torch", "sentence_transformers", "peft", "trl", "playwright",
 }  # fmt: skip
 """Seconds to import: only inside functions, or in a module that is itself imported on first use."""
-ON_FIRST_USE = ("judges.providers.", "judges.offline.judges", "training.trainers.", "training.erank.")
+ON_FIRST_USE = (
+    "judges.providers.", "judges.offline.judges", "training.trainers.", "training.erank.", "training.distillation.",
+)  # fmt: skip
 STARTED = {"migrations", "celery", "wsgi", "asgi", "__main__"}
 """Parts of the names of modules that something else than the site starts."""
 

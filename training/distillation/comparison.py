@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.report.downloads import DownloadTable
+from benchmark.report.downloads import Cell, DownloadTable
 from benchmark.significance.tests import Values, add_tests, join_members, mean_changes
 from corpus.errors import BadInput
 from training.recipes.table import LOSSES
@@ -105,7 +105,7 @@ def loss_table(found: Sequence[LossResult], members: Sequence[str]) -> DownloadT
     """Return the four rows, with one column for each member where there are several."""
     several = members if len(members) > 1 else ()
     header = ("loss", *several, "base", MEASURE, "delta", "low (95%)", "high (95%)", "p (Holm)")
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (one.loss, *(one.members if several else ()), one.base, one.value, one.delta, one.low, one.high, one.p)
         for one in found
     ]

@@ -57,11 +57,14 @@ LABELS = {
     "reward": gettext_lazy("Reward (rr, ndcg or se)"),
     "kl_weight": gettext_lazy("Weight of the KL term"),
     "clip_ratio": gettext_lazy("Clipping range of the probability ratio"),
-    "temperature": gettext_lazy("Temperature (of sampling, or of the contrastive loss)"),
+    "temperature": gettext_lazy("Temperature (of sampling, or of the contrastive or list loss)"),
     "grpo_reduction": gettext_lazy("GRPO loss averaged by (rollout or token)"),
     "rollouts_every": gettext_lazy("Keep rollouts every (rounds)"),
     "mask_false_negatives": gettext_lazy("Mask false negatives in the batch"),
     "query_prefix": gettext_lazy("Query prefix (empty: as usual for the base)"),
+    "teacher": gettext_lazy("Teacher (prism-extend: base)"),
+    "teacher_prompt": gettext_lazy("Prompt for scoring with the base model, if it has no template for pairs"),
+    "negatives": gettext_lazy("Negatives per group"),
     "pooling": gettext_lazy("Pooling (mean, last or cls; empty: as the base says)"),
 }
 LEAST = {"batch": 1, "max_length": 1, "token_budget": 1, "processes": 1, "max_steps": 1, "seed": 0}

@@ -74,7 +74,7 @@ class PrismRecipe:
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
         self._lengths = list_lengths(self.rows.table, "ids")
         answers = max(length - start for length, start in zip(self._lengths, self.rows.table["start"], strict=True))
-        check_memory(task, self.config, max(self._lengths), min(answers + 1, TILE))
+        check_memory(task, self.config, max(self.lengths()), min(answers + 1, TILE))
         self.model = self._adapted()
 
     def _tokenized(self, examples: Sequence[Example]) -> TokenRows:

@@ -1,7 +1,9 @@
 """Recipe `prism-extend`: a reranker that teaches itself to write, and keeps its order (BUILD G1-G8)."""
 
 import json
+import random
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,10 @@ torch = pytest.importorskip("torch")
 
 from scipy.stats import spearmanr  # noqa: E402
 from sentence_transformers import CrossEncoder  # noqa: E402
-from transformers import AutoTokenizer, Qwen3ForSequenceClassification  # noqa: E402
+from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen3ForSequenceClassification  # noqa: E402
 
 from corpus.errors import BadInput  # noqa: E402
-from tests.training.trainers.learnable import export  # noqa: E402
+from tests.training.trainers.learnable import OTHER, RELEVANT, RULE  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training.distillation import extend  # noqa: E402
 from training.distillation.extend import PrismExtend  # noqa: E402
@@ -23,7 +25,10 @@ from training.recipes import data, table  # noqa: E402
 from training.recipes.rendering import PROMPTS  # noqa: E402
 from training.serving.opening import open_scorer  # noqa: E402
 from training.serving.protocol import ServingRequest  # noqa: E402
+from training.serving.publication import chat_template, sentence_transformers_files  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
+from training.trainers.margins import AnswerHead, pad_rows  # noqa: E402
+from training.trainers.prism import label_states  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
 from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
@@ -32,24 +37,68 @@ torch.set_num_threads(1)
 OWN = PROMPTS["qwen3-reranker"]
 
 
-def write_targets(folder: Path, **sizes: int) -> Path:
-    """The learnable collection without any score, with texts to write for what is relevant."""
-    export(folder, **sizes)
-    from hashlib import sha256
+TARGET = "<contribution>what is returned</contribution>\n<evidence>it returns</evidence>"
+MOST = 6  # Words of each document that say what is returned, or what is raised.
 
-    manifest = json.loads((folder / "manifest.json").read_text())
-    for one in manifest["files"]:
-        rows = [json.loads(line) for line in (folder / one["name"]).read_text().splitlines()]
-        for row in rows:
-            del row["revised_score"]
-            if row["annotated_label"] == "yes":
-                row["contribution_evidence"] = (
-                    "<contribution>what is returned</contribution>\n<evidence>it returns</evidence>"
-                )
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        (folder / one["name"]).write_text(text)
-        one["sha256"] = sha256(text.encode()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+def own_template(query: str, document: str, instruction: str) -> str:
+    """How the tiny reranker of these tests is asked: nothing like our prompt."""
+    return f"Query: {query}\nText: {document}\nRule: {instruction}\nRelevant:"
+
+
+def graded_rows(queries: range) -> list[dict[str, Any]]:
+    """Documents in which 0 to 6 words say what is returned: so much is their score; from 4 on they are relevant."""
+    draw, rows = random.Random(queries.start), []
+    for query in queries:
+        for count in range(MOST + 1):
+            words = [draw.choice(RELEVANT) for _ in range(count)] + [draw.choice(OTHER) for _ in range(MOST - count)]
+            draw.shuffle(words)
+            label = count > MOST / 2
+            rows.append(
+                {
+                    "query": f"what does it return {query}", "document": " ".join(words), "instruction": RULE,
+                    "loss_type": "point-wise;sft", "annotated_label": "yes" if label else "no",
+                    "contribution_evidence": TARGET if label else "", "query_id": f"q{query}", "doc_id": f"d{count}",
+                }
+            )  # fmt: skip
+    return rows
+
+
+def write_graded(folder: Path) -> Path:
+    """A set without any score, with texts to write for what is relevant."""
+    folder.mkdir(parents=True)
+    files = []
+    for name, queries in (("train", range(50)), ("dev", range(1000, 1020))):
+        text = "".join(json.dumps(row) + "\n" for row in graded_rows(queries))
+        (folder / f"{name}.jsonl").write_text(text)
+        files.append({"name": f"{name}.jsonl", "sha256": sha256(text.encode()).hexdigest()})
+    (folder / "manifest.json").write_text(json.dumps({"format": "prism", "collection": "graded", "files": files}))
+    return folder
+
+
+def make_reranker(folder: Path, steps: int = 200) -> Path:
+    """A tiny model that ranks by its own template and knows some words, but writes none after its answer."""
+    tiny_base(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).train()
+    rows, draw = graded_rows(range(50)), random.Random(0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    answers = [tokenizer(word)["input_ids"][0] for word in ("yes", "no")]
+    for _ in range(steps):
+        some = draw.sample(rows, 12)
+        asked = tokenizer([own_template(row["query"], row["document"], RULE) for row in some])["input_ids"]
+        ids, mask = pad_rows(asked, 0, "cpu")
+        logs = torch.log_softmax(model(ids, attention_mask=mask).logits[torch.arange(12), mask.sum(1) - 1], -1)
+        counts = [sum(word in RELEVANT for word in row["document"].split()) for row in some]
+        wanted = torch.tensor([[0.05 + 0.15 * one, 0.95 - 0.15 * one] for one in counts])
+        texts = tokenizer([f"{row['document']}\n{TARGET}<|im_end|>" for row in some[:4]])["input_ids"]
+        ids, mask = pad_rows(texts, 0, "cpu")
+        language = model(ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
+        (5 * -(wanted * logs[:, answers]).sum(1).mean() + language).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.save_pretrained(folder)
+    (folder / "chat_template.jinja").write_text(chat_template(own_template))
     return folder
 
 
@@ -114,8 +163,6 @@ def test_a_base_that_is_asked_with_our_prompt_already_is_refused(parts: tuple[Pa
 
 def test_the_teachers_scores_are_those_of_cross_encoder_on_the_base(parts: tuple[Path, Path], tmp_path: Path) -> None:
     """G2: rendered by the base's own template and scored by the library, one pair at a time in fp32."""
-    from training.serving.publication import chat_template, sentence_transformers_files
-
     task = make_task(parts)
     recipe, scores = teach(task, tmp_path / "job")
     base = tiny_base(tmp_path / "base", hidden=32)
@@ -141,9 +188,6 @@ def test_the_student_without_its_adapter_and_with_the_teachers_prompt_is_the_tea
     recipe, _ = teach(task, tmp_path / "a")
     other, scores = teach(make_task(parts), tmp_path / "b")
     lines = read_lines(tmp_path / "b" / "teacher.jsonl")[1:]
-    from training.trainers.margins import AnswerHead
-    from training.trainers.prism import label_states
-
     chosen = [replace(row, sft=False, ids=row.ids[: row.start]) for row in recipe.rows[:6]]
     head = AnswerHead(recipe.model, recipe.yes_id, recipe.no_id)
     with torch.no_grad(), recipe.model.disable_adapter():
@@ -206,17 +250,12 @@ def test_the_teacher_does_not_move_while_the_student_trains(parts: tuple[Path, P
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, JobFolder]:
-    """A reranker that was made to score alone, by Qwen3-Reranker's prompt, and what prism-extend makes of it."""
+    """A reranker with a template of its own, and what prism-extend makes of it."""
     folder = tmp_path_factory.mktemp("extended")
-    first = ask(
-        folder / "first", "prism", export(folder / "scores", queries=60, dev=20), "tiny:qwen3",
-        prompt="qwen3-reranker", sft_weight=0.0, epochs=1, learning_rate=0.003,
-    )  # fmt: skip
-    train_model(first, lambda: False)
-    rows = write_targets(folder / "targets", queries=60, dev=30)
-    job = ask(folder / "second", "prism-extend", rows, str(folder / "first" / "out"), epochs=4, learning_rate=0.003)
+    base = make_reranker(folder / "base")
+    job = ask(folder, "prism-extend", write_graded(folder / "set"), str(base), epochs=4, learning_rate=0.003)
     train_model(job, lambda: False)
-    return folder / "first" / "out", folder / "second" / "out", job
+    return base, folder / "out", job
 
 
 @pytest.mark.slow
@@ -230,7 +269,7 @@ def test_the_student_keeps_the_order_of_its_base(extended: tuple[Path, Path, Job
     for folder in (base, out):
         scorer = open_scorer(folder)
         both.append([scorer.margins(row.query, [row.document], row.instruction)[0] for row in dev])
-    assert spearmanr(*both).statistic > 0.9
+    assert spearmanr(*both).statistic > 0.9, (spearmanr(*both).statistic, point[:5], point[-5:])
     assert job.state["phase"] and json.loads((out / "reranker.json").read_text())["teacher"] == "base"
 
 
@@ -238,22 +277,22 @@ def test_the_student_keeps_the_order_of_its_base(extended: tuple[Path, Path, Job
 def test_the_card_has_the_hashes_of_both_prompts(extended: tuple[Path, Path, JobFolder]) -> None:
     """G4."""
     record = json.loads((extended[1] / "reranker.json").read_text())
-    assert record["teacher_prompt_sha256"] == OWN.sha256 and record["prompt_sha256"] == PROMPTS["quorum"].sha256
+    ours, theirs = record["prompt_sha256"], record["teacher_prompt_sha256"]
+    assert ours == PROMPTS["quorum"].sha256 != theirs == sha256(record["teacher_prompt"].encode()).hexdigest()
+    assert record["teacher_prompt"] == own_template("{query}", "{document}", "{instruction}")
     card = (extended[1] / "README.md").read_text()
-    assert f"| teacher prompt | {OWN.sha256} |" in card
-    assert f"| student prompt | {PROMPTS['quorum'].sha256} |" in card
+    assert f"| teacher prompt | {theirs} |" in card and f"| student prompt | {ours} |" in card
     # The base stands in the card as it was asked: with its own prompt it ranks, as the reranker that it is.
-    assert record["evaluation"]["base"]["auc"] > 0.9
+    assert record["evaluation"]["base"]["auc"] > 0.95
 
 
 @pytest.mark.slow
 def test_the_published_model_writes_contribution_and_evidence(extended: tuple[Path, Path, JobFolder]) -> None:
     """G7: its base writes nothing of the kind."""
     base, out, job = extended
-    dev = data.read_training_set(Path(job.job["data"])).dev
-    relevant = next(row for row in dev if row.label)
-    request = ServingRequest(relevant.query, [relevant.document], relevant.instruction)
-    (answer,) = open_scorer(out).write(request)
-    assert answer.text.startswith("yes\n<contribution>") and answer.text.endswith("</evidence>") and not answer.is_cut
-    (before,) = open_scorer(base).write(request, 40)
-    assert "<contribution>" not in before.text
+    rows = [row for row in data.read_training_set(Path(job.job["data"])).dev if row.doc_id == f"d{MOST}"]
+    requests = [ServingRequest(row.query, [row.document], row.instruction) for row in rows[:5]]
+    scorer, before = open_scorer(out), open_scorer(base)
+    written = [scorer.write(request)[0] for request in requests]
+    assert sum(one.text == f"yes\n{TARGET}" and not one.is_cut for one in written) >= 4, written
+    assert not any("<contribution>" in before.write(request, 12)[0].text for request in requests)
