@@ -34,7 +34,7 @@ class LossAblation(PrismRecipe):
         if self.options.packing:
             raise BadInput("recipe ablation packs no rows: leave packing off")
         found = group_candidates(task.data.train, self.options.negatives, self.options.seed)
-        self.words = found.words
+        self.summary = found.summary
         used = sorted({place for group in found.groups for place in group.places})
         number = {place: at for at, place in enumerate(used)}
         self.groups = [[number[place] for place in group.places] for group in found.groups]
@@ -45,7 +45,7 @@ class LossAblation(PrismRecipe):
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         if is_leading():
-            print(self.words, flush=True)  # noqa: T201
+            print(self.summary, flush=True)  # noqa: T201
         return super().train(folder, asked_to_stop)
 
     def lengths(self) -> list[int]:
@@ -75,4 +75,4 @@ class LossAblation(PrismRecipe):
         return margins.view(len(rows), -1), scores.view(len(rows), -1)
 
     def record(self) -> dict[str, Any]:
-        return super().record() | {"notes": {"groups": len(self.groups), "words": self.words}}
+        return super().record() | {"notes": {"groups": len(self.groups), "words": self.summary}}

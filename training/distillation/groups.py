@@ -30,7 +30,7 @@ class GroupedSet:
     left_out: int
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What became of the set's queries, in one line."""
         return (
             f"{len(self.groups):,} groups of {self.queries - self.left_out:,} queries; {self.left_out:,} of "

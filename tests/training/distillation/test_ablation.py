@@ -102,7 +102,7 @@ def test_short_groups_are_left_out_and_said_and_nothing_but_such_is_refused() ->
     """H4: a document of another query would have no score of the teacher."""
     rows = candidates(1, 7, "a") + candidates(1, 6, "b") + candidates(0, 9, "c")
     found = group_candidates(rows, 7, 0)
-    assert found.words == "1 groups of 1 queries; 2 of 3 queries left out"
+    assert found.summary == "1 groups of 1 queries; 2 of 3 queries left out"
     with pytest.raises(BadInput, match="no query of the set has a relevant document and 8 others: export with more"):
         group_candidates(candidates(1, 7), 8, 0)
 

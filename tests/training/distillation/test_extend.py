@@ -77,7 +77,7 @@ def write_graded(folder: Path) -> Path:
 
 
 def make_reranker(folder: Path, steps: int = 200) -> Path:
-    """A tiny model that ranks by its own template and knows some words, but writes none after its answer."""
+    """A tiny model that ranks by its own template and knows some words, but ends after its answer."""
     tiny_base(folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).train()
@@ -91,8 +91,9 @@ def make_reranker(folder: Path, steps: int = 200) -> Path:
         logs = torch.log_softmax(model(ids, attention_mask=mask).logits[torch.arange(12), mask.sum(1) - 1], -1)
         counts = [sum(word in RELEVANT for word in row["document"].split()) for row in some]
         wanted = torch.tensor([[0.05 + 0.15 * one, 0.95 - 0.15 * one] for one in counts])
-        texts = tokenizer([f"{row['document']}\n{TARGET}<|im_end|>" for row in some[:4]])["input_ids"]
-        ids, mask = pad_rows(texts, 0, "cpu")
+        texts = [f"{row['document']}\nyes\n{TARGET}<|im_end|>" for row in some[:4]]
+        texts += [f"{own_template(row['query'], row['document'], RULE)}yes<|im_end|>" for row in some[4:8]]
+        ids, mask = pad_rows(tokenizer(texts)["input_ids"], 0, "cpu")
         language = model(ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
         (5 * -(wanted * logs[:, answers]).sum(1).mean() + language).backward()
         optimizer.step()

@@ -37,7 +37,7 @@ def test_form_and_command_have_every_option_with_its_default() -> None:
     for kind in {type(preset) for presets in TABLE.values() for preset in presets.values()} | {RecipeOptions}:
         for field in fields(kind):
             assert field.name in shown.fields and field.name in words
-    assert "prism 20.0, cross-encoder 1.0" in words["point_weight"] and "default: 1.0" in words["clip"]
+    assert "prism 20.0, prism-extend 20.0, ablation 1.0" in words["point_weight"] and "default: 1.0" in words["clip"]
     assert "Default: prism 8, cross-encoder 16" in str(shown.fields["batch"].help_text)
 
 

@@ -39,7 +39,7 @@ def test_what_is_given_wins_and_nothing_else_changes() -> None:
 @pytest.mark.parametrize(
     ("recipe", "given", "words"),
     [
-        ("erank", {}, "no recipe named 'erank'; there are prism, cross-encoder"),
+        ("erank", {}, "no recipe named 'erank'; there are prism, prism-extend, ablation"),
         ("prism", {"preset": "big"}, "has no preset 'big'; there are paper"),
         ("prism", {"lr": 1}, "no option named 'lr'"),
         ("prism", {"loss": "bce"}, "loss must be one of hybrid, not 'bce'"),
