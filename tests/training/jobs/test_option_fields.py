@@ -38,7 +38,7 @@ def test_form_and_command_have_every_option_with_its_default() -> None:
         for field in fields(kind):
             assert field.name in shown.fields and field.name in words
     assert "prism 20.0, prism-extend 20.0, ablation 1.0" in words["point_weight"] and "default: 1.0" in words["clip"]
-    assert "Default: prism 8, cross-encoder 16" in str(shown.fields["batch"].help_text)
+    assert "Default: prism 8, prism-extend 8, ablation 8, cross-encoder 16" in str(shown.fields["batch"].help_text)
 
 
 @pytest.mark.parametrize(
