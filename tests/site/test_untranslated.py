@@ -36,7 +36,8 @@ NAMES = r"""
     Gzip trec min-max z-score docs/judges-file\.md cross-encoder Qwen3\S* hub none sum mean
     genai-prices Qrels bootstrap Enter Hole@k
     ERank RTriever FlagEmbedding ms-swift Tevatron MTEB TensorBoard LoRA dropout wandb mlflow synthesize_scores pos neg
-    erank-sft erank-grpo rtriever all-linear cosine constant hybrid bce mse lambda cross-entropy grpo contrastive
+    erank-sft erank-grpo rtriever prism-extend ablation point list rank base all-linear cosine constant hybrid bce mse
+    lambda cross-entropy grpo contrastive
     quorum auto eager sdpa flash_attention_2 rr rollout ndcg se last cls safe Markdown
 """
 DATA = r"""
