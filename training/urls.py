@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, path
 
+from training.comparisons.views import compare_trained
 from training.curves import views as curve_views
 from training.jobs import views
 
@@ -10,8 +11,10 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/training/start/", views.start_training, name="start_training"),
     path("c/<slug:name>/training/jobs/<int:job>/", views.training_job, name="training_job"),
     path("c/<slug:name>/training/jobs/<int:job>/files/<str:file>", views.job_file, name="job_file"),
+    path("c/<slug:name>/training/jobs/<int:job>/rollouts/", views.job_rollouts, name="job_rollouts"),
     path("c/<slug:name>/training/jobs/<int:job>/judge/", views.judge_outputs, name="judge_outputs"),
     path("c/<slug:name>/training/jobs/<int:job>/<slug:act>/", views.control_job, name="control_job"),
+    path("c/<slug:name>/training/compare/", compare_trained, name="compare_trained"),
     path("c/<slug:name>/training/curves/", curve_views.curves, name="learning_curves"),
     path("c/<slug:name>/training/curves/start/", curve_views.start_curve, name="start_curve"),
     path("c/<slug:name>/training/curves/<int:curve>/", curve_views.learning_curve, name="learning_curve"),

@@ -3,7 +3,8 @@
 from django.utils.translation import gettext as _
 
 from charts import Chart, draw_lines
-from training.curves.results import MEASURE, CurveResult, describe_last, describe_next
+from training.curves.results import CurveResult, describe_last, describe_next
+from training.jobs.held_out import MEASURE
 
 
 def draw_curve(result: CurveResult, source: str) -> Chart | None:

@@ -9,9 +9,8 @@ from django.utils.translation import ngettext
 
 from benchmark.measures.rankings import Paired, compare_runs
 from training.curves.fitting import LEAST_POINTS, NEXT, CurveFit, Estimate, estimate_means, fit_curve
+from training.jobs.held_out import MEASURE
 from training.jobs.significance import LEAST_QUERIES
-
-MEASURE = "nDCG@10"
 
 
 @dataclass(frozen=True, slots=True)

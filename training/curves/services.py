@@ -1,6 +1,5 @@
 """Services of learning curves: begin one as trainings on the GPU queue, cancel, go on, and read what came of it."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from jobs import leases
 from training.curves.results import CurveResult, MeasuredPoint, compute_result
 from training.curves.subsets import order_queries, plan_subsets
 from training.jobs import lifecycle
+from training.jobs.held_out import read_held_out
 from training.models import CurvePoint, Job, LearningCurve
 from training.recipes import table
 from training.recipes.data import open_manifest
@@ -102,20 +102,12 @@ def read_result(points: Sequence[CurvePoint]) -> CurveResult:
     """Return what the points say as far as they are finished."""
     return compute_result(
         [
-            MeasuredPoint(
-                point.labels, point.queries, str(point.job.get_state_display()), read_held_out(point.job, "tuned")
-            )
+            MeasuredPoint(point.labels, point.queries, str(point.job.get_state_display()), read_point(point.job))
             for point in points
         ]
     )
 
 
-def read_held_out(job: Job, side: str) -> Mapping[str, float] | None:
-    """Return the measure of each held-out query of a finished training's model or base; None where it has none."""
-    if job.state != Job.State.FINISHED:
-        return None
-    try:
-        found = json.loads((Path(job.options["out"]) / "reranker.json").read_text())
-    except (OSError, ValueError):
-        return None
-    return (found.get("per_query") or {}).get(side)
+def read_point(job: Job) -> Mapping[str, float]:
+    """Return the measure of each held-out query of a finished training's model; empty where it has none."""
+    return read_held_out(Path(job.options["out"])).tuned if job.state == Job.State.FINISHED else {}

@@ -1,6 +1,7 @@
 """Pages of learning curves: what the last labels bought."""
 
 from pathlib import Path
+from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
@@ -16,8 +17,9 @@ from corpus.errors import BadInput
 from training.curves import services
 from training.curves.charts import draw_curve
 from training.curves.forms import CurveForm
-from training.curves.results import MEASURE, describe_last, describe_next
+from training.curves.results import describe_last, describe_next
 from training.jobs import pages
+from training.jobs.held_out import MEASURE
 from training.models import LearningCurve
 
 SHOWN = 50  # Curves on the page of a collection, the newest.
@@ -28,7 +30,11 @@ ACTS = {"cancel": services.cancel_points, "go-on": services.resume_points}
 @require_GET
 def curves(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Show the curves of a collection, and the form for a new one."""
-    return _render_page(request, scope, CurveForm(sets=pages.training_sets(scope.collection)))
+    return _render_page(request, scope, CurveForm(**_choices(scope)))
+
+
+def _choices(scope: AccessScope) -> dict[str, Any]:
+    return {"sets": pages.training_sets(scope.collection), "models": pages.base_choices(scope.collection)}
 
 
 def _render_page(request: HttpRequest, scope: AccessScope, form: CurveForm, *, status: int = 200) -> HttpResponse:
@@ -47,7 +53,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: CurveForm, *, s
 @require_POST
 def start_curve(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Put the trainings of a curve into the queue."""
-    form = CurveForm(request.POST, sets=pages.training_sets(scope.collection))
+    form = CurveForm(request.POST, **_choices(scope))
     if form.is_valid() and (why := pages.why_not()):
         form.add_error(None, why)
     if not form.is_valid():

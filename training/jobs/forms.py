@@ -1,5 +1,6 @@
 """The form that starts a training."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -8,6 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from corpus.errors import BadInput
 from training.jobs.option_fields import given_options, make_field, option_names
+from training.models import Model
 from training.recipes import base_models
 from training.recipes.table import RECIPES, TABLE
 from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
@@ -101,11 +103,13 @@ class TrainForm(forms.Form):
     )
     seed = forms.IntegerField(required=False, min_value=0, label=gettext_lazy("Seed"))
 
-    def __init__(self, *args: Any, sets: list[tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, sets: list[tuple[str, str]], models: Sequence[Model] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["training_set"]
-        assert isinstance(field, forms.ChoiceField)
+        field, bases = self.fields["training_set"], self.fields["base"]
+        assert isinstance(field, forms.ChoiceField) and isinstance(bases, forms.ChoiceField)
         field.choices = sets
+        bases.choices = [*BASES[:-1], *((model.folder, model.name) for model in models), BASES[-1]]
+        self.tiny = {model.folder for model in models if model.words.startswith("tiny")}
         for name in option_names():
             # The most used are above; the others, with their defaults, follow.
             self.fields.setdefault(name, make_field(name))
@@ -144,5 +148,7 @@ class TrainForm(forms.Form):
         """Return what was filled in, by the recipe's names."""
         given = self.cleaned_data
         chosen = given_options(given)
-        preset = given["preset"] or ("tiny" if given["base"].startswith("tiny:") else "paper")
+        preset = given["preset"] or (
+            "tiny" if given["base"].startswith("tiny:") or given["base"] in self.tiny else "paper"
+        )
         return {"preset": preset, **chosen}

@@ -17,15 +17,17 @@ from redis.exceptions import RedisError
 from charts import Bar, Chart, Dot, draw_bars, draw_lines, draw_scatter
 from corpus.models import Collection
 from jobs import workers
-from training.jobs import worker_pool
+from training.jobs import rollouts, worker_pool
 from training.jobs.folder import JobFolder
+from training.jobs.metric_charts import draw_metrics
 from training.jobs.outcomes import MEASURES
-from training.models import Job
+from training.models import Job, Model
 from training.recipes.table import RECIPES
 
 EXTRA = "training-extra.json"
 NEEDED = ("torch", "peft", "accelerate")  # Of the training extra: looked for, never imported.
 LOG_LINES = 12
+MOST_BASES = 20  # Models of the collection that the form offers as bases.
 LONG_CURVE = 400  # Points of a curve from which it is drawn as means of neighbours.
 MOST_DOTS = 400  # Of each model in the scatter of evidence: more would hide each other.
 
@@ -106,6 +108,12 @@ def training_sets(collection: Collection) -> list[tuple[str, str]]:
     return found
 
 
+def base_choices(collection: Collection) -> list[Model]:
+    """Return the collection's models that a training can begin with, newest first: those whose folders are there."""
+    found = Model.objects.filter(collection=collection, job__curve_point=None).order_by("-pk")[:MOST_BASES]
+    return [model for model in found if (Path(model.folder) / "config.json").exists()]
+
+
 def explain_queue_wait(job: Job) -> str:
     """Return why a queued job does not run, in words; empty where it runs."""
     if job.state != Job.State.QUEUED:
@@ -133,6 +141,8 @@ def live_job(job: Job) -> dict[str, Any]:
         "loss": loss_chart(job, steps) if steps else None,
         "latest": steps[-1] if steps else {},
         "lengths": lengths_chart(folder.state.get("row_lengths")),
+        "metrics": draw_metrics(lines, setup_label(job)),
+        "has_rollouts": (folder.path / rollouts.FILE).exists(),
         "measured": [(int(one["step"]), one["dev"]) for one in lines if "dev" in one],
         "forecast": _forecast_time(job, steps),
         "log": folder.tail(LOG_LINES),

@@ -1,8 +1,10 @@
 """Pages of training: jobs, models, and what a model gained."""
 
 from pathlib import Path
+from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -15,11 +17,12 @@ from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs import background, leases
-from training.jobs import graded_outputs, lifecycle, pages
+from training.jobs import graded_outputs, lifecycle, pages, rollouts
 from training.jobs.forms import JudgeForm, TrainForm, UseForm
 from training.models import Job, Model
 from training.recipes.table import is_embedding_recipe
 
+ROLLOUTS = 10  # On a page.
 SHOWN = 50  # Jobs and models on the page of a collection, the newest.
 # What can be done with a model, by the word in the address: the value of the kind itself.
 KINDS = {Job.Kind.EVALUATE, Job.Kind.RERANK, Job.Kind.ORDER, Job.Kind.GENERATE}
@@ -35,7 +38,11 @@ def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     sets = pages.training_sets(scope.collection)
     asked = request.GET.get("training_set", "")  # The folder of an export that a page leads from.
     initial = next((folder for folder, _label in sets if Path(folder).name == asked), None)
-    return _render_page(request, scope, TrainForm(sets=sets, initial={"training_set": initial}))
+    return _render_page(
+        request,
+        scope,
+        TrainForm(sets=sets, models=pages.base_choices(scope.collection), initial={"training_set": initial}),
+    )
 
 
 def _lists_context(scope: AccessScope) -> dict[str, object]:
@@ -64,7 +71,9 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, s
 @require_POST
 def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Put a training into the queue."""
-    form = TrainForm(request.POST, sets=pages.training_sets(scope.collection))
+    form = TrainForm(
+        request.POST, sets=pages.training_sets(scope.collection), models=pages.base_choices(scope.collection)
+    )
     if form.is_valid() and (why := pages.why_not()):
         form.add_error(None, why)
     if not form.is_valid():
@@ -96,7 +105,7 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
     found = get_object_or_404(Job.objects.select_related("model"), pk=job, collection=scope.collection)
     live = pages.live_job(found)
     queries, evidence = pages.draw_queries(found.result), pages.draw_evidence(found.result)
-    if (file := download(request, (live["loss"], live["lengths"], queries, evidence))) is not None:
+    if (file := download(request, (live["loss"], live["lengths"], queries, evidence, *live["metrics"]))) is not None:
         return file
     context = {
         "scope": scope,
@@ -125,6 +134,22 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
     if request.headers.get("HX-Request"):
         return render(request, "training/_job.html", context, status=286 if found.is_over else 200)
     return render(request, "training/job.html", context)
+
+
+@action("admin")
+@require_GET
+def job_rollouts(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
+    """Show the rollouts of a kept round for one query: text, score, rank, reward and advantage."""
+    found = get_object_or_404(Job, pk=job, collection=scope.collection)
+    step, query_id = request.GET.get("step", ""), request.GET.get("query", "")
+    wanted = int(step) if step.isascii() and step.isdecimal() and len(step) < 10 else None
+    view = rollouts.read_rollouts(Path(found.folder) / rollouts.FILE, wanted, query_id)
+    if view is None:
+        raise Http404(_("This job has no rollouts."))
+    page = Paginator(view.rollouts, ROLLOUTS).get_page(request.GET.get("page"))
+    asked = urlencode({"step": view.step, "query": view.query_id})
+    context = {"scope": scope, "job": found, "view": view, "page": page, "asked": asked}
+    return render(request, "training/rollouts.html", context | {"words": pages.setup_label(found)})
 
 
 @action("admin")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from training.jobs.folder import write_folder
+from training.jobs.held_out import MEASURE
 from training.jobs.significance import compare_models
 from training.recipes.calibration import fit_calibration
 from training.recipes.data import Example
@@ -105,7 +106,7 @@ def measure_held_out(before: Sequence[float], after: Sequence[float], dev: Seque
     apart = kept_apart(dev)
     sides = {"base": ndcg_by_query(before, dev), "tuned": ndcg_by_query(after, dev)}
     kept = {name: {query: value for query, value in side.items() if query in apart} for name, side in sides.items()}
-    return {"measure": "nDCG@10", "choosing": not apart, **(kept if apart else sides)}
+    return {"measure": MEASURE, "choosing": not apart, **(kept if apart else sides)}
 
 
 def compare_sides(before: Sequence[float], after: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tests.factories import make_collection, make_member
 from tests.instances import ROOT
 from tests.training.curves.test_subsets import change_rows
 from tests.training.trainers.learnable import export
-from training.curves.services import list_points, read_held_out
+from training.curves.services import list_points, read_point
 from training.jobs import worker_pool
 from training.jobs.significance import compare_models
 from training.models import Job, LearningCurve
@@ -72,7 +72,7 @@ def test_the_command_trains_every_point_once_and_writes_what_the_curve_says(mana
     sets = [json.loads((Path(point.job.folder) / "data" / "manifest.json").read_text()) for point in points]
     assert [one["files"][0]["rows"] for one in sets] == [30, 90, 240]
     assert len({one["files"][1]["sha256"] for one in sets}) == 1
-    before, after = (read_held_out(point.job, "tuned") for point in points[-2:])
+    before, after = (read_point(point.job) for point in points[-2:])
     assert before and after and before.keys() == after.keys() and len(after) == 12
     compared = compare_models(before, after)
     assert done["last"]["difference"] == pytest.approx(compared["difference"]) and done["last"]["queries"] == 12

@@ -7,7 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.training.trainers.scored import ask, export_scores  # noqa: E402
+from training.comparisons.tabling import TrainedModel, group_models  # noqa: E402
 from training.erank.chains import ChainPrompt  # noqa: E402
+from training.jobs.held_out import read_held_out  # noqa: E402
 from training.recipes.erank_data import read_erank_set  # noqa: E402
 from training.trainers.base import load_tokenizer  # noqa: E402
 from training.trainers.causal import load_causal  # noqa: E402
@@ -37,3 +39,13 @@ def test_after_supervised_training_answers_parse_and_rewards_raise_held_out_rank
     assert found["evaluation"]["merged"]["ndcg@10"] > found["evaluation"]["base"]["ndcg@10"]
     before, after = (statistics.fmean(line["malformed"] for line in some) for some in (rounds[:5], rounds[-5:]))
     assert after < before + 0.05
+    # The published folders say enough for the comparison of base, SFT and SFT + RL.
+    tuned = tmp_path / "rl" / "out"
+    models = [
+        TrainedModel(1, "sft", "erank-sft", "tiny:qwen3", str(base), read_held_out(base)),
+        TrainedModel(2, "rl", "erank-grpo", str(base), str(tuned), read_held_out(tuned)),
+    ]
+    (group,) = group_models(models)
+    assert [row.role for row in group.rows] == ["base", "SFT", "SFT + RL"] and group.queries == 6
+    gain = found["gain"]
+    assert group.rows[2].start is not None and group.rows[2].start.difference == pytest.approx(gain["difference"])

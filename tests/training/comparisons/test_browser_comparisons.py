@@ -1,0 +1,55 @@
+"""Comparison and rollouts in the browser: no violation, no overflow, readable by keyboard (BUILD A)."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from annotation.models import Role
+from tests.annotation.accounts.test_reach import OVERFLOW
+from tests.factories import make_collection, make_member
+from tests.training.comparisons.test_comparisons import publish_all
+from tests.training.jobs.test_rollouts import rollout, write_lines
+from training.models import Job
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.plugin_browser import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_models_are_compared_and_rollouts_browsed(
+    new_page: "NewPage", violations: "Callable[[Page], list[str]]", console: list[str], tmp_path: Path
+) -> None:
+    birds = make_collection("birds")
+    alice = make_member(birds, "alice", Role.ADMIN)
+    publish_all(birds, tmp_path)
+    job = Job.objects.latest("pk")
+    rows = [rollout(step, query, number) for step in (1, 5) for query in ("q1", "q2") for number in range(20)]
+    write_lines(Path(job.folder) / "rollouts.jsonl", rows)
+    page = new_page(user=alice.user)
+    page.goto("/c/birds/training/")
+    page.click("text=Compare trained models")
+    assert page.locator("main table").first.locator("tbody tr").count() == 6
+    page.goto(f"/c/birds/training/jobs/{job.pk}/")
+    page.click("text=Browse rollouts")
+    page.select_option("#step", "1")
+    page.select_option("#query", "q2")
+    page.click("button:has-text('Show')")
+    page.wait_for_url("**/rollouts/?step=1&query=q2")
+    page.click("main summary >> nth=0")
+    assert page.locator("p.rollout >> nth=0").is_visible()
+    page.click("text=After")
+    page.wait_for_url("**page=2")
+    assert "malformed" in page.inner_text("main")
+    addresses = (page.url, "/c/birds/training/compare/")
+    for options in ({}, {"color_scheme": "dark"}, {"viewport": {"width": 375, "height": 700}}):
+        other = new_page(user=alice.user, **options)
+        for address in addresses:
+            other.goto(address)
+            assert violations(other) == []
+            assert other.evaluate(OVERFLOW) == [], f"{address} is wider than the screen"
+    assert console == []

@@ -1,0 +1,1 @@
+"""Models that were measured on the same held-out dev queries, side by side."""

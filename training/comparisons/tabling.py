@@ -1,0 +1,113 @@
+"""Models on the same held-out queries: measures with intervals, and what each step of training changed (pure)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmark.measures.rankings import Paired, compare_runs
+from training.curves.fitting import Estimate, estimate_means
+from training.jobs.held_out import MEASURE, HeldOut
+
+# How ERank's tables call what was trained how, in their order; other recipes follow under their own names.
+BASE, SFT, RL, BOTH = "base", "SFT", "RL", "SFT + RL"
+ROLES = (BASE, SFT, RL, BOTH)
+REWARDS = ("rr", "ndcg", "se")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """A model that was published: from which base by which recipe, and its measures by query."""
+
+    key: int
+    name: str
+    recipe: str
+    base: str  # As it was named: a folder that may be another model's, or a hub id.
+    folder: str
+    held_out: HeldOut
+    reward: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """A row of the table. `start`: against the model that training began with; `root`: against the base, untuned."""
+
+    role: str
+    name: str
+    reward: str
+    words: str
+    measure: Estimate
+    key: int | None = None  # Of the model; None: a base.
+    start: Paired | None = None
+    root: Paired | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedGroup:
+    """Models that were measured on the same queries, after their bases."""
+
+    queries: int
+    choosing: bool  # The queries chose checkpoints, too.
+    rows: tuple[ComparedRow, ...]
+
+
+def group_models(models: Sequence[TrainedModel]) -> list[ComparedGroup]:
+    """Return the groups of models with the same held-out queries; models without any are left out."""
+    by_queries: dict[frozenset[str], list[TrainedModel]] = {}
+    for model in models:
+        if model.held_out.tuned:
+            by_queries.setdefault(frozenset(model.held_out.tuned), []).append(model)
+    return [_build_group(group) for group in by_queries.values()]
+
+
+def _build_group(models: Sequence[TrainedModel]) -> ComparedGroup:
+    by_folder = {model.folder: model for model in models}
+    rows = []
+    bases: dict[tuple[str, bool], Mapping[str, float]] = {}
+    for model in models:
+        root = find_root(model, by_folder)
+        # A base is asked by the recipe's prompt: ERank's is not the others'.
+        bases.setdefault((root.base, _is_erank(root)), root.held_out.base)
+        rows.append(_build_row(model, root, by_folder))
+    named = [ComparedRow(BASE, base, "", "", _estimate(values)) for (base, _erank), values in bases.items() if values]
+    rows.sort(key=lambda row: (_place(row.role, ROLES), row.role, _place(row.reward, REWARDS), row.name))
+    queries = len(models[0].held_out.tuned)
+    return ComparedGroup(queries, any(model.held_out.choosing for model in models), (*named, *rows))
+
+
+def _build_row(model: TrainedModel, root: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> ComparedRow:
+    own, base = model.held_out.tuned, root.held_out.base
+    start = compare_runs(MEASURE, own, model.held_out.base) if model.held_out.base.keys() & own.keys() else None
+    against = compare_runs(MEASURE, own, base) if base.keys() & own.keys() else None
+    role = name_role(model, by_folder)
+    return ComparedRow(role, model.name, model.reward, model.words, _estimate(own), model.key, start, against)
+
+
+def name_role(model: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> str:
+    """Return what a model is in ERank's tables, or its recipe."""
+    if model.recipe == "erank-sft":
+        return SFT
+    if model.recipe != "erank-grpo":
+        return model.recipe
+    parent = by_folder.get(model.base)
+    return BOTH if parent is not None and parent.recipe == "erank-sft" else RL
+
+
+def find_root(model: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> TrainedModel:
+    """Return the first model of the line that this one was trained from: its base is no model of the group."""
+    seen = {model.folder}
+    while (parent := by_folder.get(model.base)) is not None and parent.folder not in seen:
+        seen.add(parent.folder)
+        model = parent
+    return model
+
+
+def _is_erank(model: TrainedModel) -> bool:
+    return model.recipe.startswith("erank")
+
+
+def _estimate(values: Mapping[str, float]) -> Estimate:
+    return estimate_means((tuple(values[query] for query in sorted(values)),))[0]
+
+
+def _place(name: str, order: Sequence[str]) -> int:
+    return order.index(name) if name in order else len(order)

@@ -1,0 +1,90 @@
+"""Rollouts of a reinforcement learning as a page shows them: one round and one query at a time (pure).
+
+`rollouts.jsonl` is large, and its lines stand in the order of their steps: a round is found by bisection.
+"""
+
+import json
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+FILE = "rollouts.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutView:
+    """A round's queries, and the rollouts of the one that was asked for, by rank; malformed ones last."""
+
+    steps: list[int]
+    step: int
+    queries: list[str]
+    query_id: str
+    rollouts: list[dict[str, Any]]
+
+
+def read_rollouts(path: Path, step: int | None = None, query_id: str = "") -> RolloutView | None:
+    """Return the rollouts of a kept round (the last by default) and one of its queries (the first by default).
+
+    None where there are none; a step or a query that the file does not have is answered by the default.
+    """
+    try:
+        file = path.open("rb")
+    except OSError:
+        return None
+    with file:
+        steps = list(_find_steps(file))
+        if not steps:
+            return None
+        chosen = step if step in steps else steps[-1]
+        rows = list(_read_round(file, chosen))
+    queries = list(dict.fromkeys(row["query_id"] for row in rows))
+    query = query_id if query_id in queries else queries[0]
+    own = [row for row in rows if row["query_id"] == query]
+    own.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0))
+    return RolloutView(steps, chosen, queries, query, own)
+
+
+def _find_steps(file: BufferedReader) -> Iterator[int]:
+    """Yield the steps whose rollouts were kept, each found behind the one before."""
+    step = _step_after(file, 0)
+    while step is not None:
+        yield step
+        step = _step_after(file, _first_offset(file, step + 1))
+
+
+def _first_offset(file: BufferedReader, step: int) -> int:
+    """Return a place behind which the first line of this step or a later one begins."""
+    end = file.seek(0, 2)
+
+    def step_behind(offset: int) -> int:
+        found = _step_after(file, offset)
+        return sys.maxsize if found is None else found
+
+    return bisect_left(range(end), step, key=step_behind)
+
+
+def _step_after(file: BufferedReader, offset: int) -> int | None:
+    """Return the step of the first whole line that begins at or behind a place; None where none does."""
+    line = _read_line_after(file, offset)
+    return int(json.loads(line)["step"]) if line.endswith(b"\n") else None
+
+
+def _read_line_after(file: BufferedReader, offset: int) -> bytes:
+    file.seek(max(0, offset - 1))
+    if offset:
+        file.readline()
+    return file.readline()
+
+
+def _read_round(file: BufferedReader, step: int) -> Iterator[dict[str, Any]]:
+    line = _read_line_after(file, _first_offset(file, step))
+    while line.endswith(b"\n"):
+        row = json.loads(line)
+        if row["step"] != step:
+            return
+        yield row
+        line = file.readline()
