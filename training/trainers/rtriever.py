@@ -80,6 +80,7 @@ class RTriever:
         for weights in body.model.get_input_embeddings().parameters():
             weights.requires_grad = False
         if self.options.lora_rank:
+            torch.manual_seed(self.options.seed)  # LoRA's first matrices are random.
             self.model.add_adapter(
                 LoraConfig(
                     r=self.options.lora_rank,
@@ -183,6 +184,8 @@ class EmbedderTrained:
 
 def cosines(model: SentenceTransformer, rows: Sequence[Any]) -> list[float]:
     """Return the cosine of query, with its prompt, and document of each row."""
+    if not rows:  # A set without a dev split; the library's answer to no texts has one dimension.
+        return []
     queries = model.encode([row.query for row in rows], prompt_name="query", convert_to_tensor=True)
     documents = model.encode([row.document for row in rows], prompt_name="document", convert_to_tensor=True)
     return [float(one) for one in (queries * documents).sum(1)]
