@@ -61,14 +61,10 @@ class ErankGrpo:
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = RoundCallback(folder, self.task, asked_to_stop, self.dev_margins)
         references = self.reference_scores(folder)
-        per_epoch, steps = self.rounds.per_epoch, self.options.batch // self.options.mini_batch
-        print(  # noqa: T201
-            f"{len(self.places):,} queries, {len(self.rows):,} documents; {self.left_out:,} queries left out; "
-            f"{per_epoch:,} rounds an epoch, {steps} optimiser steps each, {self.options.group} rollouts a document",
-            flush=True,
-        )
+        print(f"{len(self.places):,} queries, {len(self.rows):,} documents; {self.left_out:,} queries left out")  # noqa: T201
+        print(describe_plan(self.options, self.rounds), flush=True)  # noqa: T201
         trainer = self.make_trainer(folder, callback, references)
-        callback.round_steps = steps
+        callback.round_steps = self.options.batch // self.options.mini_batch
         keep_rollouts(folder.path / "rollouts.jsonl", (folder.steps() or [0])[-1])
         return callback.train(trainer)
 
@@ -231,6 +227,14 @@ def plan_rounds(sizes: Mapping[str, int], options: GrpoOptions) -> Rounds:
     rounds = sum(len(bins) for bins in epochs) // shares
     most = min(rounds, -(-options.max_steps // steps)) if options.max_steps else rounds
     return Rounds(epochs, room, shares, most)
+
+
+def describe_plan(options: GrpoOptions, rounds: Rounds) -> str:
+    """Return what the log says before the first step: the size of a round, and the numbers that decide the loss."""
+    size = f"batch {options.batch:,} / mini {options.mini_batch:,} documents, G {options.group}"
+    length = f"{options.epochs:g} epochs of {rounds.per_epoch:,} steps of {options.batch // options.mini_batch} updates"
+    loss = f"clip {options.clip_ratio:g}, KL {options.kl_weight:g}, lr {options.learning_rate:g}"
+    return f"{size}, {length}; {loss}; {options.max_prompt:,} + {options.max_response:,} tokens"
 
 
 @dataclass(frozen=True, slots=True)

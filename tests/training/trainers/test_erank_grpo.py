@@ -1,6 +1,10 @@
 """Recipe erank-grpo: whole queries in a round, rewards of ranks, TRL's loss as ERank has it (BUILD A8 to A10, A12)."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -8,10 +12,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
+from tests.instances import ROOT, until  # noqa: E402
 from tests.training.trainers.scored import ask, export_scores  # noqa: E402
 from training.erank.grpo import (  # noqa: E402
     ErankGrpo,
     RoundCallback,
+    describe_plan,
     keep_rollouts,
     plan_rounds,
     rate_answers,
@@ -33,6 +39,10 @@ def test_the_paper_s_round_is_64_whole_queries_and_an_epoch_32_of_them():
     assert (paper.max_prompt, paper.max_response, paper.lora_rank) == (1024, 1024, 0)
     assert rounds.per_epoch == 32 and {len(queries) for bins in rounds.bins for queries in bins} == {64}
     assert len(rounds.bins) == 10 and rounds.most == 320
+    assert describe_plan(paper, rounds) == (
+        "batch 1,280 / mini 320 documents, G 5, 10 epochs of 32 steps of 4 updates; clip 0.2, KL 0.001, lr 1e-06; "
+        "1,024 + 1,024 tokens"
+    )
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -215,3 +225,29 @@ def test_rollouts_after_the_checkpoint_are_forgotten(tmp_path):
     path.write_text("".join(json.dumps({"step": step}) + "\n" for step in (1, 3, 5)))
     keep_rollouts(path, 4)
     assert [line["step"] for line in read_lines(path)] == [1, 3]
+
+
+@pytest.mark.slow
+def test_killed_at_a_step_and_started_again_it_samples_the_same_and_has_the_same_losses(tmp_path):
+    data = export_scores(tmp_path / "data", queries=4, dev=2)
+    options = {**SMALL, "epochs": 8, "rollouts_every": 1, "checkpoint_every": 2, "evaluate_every": 100}
+    whole, cut = (ask(tmp_path / name, "erank-grpo", data, "tiny:qwen3", **options) for name in ("whole", "cut"))
+    child = start_trainer(cut)
+    until(lambda: any(line["step"] >= 12 for line in cut.lines()) or child.poll() is not None, seconds=200)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert child.returncode == -signal.SIGKILL and len(cut.steps()) >= 1
+    assert [start_trainer(folder).wait(timeout=250) for folder in (cut, whole)] == [0, 0]
+    losses = [[line["loss"] for line in folder.lines() if "loss" in line] for folder in (whole, cut)]
+    assert len(losses[0]) == 16 and losses[0] == pytest.approx(losses[1], abs=1e-6)
+    rollouts = [read_lines(folder.path / "rollouts.jsonl") for folder in (whole, cut)]
+    assert [(line["step"], line["text"]) for line in rollouts[0]] == [
+        (line["step"], line["text"]) for line in rollouts[1]
+    ]
+
+
+def start_trainer(folder):
+    """The process that works on a job."""
+    args = [sys.executable, "-m", "training.trainer", str(folder.path)]
+    with (folder.path / "log.txt").open("a") as log:
+        return subprocess.Popen(args, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})
