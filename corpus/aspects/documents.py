@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from corpus.aspects.passages import AspectPassage, find_gaps, in_order, join_texts, source_of
 from corpus.aspects.revising import Act, AspectChange, Held, RevisionDecision, lock_aspects
 from corpus.errors import BadInput
-from corpus.importing.records import content_hash
+from corpus.importing.table_records import content_hash
 from corpus.models import Assessor, Document, Query
 from corpus.models.aspects import AspectRevision
 

@@ -6,8 +6,8 @@ from corpus.errors import BadInput
 from corpus.importing import judgments, staging
 from corpus.importing.files import FileSource
 from corpus.importing.grades import GradeRow
-from corpus.importing.records import CandidateRecord
 from corpus.importing.staging import ImportProgress, escape_copy_text
+from corpus.importing.table_records import CandidateRecord
 from corpus.models import Assessor, Collection, Query
 
 LINE = "line int, query text, document text, teacher_score float8, grade int, assessor text"
@@ -125,11 +125,14 @@ def _refuse_unknown(source: FileSource) -> None:
         raise source.bad(line, f'no query has the id "{query}"' if is_query else f'no document has the id "{document}"')
 
 
-def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int]:
-    """Make pairs of the candidates, and tell the pairs that are there what is new; return how many of each."""
+def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int, int]:
+    """Make pairs of the candidates, and tell the pairs that are there what is new.
+
+    Return how many are new, how many were updated, and how many are the same as before.
+    """
     values = {"c": collection.pk}
     staging.execute_sql("ANALYZE import_candidate")
-    updated = 0
+    updated = named = 0
     if staging.fetch_one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
         if not update:
             other = staging.fetch_one(
@@ -147,6 +150,7 @@ def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int]:
                 WHERE {_HERE} AND (NOT p.is_candidate OR s.teacher_score IS NOT NULL
                                   AND s.teacher_score IS DISTINCT FROM p.teacher_score)"""
         )
+        named = staging.fetch_number(f"SELECT count(*) FROM {_NAMED} s")
     # In the order of the unique index, which so grows at its end.
     new = staging.execute_sql(
         f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, teacher_score, is_candidate, uncertainty)
@@ -155,4 +159,4 @@ def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int]:
             ORDER BY query_id, document_id""",
         values,
     )
-    return new, updated
+    return new, updated, max(0, named - new - updated)

@@ -1,11 +1,12 @@
-"""Lines of a file that a person gave us: gzip or plain, always UTF-8, each with its number. Pure."""
+"""Lines of a file that a person gave us: plain, gzip or inside a zip, always UTF-8, each with its number. Pure."""
 
 import gzip
 import io
 import re
+import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +23,7 @@ MAX_ID = 255
 MAX_LINE = 64 << 20  # Bytes. The longest documents of the field's collections are a tenth of it.
 # gzip shrinks text to a tenth, and at most to a thousandth: such a file is a bomb, once it is not small.
 MAX_RATIO, UNPACKED = 200, 64 << 20
+_Stream = io.BufferedReader | zipfile.ZipExtFile | gzip.GzipFile
 
 
 def refuse_no_file(path: Path) -> None:
@@ -48,18 +50,27 @@ def read_text(path: Path) -> str:
 
 
 class FileSource:
-    """A file by its path. Errors name it as the user did, with the line of the uncompressed text."""
+    """A file by its path, or a member of a zip archive. Errors name it as the user did, with the line of its text.
 
-    def __init__(self, path: str | Path) -> None:
+    `name`: what the user calls the file, where it lies elsewhere. `fields`: what the columns of a table are, by their
+    headers (corpus.importing.tables); what is not in it is guessed.
+    """
+
+    def __init__(
+        self, path: str | Path, *, name: str = "", member: str = "", fields: Mapping[str, str] | None = None
+    ) -> None:
         self.path = Path(path)
+        self.member = member
+        self.name = f"{name or path}/{member}" if member else name or str(path)
+        self.fields = dict(fields or {})
         refuse_no_file(self.path)
 
     def __str__(self) -> str:
-        return str(self.path)
+        return self.name
 
     def bad(self, line: int, problem: str) -> BadInput:
         """Return the error for a line."""
-        return BadInput(f"{self.path}, line {line}: {problem}")
+        return BadInput(f"{self}, line {line}: {problem}")
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
         """Yield (number, bytes) of each line without its end; blank ones are skipped unless asked for.
@@ -68,8 +79,8 @@ class FileSource:
         """
         number = 0
         try:
-            if known := recognition.recognise_format(self._head()):
-                raise BadInput(f"{self.path}: {known}")
+            if known := recognition.recognise_format(self.head()):
+                raise BadInput(f"{self}: {known}")
             with self._open() as stream:
                 for number, line in enumerate(stream, 1):
                     if number == 1 and line.startswith(_BOM):
@@ -82,8 +93,10 @@ class FileSource:
             raise self.bad(number + 1, "the gzip file ends in the middle; copy it again") from None
         except (gzip.BadGzipFile, zlib.error) as error:
             raise self.bad(number + 1, f"the gzip file is damaged ({error}); copy it again") from None
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+            raise BadInput(f"{self}: the zip archive is damaged or locked ({error}); make it again") from None
         except OSError as error:
-            raise BadInput(f"{self.path}: {error.strerror or error}") from None
+            raise BadInput(f"{self}: {error.strerror or error}") from None
 
     def texts(self, *, blank: bool = False) -> Iterator[tuple[int, str]]:
         """Yield what `lines` does, decoded. Raises BadInput for bytes that are not UTF-8."""
@@ -102,7 +115,7 @@ class FileSource:
 
     def foreign(self) -> str:
         """Return whose JSON this is, for an error in its first line; "" for what looks like ours."""
-        return str(recognition.json_of(self._head()) or "")
+        return str(recognition.json_of(self.head()) or "")
 
     def identifier(self, number: int, value: object, field: str) -> str:
         """Return an id: not empty, at most 255 characters, no white space (TREC files could not hold it)."""
@@ -120,7 +133,7 @@ class FileSource:
             raise self.bad(number, f'"{field}" is longer than {MAX_ID} characters')
         return value
 
-    def _head(self) -> bytes:
+    def head(self) -> bytes:
         """Return the first bytes, unpacked; none of a gzip file that breaks off in them, as its lines will tell."""
         with suppress(EOFError, gzip.BadGzipFile, zlib.error), self._open() as stream:
             return stream.read(recognition.HEAD)
@@ -128,20 +141,33 @@ class FileSource:
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:
-        with self.path.open("rb") as plain:
-            magic = plain.read(len(_GZIP))
-            plain.seek(0)
-            packed = magic == _GZIP
-            most = max(UNPACKED, MAX_RATIO * self.path.stat().st_size) if packed else None
-            source = gzip.GzipFile(fileobj=plain) if packed else plain
+        with ExitStack() as stack:
+            plain = stack.enter_context(self.path.open("rb"))
+            stream: io.BufferedReader | zipfile.ZipExtFile = plain
+            size = self.path.stat().st_size
+            packed = bool(self.member)
+            if self.member:
+                archive = stack.enter_context(zipfile.ZipFile(plain))
+                size = archive.getinfo(self.member).compress_size
+                stream = stack.enter_context(_open_member(archive, self.member))
+            source: _Stream = stream
+            if stream.peek(len(_GZIP))[: len(_GZIP)] == _GZIP:
+                packed, source = True, gzip.GzipFile(fileobj=stream)
+            most = max(UNPACKED, MAX_RATIO * size) if packed else None
             with io.BufferedReader(_Bounded(self, source, most), _BUFFER) as bounded:
                 yield bounded
+
+
+def _open_member(archive: zipfile.ZipFile, member: str) -> zipfile.ZipExtFile:
+    opened = archive.open(member)
+    assert isinstance(opened, zipfile.ZipExtFile)  # as it is for reading
+    return opened
 
 
 class _Bounded(io.RawIOBase):
     """A stream that ends with BadInput where it is too long, as a bomb is, whose few bytes unpack to millions."""
 
-    def __init__(self, of: FileSource, stream: io.BufferedReader | gzip.GzipFile, most: int | None) -> None:
+    def __init__(self, of: FileSource, stream: _Stream, most: int | None) -> None:
         self.of, self.stream, self.most = of, stream, most
         self.read_so_far = self.in_line = 0
 
@@ -157,10 +183,10 @@ class _Bounded(io.RawIOBase):
         end = data.rfind(b"\n")
         self.in_line = self.in_line + len(data) if end < 0 else len(data) - end - 1
         if self.in_line > MAX_LINE:
-            raise BadInput(f"{self.of.path}: a line is longer than {MAX_LINE >> 20} MB; is it the right file?")
+            raise BadInput(f"{self.of}: a line is longer than {MAX_LINE >> 20} MB; is it the right file?")
         if self.most is not None and self.read_so_far > self.most:
             raise BadInput(
-                f"{self.of.path}: it unpacks to more than {MAX_RATIO} times its size, as no text does; "
+                f"{self.of}: it unpacks to more than {MAX_RATIO} times its size, as no text does; "
                 "unpack it yourself and look at it"
             )
         return len(data)

@@ -1,6 +1,5 @@
 """Grades and rankings in files: qrels (BEIR, TREC), CSV of judgments, TREC runs. Pure."""
 
-import csv
 import math
 import re
 import struct
@@ -9,9 +8,11 @@ from heapq import heappush, heapreplace
 from itertools import islice
 from typing import NamedTuple
 
+from corpus.importing import tables
 from corpus.importing.files import FileSource
 
 _INTEGER = re.compile(r"[+-]?\d{1,9}\Z")
+_COLUMNS = ("query_id", "doc_id", "grade")
 
 
 class GradeRow(NamedTuple):
@@ -34,8 +35,12 @@ def read_grades(source: FileSource, top: int) -> Iterator[GradeRow]:
         return iter(())
     text = source.decode(number, first)
     refuse_json(source, number, text)
-    if "," in text and len(text.split()) < 3:
-        return _read_csv(source, top)
+    table = tables.read_table(source)
+    # Three columns with tabs are BEIR's qrels, whatever their header says.
+    if table and set(_COLUMNS) <= table.places.keys() and (table.delimiter != "\t" or len(table.header) != 3):
+        return _read_table(source, table, top)
+    if table and table.delimiter != "\t":
+        tables.require_fields(source, table, _COLUMNS)
     width = len(text.split())
     if width not in (3, 4):
         raise source.bad(number, f"{width} columns; qrels have 3 (after a header) or 4")
@@ -59,21 +64,16 @@ def _read_qrels(source: FileSource, top: int, width: int) -> Iterator[GradeRow]:
         yield _grade_row(number, columns[0], columns[-2], columns[-1], top)
 
 
-def _read_csv(source: FileSource, top: int) -> Iterator[GradeRow]:
-    """Yield the rows of a CSV with the header query_id,doc_id,grade and perhaps assessor; one record a line."""
-    header: list[str] = []
-    for number, text in source.texts():
-        columns = [column.strip() for column in next(csv.reader([text]))]
-        if not header:
-            header = columns
-            if header not in (["query_id", "doc_id", "grade"], ["query_id", "doc_id", "grade", "assessor"]):
-                problem = "the header of a CSV is query_id,doc_id,grade or query_id,doc_id,grade,assessor"
-                raise source.bad(number, problem)
-        elif len(columns) != len(header):
-            yield GradeRow(number, "", "", 0, "", f"{len(columns)} columns instead of {len(header)}", "malformed")
-        else:
-            query, document, grade = columns[:3]
-            yield _grade_row(number, query, document, grade, top, *columns[3:])
+def _read_table(source: FileSource, table: tables.Table, top: int) -> Iterator[GradeRow]:
+    """Yield the rows of a table that has columns of query, document and grade, and perhaps one of who graded."""
+    places = table.places
+    for number, row in tables.read_ragged_rows(source, table):
+        if len(row) != len(table.header):
+            yield GradeRow(number, "", "", 0, "", f"{len(row)} columns instead of {len(table.header)}", "malformed")
+            continue
+        query, document, grade = (row[places[field]].strip() for field in _COLUMNS)
+        assessor = row[places["assessor"]].strip() if "assessor" in places else ""
+        yield _grade_row(number, query, document, grade, top, assessor)
 
 
 def _grade_row(number: int, query: str, document: str, grade: str, top: int, assessor: str = "") -> GradeRow:

@@ -134,12 +134,6 @@ def json_of(head: bytes) -> KnownFormat | None:
     return None
 
 
-def table_of(line: str) -> KnownFormat | None:
-    """Return what table this is a line of, where documents or queries are wanted."""
-    what = "a tab-separated table" if "\t" in line else "a comma-separated table" if "," in line else ""
-    return KnownFormat(what, 'write one JSON object a line: {"_id", "title", "text"}') if what else None
-
-
 def folder_of(names: list[str]) -> KnownFormat:
     """Describe a folder, with what could be meant in it."""
     likely = [name for name in names if name.endswith((".jsonl", ".tsv", ".txt", ".csv", ".gz", ".run", ".toml"))]

@@ -1,47 +1,27 @@
-"""Documents, queries and pairs from JSON lines or TREC XML, checked, one at a time. Pure."""
+"""Documents, queries and pairs from JSON lines, TREC XML or tables, checked, one at a time. Pure."""
 
 import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic_core import from_json
 
 from corpus.errors import BadInput
-from corpus.importing import recognition
+from corpus.importing import table_records, tables
 from corpus.importing.files import FileSource
+from corpus.importing.table_records import CandidateRecord, TextRecord, content_hash
 from corpus.importing.trec import read_elements
 
 _PREFIX = re.compile(r"\A(?:Number|Topic|Description|Narrative):")
 
 
-class TextRecord(NamedTuple):
-    """A document or a query as it enters. `metadata` and `answers` are JSON texts."""
-
-    line: int
-    id: str
-    title: str
-    text: str
-    metadata: str
-    hash: str
-    answers: str = "[]"
-    instruction: str = ""
-
-
-class CandidateRecord(NamedTuple):
-    """A line of --pairs."""
-
-    line: int
-    query: str
-    document: str
-    teacher_score: float | None
-    gold: int | None
-
-
 def read_documents(source: FileSource) -> Iterator[TextRecord]:
-    """Yield the documents of a BEIR corpus (JSON lines) or of TREC XML, whichever the file is."""
+    """Yield the documents of a BEIR corpus (JSON lines), of TREC XML or of a table, whichever the file is."""
+    if table := tables.read_table(source):
+        yield from table_records.read_documents(source, table)
+        return
     if _is_xml(source):
         for line, fields in read_elements(source, "doc"):
             yield _trec_document(source, line, fields)
@@ -55,7 +35,10 @@ def read_documents(source: FileSource) -> Iterator[TextRecord]:
 
 def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
     """Yield the queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
-    rows = _trec_queries(source) if _is_xml(source) else _json_queries(source, by_position)
+    if table := tables.read_table(source):
+        rows = table_records.read_queries(source, table)
+    else:
+        rows = _trec_queries(source) if _is_xml(source) else _json_queries(source, by_position)
     for place, query in enumerate(rows, 1):
         if not query.text.strip():
             raise source.bad(query.line, "the query has no text")
@@ -65,6 +48,9 @@ def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecor
 
 def read_pairs(source: FileSource, top: int) -> Iterator[CandidateRecord]:
     """Yield the lines of --pairs; `top` is the highest grade that `gold` may have, and one below 0 means none."""
+    if table := tables.read_table(source):
+        yield from table_records.read_pairs(source, table, top)
+        return
     for number, row in json_lines(source):
         query = source.identifier(number, _required_field(source, number, row, "query_id"), "query_id")
         document = source.identifier(number, _required_field(source, number, row, "doc_id"), "doc_id")
@@ -112,8 +98,8 @@ def _is_xml(source: FileSource) -> bool:
         raise BadInput(f"{source}: the file is empty")
     if line[:1] in b"{<":
         return line[:1] == b"<"
-    known = source.foreign() or recognition.table_of(source.decode(number, line))
-    problem = "neither JSON (a line that begins with {) nor TREC XML (with <)"
+    known = source.foreign()
+    problem = "neither JSON (a line that begins with {), nor TREC XML (with <), nor a table (with commas or tabs)"
     raise source.bad(number, f"{problem}: {known}" if known else problem)
 
 
@@ -182,11 +168,6 @@ def _metadata_json(source: FileSource, number: int, row: dict[str, Any]) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
         raise source.bad(number, f'"metadata" cannot be stored: {error}') from None
-
-
-def content_hash(*parts: str) -> str:
-    """Return the sha256, in hex, of all that a reader sees. NUL is in no part, so other parts never join alike."""
-    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _holds_nul(value: Any) -> bool:

@@ -1,6 +1,6 @@
 """`import_collection`: one transaction that adds what the files hold, or nothing at all."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,18 +15,21 @@ from corpus.importing import candidates, judgments, records, staging, texts
 from corpus.importing.files import FileSource
 from corpus.importing.grades import read_grades, top_of_run
 from corpus.importing.staging import ImportProgress, ignore_progress
+from corpus.importing.table_records import TextRecord
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
+
+GivenFile = Path | FileSource
 
 
 @dataclass(frozen=True, slots=True)
 class ImportFiles:
-    """The files of an import, and its options."""
+    """The files of an import, and its options. Documents and queries may be left out where the collection has them."""
 
-    corpus: Path
-    queries: Path
-    qrels: Path | None = None
-    pairs: Path | None = None
-    runs: tuple[Path, ...] = ()
+    corpus: GivenFile | None = None
+    queries: GivenFile | None = None
+    qrels: GivenFile | None = None
+    pairs: GivenFile | None = None
+    runs: tuple[GivenFile, ...] = ()
     bm25: int = 0
     depth: int = 10
     qrels_pairs: bool = False
@@ -42,6 +45,24 @@ class ImportFiles:
         return self.qrels_pairs or not (self.pairs or self.runs or self.bm25)
 
 
+def plan_import(found: Iterable[tuple[FileSource, str]], **options: Any) -> ImportFiles:
+    """Return the import of files by their kinds. Raises BadInput for two files of one kind, and for none at all."""
+    given: dict[str, FileSource] = {}
+    runs: list[FileSource] = []
+    names = {"documents": "corpus", "queries": "queries", "pairs": "pairs", "qrels": "qrels"}
+    for source, kind in found:
+        if kind == "runs":
+            runs.append(source)
+        for one in ("documents", "queries", "pairs") if kind == "all" else (kind,) if kind in names else ():
+            if one in given:
+                raise BadInput(f"{given[one]} and {source} both hold {one}; leave one of them out")
+            given[one] = source
+    if not given and not runs:
+        raise BadInput("no file to import: none was recognised, or all are left out")
+    options |= {names[kind]: source for kind, source in given.items()}
+    return ImportFiles(runs=tuple(runs), **options)
+
+
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     """The contents of a collection after an import, and what the import did."""
@@ -53,6 +74,7 @@ class ImportReport:
     judgments: int  # Reference grades, of qrels and gold.
     new: dict[str, int]
     updated: dict[str, int]
+    unchanged: dict[str, int]
     empty_documents: int
     grades_below_zero: int  # Not judged, and left out.
     changed: bool
@@ -67,7 +89,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
     sources = _open_sources(files)
     empty = 0
 
-    def read_documents(source: FileSource) -> Iterator[records.TextRecord]:
+    def read_documents(source: FileSource) -> Iterator[TextRecord]:
         nonlocal empty
         for document in records.read_documents(source):
             if not document.text or document.text.isspace():
@@ -82,21 +104,21 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         collection, is_new = _lock_collection(name, files)
         read_queries = partial(records.read_queries, by_position=files.by_position)
         options: dict[str, Any] = {"update": files.update, "progress": progress}
-        documents = texts.move_in(collection, Document, sources["corpus"][0], read_documents, **options)
-        queries = texts.move_in(collection, Query, sources["queries"][0], read_queries, **options)
+        documents = _import_texts(collection, Document, sources["corpus"], read_documents, **options)
+        queries = _import_texts(collection, Query, sources["queries"], read_queries, **options)
         staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
         staging.create_temporary_table("import_grade", judgments.GRADE)
         unjudged = _stage_files(collection, files, sources, progress)
         pairs = candidates.write_pairs(collection, update=files.update)
         graded = _write_grades(collection, sources, update=files.update)
         counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
-        new = {what: added for what, (added, _) in counted.items()}
-        updated = {what: changed for what, (_, changed) in counted.items()}
+        new, updated, unchanged = ({what: three[n] for what, three in counted.items()} for n in range(3))
         report = ImportReport(
             collection=name,
             **_count_contents(collection),
             new=new,
             updated=updated,
+            unchanged=unchanged,
             empty_documents=empty,
             grades_below_zero=unjudged,
             changed=is_new or any(new.values()) or any(updated.values()),
@@ -109,16 +131,34 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
     return report
 
 
+def _import_texts(
+    collection: Collection,
+    table: type[Document] | type[Query],
+    sources: list[FileSource],
+    rows: texts.Rows,
+    **options: Any,
+) -> tuple[int, int, int]:
+    """Import the documents or the queries. Raises BadInput where there are none, neither in files nor here."""
+    if sources:
+        return texts.move_in(collection, table, sources[0], rows, **options)
+    if not table.objects.filter(collection=collection, is_current=True).exists():
+        what = str(table._meta.verbose_name_plural)
+        raise BadInput(f"no file holds {what}, and the collection has none: add a file of {what}")
+    return 0, 0, 0
+
+
 def _open_sources(files: ImportFiles) -> dict[str, list[FileSource]]:
     """Look for every file before anything is read. Raises BadInput for a missing one and for bad numbers."""
     if files.bm25 < 0 or files.depth < 1:
         raise BadInput("--bm25 takes a number from 0, --depth one from 1")
     if files.grades is not None and not 1 <= files.grades <= 100:
         raise BadInput(f"--grades {files.grades}: the highest grade is a number from 1 to 100")
-    named = {"corpus": [files.corpus], "queries": [files.queries], "runs": list(files.runs)}
-    named["qrels"] = [files.qrels] if files.qrels else []
-    named["pairs"] = [files.pairs] if files.pairs else []
-    return {what: [FileSource(path) for path in paths] for what, paths in named.items()}
+    given = {"corpus": files.corpus, "queries": files.queries, "qrels": files.qrels, "pairs": files.pairs}
+    named = {what: [] if file is None else [file] for what, file in given.items()} | {"runs": list(files.runs)}
+    return {
+        what: [file if isinstance(file, FileSource) else FileSource(file) for file in found]
+        for what, found in named.items()
+    }
 
 
 def _lock_collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
@@ -157,8 +197,10 @@ def _stage_files(
     return unjudged
 
 
-def _write_grades(collection: Collection, sources: dict[str, list[FileSource]], *, update: bool) -> tuple[int, int]:
-    """Make judgments of the staged grades; return how many are new, and how many replace another grade.
+def _write_grades(
+    collection: Collection, sources: dict[str, list[FileSource]], *, update: bool
+) -> tuple[int, int, int]:
+    """Make judgments of the staged grades; return how many are new, replace another grade, and are the same as before.
 
     Raises BadInput for a grade that differs from the collection's, unless `update`.
     """
@@ -170,7 +212,9 @@ def _write_grades(collection: Collection, sources: dict[str, list[FileSource]], 
         if change := judgments.first_change(assessor.pk):
             line, now, before = change
             raise source[0].bad(line, f"grade {now}, but the collection has {before}; --update takes the new one")
-    return judgments.store_judgments()
+    new, replaced = judgments.store_judgments()
+    staged = staging.fetch_number("SELECT count(*) FROM import_grade")
+    return new, replaced, max(0, staged - new - replaced)
 
 
 def _count_contents(collection: Collection) -> dict[str, int]:

@@ -7,8 +7,9 @@ import psycopg
 
 from corpus.importing import staging
 from corpus.importing.files import FileSource
-from corpus.importing.records import TextRecord, first_duplicate
+from corpus.importing.records import first_duplicate
 from corpus.importing.staging import ImportProgress, escape_copy_text
+from corpus.importing.table_records import TextRecord
 from corpus.models import Collection, Document, Query
 
 Rows = Callable[[FileSource], Iterator[TextRecord]]
@@ -26,8 +27,8 @@ OWN_COLUMNS: dict[Table, tuple[str, str]] = {
 
 def move_in(
     collection: Collection, table: Table, source: FileSource, rows: Rows, *, update: bool, progress: ImportProgress
-) -> tuple[int, int]:
-    """Import what `rows` reads from `source`; return how many rows are new and how many were updated.
+) -> tuple[int, int, int]:
+    """Import what `rows` reads from `source`; return how many rows are new, updated, and the same as before.
 
     Raises BadInput with the line for a duplicate or changed id.
     """
@@ -50,15 +51,18 @@ def move_in(
     staging.execute_sql("ANALYZE import_text")
     _refuse_duplicates(source, read)
     versions, updated = _update_changed(collection, name, source, update=update)
-    return _insert_new(collection, table) - versions, updated
+    new = _insert_new(collection, table) - versions
+    return new, updated, read - new - updated
 
 
-def _copy_directly(collection: Collection, source: FileSource, rows: Rows, progress: ImportProgress) -> tuple[int, int]:
+def _copy_directly(
+    collection: Collection, source: FileSource, rows: Rows, progress: ImportProgress
+) -> tuple[int, int, int]:
     """Copy the first documents of a collection straight to their table, so that the bytes are written only once."""
     columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata"
     target = f"corpus_document ({columns})"
     try:
-        return staging.copy_binary(target, _binary_tuples(collection.pk, rows(source)), "documents", progress), 0
+        return staging.copy_binary(target, _binary_tuples(collection.pk, rows(source)), "documents", progress), 0, 0
     except psycopg.errors.UniqueViolation:
         # The server names the id but not the line, which a person needs: the file is read once more for it.
         raise first_duplicate(source, rows) from None

@@ -7,27 +7,38 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
-from corpus.importing.service import ImportFiles, ImportReport, import_collection
+from corpus.errors import BadInput
+from corpus.importing.detection import detect, keep_one_each, list_sources
+from corpus.importing.files import FileSource
+from corpus.importing.service import ImportFiles, ImportReport, import_collection, plan_import
 from corpus.importing.staging import ProgressLine
+from corpus.importing.tables import EVERY_FIELD
+
+PARTS = ("corpus", "queries", "qrels", "pairs", "runs")
 
 
 class Command(QuorumCommand):
     """Import a collection; the same files again change nothing."""
 
     act = "import.files"
-    help = "Import a collection in BEIR (JSON Lines) or TREC (XML) format, plain or gzip."
+    help = "Import a collection from CSV, TSV, BEIR (JSON Lines) or TREC files, plain, gzip or in a zip archive."
 
     def arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
         add("name", help="lower-case letters, digits, - and _")
-        add("--corpus", type=Path, required=True, metavar="F", help="file of documents")
-        add("--queries", type=Path, required=True, metavar="F", help="file of queries, with or without answers")
+        add(
+            "files", type=Path, nargs="*", metavar="F", help="files of any kind or a zip of them, told by their content"
+        )
+        add("--corpus", type=Path, metavar="F", help="file of documents")
+        add("--queries", type=Path, metavar="F", help="file of queries, with or without answers")
         add("--qrels", type=Path, metavar="F", help="file of reference grades (BEIR or TREC qrels)")
         add("--pairs", type=Path, metavar="F", help="file of candidate pairs, with or without teacher_score and gold")
         add("--runs", type=Path, nargs="+", default=[], metavar="F", help="TREC runs whose documents become candidates")
         add("--bm25", type=int, default=0, metavar="K", help="make the top K documents by BM25 candidates")
         add("--depth", type=int, default=10, help="number of top ranks of each run that become candidates")
         add("--qrels-pairs", action="store_true", help="make the pairs of the qrels candidates too")
+        columns = f"what a column of a table is, where its header does not say so: {', '.join(EVERY_FIELD)}"
+        add("--column", action="append", default=[], metavar="HEADER=FIELD", help=columns)
         add("--grades", type=int, metavar="MAX", help="highest grade of the scale (default: 3)")
         add("--query-ids", choices=["num", "position"], default="num", help="where query ids come from")
         add("--empty", choices=["refuse", "keep"], default="refuse", help="what to do with documents that have no text")
@@ -35,12 +46,47 @@ class Command(QuorumCommand):
         add("--dry-run", action="store_true", help="validate and count without importing")
 
     def run(self, **options: Any) -> object:
-        given = {one.name: options[one.name] for one in fields(ImportFiles) if one.name in options}
-        given |= {"by_position": options["query_ids"] == "position", "keep_empty": options["empty"] == "keep"}
-        report = import_collection(options["name"], ImportFiles(**given), ProgressLine(self.stderr.write))
+        named = {one.name: options[one.name] for one in fields(ImportFiles) if one.name in options}
+        named |= {"by_position": options["query_ids"] == "position", "keep_empty": options["empty"] == "keep"}
+        if options["files"]:
+            self._recognise(options["files"], named, options["column"])
+        for part in PARTS:
+            paths = [path for path in (named[part] if part == "runs" else [named[part]]) if path]
+            sources = [_open_source(path, options["column"]) if isinstance(path, Path) else path for path in paths]
+            named[part] = tuple(sources) if part == "runs" else next(iter(sources), None)
+        files = ImportFiles(**named)
+        report = import_collection(options["name"], files, ProgressLine(self.stderr.write))
         for line in summarise_import(report):
             self.say(line)
         return asdict(report)
+
+    def _recognise(self, paths: list[Path], named: dict[str, Any], columns: list[str]) -> None:
+        """Put files that no option names where they belong, by what they hold."""
+        found = []
+        for path in paths:
+            sources = [_open_source(one, columns) for one in list_sources(path)]
+            found += [(source, detect(source)) for source in sources]
+        keep_one_each([(source, one) for source, one in found if source.member])
+        for source, one in found:
+            problem = one.problem if one.problem.startswith(str(source)) else f"{source}: {one.problem}"
+            # In an archive there may be more than is imported; a file that was named is.
+            if one.problem and not source.member:
+                raise BadInput(problem)
+            self.stderr.write(f"{problem}; left out" if one.problem else f"{source}: {one.kind}")
+        planned = plan_import((source, one.kind) for source, one in found)
+        for part in PARTS:
+            if getattr(planned, part) and named[part]:
+                raise BadInput(f"--{part}: the files hold it, too; leave one of them out")
+            named[part] = named[part] or getattr(planned, part)
+
+
+def _open_source(given: Path | FileSource, columns: list[str]) -> FileSource:
+    """Return the file with what its columns are. Raises BadInput for what is no HEADER=FIELD."""
+    pairs = [one.rpartition("=")[::2] for one in columns]
+    if wrong := next((one for one, (header, _) in zip(columns, pairs, strict=True) if not header), ""):
+        raise BadInput(f"--column {wrong}: write HEADER=FIELD, for example 'Search term=query'")
+    path, member = (given.path, given.member) if isinstance(given, FileSource) else (given, "")
+    return FileSource(path, member=member, fields=dict(pairs))
 
 
 def summarise_import(report: ImportReport) -> list[str]:

@@ -175,7 +175,8 @@ def test_answers_that_are_no_strings(refused):
 
 
 def test_a_file_that_is_none_of_the_formats(refused):
-    assert refused(corpus=b"id,text\n1,x\n").startswith("corpus, line 1: neither JSON")
+    assert refused(corpus=b"words\nmore words\n").startswith("corpus, line 1: neither JSON")
+    assert refused(corpus=b"id,words\n1,x\n").startswith('corpus: no column is "text"; the columns are id, words; name')
 
 
 def test_an_empty_corpus(refused):

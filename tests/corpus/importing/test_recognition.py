@@ -162,13 +162,10 @@ def test_json_of_other_tools_is_named(what: str, text: str, importer: str, tmp_p
     assert f"this is {what}" in str(refused.value) and "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("line", "what"), [("id,text\n1,x\n", "a comma-separated table"), ("1\tx\n", "a tab-separated table")]
-)
-def test_a_table_of_documents_is_named(line: str, what: str, tmp_path: Path) -> None:
-    path = tmp_path / "collection.tsv"
-    path.write_text(line)
-    with pytest.raises(BadInput, match=f"neither JSON .* nor TREC XML .*: this is {what}"):
+def test_a_table_without_a_column_of_texts_is_named_by_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "collection.csv"
+    path.write_text("id,words\n1,x\n")
+    with pytest.raises(BadInput, match='no column is "text"; the columns are id, words; name it with --column'):
         list(records.read_documents(FileSource(path)))
 
 

@@ -1,0 +1,66 @@
+"""Files in a zip archive, looked at before any of them is opened. Pure."""
+
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from corpus.errors import BadInput
+from corpus.importing import files
+
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+MAX_MEMBERS = 1_000
+_OFFICE = ("xl/", "word/", "content.xml")  # Documents of other programs are zip archives, too.
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file is a zip archive, by its first bytes; a workbook is none."""
+    with path.open("rb") as file:
+        if not file.read(4).startswith(_ZIP):
+            return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return not any(name.startswith(_OFFICE) for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return True
+
+
+def list_members(path: Path, name: str = "") -> list[str]:
+    """Return the names of the files in a zip archive, in order. `name`: what the user calls the archive.
+
+    Raises BadInput for an archive that is damaged, locked or empty, for a member that lies outside of it, and for one
+    that unpacks to what no text does.
+    """
+    name = name or str(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [one for one in archive.infolist() if not _is_hidden(one)]
+    except zipfile.BadZipFile as error:
+        raise BadInput(f"{name}: the zip archive is damaged ({error}); make it again") from None
+    if not members:
+        raise BadInput(f"{name}: the zip archive is empty")
+    if len(members) > MAX_MEMBERS:
+        raise BadInput(f"{name}: {len(members):,} files in it; make an archive of at most {MAX_MEMBERS:,}")
+    for one in members:
+        if problem := _problem_of(one):
+            raise BadInput(f'{name}: "{one.orig_filename[:200]}" in it {problem}')
+    most = max(files.UNPACKED, files.MAX_RATIO * path.stat().st_size)
+    if sum(one.file_size for one in members) > most:
+        raise BadInput(f"{name}: its files unpack to more than {files.MAX_RATIO} times its size; look at it yourself")
+    return [one.filename for one in members]
+
+
+def _is_hidden(member: zipfile.ZipInfo) -> bool:
+    """Whether a member is a folder or what a desktop puts beside the files."""
+    path = PurePosixPath(member.filename.replace("\\", "/"))
+    return member.is_dir() or path.parts[:1] == ("__MACOSX",) or path.name.startswith(".")
+
+
+def _problem_of(member: zipfile.ZipInfo) -> str:
+    """Return why a member is refused, or ""."""
+    written = member.orig_filename.replace("\\", "/")
+    if written.startswith("/") or ":" in written or ".." in written.split("/"):
+        return "lies outside the archive; make it again without such paths"
+    if member.flag_bits & 1:
+        return "is encrypted; make the archive without a password"
+    if member.file_size > max(files.UNPACKED, files.MAX_RATIO * member.compress_size):
+        return f"unpacks to more than {files.MAX_RATIO} times its size, as no text does; look at it yourself"
+    return ""

@@ -1,0 +1,214 @@
+"""What files hold shows in their content: one file each, a BEIR folder as zip, and archives that are refused."""
+
+import gzip
+import io
+import json
+import zipfile
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from corpus.errors import BadInput
+from corpus.importing import archives, files
+from corpus.importing.detection import DetectedFile, detect, keep_one_each, list_sources
+from corpus.importing.files import FileSource
+from corpus.importing.service import import_collection, plan_import
+from corpus.models import Collection, Document, Judgment, Pair, Query
+
+DOCUMENTS = '{"_id": "d1", "title": "One", "text": "First."}\n{"_id": "d2", "title": "", "text": "Second."}\n'
+QUERIES = '{"_id": "q1", "text": "Which?", "metadata": {}}\n{"_id": "q2", "text": "Why?", "metadata": {}}\n'
+TEST_QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t1\n"
+BEIR = {
+    "scifact/corpus.jsonl": DOCUMENTS,
+    "scifact/queries.jsonl": QUERIES,
+    "scifact/qrels/train.tsv": "query-id\tcorpus-id\tscore\nq2\td2\t1\n",
+    "scifact/qrels/test.tsv": TEST_QRELS,
+    "scifact/README.md": "A data set.\n",
+    "__MACOSX/scifact/._corpus.jsonl": "x",
+}
+
+
+def zip_of(path: Path, members: dict[str, str | bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def detected(folder: Path, name: str, content: str) -> DetectedFile:
+    (folder / name).write_text(content)
+    return detect(FileSource(folder / name, name=name))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind", "row"),
+    [
+        ("corpus.jsonl", DOCUMENTS, "documents", ["d1", "One", "First."]),
+        ("queries.jsonl", '{"_id": "q1", "text": "Which?"}\n', "queries", ["q1", "Which?"]),
+        ("x.jsonl", '{"_id": "q1", "text": "Which?", "answers": ["A"]}\n', "queries", ["q1", "Which?", "['A']"]),
+        ("x", '{"query_id": "q1", "doc_id": "d1"}\n', "pairs", ["q1", "d1", "", ""]),
+        ("x", "<doc>\n<docno>d1</docno>\n<text>First.</text></doc>", "documents", ["d1", "", "First."]),
+        ("x", "<?xml version='1.0'?>\n<top>\n<num>1</num><title>Why?</title></top>", "queries", ["1", "Why?", ""]),
+        ("x", TEST_QRELS, "qrels", ["q1", "d1", "1"]),
+        ("x", "q1\t0\td1\t1\n", "qrels", ["q1", "0", "d1", "1"]),
+        ("x", "q1 Q0 d1 1 2.5 bm25\n", "runs", ["q1", "Q0", "d1", "1", "2.5", "bm25"]),
+        ("x.csv", "qid,docid,label\nq1,d1,1\n", "qrels", ["q1", "d1", "1"]),
+        ("x.csv", "query,doc,label\nWhy?,First.,1\n", "all", ["Why?", "First.", "1"]),
+        ("queries.tsv", "12\thow many 5\n", "queries", ["12", "how many 5"]),
+    ],
+)
+def test_a_file_is_known_by_its_content(tmp_path: Path, name: str, content: str, kind: str, row: list[str]) -> None:
+    found = detected(tmp_path, name, content)
+    assert (found.kind, found.problem, found.rows[0]) == (kind, "", row)
+    assert len(found.header) == len(row)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "x: the file is empty"),
+        ("One line.\nAnother.\n", "x, line 1: not JSON, XML, a table, qrels or a run"),
+        ("Frage,Antwort\nWarum?,Darum.\n", "say what its columns are"),
+        (
+            '{"id": 1, "data": {}}\n',
+            'x, line 1: neither "_id" and "text" nor "query_id" and "doc_id": its fields are id',
+        ),
+        ("<html><body>x</body></html>\n", "x: this is a web page"),
+    ],
+)
+def test_what_is_left_out_has_its_reason(tmp_path: Path, content: str, said: str) -> None:
+    found = detected(tmp_path, "x", content)
+    assert found.kind == "" and found.problem.startswith(said)
+
+
+def test_only_five_short_rows_are_kept(tmp_path: Path) -> None:
+    found = detected(tmp_path, "x.csv", "id,text\n" + "".join(f"d{n},{'word ' * 99}\n" for n in range(9)))
+    assert len(found.rows) == 5 and max(len(cell) for row in found.rows for cell in row) == 200
+
+
+# Archives
+
+
+def test_a_beir_folder_as_zip_is_imported_with_the_qrels_of_its_test(db: None, tmp_path: Path) -> None:
+    path = zip_of(tmp_path / "beir.zip", BEIR)
+    found = [(source, detect(source)) for source in list_sources(path, "beir.zip")]
+    keep_one_each(found)
+    kinds = {source.member.rpartition("/")[2]: one.kind for source, one in found}
+    assert kinds == {
+        "corpus.jsonl": "documents", "queries.jsonl": "queries", "train.tsv": "", "test.tsv": "qrels", "README.md": "",
+    }  # fmt: skip
+    report = import_collection("books", plan_import((source, one.kind) for source, one in found))
+    assert (report.documents, report.queries, report.pairs, report.judgments) == (2, 2, 1, 1)
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    call_command("import_collection", *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def test_the_command_takes_a_zip_and_says_what_it_left_out(db: None, tmp_path: Path) -> None:
+    path = zip_of(tmp_path / "beir.zip", BEIR)
+    out, err = run("books", str(path))
+    assert out.startswith("books: 2 documents, 2 queries, 1 pairs, 1 judgments\n")
+    assert f"{path}/scifact/qrels/train.tsv: another file of qrels is taken; left out\n" in err
+    document = json.loads(run("books", str(path), "--json")[0])
+    assert document["changed"] is False
+    assert document["unchanged"] == {"documents": 2, "queries": 2, "pairs": 1, "judgments": 1}
+
+
+def test_the_command_takes_tables_and_names_of_columns(db: None, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("Suche;Antwort;Note\nWarum?;Darum.;1\nWarum?;So.;0\n")
+    run(
+        "books",
+        str(tmp_path / "rows.csv"),
+        *(f"--column={one}" for one in ("Suche=query", "Antwort=text", "Note=grade")),
+    )
+    assert (Query.objects.count(), Document.objects.count(), Pair.objects.count()) == (1, 2, 2)
+    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0, 1]
+    (tmp_path / "more.csv").write_text("doc_id,text\nd9,Third.\n")
+    run("books", "--corpus", str(tmp_path / "more.csv"))
+    assert Document.objects.count() == 3, "documents alone join a collection that has queries"
+
+
+def refused(*arguments: str) -> str:
+    err = StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("import_collection", "books", *arguments, stdout=StringIO(), stderr=err)
+    assert end.value.code == 2 and not Collection.objects.exists()
+    return err.getvalue()
+
+
+def test_files_that_are_named_are_never_left_out_in_silence(db: None, tmp_path: Path) -> None:
+    for name, content in {"a.csv": "id,text\n1,x\n", "b.csv": "id,text\n2,y\n", "c.csv": "q,w\n1,x\n"}.items():
+        (tmp_path / name).write_text(content)
+    a, b, c = (str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv"))
+    assert f"{a} and {b} both hold documents; leave one of them out\n" in refused(a, b)
+    assert refused(a, c).endswith(f"{c}: say what its columns are\n")
+    assert "no file holds queries, and the collection has none: add a file of queries\n" in refused(a)
+    assert "--corpus: the files hold it, too; leave one of them out\n" in refused(a, "--corpus", a)
+    assert refused(a, "--column", "text").endswith(
+        "--column text: write HEADER=FIELD, for example 'Search term=query'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["../../evil.jsonl", "/etc/evil.jsonl", "..\\evil.jsonl", "C:\\evil.jsonl", "a/../../b"]
+)
+def test_a_member_outside_of_the_archive_is_refused(tmp_path: Path, name: str) -> None:
+    path = zip_of(tmp_path / "x.zip", {"corpus.jsonl": DOCUMENTS, name: "x"})
+    with pytest.raises(BadInput, match=r"x\.zip: \".*\" in it lies outside the archive"):
+        archives.list_members(path, "x.zip")
+
+
+def test_a_zip_bomb_is_refused_unopened_and_one_that_lies_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "UNPACKED", 1 << 20)
+    bomb = zip_of(tmp_path / "bomb.zip", {"corpus.jsonl": " " * (8 << 20)})
+    with pytest.raises(BadInput, match="unpacks to more than 200 times its size"):
+        archives.list_members(bomb)
+    many = zip_of(tmp_path / "many.zip", {f"{n}": b" " * (1 << 19) for n in range(9)})
+    with pytest.raises(BadInput, match="its files unpack to more than 200 times its size"):
+        archives.list_members(many)
+    inner = io.BytesIO()
+    with gzip.GzipFile(fileobj=inner, mode="wb") as packed:
+        packed.write((b" " * 1023 + b"\n") * (8 << 10))
+    nested = zip_of(tmp_path / "nested.zip", {"corpus.jsonl.gz": inner.getvalue()})
+    (member,) = archives.list_members(nested)
+    with pytest.raises(BadInput, match="unpacks to more than 200 times its size"):
+        list(FileSource(nested, member=member).lines(blank=True))
+
+
+def test_archives_that_are_none_locked_empty_or_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cut.zip").write_bytes(zip_of(tmp_path / "x.zip", BEIR).read_bytes()[:-30])
+    with pytest.raises(BadInput, match=r"cut\.zip: the zip archive is damaged"):
+        list_sources(tmp_path / "cut.zip")
+    with pytest.raises(BadInput, match="the zip archive is empty"):
+        list_sources(zip_of(tmp_path / "none.zip", {}))
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
+    with pytest.raises(BadInput, match="5 files in it; make an archive of at most 2"):
+        list_sources(tmp_path / "x.zip")
+    data = bytearray(zip_of(tmp_path / "one.zip", {"corpus.jsonl": DOCUMENTS}).read_bytes())
+    for mark, at in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        data[data.index(mark) + at] |= 1
+    (tmp_path / "locked.zip").write_bytes(data)
+    with pytest.raises(BadInput, match="is encrypted; make the archive without a password"):
+        list_sources(tmp_path / "locked.zip")
+
+
+def test_a_member_whose_bytes_were_damaged_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("corpus.jsonl", DOCUMENTS)
+    path.write_bytes(path.read_bytes().replace(b"Second", b"Secund"))
+    (source,) = list_sources(path, "x.zip")
+    with pytest.raises(BadInput, match=r"x\.zip/corpus\.jsonl: the zip archive is damaged or locked"):
+        list(source.lines())
+
+
+def test_a_workbook_is_a_workbook_and_no_archive(tmp_path: Path) -> None:
+    (source,) = list_sources(zip_of(tmp_path / "sheet.xlsx", {"[Content_Types].xml": "", "xl/workbook.xml": ""}))
+    assert "this is an Excel workbook" in detect(source).problem
