@@ -11,6 +11,7 @@ class AnnotationConfig(AppConfig):
         """Tables of parts that nothing else here needs have files of their own."""
         super().import_models()
         import_module("annotation.models.aspects")
+        import_module("annotation.models.imports")
         import_module("annotation.models.quality_control")
         import_module("annotation.models.self_checks")
 

@@ -9,8 +9,11 @@ from annotation.agreement import cached_results as agreement
 from annotation.aspects import drafts
 from annotation.exports.listing import MAKE
 from annotation.exports.snapshots import begin_again, write_snapshot
+from annotation.imports import importing
+from annotation.imports.uploads import sweep_uploads
 from annotation.label_quality.statistics import COMPUTE, store_statistics
 from annotation.models import Snapshot, StoredAgreement
+from annotation.models.imports import FileImport
 from annotation.models.quality_control import ArgumentsRequest
 from annotation.panels.self_checks import TASK, run_later
 from annotation.policies import cached_results as policies
@@ -20,7 +23,7 @@ from corpus.errors import Incomplete, QuorumError
 from corpus.models import Collection
 from jobs.leases import Lease
 from jobs.models import BackgroundJob
-from jobs.tasks import CHORES, register_background
+from jobs.tasks import CHORES, JobKind, register_background, register_job_kind
 from judges.models import Campaign
 
 
@@ -82,4 +85,7 @@ go_on_with_lara = register_background(
     lara_live.GO_ON, _act_on(CAMPAIGNS.filter(policy=lara_live.POLICY), lara_live.step), expected=QuorumError
 )
 
+import_files = register_job_kind(JobKind(importing.TASK, FileImport, importing.perform_import))
+
 CHORES.append(("", lara_live.wake))
+CHORES.append(("", sweep_uploads))

@@ -11,6 +11,7 @@ from annotation.dashboard.urls import urlpatterns as admin
 from annotation.experiments.urls import urlpatterns as fairness
 from annotation.exports.urls import urlpatterns as reports
 from annotation.glossary.urls import urlpatterns as glossary
+from annotation.imports.urls import urlpatterns as imports
 from annotation.judge_setup.urls import urlpatterns as judge_setup
 from annotation.judging.urls import urlpatterns as judging
 from annotation.label_quality.urls import urlpatterns as trust
@@ -29,6 +30,7 @@ urlpatterns = [
     *glossary,
     *money,
     *admin,
+    *imports,
     *people,
     *campaigns,
     *trust,

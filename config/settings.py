@@ -68,6 +68,8 @@ MIDDLEWARE = [
 ]
 
 MAX_UPLOAD_BYTES = int(env.number("QUORUM_UPLOAD_MB", 2_000)) * 1_000_000
+# A file that comes in parts, each of them a request.
+MAX_FILE_BYTES = int(env.number("QUORUM_FILE_MB", 20_000)) * 1_000_000
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"

@@ -116,6 +116,7 @@ class Lease:
         self._lost = threading.Event()
         self._over = threading.Event()
         self._told = (0.0, "")
+        self._noted: tuple[int, int, str] | None = None
         self._thread = threading.Thread(target=self._renew_until_over, name="lease", daemon=True)
 
     def __enter__(self) -> "Lease":
@@ -144,6 +145,10 @@ class Lease:
         self.renew(done=done, total=total, phase=phase, **further)
         self.job.done, self.job.total, self.job.phase = done, total, phase
 
+    def note(self, done: int, total: int, phase: str = "") -> None:
+        """Note how far the job is, inside a transaction or a COPY: the thread that renews the lease writes it."""
+        self._noted = (done, total, phase)
+
     def renew(self, **changes: Any) -> bool:
         """Renew the lease and write columns with it; False when the job is lost."""
         if not held_row(self.job).update(lease_until=lease_end(type(self.job)), **changes):
@@ -152,10 +157,15 @@ class Lease:
 
     def _renew_until_over(self) -> None:
         # In a thread: one step (an index over a million documents) may take longer than any lease.
+        renewed = monotonic()
         try:
-            while not self._over.wait(self.job.lease_seconds() / 4):
+            while not self._over.wait(PROGRESS_S):
+                noted, self._noted = self._noted, None
+                if noted is None and monotonic() - renewed < self.job.lease_seconds() / 4:
+                    continue
+                renewed = monotonic()
                 try:
-                    self.renew()
+                    self.progress(*noted) if noted else self.renew()
                 except DatabaseError as error:  # the next try may find it; until then the lease holds
                     logger.warning("the lease of %s cannot be renewed: %s", self.job, error)
                     connection.close()

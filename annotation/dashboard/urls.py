@@ -4,7 +4,7 @@ from django.urls import path
 
 from annotation.accounts.views import site_people
 from annotation.dashboard import views
-from annotation.data.views import imports, pairs, settings
+from annotation.data.views import pairs, settings
 
 site_urls = [
     path("", views.site_home, name="home"),
@@ -16,7 +16,6 @@ site_urls = [
 
 collection_urls = [
     path("", views.collection_home, name="collection"),
-    path("import/", imports.import_files, name="import"),
     path("settings/", settings.settings, name="settings"),
     path("settings/costs/", settings.cost_settings, name="cost_settings"),
     path("settings/experiment-arms/", settings.arm_settings, name="arm_settings"),

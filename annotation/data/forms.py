@@ -125,40 +125,6 @@ class TextForm(forms.Form):
         self.fields["text"].widget.attrs["rows"] = rows
 
 
-class ImportForm(forms.Form):
-    """Files in the formats of `import_collection`, recognised by their content; gzip is fine."""
-
-    FILES = ("corpus", "queries", "pairs", "qrels")
-
-    corpus = forms.FileField(
-        label=gettext_lazy("Documents"), help_text=gettext_lazy('JSON lines {"_id", "title", "text"}, or TREC.')
-    )
-    queries = forms.FileField(
-        label=gettext_lazy("Queries"), help_text=gettext_lazy('JSON lines {"_id", "text", "answers"}, or TREC topics.')
-    )
-    pairs = forms.FileField(
-        required=False,
-        label=gettext_lazy("Pairs to judge"),
-        help_text=gettext_lazy('JSON lines {"query_id", "doc_id"}. Optional.'),
-    )
-    qrels = forms.FileField(
-        required=False,
-        label=gettext_lazy("Reference grades"),
-        help_text=gettext_lazy("BEIR or TREC qrels. Used for measuring only; never as labels."),
-    )
-    bm25 = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=1000,
-        label=gettext_lazy("BM25 candidates for each query"),
-        help_text=gettext_lazy("Adds the best documents of each query as pairs, for example 10."),
-    )
-    keep_empty = forms.BooleanField(required=False, label=gettext_lazy("Keep documents without text"))
-    update = forms.BooleanField(
-        required=False, label=gettext_lazy("Update documents whose text changed (keeps history)")
-    )
-
-
 NAMES = ("hourly_rate", "budget", "daily_budget")
 RATE: dict[str, Any] = {"required": False, "min_value": 0, "max_value": HIGHEST_RATE}
 # As the command has them.

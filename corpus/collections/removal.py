@@ -14,7 +14,7 @@ from corpus.collections.audit_log import record_act, shell_user
 from corpus.models import Collection
 from corpus.search.bm25 import delete_indexes
 
-FOLDERS = ("exports", "jobs", "models")  # Of VAR, with a folder for each collection.
+FOLDERS = ("exports", "jobs", "models", "uploads")  # Of VAR, with a folder for each collection.
 
 # Relations of rows that stay: what only mentions the collection, and the audit log.
 OUTLIVES = (models.SET_NULL, models.DO_NOTHING)

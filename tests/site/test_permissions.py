@@ -11,6 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from annotation.accounts import members
 from annotation.models import Assignment, Guideline, Membership, Role, Study, User
 from annotation.models.aspects import PassageDraft
+from annotation.models.imports import FileImport, Upload
 from annotation.permissions import SMALLEST
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import Filling, Qrels, Ranking, Report, Run, Suite, SuiteMember
@@ -99,6 +100,9 @@ class World:
         adjudicator = Membership.objects.get(user=self.people["adjudicator"])
         self.judge = make_judge("kept")
         self.draft = PassageDraft.objects.create(query=self.pair.query, asked_by=adjudicator, url="http://ice.example/")
+        admin = self.people["admin"]
+        self.file_import = FileImport.objects.create(collection=self.collection, owner=admin, state="ready")
+        self.upload = Upload.objects.create(collection=self.collection, owner=admin, name="corpus.jsonl", size=9)
         self.invitation = members.invite(collection=self.collection, role=Role.ANNOTATOR, author=self.people["owner"])
 
     def fill(self, pattern: str) -> str:
@@ -125,6 +129,8 @@ class World:
             "<int:report>": self.report.pk,
             "<int:number>": self.qrels.number,
             "<int:suite>": self.suite.pk,
+            "<int:file_import>": self.file_import.pk,
+            "<int:upload>": self.upload.pk,
             "<int:version>": self.judge.pk,
             "<slug:kind>": "bm25",
             "<int:session>": 1,

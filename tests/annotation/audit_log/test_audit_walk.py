@@ -54,7 +54,7 @@ def ended_campaign(world: World) -> Campaign:
 
 LEFT: dict[str, Act] = {
     "new_collection": Act("collection.made", "owner", {"name": "fish", "title": "Fish", "grades": "1"}),
-    "import": Act("import.files"),
+    "control_import": Act("import.files", path=lambda world: f"/c/birds/import/{world.file_import.pk}/start/"),
     "settings": Act(
         "settings.changed",
         data={"title": "New", "overlap": 2, "order": "random", "lease_minutes": 20, "relevant_from": 1},
@@ -226,6 +226,9 @@ ELSEWHERE = {
 """Acts that take several steps: the tests that take them and look into the log."""
 
 NO_ACT = {
+    "import": "uploads files and looks at them; starting the import is told",
+    "file_import": "says what the files hold; starting the import is told",
+    "create_upload": "begins an upload; starting the import is told",
     "preview_export": "shows what an export would hold; nothing is written",
     "account_signup": "closed: it makes nothing",
     "account_inactive": "a page",
@@ -270,11 +273,6 @@ class Walk:
 
     def data(self, name: str) -> dict[str, Any]:
         """What is sent; files anew each time."""
-        if name == "import":
-            return {
-                "corpus": upload("corpus.jsonl", '{"_id": "new", "text": "A document."}'),
-                "queries": upload("queries.jsonl", '{"_id": "new", "text": "What?"}'),
-            }
         if name == "upload_runs":
             query, document = self.world.pair.query.external_id, self.world.pair.document.external_id
             return {"files": upload("mine.run", f"{query} Q0 {document} 1 2.5 mine\n")}

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -371,27 +370,6 @@ def test_a_member_sees_only_their_collections_on_the_start_page(books: Collectio
     assert "secret-project" not in page
     assert "have a label" not in page, "progress is for admins"
     assert "0 judged by you" in page
-
-
-def test_files_are_imported_from_the_browser_all_or_nothing(charlie: Client, books: Collection) -> None:
-    corpus = '{"_id": "n1", "title": "", "text": "Geese fly in a wedge."}\n'
-    queries = '{"_id": "nq1", "text": "How do geese fly?"}\n'
-    pairs_file = '{"query_id": "nq1", "doc_id": "n1"}\n'
-
-    def send(pairs_text: str) -> object:
-        files = {"corpus": corpus, "queries": queries, "pairs": pairs_text}
-        named = {name: SimpleUploadedFile(f"{name}.jsonl", content.encode()) for name, content in files.items()}
-        return charlie.post("/c/books/import/", named)
-
-    before = Pair.objects.count()
-    page = text(send('{"query_id": "nobody", "doc_id": "n1"}\n'))
-    assert "pairs.jsonl, line 1" in page
-    assert "Nothing was imported" in page
-    assert Pair.objects.count() == before
-    assert send(pairs_file)["Location"] == "/c/books/"
-    assert Pair.objects.count() == before + 1
-    send('{"query_id": "nq1", "doc_id": "n1", "gold": -1}\n')
-    assert "1 row with a grade below 0 was left out: it means not judged." in text(charlie.get("/c/books/"))
 
 
 def test_the_papers_options_go_from_the_form_through_the_estimate_into_the_campaign(charlie: Client) -> None:

@@ -1,0 +1,60 @@
+"""Forms of an import: which files, and with which options."""
+
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext_lazy
+
+
+class ManyFilesInput(forms.ClearableFileInput):
+    """An input that takes several files."""
+
+    allow_multiple_selected = True
+
+
+class GivenFilesField(forms.FileField):
+    """A field for any number of files; its value is a list."""
+
+    widget = ManyFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
+        """Take what came: the importer says of a file what is wrong with it, by its name."""
+        return [file for file in data or [] if file is not None]
+
+
+class FilesForm(forms.Form):
+    """Files that come with the form, or the numbers of uploads that a script made before."""
+
+    files = GivenFilesField(  # type: ignore[assignment]  # the form's own `files` is set before fields are looked up
+        required=False,
+        label=gettext_lazy("Files"),
+        help_text=gettext_lazy(
+            "CSV, TSV, JSON lines, or TREC topics, documents, qrels and runs; plain, gzip or in a zip archive, as a "
+            "BEIR folder. Choose all files at once."
+        ),
+    )
+
+    def chosen_uploads(self) -> set[int]:
+        """The numbers of uploads that the form names."""
+        return {int(value) for value in self.data.getlist("upload") if value.isdecimal() and len(value) < 19}
+
+
+class OptionsForm(forms.Form):
+    """Options of an import."""
+
+    bm25 = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=1000,
+        label=gettext_lazy("BM25 candidates for each query"),
+        help_text=gettext_lazy("Adds the best documents of each query as pairs, for example 10."),
+    )
+    keep_empty = forms.BooleanField(required=False, label=gettext_lazy("Keep documents without text"))
+    update = forms.BooleanField(
+        required=False, label=gettext_lazy("Update documents whose text changed (keeps history)")
+    )
+
+    def as_options(self) -> dict[str, Any]:
+        """The valid form as an import stores it."""
+        return {**self.cleaned_data, "bm25": self.cleaned_data["bm25"] or 0}

@@ -1,0 +1,103 @@
+"""An import from its upload to its end: begun, corrected, checked, started, cancelled; and the work of its job."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils.translation import gettext as _
+
+from annotation.imports.files import GivenFile, correct_files, plan_files, recognise_files
+from annotation.imports.uploads import count_received, delete_upload
+from annotation.models import User
+from annotation.models.imports import FileImport, Upload
+from corpus.errors import BadInput
+from corpus.importing.service import import_collection
+from corpus.models import Collection, Pair
+from jobs import leases
+from jobs.notifications import notify
+
+TASK = "annotation.import_files"
+CANDIDATES = 10  # Of each query by BM25, suggested where no file names pairs and the collection has none.
+
+
+@transaction.atomic
+def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload]) -> FileImport:
+    """Make an import of uploaded files, whose check begins. Raises BadInput where a file has not come whole."""
+    if not uploads:
+        raise BadInput(_("Choose one or more files."))
+    for upload in uploads:
+        if count_received(upload) != upload.size:
+            raise BadInput(_("%(name)s has not been uploaded completely; choose it again") % {"name": upload.name})
+    files = recognise_files(uploads)
+    names_pairs = {one["holds"]["kind"] for one in files} & {"pairs", "qrels", "runs", "all"}
+    has_pairs = Pair.objects.filter(collection=collection, is_candidate=True).exists()
+    options = {"bm25": 0 if names_pairs or has_pairs else CANDIDATES, "keep_empty": False, "update": False}
+    row = FileImport.objects.create(
+        collection=collection, owner=owner, made_by=owner.username, files=files, options=options
+    )
+    Upload.objects.filter(pk__in=[upload.pk for upload in uploads]).update(file_import=row)
+    transaction.on_commit(partial(notify, TASK))
+    return row
+
+
+def correct_import(row: FileImport, said: dict[str, str], options: dict[str, Any]) -> None:
+    """Change what the files hold, and check again. Raises BadInput where that cannot be, or the import has started."""
+    uploads = {upload.pk: upload for upload in row.uploads.select_related("collection")}
+    files = correct_files([GivenFile.of(one) for one in row.files], said, uploads)
+    changes = {"files": files, "options": options, "dry_run": True, "report": {}, "done": 0, "total": 0, "phase": ""}
+    free = Q(dry_run=True) | Q(state__in=[FileImport.FAILED, FileImport.CANCELLED])
+    if not _queue_again(row, free, **changes):
+        raise BadInput(_("This import has already started."))
+
+
+def start_import(row: FileImport) -> None:
+    """Import what was checked. Raises BadInput where nothing was, or it has started already."""
+    if not _queue_again(row, Q(dry_run=True, state=FileImport.READY), dry_run=False, done=0):
+        raise BadInput(_("This import cannot start now: its check is not complete, or it has already started."))
+
+
+def _queue_again(row: FileImport, free: Q, **changes: Any) -> bool:
+    """Let a worker take the row up, where it is `free`; whoever works on it loses it."""
+    fresh = {"attempts": 0, "error": "", "lease_until": None, "ended_at": None, "cancel_asked": False, **changes}
+    rows = FileImport.objects.filter(free, pk=row.pk)
+    with transaction.atomic():
+        transaction.on_commit(partial(notify, TASK))
+        return bool(rows.update(state=FileImport.WAITING, fencing_token=F("fencing_token") + 1, **fresh))
+
+
+def discard_import(row: FileImport) -> None:
+    """Cancel an import and delete its files; one that has ended well stays."""
+    leases.cancel(row)
+    for upload in row.uploads.select_related("collection"):
+        delete_upload(upload)
+    FileImport.objects.filter(pk=row.pk).exclude(dry_run=False, state=FileImport.READY).delete()
+
+
+def perform_import(job: FileImport, stopping: Callable[[], bool] = lambda: False) -> None:
+    """Do the work of a claimed row: check its files, or import them."""
+    leases.perform(job, partial(_import_files, job), stopping=stopping, expected=BadInput)
+    if FileImport.objects.filter(pk=job.pk, state=FileImport.READY, dry_run=False).exists():
+        for upload in job.uploads.select_related("collection"):
+            delete_upload(upload)
+
+
+def _import_files(job: FileImport, lease: leases.Lease) -> None:
+    """Check or import; the rows of an import and the end of its job are one transaction, so it happens once."""
+    read: dict[str, int] = {}
+    expected = sum(job.report.get("read", {}).values())
+
+    def tell(what: str, rows: int) -> None:
+        if lease.should_stop():
+            raise leases.LeaseLost
+        read[what] = rows
+        lease.note(sum(read.values()), expected, what)
+
+    files = plan_files(job)
+    with transaction.atomic():
+        report = import_collection(job.collection.name, files, tell)
+        found = {**asdict(report), "read": read}
+        if lease.should_stop() or not leases.finish(job, FileImport.READY, report=found, done=sum(read.values())):
+            raise leases.LeaseLost

@@ -1,0 +1,125 @@
+"""What the pages of imports show: the files with their columns, what a check found, and how far an import is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.imports.files import GivenFile
+from annotation.models.imports import FileImport
+from corpus.models import Collection
+from jobs.workers import has_workers
+
+SHOWN = 20  # Imports on the page.
+KINDS = {
+    "documents": gettext_lazy("Documents"),
+    "queries": gettext_lazy("Queries"),
+    "pairs": gettext_lazy("Pairs to judge"),
+    "qrels": gettext_lazy("Reference grades"),
+    "runs": gettext_lazy("Ranking (run)"),
+    "all": gettext_lazy("Queries, documents and pairs"),
+}
+FIELDS = {
+    "query_id": gettext_lazy("Query id"),
+    "query": gettext_lazy("Query text"),
+    "answers": gettext_lazy("Answers"),
+    "instruction": gettext_lazy("Instruction of the query"),
+    "doc_id": gettext_lazy("Document id"),
+    "title": gettext_lazy("Document title"),
+    "text": gettext_lazy("Document text"),
+    "grade": gettext_lazy("Reference grade"),
+    "score": gettext_lazy("Teacher score"),
+    "metadata": gettext_lazy("Other (kept)"),
+    "ignore": gettext_lazy("Ignore"),
+}
+# What the importer counts, and how its report calls it.
+PARTS = {
+    "documents": gettext_lazy("Documents"),
+    "queries": gettext_lazy("Queries"),
+    "pairs": gettext_lazy("Pairs"),
+    "judgments": gettext_lazy("Reference grades"),
+}
+PHASES = {
+    "documents": gettext_lazy("Reading documents"),
+    "queries": gettext_lazy("Reading queries"),
+    "pairs": gettext_lazy("Reading pairs"),
+    "judgments": gettext_lazy("Reading grades"),
+    "run lines": gettext_lazy("Reading runs"),
+    "BM25 candidates": gettext_lazy("Finding BM25 candidates"),
+}
+# Options of the command in its errors, as the page calls them.
+OPTIONS = {
+    "--update takes the new one": gettext_lazy("choose “Update documents whose text changed”"),
+    "--empty keep takes such documents": gettext_lazy("choose “Keep documents without text”"),
+    "; see --grades": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """A file on the page, with the choices for it. `columns`: (header, name of its input, field)."""
+
+    number: int
+    file: GivenFile
+    kind: str
+    choices: list[tuple[str, Any]]
+    columns: list[tuple[str, str, str]]
+
+
+def list_files(row: FileImport) -> list[ShownFile]:
+    """The files of an import in their order."""
+    found = []
+    for number, stored in enumerate(row.files):
+        file = GivenFile.of(stored)
+        holds = file.holds
+        if file.is_table:
+            choices = [("by-columns", KINDS.get(holds.kind, _("By its columns")))]
+        else:
+            choices = [(kind, KINDS[kind]) for kind in holds.choices]
+        columns = [(name, f"field-{number}-{n}", holds.fields.get(name, "")) for n, name in enumerate(holds.header)]
+        kind = "by-columns" if file.is_table and (holds.kind or holds.problem) else holds.kind
+        found.append(ShownFile(number, file, kind, [*choices, ("skip", _("Leave out"))], columns))
+    return found
+
+
+def list_counts(row: FileImport) -> list[tuple[str, int, int, int]]:
+    """What a check or an import counted: (what, new, changed, the same as before)."""
+    report = row.report
+    if not report:
+        return []
+    counts = [
+        (str(words), report["new"][part], report["updated"][part], report["unchanged"][part])
+        for part, words in PARTS.items()
+    ]
+    return [one for one in counts if any(one[1:])]
+
+
+def show_error(row: FileImport) -> str:
+    """Why a check or an import failed, with the words of this page."""
+    error = row.error
+    for option, words in OPTIONS.items():
+        error = error.replace(option, str(words))
+    return error
+
+
+def recent_imports(collection: Collection) -> QuerySet[FileImport]:
+    """The newest imports of a collection."""
+    return FileImport.objects.filter(collection=collection).order_by("-pk")[:SHOWN]
+
+
+def build_import_page(row: FileImport) -> dict[str, Any]:
+    """What the page of an import shows, but for its forms."""
+    names = [GivenFile.of(one).shown_name for one in row.files]
+    return {
+        "file_import": row,
+        "names": names,
+        "files": list_files(row),
+        "fields": FIELDS,
+        "counts": list_counts(row),
+        "error": show_error(row),
+        "phase": PHASES.get(row.phase, row.phase),
+        "can_correct": row.dry_run or row.state in (FileImport.FAILED, FileImport.CANCELLED),
+        "unattended": row.state == FileImport.WAITING and not has_workers(),
+    }

@@ -1,0 +1,124 @@
+"""Uploads in parts: begun with a size, added to at the end of what has come, swept after a day."""
+
+import fcntl
+import shutil
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from time import monotonic
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.http import UnreadablePostError
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.models import User
+from annotation.models.imports import FileImport, Upload
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+KEPT = timedelta(days=1)
+PART = 1 << 20  # Bytes read at once.
+SPARE = 1 << 30  # Bytes that an upload leaves free on the disk.
+SWEEP_S = 600.0
+_swept = -SWEEP_S
+
+
+class UploadConflict(Exception):
+    """A part that does not go on where the file ends, or a second request for the same file."""
+
+
+def path_of(upload: Upload) -> Path:
+    """Return where the bytes of an upload lie."""
+    return Path(settings.VAR) / "uploads" / upload.collection.name / str(upload.pk)
+
+
+def count_received(upload: Upload) -> int:
+    """Return how many bytes have come."""
+    path = path_of(upload)
+    return path.stat().st_size if path.is_file() else 0
+
+
+def begin_upload(collection: Collection, owner: User, name: str, size: int, modified: str = "") -> Upload:
+    """Make room for a file. Raises BadInput for one that is empty, too large, or has no room on the disk."""
+    # The name is only ever shown: the file on the disk is called by its number.
+    name = PurePosixPath(name.replace("\\", "/")).name.replace("\0", "")[:255] or "file"
+    if size < 1:
+        raise BadInput(_("%(name)s: the file is empty") % {"name": name})
+    if size > settings.MAX_FILE_BYTES:
+        most = f"{settings.MAX_FILE_BYTES / 1e9:g}"
+        raise BadInput(_("%(name)s: larger than %(most)s GB; import it from a shell") % {"name": name, "most": most})
+    folder = Path(settings.VAR) / "uploads" / collection.name
+    folder.mkdir(parents=True, exist_ok=True)
+    if shutil.disk_usage(folder).free < size + SPARE:
+        raise BadInput(_("%(name)s: the server's disk has no room for it") % {"name": name})
+    upload = Upload.objects.create(collection=collection, owner=owner, name=name, size=size, modified=modified[:40])
+    path_of(upload).touch()
+    return upload
+
+
+def add_part(upload: Upload, offset: int, read: Callable[[int], bytes]) -> int:
+    """Add what `read` gives to the end of the file; return how many bytes have come.
+
+    What came before a connection broke off stays. Raises UploadConflict where the file does not end at `offset`, or
+    where another request adds to it.
+    """
+    try:
+        file = path_of(upload).open("r+b")
+    except FileNotFoundError:
+        raise UploadConflict from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UploadConflict from None
+        if file.seek(0, 2) != offset:
+            raise UploadConflict
+        while (left := upload.size - offset) > 0:
+            try:
+                part = read(min(PART, left))
+            except (UnreadablePostError, OSError):
+                break
+            if not part:
+                break
+            offset += file.write(part)
+    return offset
+
+
+def store_whole(collection: Collection, owner: User, file: UploadedFile) -> Upload:  # type: ignore[type-arg]
+    """Keep a file that came with a form. Raises BadInput as `begin_upload` does."""
+    upload = begin_upload(collection, owner, file.name or "", file.size or 0)
+    add_part(upload, 0, file.read)
+    return upload
+
+
+def find_unused(collection: Collection, owner: User) -> list[tuple[Upload, int]]:
+    """Return a person's uploads that no import uses yet, the oldest first, and how many bytes of each have come."""
+    rows = Upload.objects.filter(collection=collection, owner=owner, file_import=None).select_related("collection")
+    return [(upload, count_received(upload)) for upload in rows.order_by("pk")]
+
+
+def delete_upload(upload: Upload) -> None:
+    """Delete an upload with its bytes."""
+    path_of(upload).unlink(missing_ok=True)
+    upload.delete()
+
+
+def delete_complete(uploads: Iterable[Upload]) -> None:
+    """Delete files of which no import can be made; one that has not come whole is kept, to be continued."""
+    for upload in uploads:
+        if count_received(upload) == upload.size:
+            delete_upload(upload)
+
+
+def sweep_uploads() -> None:
+    """Delete what was uploaded a day ago, but for the files of imports that wait or run; at most every ten minutes."""
+    global _swept
+    if monotonic() - _swept < SWEEP_S:
+        return
+    _swept = monotonic()
+    busy = FileImport.objects.filter(dry_run=False, state__in=[FileImport.WAITING, FileImport.RUNNING])
+    old = Upload.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(file_import__in=busy)
+    for upload in old.select_related("collection"):
+        delete_upload(upload)

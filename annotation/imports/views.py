@@ -1,0 +1,109 @@
+"""Import in the browser: upload files, look at what they hold, check, import in the background."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.audit_log.recording import record
+from annotation.imports import importing, tus, uploads
+from annotation.imports.forms import FilesForm, OptionsForm
+from annotation.imports.page import build_import_page, recent_imports
+from annotation.models.imports import FileImport, Upload
+from annotation.permissions import Scope, action
+from corpus.errors import BadInput
+from jobs import leases
+from judges.panels.offline_panel import OFFLINE
+
+STOP_POLLING = 286  # HTMX stops asking when it gets this status.
+
+create_upload = action("admin")(tus.create_upload)
+change_upload = action("admin")(tus.change_upload)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The form for files, uploads that are not used yet, and earlier imports."""
+    form = FilesForm(request.POST, request.FILES) if request.method == "POST" else FilesForm()
+    if form.is_valid():
+        chosen: list[Upload] = []
+        try:
+            chosen += _chosen_uploads(scope, form)
+            row = importing.begin_import(scope.collection, scope.user, chosen)
+        except BadInput as error:
+            form.add_error("files", str(error))
+            uploads.delete_complete(chosen)
+        else:
+            return redirect("file_import", scope.collection.name, row.pk)
+    context = {
+        "scope": scope,
+        "form": form,
+        "unused": uploads.find_unused(scope.collection, scope.user),
+        "imports": recent_imports(scope.collection),
+    }
+    return render(request, "imports/imports.html", context, status=422 if form.is_bound else 200)
+
+
+def _chosen_uploads(scope: Scope, form: FilesForm) -> list[Upload]:
+    """Store the files of a form; return them with the uploads that it names."""
+    rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
+    named = list(rows.filter(pk__in=form.chosen_uploads()).select_related("collection").order_by("pk"))
+    return named + [uploads.store_whole(scope.collection, scope.user, file) for file in form.cleaned_data["files"]]
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpResponse:
+    """One import: its files, its check, how far it is; a POST corrects what the files hold and checks again."""
+    row = _find_import(scope, file_import)
+    form = OptionsForm(request.POST if request.method == "POST" else None, initial=row.options)
+    if request.method == "POST" and form.is_valid():
+        try:
+            importing.correct_import(row, request.POST.dict(), form.as_options())  # type: ignore[arg-type]
+        except BadInput as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect("file_import", scope.collection.name, row.pk)
+    return _render_import(request, scope, row, form)
+
+
+@action("admin")
+@require_POST
+def control_import(request: HttpRequest, scope: Scope, file_import: int, act: str) -> HttpResponse:
+    """start, cancel, discard."""
+    row = _find_import(scope, file_import)
+    if act == "start":
+        try:
+            with transaction.atomic():
+                importing.start_import(row)
+                names = [one["name"] for one in row.files][:50]
+                record(scope, "import.files", files=list(dict.fromkeys(names)), number=row.pk)
+        except BadInput as error:
+            messages.error(request, str(error))
+    elif act == "cancel":
+        leases.cancel(row)
+    elif act == "discard":
+        importing.discard_import(row)
+        messages.success(request, _("Files deleted. Nothing was imported."))
+        return redirect("import", scope.collection.name)
+    else:
+        raise Http404(_("Unknown action."))
+    return redirect("file_import", scope.collection.name, row.pk)
+
+
+def _find_import(scope: Scope, number: int) -> FileImport:
+    return get_object_or_404(FileImport.objects.filter(collection=scope.collection), pk=number)
+
+
+def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: OptionsForm) -> HttpResponse:
+    """The page, or for HTMX its changing part, until the job is over."""
+    context: dict[str, Any] = {"scope": scope, "form": form, "offline": OFFLINE, **build_import_page(row)}
+    if request.headers.get("HX-Request") and request.method == "GET":
+        return render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
+    status = 422 if form.errors else 200
+    return render(request, "imports/file_import.html", context, status=status)

@@ -1,0 +1,46 @@
+"""Files on their way into a collection: what was uploaded, and the job that checks and imports it."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from annotation.models import User
+from corpus.models import Collection
+from jobs.models import LeasedJob
+
+
+class FileImport(LeasedJob):
+    """Files that are imported together. The job first checks them, as a dry run, and imports them when asked to."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="file_imports")
+    owner = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    files = models.JSONField(default=list, help_text="What each file holds (annotation.imports.files.GivenFile).")
+    options = models.JSONField(default=dict)
+    dry_run = models.BooleanField(default=True, help_text="The job checks; false: it imports.")
+    report = models.JSONField(default=dict, help_text="What the check found or the import did.")
+
+    def __str__(self) -> str:
+        return f"import {self.pk}"
+
+    @property
+    def is_imported(self) -> bool:
+        return self.state == self.READY and not self.dry_run
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the check found nothing wrong, and the import waits for its start."""
+        return self.state == self.READY and self.dry_run
+
+
+class Upload(models.Model):
+    """A file that comes in parts. How much of it has come is the size of the file on the disk."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="uploads")
+    owner = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    file_import = models.ForeignKey(FileImport, models.CASCADE, null=True, related_name="uploads")
+    name = models.CharField(max_length=255)
+    size = models.PositiveBigIntegerField()
+    modified = models.CharField(max_length=40, blank=True, help_text="When the file changed, as the browser says it.")
+    created_at = models.DateTimeField(db_default=Now(), db_index=True)
+
+    def __str__(self) -> str:
+        return self.name

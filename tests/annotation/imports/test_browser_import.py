@@ -1,0 +1,138 @@
+"""Importing in a real Chromium: six clicks to judged pairs, an upload that goes on after it broke off, every screen."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from annotation.models import Role
+from annotation.models.imports import FileImport, Upload
+from config.env import ROOT
+from corpus.models import Collection, Document
+from jobs.processes import spawn_child, stop_children
+from judges.engine import worker_pool
+from judges.models import Campaign, Work
+from judges.panels.offline_panel import ensure_offline
+from tests.engine_parts import FAST
+from tests.factories import make_collection, make_member, make_user
+from tests.instances import until
+from tests.plugin_browser import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+COUNT_CLICKS = """addEventListener("click", (event) => {
+  if (event.isTrusted) sessionStorage.clicks = Number(sessionStorage.clicks ?? 0) + 1;
+}, true);"""
+TEXTS = ["A dict maps keys to values.", "A tuple cannot be changed.", "A list can be changed."]
+QUERIES = ["What maps keys to values?", "What can be changed?"]
+
+
+@pytest.fixture
+def worker(instance: dict[str, str]):
+    """A real worker, which imports and judges."""
+    child = spawn_child(
+        worker_pool.worker_command(1, "import"), {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL
+    )
+    yield child
+    stop_children([child])
+
+
+def csv_files(folder: Path) -> list[Path]:
+    files = {
+        "documents.csv": "id,text\n" + "".join(f'd{n},"{text}"\n' for n, text in enumerate(TEXTS)),
+        "queries.csv": "id,Query Text\n" + "".join(f"q{n},{text}\n" for n, text in enumerate(QUERIES)),
+        "pairs.csv": "qid,docid\n" + "".join(f"q{q},d{d}\n" for q in range(2) for d in range(3)),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return [folder / name for name in files]
+
+
+def test_a_csv_is_imported_and_judged_offline_in_six_clicks_from_the_start_page(
+    new_page: NewPage, instance, worker, tmp_path: Path, violations
+) -> None:
+    ensure_offline()
+    make_collection("books")
+    page = new_page(user=make_user("olga", is_owner=True))
+    page.add_init_script(COUNT_CLICKS)
+    page.goto("/")
+    page.get_by_role("link", name="books").first.click()
+    page.get_by_role("link", name="Import files").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_label("Files").click()
+    chooser.value.set_files(csv_files(tmp_path))
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.get_by_role("button", name="Judge offline").click()
+    page.get_by_role("button", name="Start now").click()
+    page.wait_for_url("**/c/books/")
+    assert page.evaluate("sessionStorage.clicks") == "6"
+    until(lambda: Campaign.objects.filter(state="finished").exists())
+    assert Document.objects.count() == 3 and Work.objects.count() == 6
+    page.goto(f"/c/books/import/{FileImport.objects.get().pk}/")
+    assert violations(page) == []
+
+
+def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(new_page: NewPage, instance, tmp_path: Path) -> None:
+    birds = make_collection("birds")
+    page = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)
+    large = tmp_path / "corpus.jsonl"
+    text = "word " * 4000
+    large.write_text("".join(f'{{"_id": "d{n}", "text": "{text}"}}\n' for n in range(1000)))  # three parts
+    seen: list[str] = []
+
+    def drop_second(route) -> None:
+        is_part = route.request.method == "PATCH"
+        if is_part:
+            seen.append(route.request.headers["upload-offset"])
+        route.abort() if is_part and len(seen) > 1 else route.continue_()
+
+    page.goto("/c/birds/import/")
+    page.route(
+        "**/import/uploads/*/",
+        lambda route: drop_second(route) if route.request.method == "PATCH" else route.continue_(),
+    )
+    page.get_by_label("Files").set_input_files(large)
+    page.get_by_text("No connection. Trying again; nothing is lost.").wait_for()
+    until(lambda: len(seen) > 2)
+    page.unroute_all()
+    page.reload()
+    page.get_by_text("Choose the same file again to continue").wait_for()
+    sent: list[str] = []
+    page.on("request", lambda request: request.method == "PATCH" and sent.append(request.headers["upload-offset"]))
+    page.get_by_label("Files").set_input_files(large)
+    page.wait_for_url("**/import/*/")
+    assert sent == [str(8 << 20), str(16 << 20)], "the first part is not sent again"
+    upload = Upload.objects.get()
+    assert upload.size == large.stat().st_size and upload.file_import is not None
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"viewport": {"width": 1280, "height": 800}},
+        pytest.param({"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}, marks=pytest.mark.slow),
+        pytest.param({"java_script_enabled": False}, marks=pytest.mark.slow),
+    ],
+)
+def test_the_pages_fit_and_have_no_violations(new_page: NewPage, instance, tmp_path: Path, violations, look) -> None:
+    birds: Collection = make_collection("birds")
+    page = new_page(user=make_member(birds, "charlie", Role.ADMIN).user, **look)
+    page.goto("/c/birds/import/")
+    script = look.get("java_script_enabled", True)
+    page.get_by_label("Files").set_input_files(csv_files(tmp_path))
+    if not script:
+        page.get_by_role("button", name="Upload").click()
+    page.wait_for_url("**/import/*/")
+    row = FileImport.objects.get()
+    counts = {"documents": 3, "queries": 2, "pairs": 6, "judgments": 0}
+    none = dict.fromkeys(counts, 0)
+    report = {"new": counts, "updated": none, "unchanged": none, "changed": True, "pairs": 6, "grades_below_zero": 0}
+    FileImport.objects.update(state="ready", report=report)
+    for address in (f"/c/birds/import/{row.pk}/", "/c/birds/import/"):
+        page.goto(address)
+        if script:
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+            assert violations(page) == []
+        if folder := os.environ.get("QUORUM_LOOK"):
+            name = f"{len(address)}-{look.get('color_scheme', 'light')}-{script}.png"
+            page.screenshot(path=f"{folder}/import-{name}", full_page=True)

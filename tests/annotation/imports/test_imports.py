@@ -1,0 +1,270 @@
+"""The import pages: what files hold, the check with its counts, corrections, the import, and all that can go wrong."""
+
+import html
+import io
+import re
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation.imports import importing
+from annotation.models import AuditEntry, Role
+from annotation.models.imports import FileImport, Upload
+from corpus.models import Collection, Document, Judgment, Pair, Query
+from jobs import leases
+from tests.factories import make_collection, make_member
+from tests.imported_files import bring, start, work_off
+
+pytestmark = pytest.mark.django_db
+DOCUMENTS = "id,title,text\nd1,One,First.\nd2,,Second.\n"
+QUERIES = "id,Query Text\nq1,Which?\n"
+PAIRS = "qid,docid\nq1,d1\n"
+ALL = {"docs.csv": DOCUMENTS, "queries.csv": QUERIES, "pairs.csv": PAIRS}
+
+
+@pytest.fixture(autouse=True)
+def var(settings, tmp_path: Path) -> Path:
+    settings.VAR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def birds() -> Collection:
+    return make_collection("birds")
+
+
+@pytest.fixture
+def charlie(birds: Collection) -> Client:
+    client = Client()
+    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
+    return client
+
+
+def page(client: Client, row: FileImport) -> str:
+    response = client.get(f"/c/birds/import/{row.pk}/")
+    assert response.status_code == 200
+    return html.unescape(" ".join(response.content.decode().split()))
+
+
+def contents() -> list[int]:
+    return [model.objects.count() for model in (Document, Query, Pair, Judgment)]
+
+
+def counts_of(text: str) -> dict[str, list[int]]:
+    """The table of counts: new, changed, unchanged."""
+    rows = re.findall(r'<th scope="row">([^<]+)</th>((?:\s*<td class="num">\d+</td>)+)', text)
+    return {what: [int(n) for n in re.findall(r">(\d+)<", cells)] for what, cells in rows}
+
+
+def test_csv_files_are_recognised_checked_and_imported(charlie: Client, var: Path) -> None:
+    row = bring(charlie, "birds", ALL)
+    shown = page(charlie, row)
+    for words in ("Documents</option>", "Queries</option>", "Pairs to judge</option>", "Second.", "Which?"):
+        assert words in shown, words
+    assert 'aria-label="Column Query Text"' in shown
+    assert counts_of(shown) == {"Documents": [2, 0, 0], "Queries": [1, 0, 0], "Pairs": [1, 0, 0]}
+    assert contents() == [0, 0, 0, 0], "a check changes nothing"
+    row = start(charlie, row)
+    assert row.is_imported and contents() == [2, 1, 1, 0]
+    shown = page(charlie, row)
+    assert "Judge offline" in shown and "refused" not in shown
+    assert not Upload.objects.exists() and not list((var / "uploads" / "birds").iterdir())
+    entry = AuditEntry.objects.get(act="import.files")
+    assert entry.details == {"files": ["docs.csv", "queries.csv", "pairs.csv"], "number": row.pk}
+    assert "Earlier imports" in charlie.get("/c/birds/import/").content.decode()
+
+
+def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie: Client) -> None:
+    start(charlie, bring(charlie, "birds", ALL))
+    more = ALL | {"docs.csv": DOCUMENTS.replace("Second.", "Other.") + "d3,,Third.\n"}
+    refused = bring(charlie, "birds", more)
+    assert refused.state == "failed"
+    shown = page(charlie, refused)
+    assert 'Docs.csv, line 3: "d2" stands in the collection with other text' in shown
+    assert "choose “Update documents whose text changed”" in shown
+    charlie.post(f"/c/birds/import/{refused.pk}/", {"update": "on"})
+    work_off()
+    refused.refresh_from_db()
+    assert counts_of(page(charlie, refused)) == {"Documents": [1, 1, 1], "Queries": [0, 0, 1], "Pairs": [0, 0, 1]}
+    again = bring(charlie, "birds", ALL | {"docs.csv": "id,text\nd3,Third.\n"})
+    assert again.state == "ready" and Document.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (ALL | {"pairs.csv": "qid,docid\nq1,d1\nq1,d9\n"}, 'pairs.csv, line 3: no document has the id "d9"'),
+        (ALL | {"docs.csv": DOCUMENTS + "d3,Third.\n"}, "docs.csv, line 4: 2 columns instead of 3"),
+        (ALL | {"docs.csv": DOCUMENTS.encode() + b"d3,,caf\xe9\n"}, "docs.csv, line 4: byte 8 is not UTF-8"),
+        (ALL | {"docs.csv": DOCUMENTS + "d1,,Again.\n"}, 'docs.csv, line 4: the id "d1" stands already in line 2'),
+        ({"docs.csv": DOCUMENTS}, "no file holds queries, and the collection has none"),
+    ],
+)
+def test_a_refused_check_names_file_and_line_and_nothing_is_imported(
+    charlie: Client, files: dict[str, str | bytes], said: str
+) -> None:
+    row = bring(charlie, "birds", files)
+    assert row.state == "failed" and row.error.startswith(said) and contents() == [0, 0, 0, 0]
+    shown = page(charlie, row)
+    assert "Nothing was imported" in shown and "control_import" not in shown
+    charlie.post(f"/c/birds/import/{row.pk}/start/")
+    row.refresh_from_db()
+    assert row.dry_run and not AuditEntry.objects.filter(act="import.files").exists(), "what is wrong cannot start"
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"x.zip": b"PK\3\4" + bytes(99)}, "x.zip: the zip archive is damaged"),
+        ({"x.csv": b""}, "x.csv: the file is empty"),
+        ({}, "Choose one or more files."),
+    ],
+)
+def test_what_cannot_be_looked_at_keeps_the_form_with_the_reason(
+    charlie: Client, files: dict[str, bytes], said: str
+) -> None:
+    sent = [io.BytesIO(content) for content in files.values()]
+    for file, name in zip(sent, files, strict=True):
+        file.name = name
+    response = charlie.post("/c/birds/import/", {"files": sent})
+    assert response.status_code == 422 and said in html.unescape(response.content.decode())
+    assert not FileImport.objects.exists() and not Upload.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,text,text\n1,x,y\n", 'x.csv, line 1: two columns have the header "text"; rename one'),
+        ("just a line\n", "x.csv, line 1: not JSON, XML, a table, qrels or a run"),
+        ("Frage,Antwort\nWarum?,Darum.\n", "Left out: say what its columns are"),
+    ],
+)
+def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(charlie: Client, text: str, said: str) -> None:
+    row = bring(charlie, "birds", {"x.csv": text})
+    assert row.state == "failed" and row.error.startswith("no file to import")
+    assert said in page(charlie, row)
+
+
+def test_columns_that_no_header_names_are_chosen_on_the_page(charlie: Client) -> None:
+    row = bring(charlie, "birds", {"x.csv": "Frage,Antwort,Note\nWarum?,Darum.,1\nWarum?,So.,0\n"})
+    same = charlie.post(f"/c/birds/import/{row.pk}/", {"field-0-0": "query", "field-0-1": "query"})
+    assert same.status_code == 422
+    assert 'the columns "Frage" and "Antwort" are both "query"; choose one' in html.unescape(same.content.decode())
+    chosen = {"field-0-0": "query", "field-0-1": "text", "field-0-2": "grade", "kind-0": "by-columns"}
+    charlie.post(f"/c/birds/import/{row.pk}/", chosen)
+    work_off()
+    row.refresh_from_db()
+    assert counts_of(page(charlie, row)) == {
+        "Documents": [2, 0, 0], "Queries": [1, 0, 0], "Pairs": [2, 0, 0], "Reference grades": [2, 0, 0],
+    }  # fmt: skip
+    start(charlie, row)
+    assert contents() == [2, 1, 2, 2]
+
+
+def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Client) -> None:
+    row = bring(
+        charlie, "birds", {"a.jsonl": '{"_id": "1", "text": "A."}\n', "b.jsonl": '{"_id": "2", "text": "B?"}\n'}
+    )
+    assert [one["holds"]["kind"] for one in row.files] == ["documents", ""]
+    assert row.options["bm25"] == importing.CANDIDATES, "suggested, because nothing names pairs"
+    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-1": "queries", "bm25": "3"})
+    work_off()
+    row.refresh_from_db()
+    assert row.is_checked and row.report["new"]["queries"] == 1
+    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-0": "skip", "kind-1": "queries"})
+    work_off()
+    row.refresh_from_db()
+    assert row.error.startswith("no file holds documents")
+
+
+def test_a_zip_of_a_beir_folder_is_imported(charlie: Client) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("beir/corpus.jsonl", '{"_id": "d1", "title": "", "text": "First."}\n')
+        archive.writestr("beir/queries.jsonl", '{"_id": "q1", "text": "Which?"}\n')
+        archive.writestr("beir/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n")
+        archive.writestr("beir/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    row = bring(charlie, "birds", {"beir.zip": file.getvalue()})
+    assert "Left out: another file of qrels is taken" in page(charlie, row)
+    start(charlie, row)
+    assert contents() == [1, 1, 1, 1] and Judgment.objects.get().grade == 1
+
+
+def test_an_import_starts_once_and_is_not_corrected_after(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    for _ in range(2):
+        charlie.post(f"/c/birds/import/{row.pk}/start/")
+    assert AuditEntry.objects.filter(act="import.files").count() == 1
+    late = charlie.post(f"/c/birds/import/{row.pk}/", {"update": "on"})
+    assert late.status_code == 422 and "This import has already started." in late.content.decode()
+    work_off()
+    assert contents() == [2, 1, 1, 0]
+
+
+def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
+    charlie: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.pk}/start/")
+    real = importing.plan_files
+
+    def cancel_first(job: FileImport):
+        charlie.post(f"/c/birds/import/{row.pk}/cancel/")
+        return real(job)
+
+    monkeypatch.setattr(importing, "plan_files", cancel_first)
+    work_off()
+    row.refresh_from_db()
+    assert row.state == "cancelled" and contents() == [0, 0, 0, 0]
+    assert "Nothing was imported. Check the files again to start over." in page(charlie, row)
+    monkeypatch.undo()
+    charlie.post(f"/c/birds/import/{row.pk}/", {})
+    work_off()
+    row.refresh_from_db()
+    assert row.is_checked
+    start(charlie, row)
+    assert contents() == [2, 1, 1, 0]
+
+
+def test_discarding_deletes_the_files_and_an_import_that_ended_stays(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.pk}/discard/")
+    assert not FileImport.objects.exists() and not Upload.objects.exists()
+    done = start(charlie, bring(charlie, "birds", ALL))
+    charlie.post(f"/c/birds/import/{done.pk}/discard/")
+    assert FileImport.objects.get() == done
+    assert charlie.post(f"/c/birds/import/{done.pk}/pause/").status_code == 404
+
+
+def test_a_worker_that_lost_its_lease_imports_nothing(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.pk}/start/")
+    late = leases.claim(FileImport)
+    assert late is not None
+    FileImport.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    work_off()
+    assert contents() == [2, 1, 1, 0]
+    importing.perform_import(late)
+    row.refresh_from_db()
+    assert row.is_imported and contents() == [2, 1, 1, 0]
+
+
+def test_files_that_were_swept_are_named_with_what_to_do(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    Upload.objects.all().delete()
+    row = start(charlie, row)
+    assert row.error == "docs.csv: the file was deleted, as uploads are after a day; upload it again"
+    assert contents() == [0, 0, 0, 0]
+
+
+def test_the_page_polls_until_the_job_is_over(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    assert charlie.get(f"/c/birds/import/{row.pk}/", headers={"HX-Request": "true"}).status_code == 286
+    FileImport.objects.update(state="running", done=12_345, total=20_000, phase="documents", dry_run=False)
+    part = charlie.get(f"/c/birds/import/{row.pk}/", headers={"HX-Request": "true"})
+    assert part.status_code == 200 and "Reading documents: 12,345 rows read." in part.content.decode()
+    assert "<html" not in part.content.decode()

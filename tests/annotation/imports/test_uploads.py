@@ -1,0 +1,181 @@
+"""Uploads in parts (tus 1.0.0): what has come stays, what does not go on is refused, what is old goes."""
+
+import fcntl
+import shutil
+from base64 import b64encode
+from collections import namedtuple
+from datetime import timedelta
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from django.http import UnreadablePostError
+from django.test import Client
+from django.utils import timezone
+
+from annotation.imports import uploads
+from annotation.models import Role
+from annotation.models.imports import FileImport, Upload
+from corpus.collections.removal import delete_collection
+from corpus.models import Collection
+from tests.factories import make_collection, make_member, make_user
+
+pytestmark = pytest.mark.django_db
+CONTENT = b'{"_id": "d1", "text": "First."}\n' * 9
+
+
+@pytest.fixture(autouse=True)
+def folder(settings, tmp_path: Path) -> Path:
+    settings.VAR = tmp_path
+    return tmp_path / "uploads" / "birds"
+
+
+@pytest.fixture
+def birds() -> Collection:
+    return make_collection("birds")
+
+
+@pytest.fixture
+def charlie(birds: Collection) -> Client:
+    client = Client()
+    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
+    return client
+
+
+def create(client: Client, size: int, name: str = "corpus.jsonl", **headers: str):
+    said = f"filename {b64encode(name.encode()).decode()},modified MTc="
+    headers = {"Upload-Length": str(size), "Upload-Metadata": said, "Tus-Resumable": "1.0.0"} | headers
+    return client.generic("POST", "/c/birds/import/uploads/", headers=headers)
+
+
+def patch(client: Client, url: str, offset: object, data: bytes, kind: str = "application/offset+octet-stream"):
+    return client.generic("PATCH", url, data, kind, headers={"Upload-Offset": str(offset), "Tus-Resumable": "1.0.0"})
+
+
+def test_a_file_comes_in_parts_and_goes_on_where_it_broke_off(charlie: Client, folder: Path) -> None:
+    made = create(charlie, len(CONTENT))
+    assert made.status_code == 201 and made["Tus-Resumable"] == "1.0.0"
+    url = made["Location"]
+    assert patch(charlie, url, 0, CONTENT[:100])["Upload-Offset"] == "100"
+    said = charlie.head(url)
+    assert (said["Upload-Offset"], said["Upload-Length"], said["Cache-Control"]) == (
+        "100",
+        str(len(CONTENT)),
+        "no-store",
+    )
+    again = patch(charlie, url, 0, CONTENT[:100])
+    assert (again.status_code, again["Upload-Offset"]) == (409, "100"), "the same part twice is not added twice"
+    done = patch(charlie, url, 100, CONTENT[100:] + b"more than was said")
+    assert (done.status_code, done["Upload-Offset"]) == (204, str(len(CONTENT)))
+    upload = Upload.objects.get()
+    assert (upload.name, upload.size, upload.modified) == ("corpus.jsonl", len(CONTENT), "17")
+    assert (folder / str(upload.pk)).read_bytes() == CONTENT
+
+
+def test_the_page_shows_what_has_not_come_whole(charlie: Client) -> None:
+    url = create(charlie, 2_000_000)["Location"]
+    patch(charlie, url, 0, b" " * 1_000_000)
+    page = charlie.get("/c/birds/import/").content.decode()
+    assert f'data-url="{url}"' in page and 'data-size="2000000"' in page and 'data-modified="17"' in page
+    assert "Choose the same file again to continue" in page
+    refused = charlie.post("/c/birds/import/", {"upload": [Upload.objects.get().pk]})
+    assert refused.status_code == 422 and "has not been uploaded completely" in refused.content.decode()
+    assert charlie.head(url)["Upload-Offset"] == "1000000", "what has come is kept"
+
+
+def test_a_connection_that_breaks_off_leaves_what_has_come(birds: Collection) -> None:
+    upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
+    parts = iter([b"12345"])
+
+    def read(_most: int) -> bytes:
+        for part in parts:
+            return part
+        raise UnreadablePostError
+
+    assert uploads.add_part(upload, 0, read) == 5 == uploads.count_received(upload)
+
+
+def test_two_requests_for_one_file_do_not_mix(birds: Collection, charlie: Client) -> None:
+    url = create(charlie, 10)["Location"]
+    with uploads.path_of(Upload.objects.get()).open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert patch(charlie, url, 0, b"1").status_code == 409
+    assert patch(charlie, url, 0, b"1").status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (400, {"Upload-Length": ""}),
+        (400, {"Upload-Length": "-1"}),
+        (400, {"Upload-Length": "1" * 30}),
+        (412, {"Tus-Resumable": "0.2.2"}),
+        (413, {"Upload-Length": "20000000001"}),
+        (422, {"Upload-Length": "0"}),
+    ],
+)
+def test_what_no_upload_can_be_is_refused(charlie: Client, status: int, headers: dict[str, str]) -> None:
+    assert create(charlie, 5, **headers).status_code == status
+    assert not Upload.objects.exists()
+
+
+def test_a_disk_without_room_is_said_before_anything_comes(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage(0, 0, uploads.SPARE + 99))
+    answer = create(charlie, 100)
+    assert answer.status_code == 422 and b"the server's disk has no room for it" in answer.content
+    assert create(charlie, 99).status_code == 201
+
+
+def test_other_requests_of_the_protocol(charlie: Client) -> None:
+    url = create(charlie, 10, "../../etc/x\0.csv")["Location"]
+    assert Upload.objects.get().name == "x.csv"
+    options = charlie.options(url)
+    assert (options.status_code, options["Tus-Max-Size"]) == (204, "20000000000")
+    assert patch(charlie, url, 0, b"1", "text/plain").status_code == 415
+    assert patch(charlie, url, "x", b"1").status_code == 415
+    assert charlie.get(url).status_code == 405
+    assert charlie.delete(url).status_code == 204 and not Upload.objects.exists()
+    assert charlie.head(url).status_code == 404
+
+
+def test_an_upload_is_its_owners_alone_and_needs_the_csrf_token(birds: Collection, charlie: Client) -> None:
+    url = create(charlie, 10)["Location"]
+    other = Client()
+    other.force_login(make_member(birds, "dora", Role.ADMIN).user)
+    assert other.head(url).status_code == 404 and patch(other, url, 0, b"1").status_code == 404
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = charlie.cookies
+    assert create(strict, 5).status_code == 403 and patch(strict, url, 0, b"1").status_code == 403
+
+
+def test_old_uploads_are_swept_unless_they_are_being_imported(
+    birds: Collection, charlie: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        create(charlie, 10)
+    old, busy, new = Upload.objects.order_by("pk")
+    row = FileImport.objects.create(collection=birds, owner=old.owner, dry_run=False)
+    Upload.objects.filter(pk=busy.pk).update(file_import=row)
+    Upload.objects.exclude(pk=new.pk).update(created_at=timezone.now() - timedelta(days=1, minutes=1))
+    monkeypatch.setattr(uploads, "_swept", -uploads.SWEEP_S)
+    uploads.sweep_uploads()
+    assert sorted(path.name for path in folder.iterdir()) == sorted([str(busy.pk), str(new.pk)])
+    FileImport.objects.update(state="cancelled")
+    uploads.sweep_uploads()
+    assert Upload.objects.count() == 2, "not again within ten minutes"
+    delete_collection(birds)
+    assert not folder.exists() and not Upload.objects.exists()
+
+
+def test_large_parts_are_not_held_in_memory(birds: Collection) -> None:
+    upload = uploads.begin_upload(birds, make_user("dora"), "x", 3 * uploads.PART)
+    asked: list[int] = []
+    stream = BytesIO(bytes(3 * uploads.PART))
+
+    def read(most: int) -> bytes:
+        asked.append(most)
+        return stream.read(most)
+
+    assert uploads.add_part(upload, 0, read) == upload.size
+    assert max(asked) == uploads.PART

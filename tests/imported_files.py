@@ -1,0 +1,37 @@
+"""Files brought to the import page, and its jobs done as a worker does them."""
+
+from unittest import mock
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from annotation.imports.importing import perform_import
+from annotation.models.imports import FileImport
+from jobs import leases
+
+
+def work_off() -> None:
+    """Do all jobs of imports that wait."""
+    # A test's rows are not committed, so the thread that renews a lease would find none and take it for lost.
+    with mock.patch.object(leases, "PROGRESS_S", 600):
+        while (job := leases.claim(FileImport)) is not None:
+            perform_import(job)
+
+
+def bring(client: Client, collection: str, files: dict[str, str | bytes]) -> FileImport:
+    """Send files with the form and have them checked; the import."""
+    sent = [
+        SimpleUploadedFile(name, text if isinstance(text, bytes) else text.encode()) for name, text in files.items()
+    ]
+    response = client.post(f"/c/{collection}/import/", {"files": sent})
+    assert response.status_code == 302, response.content.decode()
+    work_off()
+    return FileImport.objects.get(pk=response["Location"].rstrip("/").rpartition("/")[2])
+
+
+def start(client: Client, row: FileImport) -> FileImport:
+    """Start a checked import and have it done."""
+    client.post(f"/c/{row.collection.name}/import/{row.pk}/start/")
+    work_off()
+    row.refresh_from_db()
+    return row
