@@ -37,7 +37,8 @@ class FilesForm(forms.Form):
 
     def chosen_uploads(self) -> set[int]:
         """The numbers of uploads that the form names."""
-        return {int(value) for value in self.data.getlist("upload") if value.isdecimal() and len(value) < 19}
+        data: Any = self.data  # a QueryDict
+        return {int(value) for value in data.getlist("upload") if value.isdecimal() and len(value) < 19}
 
 
 class OptionsForm(forms.Form):

@@ -64,7 +64,7 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
     form = OptionsForm(request.POST if request.method == "POST" else None, initial=row.options)
     if request.method == "POST" and form.is_valid():
         try:
-            importing.correct_import(row, request.POST.dict(), form.as_options())  # type: ignore[arg-type]
+            importing.correct_import(row, request.POST.dict(), form.as_options())
         except BadInput as error:
             form.add_error(None, str(error))
         else:

@@ -72,38 +72,31 @@ def test_a_csv_is_imported_and_judged_offline_in_six_clicks_from_the_start_page(
     assert violations(page) == []
 
 
-def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(new_page: NewPage, instance, tmp_path: Path) -> None:
+def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(
+    new_page: NewPage, instance, console, tmp_path: Path
+) -> None:
     birds = make_collection("birds")
     page = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)
     large = tmp_path / "corpus.jsonl"
-    text = "word " * 4000
-    large.write_text("".join(f'{{"_id": "d{n}", "text": "{text}"}}\n' for n in range(1000)))  # three parts
-    seen: list[str] = []
-
-    def drop_second(route) -> None:
-        is_part = route.request.method == "PATCH"
-        if is_part:
-            seen.append(route.request.headers["upload-offset"])
-        route.abort() if is_part and len(seen) > 1 else route.continue_()
-
+    line = f'{{"_id": "%d", "text": "{"word " * 4000}"}}\n'
+    large.write_text("".join(line % n for n in range(2000)))  # five parts
     page.goto("/c/birds/import/")
-    page.route(
-        "**/import/uploads/*/",
-        lambda route: drop_second(route) if route.request.method == "PATCH" else route.continue_(),
-    )
-    page.get_by_label("Files").set_input_files(large)
+    with page.expect_response(lambda response: response.request.method == "PATCH"):
+        page.get_by_label("Files").set_input_files(large)
+    page.context.set_offline(True)
     page.get_by_text("No connection. Trying again; nothing is lost.").wait_for()
-    until(lambda: len(seen) > 2)
-    page.unroute_all()
+    page.context.set_offline(False)
     page.reload()
     page.get_by_text("Choose the same file again to continue").wait_for()
     sent: list[str] = []
-    page.on("request", lambda request: request.method == "PATCH" and sent.append(request.headers["upload-offset"]))
+    page.on("request", lambda request: sent.append(request.headers.get("upload-offset", "")))
     page.get_by_label("Files").set_input_files(large)
     page.wait_for_url("**/import/*/")
-    assert sent == [str(8 << 20), str(16 << 20)], "the first part is not sent again"
+    parts = [int(offset) for offset in sent if offset]
+    assert parts and min(parts) >= 8 << 20, "the first part is not sent again"
     upload = Upload.objects.get()
     assert upload.size == large.stat().st_size and upload.file_import is not None
+    console.clear()  # the lost connection
 
 
 @pytest.mark.parametrize(
