@@ -139,11 +139,14 @@ def test_what_cannot_be_looked_at_keeps_the_form_with_the_reason(
     ("text", "said"),
     [
         ("id,text,text\n1,x,y\n", 'x.csv, line 1: two columns have the header "text"; rename one'),
+        (b"PAR1\0\xff" * 9, "x.csv: this is a Parquet file, which is not read here"),
         ("just a line\n", "x.csv, line 1: not JSON, XML, a table, qrels or a run"),
         ("Frage,Antwort\nWarum?,Darum.\n", "Left out: say what its columns are"),
     ],
 )
-def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(charlie: Client, text: str, said: str) -> None:
+def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(
+    charlie: Client, text: str | bytes, said: str
+) -> None:
     row = bring(charlie, "birds", {"x.csv": text})
     assert row.state == "failed" and row.error.startswith("no file to import")
     assert said in page(charlie, row)

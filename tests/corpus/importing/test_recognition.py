@@ -183,7 +183,6 @@ def test_what_is_ours_is_never_taken_for_another() -> None:
 @pytest.mark.parametrize(
     ("address", "fields"),
     [
-        ("import/", {"corpus": "Parquet", "queries": "Parquet"}),
         ("benchmark/runs/upload/", {"files": "Parquet"}),
         ("benchmark/qrels/", {"file": "Parquet"}),
     ],
