@@ -24,6 +24,7 @@ class Run(LeasedJob):
         REASONING = "reasoning", gettext_lazy("reasoning-based retrieval")
         DENSE = "dense", gettext_lazy("dense")
         RERANK = "rerank", gettext_lazy("reranked")
+        EMBEDDING = "embedding", gettext_lazy("dense, model folder")
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="runs")
     name = models.CharField(max_length=100, validators=[RUN_NAME])

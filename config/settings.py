@@ -208,6 +208,9 @@ LANGUAGE_COOKIE_NAME = "language"
 # Folders of base models that the training page may name, each in a folder of its own (training/recipes/base_models.py).
 BASE_MODELS = Path(env.text("QUORUM_BASE_MODELS", str(VAR / "bases"))).resolve()
 
+# What opens embedding models that lie in a folder, for runs of the benchmark (benchmark/runs/embedding.py).
+LOCAL_EMBEDDERS = "training.serving.embedder"
+
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]

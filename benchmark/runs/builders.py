@@ -33,6 +33,7 @@ KINDS = {
     Run.Kind.REASONING: "benchmark.runs.reasoning",
     Run.Kind.DENSE: "benchmark.runs.dense",
     Run.Kind.RERANK: "benchmark.runs.reranking",
+    Run.Kind.EMBEDDING: "benchmark.runs.embedding",
 }
 
 Tell = Callable[..., None]  # tell(done, total, phase=""): how far the maker is, and with what.

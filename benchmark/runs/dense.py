@@ -99,7 +99,7 @@ class Dense:
 
     def embed_documents(self, run: Run, prefix: str, progress: Tell) -> bool:
         """Ask for the vectors that VAR lacks. False when the run was stopped meanwhile; raises Incomplete."""
-        self.keys, digests = _document_keys(run.collection), list[bytes]()
+        self.keys, digests = document_keys(run.collection), list[bytes]()
         for begin in range(0, len(self.keys), AHEAD):
             if self.stopped():
                 return False
@@ -154,8 +154,8 @@ def open_searcher(
     return searcher if searcher.embed_documents(run, recipe["document_prefix"], progress) else None
 
 
-def _document_keys(collection: Collection) -> Places:
-    """Primary keys of the current documents, by document id descending."""
+def document_keys(collection: Collection) -> Places:
+    """Return primary keys of the current documents, by document id descending."""
     with connection.cursor() as cursor:
         cursor.execute(KEYS, [collection.pk])
         return np.array([key for (key,) in cursor.fetchall()], dtype=np.int64)

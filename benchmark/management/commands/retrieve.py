@@ -1,6 +1,7 @@
 """retrieve NAME --system KIND: a run of a collection's queries by a system of ours."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -11,7 +12,7 @@ from benchmark.runs.costs import run_cost
 from benchmark.runs.hybrid import SCORES, scores_told
 from benchmark.runs.searching import BM25
 from corpus.collections.audit_log import shell_user
-from corpus.errors import Incomplete
+from corpus.errors import BadInput, Incomplete
 from jobs import workers
 from jobs.models import JobState
 from judges.engine import worker_pool
@@ -23,7 +24,7 @@ LOOK_S = 0.25
 CHECK_WORKERS_S = 2.0
 # Options that go into the recipe as they are; the system says which of them it takes.
 RECIPE = (
-    *("k1", "b", "method", "judge", "samples", "run", "top", "scores"),
+    *("model", "device", "k1", "b", "method", "judge", "samples", "run", "top", "scores"),
     *("instruction", "query_prefix", "document_prefix", "budget", "max_calls"),
 )
 
@@ -37,7 +38,13 @@ class Command(Judge):
         """Add the system, the options of its recipe, and those of the work."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
-            "--system", required=True, choices=[str(kind) for kind in builders.KINDS], help="kind of system"
+            "--system",
+            choices=[str(kind) for kind in builders.KINDS],
+            help="kind of system (with --model: embedding; else it is required)",
+        )
+        parser.add_argument("--model", metavar="FOLDER", help="of embedding: folder of the model")
+        parser.add_argument(
+            "--device", choices=("cpu", "cuda"), help="of embedding: where the model runs (default: cpu)"
         )
         parser.add_argument(
             "--name", dest="as_name", metavar="RUN", help="name of the run (default: named after its system)"
@@ -73,8 +80,8 @@ class Command(Judge):
         )
         parser.add_argument("--top", type=int, help="for rerank: number of documents per query")
         parser.add_argument("--instruction", help="for dense and rerank: instruction for the model")
-        parser.add_argument("--query-prefix", help="of dense")
-        parser.add_argument("--document-prefix", help="of dense")
+        parser.add_argument("--query-prefix", help="of dense and embedding")
+        parser.add_argument("--document-prefix", help="of dense and embedding")
         parser.add_argument("--budget", type=float, help="maximum cost in USD")
         parser.add_argument("--max-calls", type=int, help="maximum number of calls")
         parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
@@ -84,6 +91,9 @@ class Command(Judge):
     def run(self, **options: Any) -> object:
         """Ask about money, begin or go on, and with --wait stay until the end."""
         collection = collection_named(options["name"])
+        options["system"] = options["system"] or (str(Run.Kind.EMBEDDING) if options["model"] else None)
+        if options["system"] is None:
+            raise BadInput(f"--system is required: choose one of {', '.join(map(str, builders.KINDS))}")
         asked = {"collection": collection, "kind": options["system"], "recipe": recipe_from_options(options)}
         if options["estimate"]:
             found = builders.estimate_cost(**asked)
@@ -168,6 +178,8 @@ def name_for(options: dict[str, Any]) -> str:
     system, method, judge = options["system"], options["method"], options["judge"]
     if system == Run.Kind.RERANK:
         return f"{options['run']}+{judge}"
+    if system == Run.Kind.EMBEDDING:
+        return f"dense-{Path(options['model'] or 'model').name}"
     parts = {Run.Kind.HYBRID: (system, method or "minmax"), Run.Kind.REWRITE: (method or "hyde", judge)}
     return "-".join(part for part in parts.get(system, (system, judge)) if part)
 
