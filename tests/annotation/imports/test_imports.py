@@ -2,22 +2,31 @@
 
 import html
 import io
+import os
 import re
+import signal
+import subprocess
 import zipfile
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
 from annotation.imports import importing
 from annotation.models import AuditEntry, Role
 from annotation.models.imports import FileImport, Upload
+from config.env import ROOT
 from corpus.models import Collection, Document, Judgment, Pair, Query
 from jobs import leases
+from jobs.processes import spawn_child, stop_children
+from judges.engine import worker_pool
+from tests.engine_parts import FAST
 from tests.factories import make_collection, make_member
 from tests.imported_files import bring, start, work_off
+from tests.instances import until
 
 pytestmark = pytest.mark.django_db
 DOCUMENTS = "id,title,text\nd1,One,First.\nd2,,Second.\n"
@@ -27,8 +36,9 @@ ALL = {"docs.csv": DOCUMENTS, "queries.csv": QUERIES, "pairs.csv": PAIRS}
 
 
 @pytest.fixture(autouse=True)
-def var(settings, tmp_path: Path) -> Path:
-    settings.VAR = tmp_path
+def var(request: pytest.FixtureRequest, settings, tmp_path: Path) -> Path:
+    if "instance" not in request.fixturenames:  # whose workers have its VAR
+        settings.VAR = tmp_path
     return tmp_path
 
 
@@ -271,3 +281,39 @@ def test_the_page_polls_until_the_job_is_over(charlie: Client) -> None:
     part = charlie.get(f"/c/birds/import/{row.pk}/", headers={"HX-Request": "true"})
     assert part.status_code == 200 and "Reading documents: 12,345 rows read." in part.content.decode()
     assert "<html" not in part.content.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_an_import_whose_worker_is_killed_in_the_middle_is_done_once_by_another(instance: dict[str, str]) -> None:
+    birds = make_collection("birds")
+    client = Client()
+    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
+    row = bring(client, "birds", ALL)
+    client.post(f"/c/birds/import/{row.pk}/start/")
+    workers: list[subprocess.Popen[str]] = []
+
+    def begin() -> subprocess.Popen[str]:
+        command = worker_pool.worker_command(1, f"import-{len(workers)}")
+        workers.append(spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL))
+        return workers[-1]
+
+    def is_waiting_for_lock() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'corpus_pair'::regclass")
+            return bool(cursor.fetchone()[0])
+
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE corpus_pair IN ACCESS EXCLUSIVE MODE")  # documents are in, pairs are not
+            first = begin()
+            until(is_waiting_for_lock)
+            os.killpg(first.pid, signal.SIGKILL)
+            first.wait()
+        assert contents() == [0, 0, 0, 0]
+        begin()
+        until(lambda: FileImport.objects.filter(state="ready", dry_run=False).exists())
+        until(lambda: not Upload.objects.exists())
+    finally:
+        stop_children(workers)
+    assert contents() == [2, 1, 1, 0]
