@@ -103,14 +103,13 @@ class LearningCurve(models.Model):
     collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="learning_curves")
     recipe = models.CharField(max_length=30)
     order = models.CharField(max_length=6, choices=Order, default=Order.TIME)
-    folder = models.CharField(max_length=500, blank=True, help_text="Where a command writes; empty: started on a page.")
+    # Named by whoever ran the command, and so outside of VAR: it does not move with a backup.
+    out = models.CharField(max_length=500, blank=True, help_text="Where a command writes; empty: started on a page.")
     made_by = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["folder"], condition=~Q(folder=""), name="learning_curve_folder")
-        ]
+        constraints = [models.UniqueConstraint(fields=["out"], condition=~Q(out=""), name="learning_curve_out")]
 
     def __str__(self) -> str:
         return f"curve {self.pk}"

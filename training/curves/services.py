@@ -44,7 +44,7 @@ def begin_curve(
     if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": folder})
     curve = LearningCurve.objects.create(
-        collection=collection, recipe=recipe, order=order, folder=str(folder.resolve()) if folder else "", made_by=user
+        collection=collection, recipe=recipe, order=order, out=str(folder.resolve()) if folder else "", made_by=user
     )
     for subset in subsets:
         job = lifecycle.begin_training(
@@ -68,7 +68,7 @@ def find_curve(
     folder: Path, *, recipe: str, data: Path, base: str, points: Sequence[int], order: str, given: Mapping[str, Any]
 ) -> LearningCurve | None:
     """Return the curve begun with this folder; None where there is none. Raises BadInput for one of another request."""
-    curve = LearningCurve.objects.filter(folder=str(folder.resolve())).first()
+    curve = LearningCurve.objects.filter(out=str(folder.resolve())).first()
     if curve is None:
         return None
     rows = list_points(curve)

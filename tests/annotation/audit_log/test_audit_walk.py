@@ -100,6 +100,8 @@ LEFT: dict[str, Act] = {
     "arm_settings": Act("settings.arms", data={"shown": "1", "hidden": "1", "reveal": "1"}),
     "start_training": Act("training.started"),
     "control_job": Act("training.control", path=lambda world: f"/c/birds/training/jobs/{world.job.pk}/cancel/"),
+    "start_curve": Act("training.started"),
+    "control_curve": Act("training.control", path=lambda world: f"/c/birds/training/curves/{world.curve.pk}/cancel/"),
     "use_model": Act("training.control", path=lambda world: f"/c/birds/training/models/{world.model.pk}/rerank/"),
     "upload_runs": Act("runs.imported"),
     "make_run": Act("run.started", data={"name": "mine", "depth": "10", "k1": "1.5", "b": "0.75"}),
@@ -268,6 +270,7 @@ class Walk:
         monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 1)
         monkeypatch.setattr("training.jobs.views.lifecycle.begin_training", lambda **given: world.job)
         monkeypatch.setattr("training.jobs.views.TrainForm.is_valid", _fine)
+        monkeypatch.setattr("training.curves.views.services.begin_curve", lambda **given: world.curve)
         world.model.job.options = {**world.job.options, "data": "/nowhere", "base": "tiny:qwen3"}
         world.model.job.save()
 
@@ -298,6 +301,7 @@ class Walk:
 
 def _fine(form: Any) -> bool:
     form.cleaned_data = {"training_set": "/nowhere", "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
+    form.cleaned_data |= {"points": [1, 2], "order": "time"}
     form.options = dict
     return True
 

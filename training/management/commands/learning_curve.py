@@ -106,7 +106,7 @@ class Command(QuorumCommand):
 
     def end(self, curve: LearningCurve, points: list[CurvePoint]) -> object:
         """Write curve.json, curve.csv and curve.svg. Raises Incomplete where a point has no measure."""
-        out, result = Path(curve.folder), services.read_result(points)
+        out, result = Path(curve.out), services.read_result(points)
         document = self.describe(curve, points)
         out.mkdir(parents=True, exist_ok=True)
         write_atomically(out / "curve.json", json.dumps(document, ensure_ascii=False, indent=1) + "\n")
