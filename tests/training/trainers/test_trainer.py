@@ -72,6 +72,32 @@ def test_killed_and_started_again_it_has_the_losses_of_an_uninterrupted_run(
     assert [line["step"] for line in whole.lines() if "dev" in line] == [20, 40]
 
 
+OTHERS: dict[str, dict[str, Any]] = {
+    "cross-encoder": {"batch": 4},
+    "ablation": {"batch": 2, "lora_rank": 4, "loss": "point+list+rank", "negatives": 3},
+    "prism-extend": {"batch": 4, "lora_rank": 4},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", OTHERS)
+def test_other_recipes_resume_with_the_same_losses(recipe: str, parts: tuple[Path, Path], tmp_path: Path) -> None:
+    options = {"preset": "tiny", "max_steps": 16, "checkpoint_every": 3, "evaluate_every": 16, **OTHERS[recipe]}
+    base = {"base": "tiny:encoder"} if recipe == "cross-encoder" else {}
+    jobs = [ask(tmp_path / name, parts, recipe=recipe, options=options, **base) for name in ("whole", "killed")]
+    whole, killed = jobs
+    assert start(whole).wait(PATIENCE) == 0, whole.log.read_text()
+    child = start(killed)
+    until(lambda: reached(killed, 7))
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert not reached(killed, 16)
+    assert start(killed).wait(PATIENCE) == 0, killed.log.read_text()
+    found, wanted = losses(killed), losses(whole)
+    assert len(wanted) == 16 and [step for step, _ in found] == [step for step, _ in wanted]
+    assert [loss for _, loss in found] == pytest.approx([loss for _, loss in wanted], abs=1e-6)
+
+
 @pytest.mark.slow
 def test_two_processes_train_measure_and_publish_as_one_does(parts: tuple[Path, Path], tmp_path: Path) -> None:
     folders = []
