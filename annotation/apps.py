@@ -12,6 +12,7 @@ class AnnotationConfig(AppConfig):
         super().import_models()
         import_module("annotation.models.aspects")
         import_module("annotation.models.imports")
+        import_module("annotation.models.pair_table")
         import_module("annotation.models.quality_control")
         import_module("annotation.models.self_checks")
 

@@ -21,6 +21,7 @@ from annotation.policies import lara_live
 from annotation.quality_control import gold_reasons, near_pairs
 from corpus.errors import Incomplete, QuorumError
 from corpus.models import Collection
+from corpus.search import full_text
 from jobs.leases import Lease
 from jobs.models import BackgroundJob
 from jobs.tasks import CHORES, JobKind, register_background, register_job_kind
@@ -86,6 +87,13 @@ go_on_with_lara = register_background(
 )
 
 import_files = register_job_kind(JobKind(importing.TASK, FileImport, importing.perform_import))
+
+
+def _index_documents(job: BackgroundJob, lease: Lease) -> None:
+    full_text.index_documents(job.subject, lease.progress, lease.should_stop)
+
+
+index_documents = register_background(full_text.INDEX, _index_documents)
 
 CHORES.append(("", lara_live.wake))
 CHORES.append(("", sweep_uploads))

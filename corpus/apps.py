@@ -10,3 +10,4 @@ class CorpusConfig(AppConfig):
     def import_models(self) -> None:
         super().import_models()
         import_module("corpus.models.aspects")
+        import_module("corpus.models.search")

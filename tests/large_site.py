@@ -116,8 +116,13 @@ SELECT %(k)s, shard, key, value / 16.0 FROM generate_series(0, 15) shard CROSS J
 """
 
 
-def large_site(pairs: int, name: str = "large") -> tuple[Collection, Campaign, Membership]:
-    """A collection of `pairs` pairs, its running campaign, and an admin. A million pairs: minutes, and 5 GB."""
+def large_site(
+    pairs: int, name: str = "large", *, attempts: bool = True
+) -> tuple[Collection, Campaign, Membership]:
+    """A collection of `pairs` pairs, its running campaign, and an admin. A million pairs: minutes, and 5 GB.
+
+    `attempts` False: without the calls to judges, which are most of it.
+    """
     collection = make_collection(name, title="A large collection", audit=0.02, overlap=2, hourly_rate=30.0)
     judges = [make_judge(f"{name}-judge-{place}") for place in range(1, 6)]
     prompt = PromptVersion.objects.create(name="vote-plain", sha256="0" * 64, text="")
@@ -139,7 +144,7 @@ def large_site(pairs: int, name: str = "large") -> tuple[Collection, Campaign, M
         "first": members[0].pk,
     }
     with connection.cursor() as cursor:
-        for script in (TEXTS, WORK, ATTEMPT, PEOPLE, TALLIES):
+        for script in (TEXTS, WORK, *([ATTEMPT] if attempts else []), PEOPLE, TALLIES):
             for statement in filter(str.strip, script.split(";\n")):
                 cursor.execute(statement, values)
     return collection, campaign, charlie

@@ -24,6 +24,8 @@ collection_urls = [
     path("settings/guidelines/", settings.text_editor, {"kind": "guidelines"}, name="guidelines_editor"),
     path("agreement/two/", pairs.two_assessors, name="two_assessors"),
     path("pairs/", pairs.pairs, name="pairs"),
+    path("pairs/views/", pairs.save_view, name="save_view"),
+    path("pairs/views/<int:view>/", pairs.change_view, name="change_view"),
     path("pairs/skipped/adjudicate/", pairs.hand_over_skipped, name="hand_over_skipped"),
     path("pairs/<int:pair>/", pairs.pair, name="pair"),
 ]

@@ -1,108 +1,51 @@
-"""The list of pairs: filters that live in the URL, and pages by key (never by offset)."""
+"""The list of pairs: what matches the filters of the URL, a page of it, and where its pairs are."""
 
-from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left
-from django.utils.translation import gettext_lazy
 
 from annotation.agreement.grade_matrix import pairs_where
+from annotation.data.pair_filters import PairFilters
+from annotation.data.pair_order import PageKey, list_keys
+from annotation.models import Assignment
 from annotation.policies.cells import of_cell
-from annotation.policies.rules import HUMAN, LARA
 from annotation.queue.skipped import skipped_by_all
+from corpus.labels import reference_grades
 from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Label, Pair, Query
-from judges.campaigns.configurations import JUDGING
-from judges.domain.routing import ORIGINS as ROUTES
+from corpus.search import full_text
 from judges.models import Audit, Campaign, Work
 
 PAGE = 50
 COUNTED = 1000  # Totals are exact up to here; beyond, "more than".
-
+LISTED_DOCUMENTS = 20_000  # Documents whose texts match, up to which pairs are found by their ids.
 ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLED})
-STATES = [
-    ("labelled", gettext_lazy("labelled by judges")),
-    ("escalated", gettext_lazy("escalated to people")),
-    ("failed", gettext_lazy("failed")),
-    ("running", gettext_lazy("being judged")),
-    ("pending", gettext_lazy("waiting for judges")),
-    ("open", gettext_lazy("waits for people")),
-    ("conflict", gettext_lazy("waits for an adjudicator")),
-    ("skipped", gettext_lazy("skipped by all annotators")),
-    ("settled", gettext_lazy("settled by people")),
-    ("new", gettext_lazy("in no campaign")),
-]
-WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "cross", "a", "b", "cell")
-ORIGINS = ["people", "adjudicator", *(policy for policy in JUDGING if policy != HUMAN), LARA, *ROUTES.values()]
-
-
-@dataclass(frozen=True)
-class PairFilters:
-    """What the list is narrowed to; every field is a parameter of the URL, and empty means any."""
-
-    q: str = ""
-    state: str = ""
-    reason: str = ""
-    label: str = ""
-    verdict: str = ""
-    round: str = ""
-    # Pairs that were drawn for the audit of this route (judges.domain.audits), in any state.
-    route: str = ""
-    # A cell of debate against ensemble (annotation.policies.crossing), of one campaign.
-    cross: str = ""
-    origin: str = ""
-    gold: str = ""
-    campaign: str = ""
-    a: str = ""
-    b: str = ""
-    cell: str = ""
-
-    @classmethod
-    def read(cls, parameters: Any) -> "PairFilters":
-        """From a query string; names that are no filter are left out."""
-        return cls(**{field.name: parameters.get(field.name, "").strip()[:200] for field in fields(cls)})
-
-    def query(self, **changes: object) -> str:
-        """As a query string, with changes; empty ones are left out."""
-        chosen = replace(self, **{name: str(value) for name, value in changes.items()})
-        return urlencode({f.name: value for f in fields(chosen) if (value := getattr(chosen, f.name))})
-
-    @property
-    def kept(self) -> list[tuple[str, str]]:
-        """Filters that came with a link and have no control of their own."""
-        return [(name, value) for name in WITHOUT_CONTROL if (value := getattr(self, name))]
-
-    @property
-    def without_kept(self) -> str:
-        """The query string with the other filters alone."""
-        return self.query(**dict.fromkeys(WITHOUT_CONTROL, ""))
-
-    @property
-    def is_set(self) -> bool:
-        """Whether anything is narrowed."""
-        return bool(self.query())
 
 
 def load_page(
-    collection: Collection, filters: PairFilters, *, campaign: Campaign | None, after: int = 0, before: int = 0
+    collection: Collection, filters: PairFilters, *, campaign: Campaign | None, key: PageKey = PageKey()
 ) -> dict[str, Any]:
     """One page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
     found = matching_pairs(collection, filters, campaign=campaign)
-    # Backwards from the key, and then turned round, where `before` is given.
-    beyond = found.filter(pk__lt=before).order_by("-pk") if before else found.filter(pk__gt=after).order_by("pk")
-    rows = list(_select_columns(beyond)[: PAGE + 1])
-    more, rows = len(rows) > PAGE, rows[:PAGE][:: -1 if before else 1]
-    earlier, later = (more, True) if before else (after > 0, more)
+    keys = list_keys(found, filters.sort, key, PAGE + 1, collection=collection, campaign=campaign)
+    more, keys = len(keys) > PAGE, keys[:PAGE][:: -1 if key.backwards else 1]
+    earlier, later = (more, True) if key.backwards else (key.pair > 0, more)
     total = found.order_by()[: COUNTED + 1].count()
     return {
-        "rows": _with_state(rows, campaign, asked=filters.state),
-        "before": rows[0]["pk"] if rows and earlier else None,
-        "after": rows[-1]["pk"] if rows and later else None,
+        "rows": _load_rows([pk for pk, _ in keys], collection, campaign, asked=filters.state),
+        "before": _write_key("before", keys[0]) if keys and earlier else "",
+        "after": _write_key("after", keys[-1]) if keys and later else "",
         "total": total,
         "many": total > COUNTED,
     }
+
+
+def _write_key(name: str, key: tuple[int, Any]) -> str:
+    """Return what a URL says beside the filters to begin at a pair."""
+    pk, value = key
+    return urlencode({name: pk} | ({"key": value} if value != "" else {}))
 
 
 def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Campaign | None) -> QuerySet[Pair]:
@@ -114,7 +57,7 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
     compared = bool(filters.a and filters.b)
     if compared:
         cell = pairs_where(collection, filters.a, filters.b, filters.cell or "disagree").tolist()
-        found = found.filter(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [cell]))  # one parameter, however many
+        found = found.filter(pk__in=_one_array(cell))
     elif not filters.gold:
         found = found.filter(is_candidate=True)
     if filters.route:
@@ -131,21 +74,39 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
 
 
 def _text_condition(collection: Collection, q: str) -> Q:
-    """Words of the query, the id of the query, or the id of the document.
+    """Words of the query, the id of the query or of the document, or terms of the document.
 
     Texts and documents are looked up first and pairs by their keys: as one condition over three tables a million
     pairs take seconds, so they take a tenth of one.
     """
     if not q:
         return Q()
+    return _query_condition(collection, q) | _document_condition(collection, q)
+
+
+def _query_condition(collection: Collection, q: str) -> Q:
     queries = Query.objects.filter(collection=collection).filter(Q(text__icontains=q) | Q(external_id=q))
     few = list(queries.values_list("pk", flat=True)[: COUNTED + 1])
-    documents = list(Document.objects.filter(collection=collection, external_id=q).values_list("pk", flat=True))
     if len(few) > COUNTED:
         # Beside the OR the planner keeps the subquery as a hash and walks pairs by their key: the page fills at once.
-        return Q(query__in=queries.values("pk")) | Q(document__in=documents or [0])
-    condition = Q(query__in=few) if few else Q(pk__in=[])
-    return condition | Q(document__in=documents) if documents else condition
+        return Q(query__in=queries.values("pk"))
+    return Q(query__in=few) if few else Q(pk__in=[])
+
+
+def _document_condition(collection: Collection, q: str) -> Q:
+    documents = list(Document.objects.filter(collection=collection, external_id=q).values_list("pk", flat=True))
+    if search := full_text.write_search(q):
+        matches = full_text.find_documents(collection.pk, search)
+        documents += matches.values_list("pk", flat=True)[: LISTED_DOCUMENTS + 1]
+        if len(documents) > LISTED_DOCUMENTS:
+            # So frequent that pairs walked by their key soon fill the page.
+            return Q(Exists(matches.filter(document=OuterRef("document"))))
+    return Q(document__in=_one_array(documents)) if documents else Q(pk__in=[])
+
+
+def _one_array(ids: list[int]) -> RawSQL:
+    """Return ids as one parameter, however many."""
+    return RawSQL("SELECT unnest(%s::bigint[])", [ids])
 
 
 def _state_condition(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> Q:
@@ -154,6 +115,9 @@ def _state_condition(collection: Collection, filters: PairFilters, campaign: Cam
         return ~Q(Exists(Work.objects.filter(pair=OuterRef("pk"))))
     if state == "skipped":
         return Q(pk__in=skipped_by_all(collection).values("pair"))
+    if state == "assigned":
+        held = Assignment.objects.filter(state=Assignment.State.OPEN, item__collection=collection)
+        return Q(pk__in=held.values("item__pair"))
     if state in ITEM_STATES or (reason == Item.Reason.AUDIT and not state):
         return Q(pk__in=_item_pairs(collection, filters))
     numbers = {"label": filters.verdict, "agreed_in_round": filters.round}
@@ -186,8 +150,11 @@ def _label_condition(filters: PairFilters) -> Q:
     return condition
 
 
-def _select_columns(found: QuerySet[Pair]) -> QuerySet[Pair, Any]:
-    return found.values(
+def _load_rows(
+    pairs: list[int], collection: Collection, campaign: Campaign | None, *, asked: str
+) -> list[dict[str, Any]]:
+    """Where the pairs of one page stand, in five statements. Who asked for a state of people sees that state."""
+    rows = Pair.objects.filter(pk__in=pairs).values(
         "pk",
         "query__external_id",
         "document__external_id",
@@ -195,22 +162,14 @@ def _select_columns(found: QuerySet[Pair]) -> QuerySet[Pair, Any]:
         title=Left("document__title", 120),
         text=Left("document__text", 200),
     )
-
-
-def _with_state(rows: list[dict[str, Any]], campaign: Campaign | None, *, asked: str) -> list[dict[str, Any]]:
-    """Where the pairs of one page stand, in four statements. Who asked for a state of people sees that state."""
-    pairs = [row["pk"] for row in rows]
+    texts = {row["pk"]: row for row in rows}
     work = {w.pair_id: w for w in Work.objects.filter(campaign=campaign, pair__in=pairs)} if campaign else {}
     items = {item.pair_id: item for item in _items_in_state(asked).filter(pair__in=pairs).order_by("pk")}
     if asked in ITEM_STATES:
         work = {pair: row for pair, row in work.items() if pair not in items}
     labels = {label.pair_id: label for label in Label.objects.filter(pair__in=pairs, aspect=None)}
-    gold = dict(
-        CurrentJudgment.objects.filter(pair__in=pairs, assessor__kind=Assessor.Kind.REFERENCE)
-        .order_by("pk")
-        .values_list("pair", "grade")
-    )
-    return [_build_row(row, work.get(row["pk"]), items.get(row["pk"]), labels.get(row["pk"]), gold) for row in rows]
+    gold = reference_grades(collection, pairs)
+    return [_build_row(texts[pk], work.get(pk), items.get(pk), labels.get(pk), gold) for pk in pairs]
 
 
 def _items_in_state(state: str) -> QuerySet[Item]:
@@ -231,4 +190,5 @@ def _build_row(
         "grade": label.grade if label else None,
         "origin": label.origin if label else "",
         "gold": gold.get(row["pk"]),
+        "priority": item.priority if item and item.state in (Item.State.OPEN, Item.State.CONFLICT) else None,
     }

@@ -14,7 +14,7 @@ from annotation.agreement.page import MEASURES, POPULATIONS, AgreementFilters, f
 from annotation.agreement.report import AgreementReport, agreement_report, of_itself
 from annotation.agreement.resampling import MISSING, RESAMPLES
 from annotation.data.disagreements import compare_directions, list_disagreements
-from annotation.data.pairs import PairFilters
+from annotation.data.pair_filters import PairFilters
 from annotation.judging.page import name_grade
 from charts import Chart, draw_heatmap
 from corpus.errors import BadInput

@@ -13,6 +13,7 @@ from corpus.errors import BadInput
 from corpus.importing.table_records import content_hash
 from corpus.models import Assessor, Document, Query
 from corpus.models.aspects import AspectRevision
+from corpus.search import full_text
 
 LONGEST = 200_000  # Characters of a passage: more is a book.
 LONGEST_REASON = 1_000
@@ -179,8 +180,10 @@ def _store_passage(query: Query, passage: NewPassage) -> Document:
     # Named after its content: whoever brings the same text finds the same document, also from another query.
     digest = content_hash(title, text)
     name = f"passage-{digest[:16]}"
-    found, _made = Document.objects.get_or_create(
+    found, made = Document.objects.get_or_create(
         collection_id=query.collection_id, external_id=name, is_current=True,
         defaults={"title": title, "text": text, "content_hash": digest, "metadata": dict(passage.metadata)},
     )  # fmt: skip
+    if made:
+        full_text.request_index(query.collection_id)
     return found

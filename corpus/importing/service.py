@@ -17,6 +17,7 @@ from corpus.importing.grades import read_grades, top_of_run
 from corpus.importing.staging import ImportProgress, ignore_progress
 from corpus.importing.table_records import TextRecord
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
+from corpus.search import full_text
 
 GivenFile = Path | FileSource
 
@@ -127,6 +128,8 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         # A dry run does all of the work, so that it finds what the import would find, and then takes it back.
         if files.dry_run:
             transaction.set_rollback(True)
+        elif any(documents):
+            full_text.request_index(collection.pk)
         table_statistics.renew_statistics(sum([*new.values(), *updated.values()]), Document, Query, Pair, Judgment)
     return report
 

@@ -1,35 +1,45 @@
-"""The pairs of a collection, everything that is known about one of them, and those that two assessors graded."""
+"""The table of pairs and its saved views, everything that is known about one of them, and those that two assessors graded."""
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.agreement.views import quality_address, says_why
 from annotation.audit_log.recording import record
-from annotation.data import pair_detail
+from annotation.data import pair_detail, saved_views
 from annotation.data import pairs as listing
 from annotation.data import two_assessors as crossing
+from annotation.data.pair_filters import ORIGINS, STATES, PairFilters
+from annotation.data.pair_order import PageKey
+from annotation.models.pair_table import SavedView
 from annotation.permissions import Scope, action
 from annotation.queue import skipped
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Pair
+from corpus.search import full_text
+from jobs.background import is_unfinished
 from judges.models import Campaign
 
 
 @action("admin")
 @require_GET
 def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A page of the list; filters and the key of the page stand in the URL."""
-    filters = listing.PairFilters.read(request.GET)
-    campaign = _get_campaign(scope.collection, filters.campaign)
-    after, before = (_parse_key(request.GET.get(name, "")) for name in ("after", "before"))
+    """A page of the table; filters, order and the key of the page stand in the URL."""
+    return render_pairs(request, scope, request.GET)
+
+
+def render_pairs(request: HttpRequest, scope: Scope, asked: QueryDict, *, problem: str = "") -> HttpResponse:
+    """The table that a query string asks for; `problem`: why what was sent from it was refused."""
+    filters = PairFilters.read(asked)
+    campaign = get_campaign(scope.collection, filters.campaign)
     try:
-        page = listing.load_page(scope.collection, filters, campaign=campaign, after=after, before=before)
+        page = listing.load_page(scope.collection, filters, campaign=campaign, key=_read_key(asked))
     except BadInput as error:
         raise Http404(str(error)) from error
     context = {
@@ -37,13 +47,16 @@ def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
         "filters": filters,
         "page": page,
         "campaign": campaign,
-        "states": listing.STATES,
+        "problem": problem,
+        "saved_views": SavedView.objects.filter(user=scope.user, collection=scope.collection).order_by("name"),
+        "is_indexing": bool(filters.q) and is_unfinished(full_text.INDEX, scope.collection.pk),
+        "states": STATES,
         "reasons": Item.Reason.choices,
         "grades": range(scope.collection.grades + 1),
-        "origins": listing.ORIGINS,
+        "origins": ORIGINS,
     }
     template = "data/_pair_list.html" if request.headers.get("HX-Request") else "data/pairs.html"
-    return render(request, template, context)
+    return render(request, template, context, status=422 if problem else 200)
 
 
 @action("admin")
@@ -75,7 +88,7 @@ def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
 @says_why
 def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     """A cell of the matrix opened: the cross table of two assessors, and the pairs behind the cell that was asked."""
-    filters = listing.PairFilters.read(request.GET)
+    filters = PairFilters.read(request.GET)
     if not (filters.a and filters.b):
         return redirect(quality_address(scope.collection, "agreement"))
     try:
@@ -88,7 +101,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     return render(request, "data/differing_pairs.html", context)
 
 
-def _get_campaign(collection: Collection, asked: str) -> Campaign | None:
+def get_campaign(collection: Collection, asked: str) -> Campaign | None:
     """The campaign that was asked for, else the newest; None while there is none."""
     campaigns = Campaign.objects.filter(collection=collection)
     if not asked:
@@ -98,6 +111,48 @@ def _get_campaign(collection: Collection, asked: str) -> Campaign | None:
     return get_object_or_404(campaigns, pk=int(asked))
 
 
-def _parse_key(text: str) -> int:
-    """The key of a page: the id of a pair; 0 where there is none."""
-    return int(text) if text.isdecimal() and len(text) <= 18 else 0
+def _read_key(asked: QueryDict) -> PageKey:
+    """Where the page begins: after or before a pair, by its id and its value in the order."""
+    for name in ("after", "before"):
+        text = asked.get(name, "")
+        if text.isdecimal() and len(text) <= 18:
+            return PageKey(int(text), asked.get("key", "")[:300], backwards=name == "before")
+    return PageKey()
+
+
+@action("admin")
+@require_POST
+def save_view(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Keep the table as it is shown under a name."""
+    query = request.POST.get("query", "")[:5000]
+    try:
+        view = saved_views.save_view(
+            user=scope.user, collection=scope.collection, name=request.POST.get("name", ""), query=query
+        )
+    except BadInput as error:
+        return render_pairs(request, scope, QueryDict(query), problem=str(error))
+    messages.success(request, _("View “%(name)s” saved.") % {"name": view.name})
+    return _redirect_to_table(scope, view.query)
+
+
+@action("admin")
+@require_POST
+def change_view(request: HttpRequest, scope: Scope, view: int) -> HttpResponse:
+    """Rename one of the person's own views, or with `delete` delete it."""
+    found = get_object_or_404(SavedView, pk=view, user=scope.user, collection=scope.collection)
+    query = request.POST.get("query", "")[:5000]
+    if "delete" in request.POST:
+        found.delete()
+        messages.success(request, _("View “%(name)s” deleted.") % {"name": found.name})
+        return _redirect_to_table(scope, query)
+    try:
+        saved_views.rename_view(found, request.POST.get("name", ""))
+    except BadInput as error:
+        return render_pairs(request, scope, QueryDict(query), problem=str(error))
+    messages.success(request, _("View renamed."))
+    return _redirect_to_table(scope, query)
+
+
+def _redirect_to_table(scope: Scope, query: str) -> HttpResponse:
+    query = PairFilters.read(QueryDict(query)).query()
+    return redirect(f"{reverse('pairs', args=[scope.collection.name])}{'?' if query else ''}{query}")

@@ -1,0 +1,143 @@
+"""What the list of pairs is narrowed to and sorted by, as it stands in the URL and in saved views."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.utils.translation import gettext, gettext_lazy
+
+from annotation.policies.rules import HUMAN, LARA
+from corpus.models import Item
+from judges.campaigns.configurations import JUDGING
+from judges.domain.routing import ORIGINS as ROUTES
+
+STATES = [
+    ("labelled", gettext_lazy("labelled by judges")),
+    ("escalated", gettext_lazy("escalated to people")),
+    ("failed", gettext_lazy("failed")),
+    ("running", gettext_lazy("being judged")),
+    ("pending", gettext_lazy("waiting for judges")),
+    ("open", gettext_lazy("waits for people")),
+    ("assigned", gettext_lazy("assigned to an annotator now")),
+    ("conflict", gettext_lazy("waits for an adjudicator")),
+    ("skipped", gettext_lazy("skipped by all annotators")),
+    ("settled", gettext_lazy("settled by people")),
+    ("new", gettext_lazy("in no campaign")),
+]
+ORIGINS = ["people", "adjudicator", *(policy for policy in JUDGING if policy != HUMAN), LARA, *ROUTES.values()]
+WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "cross", "a", "b", "cell", "sort")
+NAMES = {
+    "q": gettext_lazy("Search"),
+    "state": gettext_lazy("State"),
+    "reason": gettext_lazy("Reason"),
+    "label": gettext_lazy("Label"),
+    "verdict": gettext_lazy("Verdict"),
+    "round": gettext_lazy("Agreed in round"),
+    "route": gettext_lazy("Audit of route"),
+    "cross": gettext_lazy("Debate and ensemble"),
+    "origin": gettext_lazy("Label from"),
+    "gold": gettext_lazy("Reference"),
+    "campaign": gettext_lazy("Campaign"),
+    "a": gettext_lazy("First assessor"),
+    "b": gettext_lazy("Second assessor"),
+    "cell": gettext_lazy("Grades"),
+}
+VALUES: dict[str, dict[str, Any]] = {
+    "state": dict(STATES),
+    "reason": dict(Item.Reason.choices),
+    "label": {"none": gettext_lazy("none yet")},
+    "gold": {"yes": gettext_lazy("has a grade"), "no": gettext_lazy("has none")},
+}
+
+
+# Title of each column of the table, and whether its values are numbers.
+COLUMNS = {
+    "query": (gettext_lazy("Query"), False),
+    "document": (gettext_lazy("Document"), False),
+    "state": (gettext_lazy("State"), False),
+    "label": (gettext_lazy("Label"), True),
+    "origin": (gettext_lazy("From"), False),
+    "gold": (gettext_lazy("Reference"), True),
+    "priority": (gettext_lazy("Priority"), True),
+}
+
+
+class ColumnHeading(NamedTuple):
+    """A heading of the table: how it is sorted now (aria-sort), and the query string that its link leads to."""
+
+    key: str
+    title: str
+    is_number: bool
+    direction: str
+    query: str
+
+
+class FilterChip(NamedTuple):
+    """A filter as the page shows it: its name, its value, and the query string without it."""
+
+    name: str
+    value: str
+    without: str
+
+
+@dataclass(frozen=True)
+class PairFilters:
+    """What the list is narrowed to; every field is a parameter of the URL, and empty means any."""
+
+    q: str = ""
+    state: str = ""
+    reason: str = ""
+    label: str = ""
+    verdict: str = ""
+    round: str = ""
+    # Pairs that were drawn for the audit of this route (judges.domain.audits), in any state.
+    route: str = ""
+    # A cell of debate against ensemble (annotation.policies.crossing), of one campaign.
+    cross: str = ""
+    origin: str = ""
+    gold: str = ""
+    campaign: str = ""
+    a: str = ""
+    b: str = ""
+    cell: str = ""
+    # A key of annotation.data.pair_order.COLUMNS; "-" before it: from the greatest. Empty: as they were imported.
+    sort: str = ""
+
+    @classmethod
+    def read(cls, parameters: Any) -> "PairFilters":
+        """From a query string; names that are no filter are left out."""
+        return cls(**{field.name: parameters.get(field.name, "").strip()[:200] for field in fields(cls)})
+
+    def query(self, **changes: object) -> str:
+        """As a query string, with changes; empty ones are left out."""
+        chosen = replace(self, **{name: str(value) for name, value in changes.items()})
+        return urlencode({f.name: value for f in fields(chosen) if (value := getattr(chosen, f.name))})
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """What has no control of its own in the form."""
+        return [(name, value) for name in WITHOUT_CONTROL if (value := getattr(self, name))]
+
+    @property
+    def chips(self) -> list[FilterChip]:
+        """Each filter that is set."""
+        return [
+            FilterChip(gettext(str(name)), str(VALUES.get(key, {}).get(value, value)), self.query(**{key: ""}))
+            for key, name in NAMES.items()
+            if (value := getattr(self, key))
+        ]
+
+    @property
+    def headings(self) -> list[ColumnHeading]:
+        """The columns; a link sorts by its column, and once more turns the order round."""
+        found = []
+        for key, (title, is_number) in COLUMNS.items():
+            direction = {key: "ascending", f"-{key}": "descending"}.get(self.sort, "")
+            following = f"-{key}" if direction == "ascending" else key
+            found.append(ColumnHeading(key, str(title), is_number, direction, self.query(sort=following)))
+        return found
+
+    @property
+    def is_set(self) -> bool:
+        """Whether anything is narrowed."""
+        return bool(self.query(sort=""))

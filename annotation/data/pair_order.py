@@ -1,0 +1,113 @@
+"""The order of the list of pairs by any of its columns, in pages by key: (value, id), never by offset.
+
+A value that a pair does not have comes last in either direction.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from annotation.data.pair_filters import STATES
+from corpus.labels import REFERENCE
+from corpus.models import Collection, Pair
+from judges.models import Campaign
+
+Keys = list[tuple[int, Any]]
+GREATEST = "\U0010ffff"  # After every text in the order of the code points.
+
+
+@dataclass(frozen=True, slots=True)
+class SortColumn:
+    """A value in SQL of `m` (id, query_id, document_id), with the tables that it needs; it may be NULL."""
+
+    value: str
+    joins: str
+    is_number: bool = True
+
+
+_LABEL = "LEFT JOIN corpus_label l ON l.pair_id = m.id AND l.aspect_id IS NULL"
+# As the rows show it: what judges made of it, or people where it was escalated, or in no campaign.
+_STATE = """CASE WHEN w.state IS NULL OR w.state = 'escalated' THEN COALESCE((
+    SELECT i.state FROM corpus_item i WHERE i.pair_id = m.id AND i.state <> 'withdrawn' ORDER BY i.id DESC LIMIT 1
+), w.state, 'new') ELSE w.state END"""
+COLUMNS = {
+    "query": SortColumn("q.external_id", "JOIN corpus_query q ON q.id = m.query_id", is_number=False),
+    "document": SortColumn("d.external_id", "JOIN corpus_document d ON d.id = m.document_id", is_number=False),
+    "state": SortColumn(
+        f"array_position(ARRAY[{', '.join(repr(state) for state, _ in STATES)}]::text[], ({_STATE})::text)",
+        "LEFT JOIN judges_work w ON w.pair_id = m.id AND w.campaign_id = %(campaign)s",
+    ),
+    "label": SortColumn("l.grade", _LABEL),
+    "origin": SortColumn("l.origin", _LABEL, is_number=False),
+    "gold": SortColumn("g.grade", f"LEFT JOIN ({REFERENCE}) g ON g.pair_id = m.id"),
+    "priority": SortColumn(
+        "i.priority",
+        """LEFT JOIN (SELECT pair_id, min(priority) AS priority FROM corpus_item
+            WHERE collection_id = %(collection)s AND state IN ('open', 'conflict') GROUP BY pair_id) i
+            ON i.pair_id = m.id""",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PageKey:
+    """Where a page begins: after the pair with this id and value, or before it. 0: at the beginning."""
+
+    pair: int = 0
+    value: str = ""
+    backwards: bool = False
+
+
+def list_keys(
+    found: QuerySet[Pair], sort: str, key: PageKey, most: int, *, collection: Collection, campaign: Campaign | None
+) -> Keys:
+    """Return (id, value) of at most `most` pairs beyond a key, nearest first. A `sort` that is no column's: by id."""
+    column = COLUMNS.get(sort.removeprefix("-"))
+    if column is None:
+        return _list_by_id(found, key, most)
+    downwards = sort.startswith("-")
+    # Numbers are text in a URL; one that is none begins at the beginning.
+    start = _parse_value(key.value, column) if key.pair else None
+    sql, parameters = found.order_by().values_list("pk", "query_id", "document_id").query.sql_with_params()
+    joins = column.joins % {
+        "campaign": campaign.pk if campaign else 0,
+        "collection": int(collection.pk),
+    }
+    sign, direction = ("<", "DESC") if downwards != key.backwards else (">", "ASC")
+    beyond = "" if start is None else f"WHERE (value, id) {sign} (%s, %s)"
+    statement = f"""SELECT id, value FROM (
+        SELECT m.id, {_fill_missing(column, downwards)} AS value
+        FROM ({sql}) m (id, query_id, document_id) {joins}) pairs
+        {beyond} ORDER BY value {direction}, id {direction} LIMIT {int(most)}"""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [*parameters, *([start, key.pair] if beyond else [])])
+        return cursor.fetchall()
+
+
+def _list_by_id(found: QuerySet[Pair], key: PageKey, most: int) -> Keys:
+    if key.backwards and key.pair:
+        found = found.filter(pk__lt=key.pair).order_by("-pk")
+    else:
+        found = found.filter(pk__gt=key.pair).order_by("pk")
+    return [(pk, "") for pk in found.values_list("pk", flat=True)[:most]]
+
+
+def _fill_missing(column: SortColumn, downwards: bool) -> str:
+    """Return the value in SQL; in place of NULL one that comes last."""
+    if column.is_number:
+        return f"COALESCE({column.value}::float8, '{'-' if downwards else ''}infinity')"
+    missing = "" if downwards else GREATEST
+    return f"""COALESCE({column.value}, '{missing}') COLLATE "C" """
+
+
+def _parse_value(text: str, column: SortColumn) -> str | float | None:
+    if not column.is_number:
+        return text.replace("\0", "")
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number

@@ -1,0 +1,40 @@
+"""Views of the table of pairs that people keep under a name."""
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from annotation.data.pair_filters import PairFilters
+from annotation.models import User
+from annotation.models.pair_table import SavedView
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+LONGEST = 60
+MOST = 30
+
+
+def save_view(*, user: User, collection: Collection, name: str, query: str) -> SavedView:
+    """Keep filters and order under a name; a view of the same name takes the new ones. Raises BadInput."""
+    name = _check_name(name)
+    mine = SavedView.objects.filter(user=user, collection=collection)
+    if mine.exclude(name=name).count() >= MOST:
+        raise BadInput(_("You have %(most)s saved views. Delete one first.") % {"most": MOST})
+    values = {"query": PairFilters.read(QueryDict(query)).query()}
+    found, _made = SavedView.objects.update_or_create(user=user, collection=collection, name=name, defaults=values)
+    return found
+
+
+def rename_view(view: SavedView, name: str) -> None:
+    """Give a view another name. Raises BadInput where another view has it."""
+    name = _check_name(name)
+    others = SavedView.objects.filter(user=view.user_id, collection=view.collection_id).exclude(pk=view.pk)
+    if others.filter(name=name).exists():
+        raise BadInput(_("You already have a view named “%(name)s”. Choose another name.") % {"name": name})
+    SavedView.objects.filter(pk=view.pk).update(name=name)
+
+
+def _check_name(name: str) -> str:
+    name = " ".join(name.replace("\0", "").split())
+    if not 1 <= len(name) <= LONGEST:
+        raise BadInput(_("Enter a name for the view with 1 to %(most)s characters.") % {"most": LONGEST})
+    return name

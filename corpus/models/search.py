@@ -1,0 +1,26 @@
+"""The terms of documents, for searching their texts. Written by a worker after an import, so imports stay fast."""
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+
+from corpus.models import Collection, Document
+
+
+class DocumentTerms(models.Model):
+    """What the title and the text of a document say, as terms (corpus.search.full_text). It can be built again."""
+
+    document = models.OneToOneField(
+        Document, models.CASCADE, primary_key=True, db_constraint=False, related_name="search_terms"
+    )
+    collection = models.ForeignKey(
+        Collection, models.CASCADE, db_constraint=False, db_index=False, related_name="search_terms"
+    )
+    terms = SearchVectorField()
+
+    class Meta:
+        verbose_name_plural = "document terms"
+        indexes = [GinIndex(fields=["terms"], name="document_terms")]
+
+    def __str__(self) -> str:
+        return f"terms of {self.document_id}"

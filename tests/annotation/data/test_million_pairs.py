@@ -1,0 +1,48 @@
+"""The table of a million pairs: it opens, sorts, and is searched (issue 14, check 9)."""
+
+import os
+import time
+
+import pytest
+from django.test import Client
+
+from corpus.models.search import DocumentTerms
+from corpus.search import full_text
+from tests.large_site import analyse, large_site
+from tests.speed import slowness
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+PAIRS = int(os.environ.get("QUORUM_TEST_PAIRS", 1_000_000))
+OPENS_S, ANSWERS_S = 0.3, 2.0
+
+
+def median_s(client: Client, address: str) -> float:
+    took = []
+    for _ in range(4):
+        began = time.perf_counter()
+        page = client.get(address)
+        took.append(time.perf_counter() - began)
+        assert page.status_code == 200 and 'class="table pairs' in page.text, address
+    return sorted(took[1:])[1]
+
+
+def test_a_million_pairs_open_at_once_and_are_sorted_and_searched_in_seconds() -> None:
+    collection, _campaign, charlie = large_site(PAIRS, attempts=False)
+    began = time.perf_counter()
+    full_text.index_documents(collection.pk, lambda done, total: None, lambda: False)
+    indexed = time.perf_counter() - began
+    assert DocumentTerms.objects.count() == PAIRS
+    analyse()
+    client = Client()
+    client.force_login(charlie.user)
+    opens = ["", "?state=open", "?state=escalated&reason=split", "?label=1", f"?after={PAIRS // 2}"]
+    sorts = [f"?sort={sign}{key}" for key in ("query", "document", "state", "label", "origin", "gold", "priority") for sign in ("", "-")]
+    searches = ["?q=maps", f"?q={PAIRS // 3}", "?q=hashable+4321", "?q=q77", "?q=passage+12", "?q=maps&sort=-label"]
+    table = "/c/large/pairs/"
+    found = {part: median_s(client, table + part) for part in (*opens, *sorts, *searches)}
+    print(f"\nindexed {PAIRS:,} documents in {indexed:.0f} s")
+    for part, took in found.items():
+        print(f"{1000 * took:7.0f} ms {table}{part}")
+    slower = slowness()
+    assert {part: found[part] for part in opens if found[part] > OPENS_S * slower} == {}
+    assert {part: found[part] for part in (*sorts, *searches) if found[part] > ANSWERS_S * slower} == {}
