@@ -16,6 +16,7 @@ SHOWN = (
     gettext_noop("policy"),
     gettext_noop("uncertain"),
     gettext_noop("hole"),
+    gettext_noop("requested"),
     gettext_noop("audit"),
     gettext_noop("evidence"),
     gettext_noop("study"),

@@ -5,6 +5,7 @@ from annotation.adjudication.urls import urlpatterns as adjudication
 from annotation.agreement.urls import urlpatterns as agreement
 from annotation.aspects.urls import urlpatterns as aspects
 from annotation.audit_log.urls import urlpatterns as audit_log
+from annotation.bulk.urls import urlpatterns as bulk
 from annotation.campaigns.urls import urlpatterns as campaigns
 from annotation.costs.urls import urlpatterns as money
 from annotation.dashboard.urls import urlpatterns as admin
@@ -31,6 +32,7 @@ urlpatterns = [
     *money,
     *admin,
     *imports,
+    *bulk,
     *people,
     *campaigns,
     *trust,

@@ -116,9 +116,7 @@ SELECT %(k)s, shard, key, value / 16.0 FROM generate_series(0, 15) shard CROSS J
 """
 
 
-def large_site(
-    pairs: int, name: str = "large", *, attempts: bool = True
-) -> tuple[Collection, Campaign, Membership]:
+def large_site(pairs: int, name: str = "large", *, attempts: bool = True) -> tuple[Collection, Campaign, Membership]:
     """A collection of `pairs` pairs, its running campaign, and an admin. A million pairs: minutes, and 5 GB.
 
     `attempts` False: without the calls to judges, which are most of it.

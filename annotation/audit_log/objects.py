@@ -35,6 +35,7 @@ class ActObject:
 OBJECTS = {
     "campaign": ObjectKind(_("Campaign %(key)s"), "judges.Campaign", "campaigns", anchor="campaign-"),
     "invitation": ObjectKind(_("Invitation %(key)s"), "annotation.Invitation", "members", anchor="invitation-"),
+    "bulk": ObjectKind(_("Bulk action %(key)s"), "annotation.BulkAct", "bulk_act", "bulk"),
     "gold": ObjectKind(_("Gold sample %(key)s"), "annotation.GoldSet", "gold_answers", "gold_set"),
     "study": ObjectKind(_("Study %(key)s"), "annotation.Study", "debate_effect"),
     "snapshot": ObjectKind(_("Export %(key)s"), "annotation.Snapshot", "exports"),

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import QuerySet
 
@@ -61,6 +62,9 @@ class PageKey:
     backwards: bool = False
 
 
+FIRST_PAGE = PageKey()
+
+
 def list_keys(
     found: QuerySet[Pair], sort: str, key: PageKey, most: int, *, collection: Collection, campaign: Campaign | None
 ) -> Keys:
@@ -71,7 +75,10 @@ def list_keys(
     downwards = sort.startswith("-")
     # Numbers are text in a URL; one that is none begins at the beginning.
     start = _parse_value(key.value, column) if key.pair else None
-    sql, parameters = found.order_by().values_list("pk", "query_id", "document_id").query.sql_with_params()
+    try:
+        sql, parameters = found.order_by().values_list("pk", "query_id", "document_id").query.sql_with_params()
+    except EmptyResultSet:  # Django knows that nothing can match
+        return []
     joins = column.joins % {
         "campaign": campaign.pk if campaign else 0,
         "collection": int(collection.pk),
@@ -79,12 +86,12 @@ def list_keys(
     sign, direction = ("<", "DESC") if downwards != key.backwards else (">", "ASC")
     beyond = "" if start is None else f"WHERE (value, id) {sign} (%s, %s)"
     statement = f"""SELECT id, value FROM (
-        SELECT m.id, {_fill_missing(column, downwards)} AS value
+        SELECT m.id, {_value_or_last(column, downwards)} AS value
         FROM ({sql}) m (id, query_id, document_id) {joins}) pairs
         {beyond} ORDER BY value {direction}, id {direction} LIMIT {int(most)}"""
     with connection.cursor() as cursor:
         cursor.execute(statement, [*parameters, *([start, key.pair] if beyond else [])])
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def _list_by_id(found: QuerySet[Pair], key: PageKey, most: int) -> Keys:
@@ -95,7 +102,7 @@ def _list_by_id(found: QuerySet[Pair], key: PageKey, most: int) -> Keys:
     return [(pk, "") for pk in found.values_list("pk", flat=True)[:most]]
 
 
-def _fill_missing(column: SortColumn, downwards: bool) -> str:
+def _value_or_last(column: SortColumn, downwards: bool) -> str:
     """Return the value in SQL; in place of NULL one that comes last."""
     if column.is_number:
         return f"COALESCE({column.value}::float8, '{'-' if downwards else ''}infinity')"

@@ -4,15 +4,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left
 
 from annotation.agreement.grade_matrix import pairs_where
 from annotation.data.pair_filters import PairFilters
-from annotation.data.pair_order import PageKey, list_keys
+from annotation.data.pair_order import FIRST_PAGE, PageKey, list_keys
 from annotation.models import Assignment
 from annotation.policies.cells import of_cell
 from annotation.queue.skipped import skipped_by_all
+from annotation.queue.statements import one_array
 from corpus.labels import reference_grades
 from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Label, Pair, Query
 from corpus.search import full_text
@@ -25,7 +25,7 @@ ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLE
 
 
 def load_page(
-    collection: Collection, filters: PairFilters, *, campaign: Campaign | None, key: PageKey = PageKey()
+    collection: Collection, filters: PairFilters, *, campaign: Campaign | None, key: PageKey = FIRST_PAGE
 ) -> dict[str, Any]:
     """One page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
     found = matching_pairs(collection, filters, campaign=campaign)
@@ -34,7 +34,7 @@ def load_page(
     earlier, later = (more, True) if key.backwards else (key.pair > 0, more)
     total = found.order_by()[: COUNTED + 1].count()
     return {
-        "rows": _load_rows([pk for pk, _ in keys], collection, campaign, asked=filters.state),
+        "rows": load_rows([pk for pk, _ in keys], collection, campaign, asked=filters.state),
         "before": _write_key("before", keys[0]) if keys and earlier else "",
         "after": _write_key("after", keys[-1]) if keys and later else "",
         "total": total,
@@ -57,7 +57,7 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
     compared = bool(filters.a and filters.b)
     if compared:
         cell = pairs_where(collection, filters.a, filters.b, filters.cell or "disagree").tolist()
-        found = found.filter(pk__in=_one_array(cell))
+        found = found.filter(pk__in=one_array(cell))
     elif not filters.gold:
         found = found.filter(is_candidate=True)
     if filters.route:
@@ -101,12 +101,7 @@ def _document_condition(collection: Collection, q: str) -> Q:
         if len(documents) > LISTED_DOCUMENTS:
             # So frequent that pairs walked by their key soon fill the page.
             return Q(Exists(matches.filter(document=OuterRef("document"))))
-    return Q(document__in=_one_array(documents)) if documents else Q(pk__in=[])
-
-
-def _one_array(ids: list[int]) -> RawSQL:
-    """Return ids as one parameter, however many."""
-    return RawSQL("SELECT unnest(%s::bigint[])", [ids])
+    return Q(document__in=one_array(documents)) if documents else Q(pk__in=[])
 
 
 def _state_condition(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> Q:
@@ -150,10 +145,10 @@ def _label_condition(filters: PairFilters) -> Q:
     return condition
 
 
-def _load_rows(
-    pairs: list[int], collection: Collection, campaign: Campaign | None, *, asked: str
+def load_rows(
+    pairs: list[int], collection: Collection, campaign: Campaign | None, *, asked: str = ""
 ) -> list[dict[str, Any]]:
-    """Where the pairs of one page stand, in five statements. Who asked for a state of people sees that state."""
+    """What the table says of pairs, in their order, in five statements. People's state where it was asked for."""
     rows = Pair.objects.filter(pk__in=pairs).values(
         "pk",
         "query__external_id",
@@ -162,7 +157,7 @@ def _load_rows(
         title=Left("document__title", 120),
         text=Left("document__text", 200),
     )
-    texts = {row["pk"]: row for row in rows}
+    texts: dict[int, dict[str, Any]] = {row["pk"]: dict(row) for row in rows}
     work = {w.pair_id: w for w in Work.objects.filter(campaign=campaign, pair__in=pairs)} if campaign else {}
     items = {item.pair_id: item for item in _items_in_state(asked).filter(pair__in=pairs).order_by("pk")}
     if asked in ITEM_STATES:

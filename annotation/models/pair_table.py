@@ -1,7 +1,9 @@
-"""What people keep of the table of pairs: their own views of it."""
+"""What people keep of the table of pairs: their own views of it, and acts on many pairs."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models import User
 from corpus.models import Collection
@@ -21,3 +23,43 @@ class SavedView(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class BulkAct(models.Model):
+    """One act on many selected pairs: planned on one page, confirmed on the next; what it changed is kept for undo."""
+
+    class Kind(models.TextChoices):
+        SEND = "send", _("Send to people")
+        REASSIGN = "reassign", _("Return to the queue")
+        PRIORITY = "priority", _("Set priority")
+        EXCLUDE = "exclude", _("Exclude judgments")
+        REINSTATE = "reinstate", _("Reinstate judgments")
+        EXPORT = "export", _("Export pairs")
+
+    class State(models.TextChoices):
+        PLANNED = "planned", _("not confirmed")
+        DONE = "done", _("done")
+        UNDONE = "undone", _("undone")
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="bulk_acts", db_index=False)
+    kind = models.CharField(max_length=9, choices=Kind)
+    state = models.CharField(max_length=7, choices=State, default=State.PLANNED)
+    pairs = ArrayField(models.BigIntegerField(), help_text="Ids of the pairs as they were selected.")
+    option = models.CharField(max_length=10, blank=True, help_text="The priority, or the format of the file.")
+    affected = models.PositiveIntegerField(default=0, help_text="Pairs that the act changed, or exported.")
+    changes = models.JSONField(default=dict, help_text="What undo needs (annotation.bulk.kinds).")
+    made_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+    done_at = models.DateTimeField(null=True)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["collection", "-id"], name="bulk_act_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {len(self.pairs)} pairs ({self.state})"
+
+    @property
+    def size(self) -> int:
+        """How many pairs were selected."""
+        return len(self.pairs)

@@ -19,6 +19,7 @@ class JudgmentExclusion(models.Model):
     class Why(models.TextChoices):
         PERSON = "person", _("manual")
         BATCH = "batch", _("an attention check in the batch was missed")
+        PAIRS = "pairs", _("selected pairs were reinstated")
 
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="set_aside")
     why = models.CharField(max_length=6, choices=Why, default=Why.PERSON)
@@ -42,6 +43,11 @@ class JudgmentExclusion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.membership}: {self.size} judgments"
+
+    @property
+    def is_reinstatement(self) -> bool:
+        """Whether this act brought judgments back: those of another act, or those on selected pairs."""
+        return self.reverses_id is not None or self.why == self.Why.PAIRS
 
     @property
     def size(self) -> int:

@@ -9,10 +9,9 @@ texts (contribution and evidence) leave with a person's judgments in the same wa
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
-from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db import connection, transaction
+from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, Q, QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -22,6 +21,7 @@ from annotation.models import Assignment, Membership, User
 from annotation.models.quality_control import JudgmentExclusion
 from annotation.queue.aggregation import aggregate_judgments
 from annotation.queue.assignment import EVIDENCE, SHARDS, resolved_counter
+from annotation.queue.statements import one_array
 from annotation.queue.undo import end_lease
 from corpus.collections.task_order import MEASURING, forget_watermarks
 from corpus.errors import BadInput
@@ -31,6 +31,26 @@ from corpus.models import CurrentJudgment, Item, Judgment, Pair, Query, Target
 from judges.campaigns import counters
 
 Step = Judgment.Step
+_READ = ("pk", "pair_id", "item_id", "aspect_id", "step")
+_RETURNED = "RETURNING id, pair_id, item_id, aspect_id, step"
+# The rows that take judgments away, as their author's undo would.
+_WITHDRAW = f"""
+INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, aspect_id, step, arm, guideline, comment, supersedes_id)
+SELECT pair_id, assessor_id, item_id, aspect_id, step, arm, guideline, '', id
+FROM corpus_judgment WHERE id = ANY(%s) ORDER BY id {_RETURNED}"""
+# The judgments that such rows withdrew once more, with all that they said and when.
+_SAID = ", ".join(
+    str(field.column) for field in Judgment._meta.concrete_fields if field.attname not in ("id", "supersedes_id")
+)
+_RESTORE = f"""
+INSERT INTO corpus_judgment ({_SAID}, supersedes_id)
+SELECT {", ".join(f"before.{column.strip()}" for column in _SAID.split(","))}, gone.id
+FROM corpus_judgment gone JOIN corpus_judgment before ON before.id = gone.supersedes_id
+WHERE gone.id = ANY(%s) ORDER BY gone.id {_RETURNED}"""
+_UPDATE_ASSIGNMENTS = """
+UPDATE annotation_assignment a SET judgment_id = new.judgment, first_id = new.first, state = new.state
+FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[]) AS new (id, judgment, first, state)
+WHERE a.id = new.id"""
 
 
 @transaction.atomic
@@ -73,16 +93,18 @@ def exclude_judgments(
     """
     _hold_aspects(membership)
     wanted = current_judgments(membership, since=since)
-    found = list((wanted.filter(item__in=items) if items is not None else wanted).order_by("pk"))
+    found = list(
+        (wanted.filter(item__in=one_array(items)) if items is not None else wanted).only(*_READ).order_by("pk")
+    )
     texts = list(current_texts(membership, since=since, items=items).order_by("pk"))
     if not found and not texts:
         raise BadInput(_("nothing to exclude: this person has no active judgments"))
     locked = _lock_items([*found, *texts])
-    rows = Judgment.objects.bulk_create([_build_withdrawal(one) for one in found])
+    rows = list(Judgment.objects.raw(_WITHDRAW, [[one.pk for one in found]]))
     withdrawn = _withdraw_texts(membership, texts)
     left = _update_assignments(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
     left += _move_texts(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
-    Item.objects.filter(pk__in=left).update(taken=F("taken") - 1, done=F("done") - 1)
+    Item.objects.filter(pk__in=one_array(left)).update(taken=F("taken") - 1, done=F("done") - 1)
     why = JudgmentExclusion.Why.PERSON if batch is None else JudgmentExclusion.Why.BATCH
     act = JudgmentExclusion(membership=membership, why=why, note=note, batch=batch, since=since, made_by=by)
     _store_act(act, rows, withdrawn, locked)
@@ -101,18 +123,10 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentE
     two texts one must hold: that of whoever wrote meanwhile.
     """
     membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=act.membership_id)
-    if act.reverses_id is not None or JudgmentExclusion.objects.filter(reverses=act).exists():
+    if act.is_reinstatement or JudgmentExclusion.objects.filter(reverses=act).exists():
         raise BadInput(_("these judgments have already been reinstated"))
     _hold_aspects(membership)
-    gone = Judgment.objects.heads().filter(pk__in=act.judgments).select_related("supersedes").order_by("pk")
-    locked = _lock_items([*gone, *Target.objects.filter(pk__in=act.texts)])
-    rows = Judgment.objects.bulk_create([_restore_judgment(one) for one in gone if one.supersedes])
-    texts = _texts_again(act.texts)
-    back = _update_assignments(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
-    back += _move_texts(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
-    Item.objects.filter(pk__in=back).update(
-        taken=F("taken") + 1, done=F("done") + 1, overlap=Greatest(F("overlap"), F("taken") + 1)
-    )
+    rows, texts, locked = _bring_back(membership, act.judgments, act.texts)
     if act.why == JudgmentExclusion.Why.BATCH:  # there is nothing to tell any more
         Membership.objects.filter(pk=membership.pk).update(returned=Greatest(F("returned") - 1, 0))
     counts = {"n": len(rows), "texts": len(texts)}
@@ -122,6 +136,47 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentE
     )
     _store_act(kept, rows, texts, locked)
     return kept
+
+
+@transaction.atomic
+def reinstate_items(*, membership: Membership, by: User | None, items: Sequence[int]) -> JudgmentExclusion:
+    """Reinstate what was excluded of a person's judgments and texts on these items, whichever acts excluded them."""
+    membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=membership.pk)
+    acts = JudgmentExclusion.objects.filter(membership=membership, reverses=None, reversed_by=None)
+    acts = acts.exclude(why=JudgmentExclusion.Why.PAIRS)
+    judgments = Judgment.objects.filter(item__in=one_array(items), pk__in=acts.values(one=Unnest("judgments")))
+    texts = Target.objects.filter(item__in=one_array(items), pk__in=acts.values(one=Unnest("texts")))
+    found, texts_back, locked = _bring_back(
+        membership, list(judgments.values_list("pk", flat=True)), list(texts.values_list("pk", flat=True))
+    )
+    counts = {"n": len(found), "texts": len(texts_back)}
+    record(by, "judgments.back", membership.collection, concerns=membership.user, **counts)
+    kept = JudgmentExclusion(membership=membership, why=JudgmentExclusion.Why.PAIRS, made_by=by)
+    _store_act(kept, found, texts_back, locked)
+    return kept
+
+
+class Unnest(Func):
+    """The elements of an array, each in a row."""
+
+    function = "unnest"
+    output_field = BigIntegerField()
+
+
+def _bring_back(
+    membership: Membership, withdrawals: Sequence[int], text_withdrawals: Sequence[int]
+) -> tuple[list[Judgment], list[Target], list[Item]]:
+    """Append what these rows withdrew once more, and return the new rows with their items, locked."""
+    gone = list(Judgment.objects.heads().filter(pk__in=one_array(withdrawals)).only(*_READ).order_by("pk"))
+    locked = _lock_items([*gone, *Target.objects.filter(pk__in=text_withdrawals)])
+    rows = list(Judgment.objects.raw(_RESTORE, [[one.pk for one in gone]]))
+    texts = _texts_again(text_withdrawals)
+    back = _update_assignments(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
+    back += _move_texts(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
+    Item.objects.filter(pk__in=one_array(back)).update(
+        taken=F("taken") + 1, done=F("done") + 1, overlap=Greatest(F("overlap"), F("taken") + 1)
+    )
+    return rows, texts, locked
 
 
 def _store_act(
@@ -134,31 +189,17 @@ def _store_act(
     act.save(force_insert=True)
 
 
-def _build_withdrawal(given: Judgment) -> Judgment:
-    """Build the row that takes a judgment away, as its author's undo would."""
-    kept = ("pair_id", "assessor_id", "item_id", "aspect_id", "step", "arm", "guideline")
-    return Judgment(**{name: getattr(given, name) for name in kept}, supersedes=given)
-
-
 def _hold_aspects(membership: Membership) -> None:
     """Lock the aspects under which this person graded, so that nobody revises them meanwhile."""
     graded = Judgment.objects.filter(assessor=membership.assessor_id, aspect__isnull=False).values("aspect__query")
     list(Query.objects.select_for_update(no_key=True).filter(pk__in=graded).order_by("pk").values_list("pk"))
 
 
-def _restore_judgment(gone: Judgment) -> Judgment:
-    """Build the judgment that a row withdrew once more, with all that it said and when."""
-    before: Any = gone.supersedes
-    kept = {f.attname: getattr(before, f.attname) for f in Judgment._meta.concrete_fields}
-    del kept["id"]
-    return Judgment(**(kept | {"supersedes_id": gone.pk}))
-
-
 def _lock_items(found: Sequence[Judgment | Target]) -> list[Item]:
     """Lock the items of judgments and texts in the order of their ids, as the queue does; then their pairs."""
     ids = {one.item_id for one in found if one.item_id is not None}
-    items = list(Item.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
-    pairs = {one.pair_id for one in found}
+    items = list(Item.objects.select_for_update().filter(pk__in=one_array(ids)).defer("turns").order_by("pk"))
+    pairs = one_array({one.pair_id for one in found})
     list(Pair.objects.select_for_update(no_key=True).filter(pk__in=pairs).order_by("pk").values_list("pk"))
     return items
 
@@ -173,7 +214,8 @@ def _update_assignments(
             by_item[row.item_id][row.step] = row.pk
     mine = list(
         Assignment.objects.select_for_update()
-        .filter(membership=membership, item__in=by_item)
+        .only("item_id", "judgment_id", "first_id", "state")
+        .filter(membership=membership, item__in=one_array(by_item))
         .filter(Q(state=before) | Q(state=Assignment.State.OPEN))
     )
     moved = []
@@ -183,14 +225,16 @@ def _update_assignments(
         if one.state == before and Step.FINAL in by_item[one.item_id]:
             one.state = after
             moved.append(one.item_id)
-    Assignment.objects.bulk_update(mine, ["judgment", "first", "state"], batch_size=1000)
+    columns = ([one.pk for one in mine], [one.judgment_id for one in mine], [one.first_id for one in mine])
+    with connection.cursor() as cursor:  # bulk_update takes seconds for thousands of rows
+        cursor.execute(_UPDATE_ASSIGNMENTS, [*columns, [one.state for one in mine]])
     return moved
 
 
 def update_item_states(items: Sequence[Item], *, shard: int) -> None:
     """Give items the state that follows from what stands on them; labels and campaigns' counters follow."""
-    ids = [item.pk for item in items]
-    fresh = Item.objects.in_bulk(ids)
+    ids = one_array(item.pk for item in items)
+    fresh = Item.objects.defer("turns").filter(pk__in=ids).in_bulk()
     grades: dict[int, list[int]] = defaultdict(list)
     decided = set()
     for judged, step, grade in CurrentJudgment.objects.filter(
@@ -215,7 +259,7 @@ def update_item_states(items: Sequence[Item], *, shard: int) -> None:
             settled[item.campaign, resolved_counter(item.reason)] += change
     for state, members in states.items():
         at = timezone.now() if state == Item.State.SETTLED else None
-        Item.objects.filter(pk__in=members).update(state=state, settled_at=at)
+        Item.objects.filter(pk__in=one_array(members)).update(state=state, settled_at=at)
     for (campaign, key), change in settled.items():
         counters.add(campaign, key, change, on=shard)
     resolve_pairs({item.pair_id for item in items})
@@ -247,7 +291,7 @@ def current_texts(
     )
     if since:
         found = found.filter(created_at__gte=since)
-    return found if items is None else found.filter(item__in=items)
+    return found if items is None else found.filter(item__in=one_array(items))
 
 
 def _withdraw_texts(membership: Membership, texts: Iterable[Target]) -> list[Target]:

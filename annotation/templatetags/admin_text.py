@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotation.judging.page import name_grade
 from annotation.judging.text_formatting import split_blocks
+from corpus.collections.task_order import BACK, FRONT
 from corpus.models import Collection, Judgment
 from corpus.search import text
 from judges.costs.accounting import Paid, format_price
@@ -81,3 +82,11 @@ def paid(value: Paid | None) -> SafeString:
     known = _("at least %(money)s") % {"money": usd(value.usd)} if value.at_least else usd(value.usd)
     rest = format_html(' <span class="small muted">({})</span>', ", ".join(value.missing)) if value.missing else ""
     return format_html("<strong>{}</strong>{}", known, rest)
+
+
+@register.filter
+def queue_place(priority: float) -> str:
+    """A task's priority: moved to the front or the back by an admin, or its number (smaller is assigned first)."""
+    if priority < FRONT / 2:
+        return _("front")
+    return _("back") if priority > BACK / 2 else f"{priority:g}"

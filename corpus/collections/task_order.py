@@ -36,6 +36,10 @@ NEXT_SEQ = """COALESCE(
 # Added for items that ask for texts: they say that a pair is relevant, so whoever audits it blind gets that first.
 LAST = 1e9
 
+# Added where an admin wants a pair first or last, whatever the order; a new order leaves such items where they are.
+FRONT, BACK = -1e9, 1e12
+CHOSEN = f"(i.priority < {FRONT / 2} OR i.priority > {BACK / 2})"
+
 
 def open_items(
     wanted: str, *, order: str = "pair", seq: str = NEXT_SEQ, taken: int = 0, also: Sequence[str] = ()
@@ -71,7 +75,7 @@ def reprioritise_tasks(collection: Collection) -> int:
         cursor.execute(
             f"""UPDATE corpus_item i SET priority = {new} FROM corpus_pair p
                 WHERE p.id = i.pair_id AND i.collection_id = %(collection)s AND i.state IN ('open', 'conflict')
-                  AND i.reason <> 'study' AND NOT (i.reason = 'hole' AND i.priority < -1)
+                  AND i.reason <> 'study' AND NOT (i.reason = 'hole' AND i.priority < -1) AND NOT {CHOSEN}
                   AND i.priority IS DISTINCT FROM {new}""",
             {"order": collection.order, "seed": collection.seed, "collection": collection.pk},
         )

@@ -47,6 +47,7 @@ class Item(models.Model):
         POLICY = "policy", _("people judge every pair")
         UNCERTAIN = "uncertain", _("the judge is least certain about it")
         HOLE = "hole", _("a system returned it, but it is not in the qrels")
+        REQUESTED = "requested", _("sent to people by an admin")
         AUDIT = "audit", _("drawn for a label audit")
         EVIDENCE = "evidence", _("contribution and evidence to edit")
         STUDY = "study", _("part of a paired study")

@@ -12,6 +12,7 @@ from annotation.accounts import members
 from annotation.models import Assignment, Guideline, Membership, Role, Study, User
 from annotation.models.aspects import PassageDraft
 from annotation.models.imports import FileImport, Upload
+from annotation.models.pair_table import BulkAct
 from annotation.permissions import SMALLEST
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import Filling, Qrels, Ranking, Report, Run, Suite, SuiteMember
@@ -97,6 +98,14 @@ class World:
         CurvePoint.objects.create(curve=self.curve, job=self.job, asked=500, labels=500, queries=50)
         self.study = Study.objects.create(collection=self.collection)
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
+        self.bulk = BulkAct.objects.create(
+            collection=self.collection,
+            kind="send",
+            pairs=[self.pair.pk],
+            changes={"items": []},
+            state="done",
+            made_by=self.people["owner"],
+        )
         adjudicator = Membership.objects.get(user=self.people["adjudicator"])
         self.judge = make_judge("kept")
         self.draft = PassageDraft.objects.create(query=self.pair.query, asked_by=adjudicator, url="http://ice.example/")
@@ -120,6 +129,8 @@ class World:
             "<slug:act>": "pause",
             "<str:token>": self.invitation.token,
             "<int:item>": self.item.pk,
+            "<int:bulk>": self.bulk.pk,
+            "<int:view>": "1",
             "<int:job>": self.job.pk,
             "<int:model>": self.model.pk,
             "<int:curve>": self.curve.pk,

@@ -1,4 +1,4 @@
-"""The table of pairs and its saved views, everything that is known about one of them, and those that two assessors graded."""
+"""The table of pairs, its saved views, everything that is known about one pair, and what two assessors graded."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -16,7 +16,7 @@ from annotation.data import pairs as listing
 from annotation.data import two_assessors as crossing
 from annotation.data.pair_filters import ORIGINS, STATES, PairFilters
 from annotation.data.pair_order import PageKey
-from annotation.models.pair_table import SavedView
+from annotation.models.pair_table import BulkAct, SavedView
 from annotation.permissions import Scope, action
 from annotation.queue import skipped
 from corpus.chart_downloads import download
@@ -54,6 +54,7 @@ def render_pairs(request: HttpRequest, scope: Scope, asked: QueryDict, *, proble
         "reasons": Item.Reason.choices,
         "grades": range(scope.collection.grades + 1),
         "origins": ORIGINS,
+        "bulk_kinds": BulkAct.Kind.choices,
     }
     template = "data/_pair_list.html" if request.headers.get("HX-Request") else "data/pairs.html"
     return render(request, template, context, status=422 if problem else 200)

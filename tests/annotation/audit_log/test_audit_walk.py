@@ -79,6 +79,7 @@ LEFT: dict[str, Act] = {
     ),
     "write_evidence": Act("evidence.started", data={"write-writer": "offline-writer", "confirm": "1"}),
     "control_campaign": Act("campaign.control"),
+    "undo_bulk_act": Act("pairs.undone"),
     "hand_over_skipped": Act("skipped.handed-over"),
     "audit_draw": Act(
         "audit.drawn",
@@ -154,6 +155,10 @@ LEFT: dict[str, Act] = {
 """Addresses whose POST is an act, with what it takes for it to be one."""
 
 ELSEWHERE = {
+    "run_bulk_act": (
+        "tests.annotation.bulk.test_bulk_acts",
+        "test_selected_pairs_are_sent_to_people_once_and_those_that_nobody_took_are_withdrawn_by_undo",
+    ),
     "write_arguments": (
         "tests.annotation.quality_control.test_care",
         "test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do",
@@ -228,6 +233,9 @@ ELSEWHERE = {
 """Acts that take several steps: the tests that take them and look into the log."""
 
 NO_ACT = {
+    "bulk_acts": "plans an act on selected pairs; carrying it out is told",
+    "save_view": "a view of the table of pairs, for oneself",
+    "change_view": "a view of the table of pairs, for oneself",
     "import": "uploads files and looks at them; starting the import is told",
     "file_import": "says what the files hold; starting the import is told",
     "create_upload": "begins an upload; starting the import is told",

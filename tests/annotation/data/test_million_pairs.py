@@ -36,7 +36,11 @@ def test_a_million_pairs_open_at_once_and_are_sorted_and_searched_in_seconds() -
     client = Client()
     client.force_login(charlie.user)
     opens = ["", "?state=open", "?state=escalated&reason=split", "?label=1", f"?after={PAIRS // 2}"]
-    sorts = [f"?sort={sign}{key}" for key in ("query", "document", "state", "label", "origin", "gold", "priority") for sign in ("", "-")]
+    sorts = [
+        f"?sort={sign}{key}"
+        for key in ("query", "document", "state", "label", "origin", "gold", "priority")
+        for sign in ("", "-")
+    ]
     searches = ["?q=maps", f"?q={PAIRS // 3}", "?q=hashable+4321", "?q=q77", "?q=passage+12", "?q=maps&sort=-label"]
     table = "/c/large/pairs/"
     found = {part: median_s(client, table + part) for part in (*opens, *sorts, *searches)}

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0027_display'),
+        ('annotation', '0028_imports'),
         ('corpus', '0020_document_terms'),
     ]
 

@@ -1,0 +1,123 @@
+"""What each kind of bulk act does, counts beforehand and undoes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.bulk import judgment_acts, queue_acts
+from annotation.models.pair_table import BulkAct
+from corpus.models import Collection
+
+Result = tuple[int, dict[str, Any]]
+Kind = BulkAct.Kind
+
+
+@dataclass(frozen=True, slots=True)
+class BulkKind:
+    """A kind of act: its words, its entry in the audit log, how many pairs it would change, and how it is done.
+
+    `run` returns how many pairs changed and what `undo` needs; `undo` None: it cannot be undone.
+    """
+
+    recorded: str
+    explanation: Promise
+    rest: Promise | str  # Why the other selected pairs stay as they are.
+    count: Callable[[Collection, list[int]], int]
+    run: Callable[[BulkAct], Result]
+    undo: Callable[[BulkAct], int] | None = None
+    options: Mapping[str, Any] | None = None
+    option_title: Any = ""
+
+
+def _count_by(kind: str) -> Callable[[Collection, list[int]], int]:
+    def count(collection: Collection, pairs: list[int]) -> int:
+        [(found,)] = queue_acts.fetch_rows(queue_acts.COUNTS[kind], collection, pairs)
+        return int(found)
+
+    return count
+
+
+def _count_current(collection: Collection, pairs: list[int]) -> int:
+    return judgment_acts.current_judgments(collection, pairs).values("pair").distinct().count()
+
+
+def _count_excluded(collection: Collection, pairs: list[int]) -> int:
+    return judgment_acts.excluded_judgments(collection, pairs).order_by().values("pair").distinct().count()
+
+
+def _note(act: BulkAct) -> str:
+    return _("Bulk action %(number)s") % {"number": act.pk}
+
+
+KINDS = {
+    Kind.SEND: BulkKind(
+        "pairs.sent",
+        gettext_lazy(
+            "Each pair becomes a task for as many people as the settings say. A new grade replaces the present label."
+        ),
+        gettext_lazy("The others already wait for people."),
+        _count_by("send"),
+        lambda act: queue_acts.send_pairs(act.collection, act.pairs),
+        undo=lambda act: queue_acts.withdraw_sent(act.collection, act.changes),
+    ),
+    Kind.REASSIGN: BulkKind(
+        "pairs.returned",
+        gettext_lazy(
+            "The pairs are taken from the annotators who have them now and return to the queue for other people. "
+            "Drafts are kept. This cannot be undone."
+        ),
+        gettext_lazy("The others are not assigned to anyone now."),
+        _count_by("reassign"),
+        lambda act: (queue_acts.return_pairs(act.collection, act.pairs), {}),
+    ),
+    Kind.PRIORITY: BulkKind(
+        "pairs.prioritised",
+        gettext_lazy(
+            "The tasks of these pairs move in the queue. A change of the order in the settings keeps them there."
+        ),
+        gettext_lazy("The others do not wait for people."),
+        _count_by("priority"),
+        lambda act: queue_acts.move_pairs(act.collection, act.pairs, act.option),
+        undo=lambda act: queue_acts.move_back(act.collection, act.changes),
+        options={
+            "first": gettext_lazy("first in the queue"),
+            "normal": gettext_lazy("normal order"),
+            "last": gettext_lazy("last in the queue"),
+        },
+        option_title=gettext_lazy("Priority"),
+    ),
+    Kind.EXCLUDE: BulkKind(
+        "pairs.excluded",
+        gettext_lazy(
+            "Judgments by people on these pairs no longer count in labels, statistics, agreement or exports, and the "
+            "pairs return to the queue for other people. Nothing is deleted."
+        ),
+        gettext_lazy("The others have no judgments by people."),
+        _count_current,
+        lambda act: judgment_acts.exclude_pairs(act.collection, act.pairs, act.made_by, _note(act)),
+        undo=lambda act: judgment_acts.reinstate_excluded(act.changes, act.made_by),
+    ),
+    Kind.REINSTATE: BulkKind(
+        "pairs.reinstated",
+        gettext_lazy("Excluded judgments on these pairs count again."),
+        gettext_lazy("The others have no excluded judgments."),
+        _count_excluded,
+        lambda act: judgment_acts.reinstate_pairs(act.collection, act.pairs, act.made_by),
+        undo=lambda act: judgment_acts.exclude_reinstated(act.changes, act.made_by, _note(act)),
+    ),
+    Kind.EXPORT: BulkKind(
+        "pairs.exported",
+        gettext_lazy(
+            "You get a file with the IDs, query, title, state, label, reference grade and priority of each pair."
+        ),
+        "",
+        lambda _collection, pairs: len(pairs),
+        lambda act: (act.size, {}),
+        options={"csv": "CSV", "jsonl": "JSON lines"},
+        option_title=gettext_lazy("Format"),
+    ),
+}

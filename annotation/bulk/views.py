@@ -1,0 +1,119 @@
+"""Pages of bulk acts: selected pairs become a plan, its page is confirmed, and its result may be undone."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation.bulk import acts
+from annotation.bulk.exporting import CONTENT_TYPES, write_lines
+from annotation.bulk.kinds import KINDS
+from annotation.data.pair_filters import PairFilters
+from annotation.data.views.pairs import get_campaign, render_pairs
+from annotation.models.pair_table import BulkAct
+from annotation.permissions import Scope, action
+from corpus.errors import BadInput
+
+SHOWN = 50
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The last acts; POST plans one for the pairs that were selected in the table."""
+    if request.method == "POST":
+        return _plan_act(request, scope)
+    found = BulkAct.objects.filter(collection=scope.collection).exclude(state=BulkAct.State.PLANNED)
+    rows = found.select_related("made_by").defer("changes").order_by("-pk")[:SHOWN]
+    listed = [(row, KINDS[BulkAct.Kind(row.kind)].undo is not None) for row in rows]
+    return render(request, "bulk/acts.html", {"scope": scope, "acts": listed})
+
+
+def _plan_act(request: HttpRequest, scope: Scope) -> HttpResponse:
+    query = request.POST.get("query", "")[:5000]
+    asked = QueryDict(query)
+    try:
+        act = acts.plan_act(
+            collection=scope.collection,
+            kind=request.POST.get("act", ""),
+            pairs=_read_selection(request, scope, PairFilters.read(asked)),
+            by=scope.user,
+        )
+    except BadInput as error:
+        return render_pairs(request, scope, asked, problem=str(error))
+    return redirect("bulk_act", scope.collection.name, act.pk)
+
+
+def _read_selection(request: HttpRequest, scope: Scope, filters: PairFilters) -> list[int]:
+    """The pairs whose boxes are ticked, or with `all` every pair that matches the filters."""
+    if "all" in request.POST:
+        return acts.select_matching(scope.collection, filters, get_campaign(scope.collection, filters.campaign))
+    ticked = request.POST.getlist("pair")
+    return acts.select_pairs(scope.collection, [int(pk) for pk in ticked if pk.isdecimal() and len(pk) <= 18])
+
+
+@action("admin")
+@require_GET
+def bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponse:
+    """What an act will do, or what it did."""
+    return _render_act(request, scope, _find_act(scope, bulk))
+
+
+def _render_act(request: HttpRequest, scope: Scope, act: BulkAct, problem: str = "") -> HttpResponse:
+    kind = KINDS[BulkAct.Kind(act.kind)]
+    is_planned = act.state == BulkAct.State.PLANNED
+    count = kind.count(scope.collection, act.pairs) if is_planned else act.affected
+    context = {
+        "scope": scope,
+        "act": act,
+        "kind": kind,
+        "count": count,
+        "others": act.size - count,
+        "problem": problem,
+        "can_undo": act.state == BulkAct.State.DONE and kind.undo is not None,
+    }
+    return render(request, "bulk/act.html", context, status=422 if problem else 200)
+
+
+@action("admin")
+@require_POST
+def run_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponseBase:
+    """Do what was planned; an export answers with its file."""
+    act = _find_act(scope, bulk)
+    try:
+        done = acts.run_act(act, option=request.POST.get("option", ""), by=scope.user)
+    except BadInput as error:
+        return _render_act(request, scope, act, str(error))
+    if done.kind == BulkAct.Kind.EXPORT:
+        return _stream_pairs(scope, done)
+    return redirect("bulk_act", scope.collection.name, done.pk)
+
+
+def _stream_pairs(scope: Scope, act: BulkAct) -> StreamingHttpResponse:
+    lines = write_lines(scope.collection, act.pairs, get_campaign(scope.collection, ""), act.option)
+    name = f"{scope.collection.name}-pairs-{act.pk}.{act.option}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingHttpResponse(lines, content_type=CONTENT_TYPES[act.option], headers=headers)
+
+
+@action("admin")
+@require_POST
+def undo_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponse:
+    """Undo an act."""
+    act = _find_act(scope, bulk)
+    try:
+        acts.undo_act(act, by=scope.user)
+    except BadInput as error:
+        return _render_act(request, scope, act, str(error))
+    messages.success(request, _("Action undone."))
+    return redirect("bulk_act", scope.collection.name, act.pk)
+
+
+def _find_act(scope: Scope, number: int) -> BulkAct:
+    """The act of this collection with this number; a plan is its author's alone."""
+    act = get_object_or_404(BulkAct.objects.select_related("made_by"), pk=number, collection=scope.collection)
+    if act.state == BulkAct.State.PLANNED and act.made_by_id != scope.user.pk:
+        raise Http404
+    return act

@@ -1,0 +1,160 @@
+"""The table of pairs sorted by each column, in pages by key, and searched by the texts of documents."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from annotation.data import pairs
+from corpus.models import Collection, Document, Item
+from corpus.models.search import DocumentTerms
+from corpus.search import full_text
+from tests.admin_site import judged_collection, people_at_work
+
+pytestmark = pytest.mark.django_db
+COLUMNS = ["query", "document", "state", "label", "origin", "gold", "priority"]
+
+
+@pytest.fixture
+def books() -> Collection:
+    return judged_collection()
+
+
+@pytest.fixture
+def charlie(books: Collection) -> Client:
+    client = Client()
+    client.force_login(people_at_work(books)["charlie"].user)
+    for place, item in enumerate(Item.objects.all()):
+        Item.objects.filter(pk=item.pk).update(priority=-0.5 if place % 2 else 0.25)
+    return client
+
+
+def listed(page: str) -> list[str]:
+    return re.findall(r'<a href="/c/books/pairs/(\d+)/"', page)
+
+
+def cells(page: str, column: int) -> list[str]:
+    """What a column of the table says, row by row."""
+    rows = re.findall(r"<tr>\s*<td class=.of-box.*?</tr>", page, re.S)
+    found = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.S)[column] for row in rows]
+    return [" ".join(re.sub(r"<[^>]*>", " ", cell).split()) for cell in found]
+
+
+def number(text: str) -> float:
+    return float(text)
+
+
+def first_word(text: str) -> str:
+    return text.split()[0]
+
+
+STATES = ["labelled", "escalated", "failed", "running", "pending", "open", "conflict", "settled", "new"]
+VALUES: dict[str, tuple[int, Callable[[str], object]]] = {
+    "query": (1, first_word),
+    "document": (2, first_word),
+    "state": (3, lambda text: STATES.index(first_word(text))),
+    "label": (4, number),
+    "origin": (5, str),
+    "gold": (6, number),
+    "priority": (7, number),
+}
+
+
+@pytest.mark.parametrize("downwards", [False, True], ids=["ascending", "descending"])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_every_column_sorts_both_ways_and_what_has_no_value_comes_last(
+    charlie: Client, column: str, downwards: bool
+) -> None:
+    sign = "-" if downwards else ""
+    page = charlie.get(f"/c/books/pairs/?sort={sign}{column}").text
+    place, read = VALUES[column]
+    said = cells(page, place)
+    known = [text for text in said if text not in ("", "none")]
+    assert len(said) == 18 and len(set(known)) > 1
+    values = [read(text) for text in known]
+    assert values == sorted(values, reverse=downwards)
+    assert all(text in ("", "none") for text in said[len(known) :]), "what has no value comes last"
+    direction = "descending" if downwards else "ascending"
+    assert re.search(rf'class="of-{column}[^"]*"\s*aria-sort="{direction}"', page)
+    assert page.count("aria-sort") == 1
+
+
+@pytest.mark.parametrize("sort", [*COLUMNS, "-label", "-query", "-gold", "nonsense"])
+def test_pages_in_any_order_show_every_pair_once_and_lead_back(
+    monkeypatch: pytest.MonkeyPatch, charlie: Client, sort: str
+) -> None:
+    whole = listed(charlie.get(f"/c/books/pairs/?sort={sort}").text)
+    monkeypatch.setattr(pairs, "PAGE", 7)
+    seen, address = [], f"/c/books/pairs/?sort={sort}"
+    while address:
+        page = charlie.get(address).text
+        seen += listed(page)
+        following = re.search(r'rel="next" href="\?([^"]+)"', page)
+        address = f"/c/books/pairs/?{following[1].replace('&amp;', '&')}" if following else ""
+    assert seen == whole and len(set(whole)) == 18
+    back = re.search(r'rel="prev" href="\?([^"]+)"', page)
+    assert back
+    assert listed(charlie.get(f"/c/books/pairs/?{back[1].replace('&amp;', '&')}").text) == whole[7:14]
+
+
+@pytest.mark.parametrize("key", ["after=3&key=x", "after=3&key=nan", "after=x", "before=0&key=1", "after=3&key=inf"])
+def test_a_key_that_means_nothing_is_no_error(charlie: Client, key: str) -> None:
+    assert charlie.get(f"/c/books/pairs/?sort=label&{key}").status_code == 200
+
+
+def test_each_filter_is_a_chip_whose_link_takes_it_away(charlie: Client) -> None:
+    page = charlie.get("/c/books/pairs/?q=keys&state=failed&sort=-label").text
+    chips = re.findall(r'<li class="badge accent">([^:]+): <bdi>([^<]+)</bdi><a href="\?([^"]*)"', page)
+    assert chips == [("Search", "keys", "state=failed&amp;sort=-label"), ("State", "failed", "q=keys&amp;sort=-label")]
+
+
+def index(books: Collection) -> None:
+    full_text.index_documents(books.pk, lambda _done, _total: None, lambda: False)
+
+
+@pytest.mark.parametrize(
+    ("q", "count"),
+    [
+        ("hashable", 8),
+        ("hash", 8),  # a longer word begins with it
+        ("HASHABLE elements", 4),
+        ("elements nowhere", 0),
+        ("可变对象", 3),
+        ("映射类型", 3),  # of the title
+        ("'); DROP TABLE", 0),
+        ("a & !b", 0),
+        ("...", 0),
+    ],
+)
+def test_texts_and_titles_of_documents_are_searched_by_their_terms(
+    books: Collection, charlie: Client, q: str, count: int
+) -> None:
+    index(books)
+    page = charlie.get("/c/books/pairs/", {"q": q}).text
+    assert len(listed(page)) == count
+
+
+def test_frequent_terms_are_found_as_rare_ones_are(
+    books: Collection, charlie: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(books)
+    found = {sort: listed(charlie.get(f"/c/books/pairs/?q=hashable&sort={sort}").text) for sort in ("", "-label")}
+    monkeypatch.setattr(pairs, "LISTED_DOCUMENTS", 2)
+    for sort, rows in found.items():
+        assert listed(charlie.get(f"/c/books/pairs/?q=hashable&sort={sort}").text) == rows
+
+
+def test_documents_are_indexed_once_and_what_was_imported_meanwhile_too(books: Collection) -> None:
+    told: list[tuple[int, int]] = []
+    index(books)
+    known = DocumentTerms.objects.count()
+    assert known == Document.objects.count()
+    new = Document.objects.create(
+        collection=books, external_id="late", text="Zebra — 'quoted' \\ word", content_hash="0"
+    )
+    full_text.index_documents(books.pk, lambda done, total: told.append((done, total)), lambda: False)
+    assert told == [(1, 1)]
+    assert DocumentTerms.objects.get(document=new).terms == "'quoted' 'word' 'zebra'"
+    full_text.index_documents(books.pk, lambda done, total: told.append((done, total)), lambda: False)
+    assert len(told) == 1
