@@ -88,6 +88,7 @@ go_on_with_lara = register_background(
 
 import_files = register_job_kind(JobKind(importing.TASK, FileImport, importing.perform_import))
 
+
 def _index_documents(job: BackgroundJob, lease: Lease) -> None:
     full_text.index_documents(job.subject, lease.progress, lease.should_stop)
 
