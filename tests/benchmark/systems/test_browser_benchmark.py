@@ -118,7 +118,7 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     page.get_by_role("link", name="Upload runs").click()
     page.set_input_files("input[type=file]", [tmp_path / "bm25.run", tmp_path / "dense-large.run"])
     page.get_by_role("button", name="Upload").click()
-    page.get_by_text("2 runs came in").wait_for()
+    page.get_by_text("2 runs imported").wait_for()
     assert violations(page) == []
 
     page.get_by_role("link", name="Leaderboard").click()
