@@ -12,6 +12,7 @@ from tests.site.test_permissions import World, routes
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_every_page_refuses_one_in_its_query() -> None:
     world = World()
     owner = world.client("owner")

@@ -20,6 +20,7 @@ from corpus.models import Assessor, Item, Judgment, Pair
 from judges.models import Campaign
 from tests.evidence import make_judge
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
+from tests.stages import first_quick
 from training.models import CurvePoint, Job, LearningCurve, Model
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.django_db
 JOB = {"recipe": "prism", "base": "tiny:qwen3", "data": "/nowhere", "out": "/nowhere"}
 
 WHO = ["visitor", "stranger", "outsider", "annotator", "adjudicator", "admin", "owner"]
+QUICK = ("visitor", "outsider", "annotator")  # The others walk in the second stage.
 """Not signed in; signed in without any membership; admin of another collection; the roles; an owner, no member."""
 ROLE = {"annotator": Role.ANNOTATOR, "adjudicator": Role.ADJUDICATOR, "admin": Role.ADMIN, "owner": Role.ADMIN}
 
@@ -217,7 +219,7 @@ def expected(route: Route, who: str) -> set[int]:
     return {0} if ROLE[who] >= SMALLEST[action] else {403}
 
 
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("who", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in WHO])
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_every_address_as_everybody(world: World, who: str, method: str) -> None:
     wrong = []
@@ -291,7 +293,7 @@ def hidden_evidence(world: World) -> None:
     )
 
 
-@pytest.mark.parametrize("who", ["annotator", "outsider"])
+@pytest.mark.parametrize("who", first_quick(["annotator", "outsider"]))
 def test_pages_of_annotators_hold_no_gold_and_nothing_of_others(world: World, who: str) -> None:
     hidden_evidence(world)
     client = world.client(who)

@@ -21,6 +21,7 @@ from tests.admin_site import judged_collection
 from tests.benchmark_scene import SYSTEMS, whole_scene
 from tests.site.test_permissions import World, routes
 from tests.site.untranslated import texts_with
+from tests.stages import first_quick
 
 pytestmark = pytest.mark.django_db
 
@@ -85,7 +86,7 @@ def left_in_english(response: HttpResponse, known: re.Pattern[str] = KNOWN) -> l
     return texts_with(response.content.decode(), "zh", known)
 
 
-@pytest.mark.parametrize("who", ["visitor", "annotator", pytest.param("adjudicator", marks=pytest.mark.slow), "owner"])
+@pytest.mark.parametrize("who", first_quick(["owner", "visitor", "annotator", "adjudicator"]))
 def test_no_page_shows_an_untranslated_string(world: World, who: str) -> None:
     client = Client(headers={"accept-language": "zh-CN"})
     if who != "visitor":

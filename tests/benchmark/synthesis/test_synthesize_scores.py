@@ -133,6 +133,7 @@ def scored_books(model_server: LocalModels, *, thinking: dict[int, int], queries
     make_judge(model_server, "teacher", parameters={"scale": "0-10", "temperature": 0.8, "max_output_tokens": 4096})
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_export(
     model_server: LocalModels, manage: Manage, tmp_path: Path

@@ -143,6 +143,7 @@ class Shape(HTMLParser):
             self.text += data
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_page_has_the_same_elements_whatever_its_texts_say(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pair pages and judging pages of all texts: the document's text is whole, and no element came or went."""

@@ -77,6 +77,7 @@ def test_models_that_differ_in_more_than_the_loss_are_refused(tmp_path: Path) ->
         read_variants([tmp_path / "nowhere"])
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_command_reranks_every_member_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """Four models of random weights: what counts here is the way from runs to the table."""

@@ -63,6 +63,7 @@ def test_a_library_trainer_writes_lines_measures_and_checkpoints(parts: Any, tmp
     assert list((folder.path / "tensorboard").glob("events.out.tfevents.*"))
 
 
+@pytest.mark.slow
 def test_cancelled_it_goes_on_with_the_losses_of_an_uninterrupted_run(parts: Any, tmp_path: Path) -> None:
     whole, cut = JobFolder(tmp_path / "whole"), JobFolder(tmp_path / "cut")
     train(whole, parts)

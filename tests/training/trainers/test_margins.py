@@ -75,6 +75,7 @@ def test_control_tokens_in_a_text_stay_text(base: Path) -> None:
     assert clean.ids == tokenizer(render_prompt("q", "d"), add_special_tokens=False)["input_ids"]
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_halves_the_batch_and_changes_no_score(base: Path) -> None:
     scorer = open_scorer(base)
     assert isinstance(scorer, CausalScorer)

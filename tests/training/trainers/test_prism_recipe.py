@@ -160,6 +160,7 @@ def test_a_smaller_token_budget_gives_the_same_gradient(
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*found, strict=True))
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_halves_the_budget_and_the_step_is_done_all_the_same(
     bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path
 ) -> None:

@@ -224,6 +224,7 @@ def test_the_trained_model_is_gone_before_the_published_one_is_read(tmp_path):
     assert model() is None
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_on_the_gpu_is_published_on_the_cpu(tmp_path, monkeypatch):
     """No GPU is needed: the device is a word here, and the error is torch's own, raised by the test."""
     from types import SimpleNamespace
