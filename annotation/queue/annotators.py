@@ -117,7 +117,7 @@ class AnnotatorContext:
 
     @property
     def passed(self) -> int:
-        """Places of checks in this batch that lie before the next item."""
+        """Places of checks in this batch that whole queries pass over: before the next item, or soon after it."""
         size, checks, _repeats = self.shares
         place = {"seed": self.seed, "annotator": self.membership, "number": self.lent, "closed_to": self.closed_to}
         return count_passed_checks(**place, checks=checks, size=size)

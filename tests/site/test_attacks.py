@@ -30,11 +30,6 @@ from tests.site.test_permissions import World, routes
 pytestmark = pytest.mark.django_db
 SLOW = pytest.mark.slow
 READERS = ["annotator", *(pytest.param(who, marks=SLOW) for who in ("admin", "adjudicator", "owner"))]
-    "annotator",
-    pytest.param("admin", marks=SLOW),
-    pytest.param("adjudicator", marks=SLOW),
-    pytest.param("owner", marks=SLOW),
-]
 
 
 @pytest.fixture
