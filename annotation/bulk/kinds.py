@@ -1,7 +1,7 @@
 """What each kind of bulk act does, counts beforehand and undoes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.functional import Promise
@@ -29,7 +29,7 @@ class BulkKind:
     count: Callable[[Collection, list[int]], int]
     run: Callable[[BulkAct], Result]
     undo: Callable[[BulkAct], int] | None = None
-    options: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
     option_title: Any = ""
 
 

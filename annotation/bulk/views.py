@@ -27,7 +27,10 @@ def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
         return _plan_act(request, scope)
     found = BulkAct.objects.filter(collection=scope.collection).exclude(state=BulkAct.State.PLANNED)
     rows = found.select_related("made_by").defer("changes").order_by("-pk")[:SHOWN]
-    listed = [(row, KINDS[BulkAct.Kind(row.kind)].undo is not None) for row in rows]
+    kinds = [KINDS[BulkAct.Kind(row.kind)] for row in rows]
+    listed = [
+        (row, kind.undo is not None, kind.options.get(row.option, "")) for row, kind in zip(rows, kinds, strict=True)
+    ]
     return render(request, "bulk/acts.html", {"scope": scope, "acts": listed})
 
 
@@ -69,6 +72,7 @@ def _render_act(request: HttpRequest, scope: Scope, act: BulkAct, problem: str =
         "scope": scope,
         "act": act,
         "kind": kind,
+        "option": kind.options.get(act.option, ""),
         "count": count,
         "others": act.size - count,
         "problem": problem,
