@@ -1,0 +1,85 @@
+"""Makes the pictures of docs/walk-through.md on one collection's way: import, judge, quality, export, train."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from config.env import ROOT
+from jobs.processes import spawn_child, stop_children
+from judges.engine import worker_pool
+from judges.models import Campaign
+from judges.panels.offline_panel import ensure_offline
+from tests.charts.test_pictures import LIGHT, folder, picture
+from tests.engine_parts import FAST
+from tests.factories import make_collection, make_user
+from tests.instances import until
+from tests.plugin_browser import NewPage
+from tests.training.jobs.test_browser_training import BESIDE, TOPICS, finishes, worker
+
+__all__ = ["folder", "worker"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def judge_worker(instance: dict[str, str]) -> Iterator[None]:
+    """A real worker, which imports and judges."""
+    child = spawn_child(
+        worker_pool.worker_command(1, "walk"), {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL
+    )
+    yield
+    stop_children([child])
+
+
+def tables(folder: Path) -> list[Path]:
+    """Questions on animals as CSV files: two passages of each answer, three do not."""
+    texts, asked, pairs = ["id,text"], ["id,query text"], ["qid,docid"]
+    for topic, (food, *others) in TOPICS.items():
+        passages = [f"{topic.title()} eat {food}.", f"What {topic} do at dusk: they eat {food} and rest."]
+        passages += [text.format(other) for text, other in zip(BESIDE, others, strict=True)]
+        asked.append(f"q-{topic},what do {topic} eat")
+        for n, text in enumerate(passages):
+            texts.append(f'{topic}-{n},"{text}"')
+            pairs.append(f"q-{topic},{topic}-{n}")
+    for name, lines in (("documents.csv", texts), ("queries.csv", asked), ("pairs.csv", pairs)):
+        (folder / name).write_text("\n".join(lines) + "\n")
+    return [folder / name for name in ("documents.csv", "queries.csv", "pairs.csv")]
+
+
+def test_pictures_of_the_walk(
+    instance: dict[str, str], new_page: NewPage, judge_worker: None, worker: None, tmp_path: Path, folder: Path
+) -> None:
+    ensure_offline()
+    make_collection("night", title="Animals at night")
+    page = new_page(user=make_user("olga", is_owner=True), **LIGHT)
+    page.goto("/c/night/import/")
+    page.get_by_label("Files").set_input_files(tables(tmp_path))
+    page.get_by_role("button", name="Import", exact=True).wait_for()
+    picture(page, "walk-1-import", folder)
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.get_by_role("button", name="Judge offline").click()
+    page.get_by_role("button", name="Start now").click()
+    until(lambda: Campaign.objects.filter(state="finished").exists())
+
+    page.goto("/c/night/")
+    picture(page, "walk-2-overview", folder)
+    page.goto("/c/night/quality/")
+    picture(page, "walk-3-quality", folder)
+
+    page.goto("/c/night/exports/?format=prism")
+    page.select_option("[name=teacher]", "votes")
+    page.fill("[name=split]", "0.5")
+    page.get_by_role("button", name="Create export").click()
+    page.wait_for_selector(".snapshot .badge.good")
+    page.locator(".snapshot").first.scroll_into_view_if_needed()
+    picture(page, "walk-4-export", folder)
+    page.get_by_text("Train a reranker on this export").click()
+    page.locator("summary", has_text="Options").click()
+    page.fill("[name=max_steps]", "12")
+    page.get_by_role("button", name="Start training").click()
+    finishes(page, "training")
+    picture(page, "walk-5-train", folder)
