@@ -26,7 +26,7 @@ from tests.stages import first_quick
 pytestmark = pytest.mark.django_db
 
 NAMES = r"""
-    Quorum English USD CSV SVG HTTP UTC MB BM25 TREC BEIR RAG LARA JSON lines? qrels jsonl? sha256 manifest metrics
+    Quorum English USD CSV TSV SVG HTTP UTC MB BM25 TREC BEIR RAG LARA JSON lines? qrels jsonl? sha256 manifest metrics
     Krippendorff Cohen Fleiss Clopper Pearson Dawid Skene kappa Kappa alpha Alpha nDCG AUC sigmoid
     Prism Parquet Hugging Face Hub datasets load_dataset trec_eval ir_measures sentence transformers GPU CPU token Token
     serve gpu-workers workers configure_judges import_collection changepassword manage paper released pair triplet
