@@ -89,4 +89,4 @@ def queue_place(priority: float) -> str:
     """A task's priority: moved to the front or the back by an admin, or its number (smaller is assigned first)."""
     if priority < FRONT / 2:
         return _("front")
-    return _("back") if priority > BACK / 2 else f"{priority:g}"
+    return _("back") if priority > BACK / 2 else f"{priority + 0:g}"  # -0.0 is 0

@@ -158,3 +158,9 @@ def test_documents_are_indexed_once_and_what_was_imported_meanwhile_too(books: C
     assert DocumentTerms.objects.get(document=new).terms == "'quoted' 'word' 'zebra'"
     full_text.index_documents(books.pk, lambda done, total: told.append((done, total)), lambda: False)
     assert len(told) == 1
+
+
+def test_a_priority_of_minus_nothing_is_shown_as_0() -> None:
+    from annotation.templatetags.admin_text import queue_place
+
+    assert (queue_place(-0.0), queue_place(-0.9)) == ("0", "-0.9")
