@@ -16,6 +16,17 @@ ALTERNATIVES = 20
 
 # Roles that are about no pair: what runs ask (judges.retrieval.model_requests).
 RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed"})
+# Roles of steps that depend on each other (judges.conversations), by what they are about: answers from documents and
+# their checks; agents that search, and who assesses them; synthetic queries with their documents; forms of queries.
+CONVERSATIONS = frozenset(
+    {
+        *("answer", "correct"),
+        *("search", "assess", "reference"),
+        *("persona", "classify", "outline", "decompose", "blueprint", "negatives", "compose"),
+        *("keywords", "ask"),
+    }
+)
+WITHOUT_PAIR = RETRIEVAL | CONVERSATIONS
 # Roles whose answers are texts: their attempts have no verdict.
 TEXT_ROLES = ("write", "entity", "measure")
 
@@ -236,6 +247,8 @@ class ModelRequest:
     written: EvidenceTarget | None = None
     # What is to be ranked or turned into vectors, for roles rank and embed. Their endpoints take no prompt.
     documents: tuple[str, ...] = ()
+    # What the prompt of a conversation is made of. Offline judges read it; others see the prompt.
+    material: Mapping[str, Any] = field(default_factory=dict)
     # Called as soon as the answer's last byte is here, before anybody makes something of it.
     arrived: Callable[[Body], None] | None = None
     began: Callable[[int], None] | None = None  # Called with the status as soon as an answer begins.

@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from judges.costs.accounting import Paid, of_calls
-from judges.models import Campaign
+from judges.models import Campaign, JudgeCall
+from judges.records import CONVERSATIONS
 
 ENTRIES = """
 SELECT sum(l.calls)::bigint, sum(l.calls_cached)::bigint, sum(l.calls_without_price)::bigint, sum(l.tokens_in)::bigint,
@@ -39,7 +40,7 @@ WHERE w.campaign_id = %(campaign)s GROUP BY w.state, w.reason ORDER BY w.state, 
 FEW_CALLS = 200_000  # A page reads the attempts of so many calls and no more; the command reads them all.
 
 # In the order of the ledger: as a pair goes its way. Turns of both sides are one step.
-STEPS = {
+STEPS: dict[str, Any] = {
     "filter": gettext_noop("filter"),
     "debate": gettext_noop("debate, round %(round)s"),
     "adjudicate": gettext_noop("adjudicating judge"),
@@ -53,6 +54,7 @@ STEPS = {
     "reason": gettext_noop("reasoning about queries"),
     "embed": gettext_noop("vectors"),
     "rank": gettext_noop("reranking"),
+    **{role.value: role.label for role in JudgeCall.Role if role in CONVERSATIONS},
 }
 PLACES = {
     "labelled": gettext_noop("labelled"),
@@ -100,7 +102,7 @@ class LedgerRow(LedgerCounts):
     def step(self) -> str:
         """What was asked: "debate, round 2", "votes"."""
         words = STEPS[self._step_key]
-        return _(words) % {"round": self.round}
+        return (_(words) if isinstance(words, str) else words) % {"round": self.round}
 
     @property
     def place(self) -> tuple[int, int, str, str]:

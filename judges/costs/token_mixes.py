@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from django.db import connection
 
 from judges.campaigns.estimates import Mix
-from judges.records import RETRIEVAL, Judge
+from judges.records import WITHOUT_PAIR, Judge
 
 LATEST = 200  # Answers that are read of each judge, from the newest campaign in which it was asked.
 
@@ -36,5 +36,5 @@ def mixes_of(judges: Iterable[Judge]) -> dict[int, Mix]:
     if not asked:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(ANSWERS, {"judges": asked, "apart": list(RETRIEVAL), "latest": LATEST})
+        cursor.execute(ANSWERS, {"judges": asked, "apart": list(WITHOUT_PAIR), "latest": LATEST})
         return {judge: Mix(*counts) for judge, *counts in cursor.fetchall()}

@@ -134,6 +134,16 @@ def fields_of(
     text: str, rules: ParsingRules = STRICT, *, required: Set[str], optional: Set[str] = frozenset()
 ) -> dict[str, Any]:
     """One JSON object with these keys and no others, none twice. Raises Unparsed."""
+    value = read_object(text, rules)
+    if missing := sorted(required - value.keys()):
+        raise Unparsed(f'it lacks "{missing[0]}"')
+    if value.keys() - required - optional and not rules.ignore_extra_keys:
+        raise Unparsed("it has keys that were not asked for")
+    return {name: field for name, field in value.items() if name in required or name in optional}
+
+
+def read_object(text: str, rules: ParsingRules = STRICT) -> dict[str, Any]:
+    """One JSON object in the wrapping that the rules allow, no key twice. Raises Unparsed."""
     text, _ = unwrap_answer(text, rules.unwrap)
     if not text.strip():
         raise Unparsed("it was empty")
@@ -145,11 +155,7 @@ def fields_of(
         raise error if isinstance(error, Unparsed) else Unparsed("it holds a number out of all bounds") from error
     if not isinstance(value, dict):
         raise Unparsed("it was JSON, but not an object")
-    if missing := sorted(required - value.keys()):
-        raise Unparsed(f'it lacks "{missing[0]}"')
-    if value.keys() - required - optional and not rules.ignore_extra_keys:
-        raise Unparsed("it has keys that were not asked for")
-    return {name: field for name, field in value.items() if name in required or name in optional}
+    return value
 
 
 def unwrap_answer(text: str, how: str) -> tuple[str, str]:

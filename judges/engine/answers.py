@@ -8,12 +8,13 @@ import asyncio
 import json
 import logging
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, TypeAdapter
 
+from judges.conversations import formats
 from judges.costs.prices import Price, call_cost
 from judges.domain import verdicts
 from judges.domain.probabilities import of_answer
@@ -24,7 +25,7 @@ from judges.engine.writer import ResultWriter
 from judges.errors import ProviderError
 from judges.evidence import answers as writings
 from judges.providers import load_provider, open_provider
-from judges.records import RETRIEVAL, TEXT_ROLES, Body, Judge, Reply, Turn, slot_columns
+from judges.records import CONVERSATIONS, RETRIEVAL, TEXT_ROLES, Body, Judge, Reply, Turn, slot_columns
 from judges.retrieval import answers
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ class Sent:
     strict: bool  # Policy `single`: an answer without a verdict is no vote, the pair fails.
     may_repair: bool
     messages: str  # As they are sent, JSON.
+    expected: dict[str, Any] = field(default_factory=dict)  # What the answer of a conversation's step is checked by.
 
     def ended(self, result: Reply | ProviderError) -> tuple[Decision, Attempted]:
         """Return the decision that an answer means, and the attempt with its raw body whatever comes of it."""
@@ -118,6 +120,8 @@ class Sent:
             return writings.parse_answer(role, text, self.document, rules)
         if role in RETRIEVAL:
             return answers.parse_answer(role, text, self.row["documents"], rules)
+        if role in CONVERSATIONS:
+            return formats.parse_answer(role, text, rules, self.expected)
         return verdicts.parse_answer(role, text, self.document, self.judge)
 
     def _no_verdict(self, outcome: str, problem: str) -> NoVerdict:

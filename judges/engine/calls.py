@@ -11,7 +11,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,6 +56,10 @@ class JudgeQuestion:
     history: Mapping[DebateAgent, Turn] | None = None
     written: EvidenceTarget | None = None
     documents: tuple[str, ...] = ()
+    # Of a conversation's step: what else it is about, what its answer is checked by, and what its prompt is made of.
+    topic: str = ""
+    expected: Mapping[str, Any] = field(default_factory=dict)
+    material: Mapping[str, Any] = field(default_factory=dict)
     # Takes a good answer before the attempt is stored: for what is kept elsewhere (vectors of role embed).
     keep: Callable[[Turn], None] | None = None
 
@@ -177,6 +181,7 @@ class Caller:
             "campaign": self.plan.campaign,
             "pair": claimed.pair,
             "query": claimed.query or None,
+            "topic": question.topic,
             "documents": len(question.documents),
             "judge": question.judge.id,
             "prompt": self.plan.prompt_ids[prompt.name, prompt.sha256],
@@ -207,6 +212,7 @@ class Caller:
             strict=self.plan.policy == "single",
             may_repair=not (is_last or question.slot in claimed.problems or question.documents),
             messages=json.dumps(prompt.messages, ensure_ascii=False),
+            expected=dict(question.expected),
         )
 
     async def _send(
@@ -265,6 +271,7 @@ class Caller:
             history=question.history,
             written=question.written,
             documents=question.documents,
+            material=question.material,
             arrived=call.arrived,
             began=call.began,
             halted=is_over,

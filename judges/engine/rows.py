@@ -17,7 +17,7 @@ from corpus.labels import ADJUDICATOR, PEOPLE, write_labels
 from judges.campaigns.counters import ADD
 from judges.domain.audits import OVERLAP
 from judges.engine.cost_accounting import BOOKING
-from judges.records import RETRIEVAL, Quote, Turn
+from judges.records import WITHOUT_PAIR, Quote, Turn
 
 Row = dict[str, Any]
 
@@ -91,22 +91,22 @@ bodies AS (
 SELECT id, counts FROM written
 """
 
-# What a run asked: about no pair, so there is no work and no fence (judges.models.retrieval).
+# What runs and conversations asked: about no pair, so there is no work and no fence (judges.models.retrieval).
 CALLS = f"""
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
-        id bigint, campaign bigint, query bigint, judge bigint, prompt bigint, role text, place int, number smallint,
-        outcome text, cached bool, reason text, error text, status smallint, finish text, tokens_in int,
-        tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int, cost float8, ms int, key text,
-        started timestamptz, holder text, usd float8, calls int, bound float8)
+        id bigint, campaign bigint, query bigint, topic text, judge bigint, prompt bigint, role text, place int,
+        number smallint, outcome text, cached bool, reason text, error text, status smallint, finish text,
+        tokens_in int, tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int, cost float8, ms int,
+        key text, started timestamptz, holder text, usd float8, calls int, bound float8)
     JOIN unnest(%(ids)s::bigint[], %(messages)s::bytea[], %(raws)s::bytea[]) AS b(id, messages, raw) USING (id)
 ),
 written AS (
     INSERT INTO judges_retrievalcall (
-        id, campaign_id, query, judge_id, prompt_id, role, sample, number, outcome, cached, text, error, status,
+        id, campaign_id, query, topic, judge_id, prompt_id, role, sample, number, outcome, cached, text, error, status,
         finish_reason, tokens_in, tokens_cached, tokens_written, tokens_out, tokens_reasoning, cost, assumed,
         milliseconds, cache_key, started_at, messages, raw)
-    SELECT id, campaign, query, judge, prompt, role, place, number, outcome, cached,
+    SELECT id, campaign, query, COALESCE(topic, ''), judge, prompt, role, place, number, outcome, cached,
         CASE WHEN outcome = 'labelled' AND role <> 'embed' THEN reason ELSE '' END, error, status, finish, tokens_in,
         tokens_cached, COALESCE(tokens_written, 0), tokens_out, tokens_reasoning, cost,
         CASE WHEN cost IS NULL THEN bound ELSE 0 END, ms, key, started,
@@ -279,8 +279,8 @@ def _compress_text(text: str | bytes) -> bytes:
 
 def store_rows(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
     """Write everything in the connection's present transaction: attempts first, then outcomes."""
-    attempts = [one for one in ended if isinstance(one, Attempted) and one.row["role"] not in RETRIEVAL]
-    calls = [one for one in ended if isinstance(one, Attempted) and one.row["role"] in RETRIEVAL]
+    attempts = [one for one in ended if isinstance(one, Attempted) and one.row["role"] not in WITHOUT_PAIR]
+    calls = [one for one in ended if isinstance(one, Attempted) and one.row["role"] in WITHOUT_PAIR]
     outcomes = [one.row for one in ended if isinstance(one, Decided) and not one.is_target]
     targets = [one.row for one in ended if isinstance(one, Decided) and one.is_target]
     for statement, stored in ((ATTEMPTS, attempts), (CALLS, calls)):

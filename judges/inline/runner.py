@@ -44,10 +44,12 @@ def run_inline(
     done: Callable[[int], None] = lambda count: None,
     stopped: Callable[[], bool] = lambda: False,
     known: str = FIND,
+    at_once: int = AT_ONCE,
 ) -> list[T]:
     """What `ask` makes of each pair, in their order. `done` is told how many have ended.
 
     Once `stopped` says so `ask` gets the engine's Cancelled. `known`: the statement that finds earlier answers.
+    `at_once`: pairs that are asked about together, and calls on their way.
     """
 
     async def main() -> list[T]:
@@ -56,7 +58,7 @@ def run_inline(
         writer.start()
         await writer.ready()
         limits = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
-        sending = asyncio.Semaphore(AT_ONCE)
+        sending = asyncio.Semaphore(at_once)
         tools = Tools(writer, Cache(writer, known), limits, sending, holder, settings.RETRY_SECONDS)
         for account, limit in plan.limits.items():
             limits.account(account).limit = limit
@@ -69,7 +71,7 @@ def run_inline(
             for judge in plan.voters:
                 await asyncio.to_thread(load_provider, judge.provider)
                 open_provider(judge)
-            return await _ask_all(Caller(tools, plan, budget, stopped), held, ask, done)
+            return await _ask_all(Caller(tools, plan, budget, stopped), held, ask, done, at_once)
         finally:
             await budget.close()
             await close_providers()
@@ -80,9 +82,13 @@ def run_inline(
 
 
 async def _ask_all(
-    caller: Caller, held: Sequence[Claimed], ask: Callable[[Caller, Claimed], Awaitable[T]], done: Callable[[int], None]
+    caller: Caller,
+    held: Sequence[Claimed],
+    ask: Callable[[Caller, Claimed], Awaitable[T]],
+    done: Callable[[int], None],
+    at_once: int,
 ) -> list[T]:
-    room, ended = asyncio.Semaphore(AT_ONCE), 0
+    room, ended = asyncio.Semaphore(at_once), 0
 
     async def one(claimed: Claimed) -> T:
         nonlocal ended

@@ -280,7 +280,7 @@ class Work(models.Model):
 
 
 class JudgeCall(models.Model):
-    """What every stored call of a model has, whether it was about a pair or for a run."""
+    """What every stored call of a model has, whether it was about a pair or not."""
 
     class Role(models.TextChoices):
         FOR = "for", gettext_lazy("for")
@@ -299,6 +299,21 @@ class JudgeCall(models.Model):
         REASON = "reason", gettext_lazy("reason")
         RANK = "rank", gettext_lazy("rank")
         EMBED = "embed", gettext_lazy("embed")
+        # Steps of conversations (judges.conversations), about no pair either.
+        ANSWER = "answer", gettext_lazy("answer")
+        CORRECT = "correct", gettext_lazy("check of an answer")
+        SEARCH = "search", gettext_lazy("search")
+        ASSESS = "assess", gettext_lazy("assessment of an answer")
+        REFERENCE = "reference", gettext_lazy("reference answer")
+        PERSONA = "persona", gettext_lazy("persona")
+        CLASSIFY = "classify", gettext_lazy("type of query")
+        OUTLINE = "outline", gettext_lazy("answer to a synthetic query")
+        DECOMPOSE = "decompose", gettext_lazy("aspects")
+        BLUEPRINT = "blueprint", gettext_lazy("blueprint")
+        NEGATIVES = "negatives", gettext_lazy("blueprints of negatives")
+        COMPOSE = "compose", gettext_lazy("written document")
+        KEYWORDS = "keywords", gettext_lazy("keywords")
+        ASK = "ask", gettext_lazy("written query")
 
     class Outcome(models.TextChoices):
         LABELLED = "labelled", gettext_lazy("labelled")

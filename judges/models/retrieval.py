@@ -1,4 +1,4 @@
-"""Calls that are about no pair: what a run asked of models. Kept as attempts are, but apart."""
+"""Calls that are about no pair: of runs, and of conversations about queries. Kept as attempts are, but apart."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,17 +8,20 @@ from judges.models import Campaign, JudgeCall, JudgeVersion, PromptVersion
 
 
 class RetrievalCall(JudgeCall):
-    """One call for a run, whatever came of it. Append-only. Its ids come from the same sequence as an attempt's."""
+    """One call about no pair, whatever came of it. Append-only. Its ids come from the same sequence as an attempt's."""
 
     # The vectors of role `embed` are not here: they lie in VAR by the hash of their text (judges.vectors).
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="retrieval_calls", db_index=False)
     query = models.BigIntegerField(null=True, help_text="Primary key; null: vectors of documents.")
+    topic = models.CharField(
+        max_length=300, blank=True, db_default="", help_text="What it is about beside the query: a system, an agent."
+    )
     judge = models.ForeignKey(JudgeVersion, models.PROTECT)
     prompt = models.ForeignKey(PromptVersion, models.PROTECT)
     sample = models.PositiveIntegerField(default=0, help_text="Which of several texts, or parts of a ranking, from 0.")
     number = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try.")
-    text = models.TextField(blank=True, help_text="The answer: what to search for, or a JSON list of scores.")
+    text = models.TextField(blank=True, help_text="The answer: what to search for, or JSON.")
     tokens_written = models.PositiveIntegerField(default=0, db_default=0)
     messages = models.BinaryField(help_text="zlib of the messages as sent, JSON; empty for role embed.")
     raw = models.BinaryField(help_text="zlib of the raw response body, as it came; empty for role embed.")

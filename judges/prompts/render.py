@@ -65,7 +65,19 @@ SEARCHING = {
     **{name: (f"{name}-system", name) for name in ("hyde", "query2doc", "mugi", "reason")},
     **{name: (name,) for name in ("rank", "embed")},
 }
-NO_PAIR = {"entity": ("entity-system", "entity"), **SEARCHING}  # Prompts without a definition of relevance.
+# Steps of conversations, each with a system message of its own and the place "data" (judges.prompts.conversations).
+CONVERSATIONS: dict[str, tuple[str, ...]] = {
+    name: (f"{name}-system", name)
+    for name in (
+        "rag-answer",
+        "rag-correct",
+    )
+}
+NO_PAIR = {
+    "entity": ("entity-system", "entity"),
+    **SEARCHING,
+    **CONVERSATIONS,
+}  # Prompts without a definition of relevance.
 
 # Templates of the user message, by kind.
 USERS = {

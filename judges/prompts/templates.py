@@ -18,12 +18,13 @@ NAMES = {
     "definition highest scale with_answers": "graded-system",
     "inputs": "decision vote",
     "": "scale-1 scale-3 scale-10 write-system entity-system measure-system hyde-system query2doc-system "
-    "mugi-system reason-system rank embed",
+    "mugi-system reason-system rank embed "
+    "rag-answer-system rag-correct-system",
     "document query": "inputs",
     "problem request": "repair",
     "definition inputs": "write",
     "definition earlier inputs": "write-again",
-    "data": "entity hyde query2doc reason",
+    "data": "entity hyde query2doc reason rag-answer rag-correct",
     "definition inputs written": "measure",
     "count data number": "mugi",
     "keys": "answer-words answer-tool",

@@ -14,6 +14,7 @@ from corpus.rubric import HELPFULNESS, SUFFICIENCY, Rubric
 from judges.domain.debate import AGAINST, FOR, PAIR
 from judges.prompts import templates
 from judges.prompts.render import (
+    CONVERSATIONS,
     DOCUMENT_LIMIT,
     TEXT_LIMIT,
     TURN_SCHEMA,
@@ -135,7 +136,8 @@ def test_every_rendered_prompt_carries_the_hash_of_its_version():
     prompts += [repair_prompt(prompt, "it was empty") for prompt in prompts]
     for prompt in prompts:
         assert prompt.sha256 == prompt_versions()[prompt.name][0]
-    assert len({sha256 for sha256, _ in prompt_versions().values()}) == len(prompt_versions()) == 142
+    assert len({sha256 for sha256, _ in prompt_versions().values()}) == len(prompt_versions())
+    assert len(prompt_versions()) == 142 + 2 * len(CONVERSATIONS)
 
 
 def test_a_repair_changes_the_prompt_and_names_the_problem():

@@ -1,0 +1,149 @@
+"""Hold conversations with judges: many at a time, each step after the one before.
+
+Every step goes through the engine as judging does: limits of the account, retries, one repair, budget and caps, the raw
+answer stored before it is used, its cost in the ledger. The calls belong to one campaign (policy `retrieval`, opened
+with judges.retrieval.model_requests.open_campaign). What that campaign was answered before is taken from there, also
+after a kill, so that `talk` runs again from its beginning and pays for nothing twice: it must ask the same questions
+when it gets the same answers.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
+
+from django.db import connection
+
+from corpus.rubric import QUERY, Definition
+from judges.conversations.formats import FORMATS, AnswerFormat, schema_of
+from judges.costs.budget import BudgetExhausted
+from judges.domain.verdicts import NoVerdict
+from judges.engine import plan as plans
+from judges.engine.cache import FIND_CALLS
+from judges.engine.calls import Caller, Cancelled, JudgeQuestion
+from judges.engine.leases import Claimed
+from judges.inline import runner
+from judges.models import Campaign
+from judges.models.retrieval import RetrievalCall
+from judges.records import CONVERSATIONS, Inputs, Judge, Prompt, Turn
+
+F = TypeVar("F", bound=AnswerFormat)
+T = TypeVar("T")
+AT_ONCE = 64  # Conversations that go on together.
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a conversation is about. `query`: its primary key; `topic`: what else tells it from others of the query."""
+
+    query: int
+    text: str
+    topic: str = ""
+    instruction: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[F]):
+    """One question. `number`: which of several of this role in its conversation, from 0."""
+
+    role: str
+    form: type[F]
+    judge: Judge
+    prompt: Prompt
+    number: int = 0
+    key_sample: int = 0  # Above 0 for an answer that shall be drawn anew though an equal question was answered.
+    expected: Mapping[str, Any] = field(default_factory=dict)  # What validators of the format read; small, JSON.
+    material: Mapping[str, Any] = field(default_factory=dict)  # What the prompt is made of, for offline judges.
+
+
+class Conversation:
+    """What `talk` asks through: the steps of one subject."""
+
+    def __init__(self, caller: Caller, claimed: Claimed, subject: Subject) -> None:
+        self._caller, self._claimed, self.subject = caller, claimed, subject
+
+    async def ask(self, step: Step[F]) -> F | NoVerdict:
+        """The answer, or the statement that there is none after retries and one repair.
+
+        Raises Cancelled and BudgetExhausted, which end the conversation: let them through.
+        """
+        assert FORMATS[step.role] is step.form, step.role
+        question = JudgeQuestion(
+            (step.role, 0, step.number),
+            step.judge,
+            step.prompt,
+            schema_of(step.form),
+            step.key_sample,
+            topic=self.subject.topic,
+            expected=step.expected,
+            material=step.material,
+        )
+        found = await self._caller.ask(self._claimed, question)
+        return step.form.model_validate_json(found.reason) if isinstance(found, Turn) else found
+
+    def problem_with(self, step: Step[F]) -> str:
+        """Why a step has no answer: what was wrong with the last one, or the last error of the provider."""
+        return self._claimed.problems.get((step.role, 0, step.number), "") or self._claimed.last_error
+
+
+@dataclass(slots=True)
+class ConversationResults(Generic[T]):
+    """What came of all conversations, in the order of the subjects; None where one did not get to its end."""
+
+    results: list[T | None] = field(default_factory=list)
+    spent: str = ""  # The cap at which money or calls ran out (Campaign.Cap).
+    stopped: bool = False
+
+
+def hold_conversations(
+    campaign: Campaign,
+    subjects: Sequence[Subject],
+    talk: Callable[[Conversation], Awaitable[T]],
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+    done: Callable[[int], None] = lambda count: None,
+    at_once: int = AT_ONCE,
+) -> ConversationResults[T]:
+    """Hold a conversation about each subject (query and topic together occur once). `done` is told how many ended."""
+    plan = plans.load_plan(campaign.pk)
+    assert plan is not None
+    held = [_claim_subject(campaign, place, one) for place, one in enumerate(subjects)]
+    _restore_answers(campaign, subjects, held)
+    found: ConversationResults[T] = ConversationResults()
+    connection.close()
+
+    async def one(caller: Caller, claimed: Claimed) -> T | None:
+        try:
+            return await talk(Conversation(caller, claimed, subjects[claimed.work]))
+        except Cancelled:
+            found.stopped = True
+        except BudgetExhausted:
+            found.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
+        return None
+
+    found.results = runner.run_inline(plan, held, one, done=done, stopped=stopped, known=FIND_CALLS, at_once=at_once)
+    return found
+
+
+def _claim_subject(campaign: Campaign, place: int, subject: Subject) -> Claimed:
+    """What the engine works on: `work` is the place among the subjects, and nothing is leased."""
+    told = Definition(QUERY, subject.instruction) if subject.instruction else None
+    return Claimed(place, 0, 0, 0, subject.query, Inputs(subject.text, (), "", "", told, campaign.collection_id))
+
+
+def _restore_answers(campaign: Campaign, subjects: Sequence[Subject], held: Iterable[Claimed]) -> None:
+    """What this campaign was answered already, and what it found to be no answer, in their places."""
+    wanted = {one.query for one in subjects}
+    rows = RetrievalCall.objects.filter(campaign=campaign, query__in=wanted, role__in=CONVERSATIONS).order_by("id")
+    slots: dict[tuple[int, str], list[tuple[str, int, str, str, str]]] = defaultdict(list)
+    for query, topic, *row in rows.values_list("query", "topic", "role", "sample", "outcome", "text", "error"):
+        slots[cast(int, query), topic].append(cast(tuple[str, int, str, str, str], tuple(row)))
+    for claimed, subject in zip(held, subjects, strict=True):
+        for role, sample, outcome, text, error in slots.get((subject.query, subject.topic), ()):
+            slot = (role, 0, sample)
+            if outcome == "labelled":
+                claimed.ended[slot] = Turn(1, text)
+            elif outcome in ("refused", "truncated") or (outcome == "unparsed" and slot in claimed.problems):
+                claimed.ended.setdefault(slot, NoVerdict(outcome))
+            elif outcome == "unparsed":  # its repair was not asked for before the end
+                claimed.problems[slot], claimed.tries[slot] = error, 1

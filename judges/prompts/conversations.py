@@ -1,0 +1,28 @@
+"""What the steps of conversations ask, in our own words: answers from documents, and whether they are right."""
+
+from collections.abc import Sequence
+
+from judges.prompts import templates
+from judges.prompts.render import TEXT_LIMIT, delimit_content, dump_json, make_general_prompt, truncated_field
+from judges.records import Prompt
+
+NO_INFORMATION = "No relevant information found."
+
+
+def step_prompt(name: str, data: dict[str, object]) -> Prompt:
+    """A step's messages: the system message of its name, and its material as JSON in a fence."""
+    user = templates.render(name, data=delimit_content(dump_json(data)))
+    return make_general_prompt(name, templates.text(f"{name}-system"), user)
+
+
+def answer_prompt(query: str, contexts: Sequence[str]) -> Prompt:
+    """Answer the query from these documents alone (DREAM J). The query's own answers are never among them."""
+    return step_prompt("rag-answer", {**truncated_field("query", query, TEXT_LIMIT), "documents": list(contexts)})
+
+
+def correct_prompt(query: str, answer: str, references: Sequence[str]) -> Prompt:
+    """Does the answer say what one of the reference answers says (DREAM table 25)?"""
+    said = truncated_field("answer", answer, TEXT_LIMIT)
+    references = [one[:TEXT_LIMIT] for one in references]
+    data = {**truncated_field("query", query, TEXT_LIMIT), **said, "reference answers": references}
+    return step_prompt("rag-correct", data)
