@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from config import loopback
+from tests.stages import is_second_stage
 
 
 def set_environment() -> None:
@@ -59,14 +60,14 @@ if not {"-h", "--help", "--version", "-V"} & set(sys.argv):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="run the tests marked slow as well (make test-all)")
+    parser.addoption("--slow", action="store_true", help="run the tests of the second stage as well (make test-all)")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the slow ones out unless they are asked for."""
     if config.getoption("--slow"):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
+    slow = [item for item in items if is_second_stage(item)]
     if slow:
         config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+        items[:] = [item for item in items if not is_second_stage(item)]

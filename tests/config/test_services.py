@@ -104,6 +104,7 @@ def test_when_everything_is_killed_at_once_the_next_start_loses_nothing(instance
     assert instance.sql("SELECT n FROM kept") == "7"
 
 
+@pytest.mark.slow
 def test_a_var_that_is_removed_ends_its_services_at_once(make_instance: Callable[..., Instance]):
     instance = make_instance(QUORUM_LINGER="600")
     holder = instance.hold()
@@ -260,6 +261,7 @@ def test_eight_processes_agree_on_one_secret_key(tmp_path: Path):
     assert (tmp_path / "var" / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_commands_that_need_no_database_start_nothing(instance: Instance):
     for args in (["check"], ["judge", "--help"]):
         assert instance.manage(*args).returncode == 0

@@ -27,6 +27,7 @@ def upgraded(before: tuple[str, str], fill: Callable[[MigrationExecutor], None])
     return set(BackgroundJob.objects.filter(state="waiting").values_list("kind", "subject"))
 
 
+@pytest.mark.slow
 def test_figures_that_were_asked_for_are_computed_after_the_upgrade() -> None:
     some, none = make_collection("some").pk, make_collection("none").pk
 

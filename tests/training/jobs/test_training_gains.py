@@ -25,6 +25,7 @@ def test_equal_models_have_p_one():
     assert randomisation_test(np.zeros(30)) == 1.0
 
 
+@pytest.mark.slow
 def test_false_alarms_come_at_their_level():
     draw = np.random.default_rng(11)
     alarms = [randomisation_test(draw.normal(0, 1, 12)) < 0.05 for _ in range(300)]

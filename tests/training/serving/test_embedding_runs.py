@@ -51,6 +51,7 @@ def work(run: Run, stopped: Any = lambda: False) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_the_run_is_the_librarys_order_and_evaluate_reads_it(model: Path, wings: Any, tmp_path: Path) -> None:
     done = call("retrieve", "wings", "--model", model, "--depth", "3", "--json")
     assert done.code == 0, done.err

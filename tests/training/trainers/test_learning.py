@@ -84,6 +84,7 @@ def test_on_shuffled_labels_no_gain_is_shown_and_said(recipe, tmp_path):
     assert result["gain"]["words"] in (tmp_path / "out" / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_tampered_merge_ends_the_job_as_refused(tmp_path, monkeypatch):
     from training.trainers import causal
 

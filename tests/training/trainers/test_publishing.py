@@ -195,6 +195,7 @@ def test_a_base_with_vision_is_published_as_the_text_model_that_was_trained(tmp_
     assert by_cross_encoder(tmp_path / "out", PAIRS[:2]) == pytest.approx(plain, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bf16", pytest.param("fp16", marks=pytest.mark.slow)])
 def test_half_precision_takes_half_the_room_in_several_files_within_its_own_tolerance(precision, tmp_path, monkeypatch):
     monkeypatch.setattr(publishing, "SHARD", "200KB")
@@ -211,6 +212,7 @@ def test_half_precision_takes_half_the_room_in_several_files_within_its_own_tole
         publishing.check_merge([0.0], [outcome.merge_difference])
 
 
+@pytest.mark.slow
 def test_the_trained_model_is_gone_before_the_published_one_is_read(tmp_path):
     """Two copies in fp32 at once would not fit where one just does."""
     import gc
