@@ -1,0 +1,20 @@
+"""Rankings of a collection, versions of its qrels, and what filling the holes came to (DESIGN 10)."""
+
+from benchmark.models.hole_filling import Filling
+from benchmark.models.qrels import Qrels, QrelsRow
+from benchmark.models.report import Report, ReportValues
+from benchmark.models.runs import RUN_NAME, Ranking, Run
+from benchmark.models.suites import Suite, SuiteMember
+
+__all__ = [
+    "RUN_NAME",
+    "Filling",
+    "Qrels",
+    "QrelsRow",
+    "Ranking",
+    "Report",
+    "ReportValues",
+    "Run",
+    "Suite",
+    "SuiteMember",
+]

@@ -1,0 +1,62 @@
+"""Rankings of a collection's queries, and the systems that made them (DESIGN 10)."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy
+
+from corpus.models import Collection, Query
+from jobs.models import LeasedJob
+
+RUN_NAME = RegexValidator(r"\A[A-Za-z0-9][A-Za-z0-9._+-]{0,99}\Z", "Use letters, digits, . _ + and - (at most 100).")
+
+
+class Run(LeasedJob):
+    """A system's ranking of a collection's queries. Its name is its tag in TREC files."""
+
+    class Kind(models.TextChoices):
+        IMPORTED = "imported", gettext_lazy("imported")
+        BM25 = "bm25", gettext_lazy("BM25")
+        HYBRID = "hybrid", gettext_lazy("hybrid")
+        REWRITE = "rewrite", gettext_lazy("query rewriting")
+        REASONING = "reasoning", gettext_lazy("reasoning-based retrieval")
+        DENSE = "dense", gettext_lazy("dense")
+        RERANK = "rerank", gettext_lazy("reranked")
+        EMBEDDING = "embedding", gettext_lazy("dense, model folder")
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="runs")
+    name = models.CharField(max_length=100, validators=[RUN_NAME])
+    kind = models.CharField(max_length=9, choices=Kind)
+    recipe = models.JSONField(default=dict, help_text="What it was made of: options, names of other runs, judge.")
+    instruction = models.TextField(blank=True, help_text="What the system was told, where it takes an instruction.")
+    depth = models.PositiveIntegerField(default=0, help_text="Documents of a query, at most.")
+    campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: it asks nobody.")
+    is_deleted = models.BooleanField(default=False, help_text="Left out of every table; its rankings stay.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "name"], condition=Q(is_deleted=False), name="run_name")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Ranking(models.Model):
+    """What a run returned for one query: documents best first, in trec_eval's order, with their scores."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="rankings", db_index=False)
+    query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")
+    documents = ArrayField(models.BigIntegerField(), help_text="Primary keys.")
+    scores = ArrayField(models.FloatField())
+    seconds = models.FloatField(null=True, help_text="That this query took; null: unknown.")
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+    text = models.TextField(blank=True, help_text="What was searched for in place of the query.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "query"], name="ranking_once")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.query_id}"
