@@ -8,23 +8,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from judges.conversations.base import AnswerFormat
 from judges.domain.verdicts import ParsingRules, Unparsed, check_string, read_object
 from judges.records import Turn
 
 # What of a JSON schema every provider's strict mode takes; bounds of numbers and lengths are checked here alone.
 _KEPT = ("type", "enum", "items", "properties", "required", "additionalProperties", "anyOf")
-
-
-class AnswerFormat(BaseModel):
-    """The base of all formats: to the letter, with no other keys.
-
-    A validator may read `info.context`, the step's `expected` (None when a stored answer is read back): it raises
-    ValueError with our own words for what is wrong, never with the answer's.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class ContextAnswer(AnswerFormat):

@@ -15,7 +15,8 @@ from typing import Any, Generic, TypeVar, cast
 from django.db import connection
 
 from corpus.rubric import QUERY, Definition
-from judges.conversations.formats import FORMATS, AnswerFormat, schema_of
+from judges.conversations.base import AnswerFormat
+from judges.conversations.formats import FORMATS, schema_of
 from judges.costs.budget import BudgetExhausted
 from judges.domain.verdicts import NoVerdict
 from judges.engine import plan as plans

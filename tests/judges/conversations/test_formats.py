@@ -6,7 +6,8 @@ import pytest
 from pydantic import Field, ValidationInfo, field_validator
 
 from judges.conversations import formats
-from judges.conversations.formats import AnswerFormat, parse_answer, schema_of
+from judges.conversations.base import AnswerFormat
+from judges.conversations.formats import parse_answer, schema_of
 from judges.domain.verdicts import STRICT, ParsingRules, Unparsed
 
 
