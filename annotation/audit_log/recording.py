@@ -80,7 +80,7 @@ ACTS = {
     "statistics.asked": _("computed statistics"),
     "policies.compared": _("compared policies"),
     "pairs.sent": _("sent selected pairs to people"),
-    "pairs.returned": _("returned assigned pairs to the queue"),
+    "pairs.returned": _("reassigned selected pairs"),
     "pairs.prioritised": _("set the priority of selected pairs"),
     "pairs.excluded": _("excluded the judgments of selected pairs"),
     "pairs.reinstated": _("reinstated the judgments of selected pairs"),

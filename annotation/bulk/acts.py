@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.audit_log.recording import record
-from annotation.bulk.kinds import KINDS
+from annotation.bulk.kinds import KINDS, BulkKind
 from annotation.data.pair_filters import PairFilters
 from annotation.data.pairs import matching_pairs
 from annotation.models import User
@@ -52,38 +52,46 @@ def select_matching(collection: Collection, filters: PairFilters, campaign: Camp
 def run_act(act: BulkAct, *, option: str, by: User) -> BulkAct:
     """Do a planned act and record it. Raises BadInput where it was done already, or for an unknown option."""
     kind = KINDS[BulkAct.Kind(act.kind)]
-    if kind.options and option not in kind.options:
-        raise BadInput(_("Choose one of the options."))
 
     def once() -> BulkAct:
         with transaction.atomic():
             found = _lock_act(act)
             if found.state != State.PLANNED:
                 raise BadInput(_("This action has already been carried out."))
-            found.option = option if kind.options else ""
+            options = kind.options_of(found)
+            if options and option not in options:
+                raise BadInput(_("Choose one of the options."))
+            found.option = option if options else ""
             found.affected, found.changes = kind.run(found)
             found.state, found.done_at = State.DONE, timezone.now()
             found.save()
-            record(by, kind.recorded, found.collection, bulk=found.pk, pairs=found.affected, option=found.option)
+            _record_act(found, kind, by)
             return found
 
     return retry_on_conflict(once)
 
 
+def _record_act(act: BulkAct, kind: BulkKind, by: User) -> None:
+    """Record an act; whom pairs were reserved for is named by reference, as everybody in the log."""
+    member = act.changes.get("member")
+    concerns = User.objects.get(memberships=member) if member else None
+    details = {"bulk": act.pk, "pairs": act.affected, "option": "" if member else act.option}
+    record(by, kind.recorded, act.collection, concerns=concerns, **details)
+
+
 def undo_act(act: BulkAct, *, by: User) -> int:
     """Undo an act where nobody changed its rows since; return how many rows changed. Raises BadInput."""
     kind = KINDS[BulkAct.Kind(act.kind)]
-    undo = kind.undo
-    if undo is None:
-        raise BadInput(_("This action cannot be undone."))
 
     def once() -> int:
         with transaction.atomic():
             found = _lock_act(act)
             if found.state != State.DONE:
                 raise BadInput(_("This action has already been undone, or was never carried out."))
+            if kind.undo is None or not kind.can_undo(found):
+                raise BadInput(_("This action cannot be undone."))
             found.made_by = by
-            count = undo(found)
+            count = kind.undo(found)
             BulkAct.objects.filter(pk=found.pk).update(state=State.UNDONE, undone_at=timezone.now())
             record(by, "pairs.undone", found.collection, bulk=found.pk, pairs=count)
             return count

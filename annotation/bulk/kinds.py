@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.bulk import judgment_acts, queue_acts
+from annotation.bulk import judgment_acts, queue_acts, reassigning
 from annotation.models.pair_table import BulkAct
 from corpus.models import Collection
 
@@ -20,7 +20,8 @@ Kind = BulkAct.Kind
 class BulkKind:
     """A kind of act: its words, its entry in the audit log, how many pairs it would change, and how it is done.
 
-    `run` returns how many pairs changed and what `undo` needs; `undo` None: it cannot be undone.
+    `run` returns how many pairs changed and what `undo` needs; `undo` None: it cannot be undone. The options of a
+    planned act may depend on it (`choices`); each then says how many pairs it changes.
     """
 
     recorded: str
@@ -31,6 +32,17 @@ class BulkKind:
     undo: Callable[[BulkAct], int] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     option_title: Any = ""
+    choices: Callable[[BulkAct], Mapping[str, Any]] | None = None
+    lasting: str = ""  # The option whose act cannot be undone.
+
+    def options_of(self, act: BulkAct) -> Mapping[str, Any]:
+        """Return the options among which the act's author chooses; empty: there is nothing to choose."""
+        return self.choices(act) if self.choices else self.options
+
+    def can_undo(self, act: BulkAct) -> bool:
+        """Whether the act was done, and can be undone."""
+        is_lasting = self.undo is None or bool(self.lasting) and act.option in ("", self.lasting)
+        return act.state == BulkAct.State.DONE and not is_lasting
 
 
 def _count_by(kind: str) -> Callable[[Collection, list[int]], int]:
@@ -47,6 +59,10 @@ def _count_current(collection: Collection, pairs: list[int]) -> int:
 
 def _count_excluded(collection: Collection, pairs: list[int]) -> int:
     return judgment_acts.excluded_judgments(collection, pairs).order_by().values("pair").distinct().count()
+
+
+def _count_reassigned(collection: Collection, pairs: list[int]) -> int:
+    return max(count for _title, count in reassigning.list_choices(collection, pairs).values())
 
 
 def _note(act: BulkAct) -> str:
@@ -67,12 +83,18 @@ KINDS = {
     Kind.REASSIGN: BulkKind(
         "pairs.returned",
         gettext_lazy(
-            "The pairs are taken from the annotators who have them now and return to the queue for other people. "
-            "Drafts are kept. This cannot be undone."
+            "The pairs are taken from the annotators who have them now; drafts are kept. “Anyone” returns them to the "
+            "queue for other people, and this cannot be undone. A member gets the pairs first, and nobody else gets "
+            "them until the member has judged or skipped them, is paused or leaves, or you undo this. Pairs that the "
+            "member has already judged, skipped or been assigned stay as they are."
         ),
-        gettext_lazy("The others are not assigned to anyone now."),
-        _count_by("reassign"),
-        lambda act: (queue_acts.return_pairs(act.collection, act.pairs), {}),
+        "",
+        _count_reassigned,
+        reassigning.reassign_pairs,
+        undo=lambda act: reassigning.release_pairs(act.collection, act.changes),
+        option_title=gettext_lazy("Reassign to"),
+        choices=reassigning.describe_choices,
+        lasting=reassigning.ANYONE,
     ),
     Kind.PRIORITY: BulkKind(
         "pairs.prioritised",

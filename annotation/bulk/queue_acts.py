@@ -1,4 +1,4 @@
-"""Acts on the queue: pairs are sent to people, returned by who holds them, and moved to the front or the back.
+"""Acts on the queue: pairs are sent to people, and moved to the front or the back.
 
 Each act locks rows in the order of their ids, assignments before items, as annotation.queue.statements does.
 """
@@ -26,22 +26,6 @@ WITHDRAW = """
 UPDATE corpus_item SET state = 'withdrawn' WHERE id IN (
     SELECT id FROM corpus_item WHERE id = ANY(%(items)s) AND state = 'open' AND taken = 0 ORDER BY id FOR UPDATE)"""
 
-HELD = f"""FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
-WHERE a.state = 'open' AND i.collection_id = %(collection)s AND i.pair_id = ANY(%(pairs)s) AND {WAITING}"""
-# The time of the lease ends, too: whoever held the pair gets it again only when nothing else is left for them.
-RETURN = f"""
-WITH held AS MATERIALIZED (SELECT a.id, a.item_id, i.pair_id {HELD} ORDER BY a.id FOR UPDATE OF a),
-locked AS MATERIALIZED (
-    SELECT id FROM corpus_item WHERE id IN (SELECT item_id FROM held) ORDER BY id FOR UPDATE),
-ended AS (
-    UPDATE annotation_assignment SET state = 'returned', ended_at = now(), lease_until = now()
-    WHERE id IN (SELECT id FROM held)),
-freed AS (
-    UPDATE corpus_item SET taken = taken - n, place = nextval('corpus_item_place')
-    FROM (SELECT item_id, count(*) AS n FROM held GROUP BY item_id) counted
-    WHERE corpus_item.id = counted.item_id AND corpus_item.id IN (SELECT id FROM locked))
-SELECT count(DISTINCT pair_id) FROM held"""
-
 MOVE = f"""
 WITH found AS MATERIALIZED (
     SELECT i.id, i.pair_id, i.priority AS before FROM corpus_item i
@@ -58,7 +42,6 @@ WHERE i.id = moved.id AND i.state IN ('open', 'conflict') AND i.priority = moved
 
 COUNTS = {
     "send": f"SELECT count(*) FROM corpus_pair p WHERE {NOT_SENT}",
-    "reassign": f"SELECT count(DISTINCT i.pair_id) {HELD}",
     "priority": f"""SELECT count(DISTINCT i.pair_id) FROM corpus_item i
         WHERE i.collection_id = %(collection)s AND i.pair_id = ANY(%(pairs)s) AND {WAITING}""",
 }
@@ -85,13 +68,6 @@ def withdraw_sent(collection: Collection, changes: dict[str, Any]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(WITHDRAW, {"items": changes["items"]})
         return int(cursor.rowcount)
-
-
-def return_pairs(collection: Collection, pairs: list[int]) -> int:
-    """Return pairs that annotators hold to the queue; return how many."""
-    [(count,)] = fetch_rows(RETURN, collection, pairs)
-    forget_watermarks(collection)
-    return int(count)
 
 
 def move_pairs(collection: Collection, pairs: list[int], to: str) -> tuple[int, dict[str, Any]]:

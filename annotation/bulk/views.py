@@ -1,5 +1,7 @@
 """Pages of bulk acts: selected pairs become a plan, its page is confirmed, and its result may be undone."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -7,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.bulk import acts
+from annotation.bulk import acts, reassigning
 from annotation.bulk.exporting import CONTENT_TYPES, write_lines
 from annotation.bulk.kinds import KINDS
 from annotation.data.pair_filters import PairFilters
@@ -27,11 +29,15 @@ def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
         return _plan_act(request, scope)
     found = BulkAct.objects.filter(collection=scope.collection).exclude(state=BulkAct.State.PLANNED)
     rows = found.select_related("made_by").defer("changes").order_by("-pk")[:SHOWN]
-    kinds = [KINDS[BulkAct.Kind(row.kind)] for row in rows]
-    listed = [
-        (row, kind.undo is not None, kind.options.get(row.option, "")) for row, kind in zip(rows, kinds, strict=True)
-    ]
+    titles = _name_options(list(rows))
+    listed = [(row, KINDS[BulkAct.Kind(row.kind)].can_undo(row), titles[row.pk]) for row in rows]
     return render(request, "bulk/acts.html", {"scope": scope, "acts": listed})
+
+
+def _name_options(acts: list[BulkAct]) -> dict[int, Any]:
+    """What was chosen for each act: a kind's option, or to whom its pairs went."""
+    names = reassigning.name_recipients(acts)
+    return {act.pk: names.get(act.pk) or KINDS[BulkAct.Kind(act.kind)].options.get(act.option, "") for act in acts}
 
 
 def _plan_act(request: HttpRequest, scope: Scope) -> HttpResponse:
@@ -72,11 +78,12 @@ def _render_act(request: HttpRequest, scope: Scope, act: BulkAct, problem: str =
         "scope": scope,
         "act": act,
         "kind": kind,
-        "option": kind.options.get(act.option, ""),
+        "options": kind.options_of(act) if is_planned else {},
+        "option": _name_options([act])[act.pk],
         "count": count,
         "others": act.size - count,
         "problem": problem,
-        "can_undo": act.state == BulkAct.State.DONE and kind.undo is not None,
+        "can_undo": kind.can_undo(act),
     }
     return render(request, "bulk/act.html", context, status=422 if problem else 200)
 

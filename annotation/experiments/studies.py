@@ -24,14 +24,14 @@ MOST = 2_000  # Pairs of a study.
 # Priority of its items: those who take part do them in one go, so that both groups work alike.
 FIRST = -1e9
 
-# Escalated pairs with a debate that nobody has on the desk and that nobody of the study has met, by lot.
+# Escalated pairs with a debate that nobody has on the desk, that are reserved for nobody, and that nobody of the study has met, by lot.
 CANDIDATES = """
 SELECT p.id FROM corpus_pair p
 WHERE p.collection_id = %(collection)s
   AND EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason NOT IN ('audit', 'evidence')
               AND i.reason <> ALL (%(others)s) AND i.state <> 'withdrawn')
   AND NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND (i.reason = 'study' AND i.state <> 'withdrawn'
-                  OR i.state = 'conflict' OR i.state = 'open' AND i.taken > 0))
+                  OR i.state = 'conflict' OR i.state = 'open' AND (i.taken > 0 OR i.reserved)))
   AND NOT EXISTS (SELECT FROM corpus_item i JOIN annotation_assignment a ON a.item_id = i.id
                   WHERE i.pair_id = p.id AND a.membership_id = ANY (%(people)s))
   AND EXISTS (SELECT FROM judges_attempt t WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against'))
@@ -63,8 +63,10 @@ JOIN LATERAL unnest(CASE made.arm WHEN 'shown' THEN %(shown)s::bigint[] ELSE %(h
 
 # The pairs' own items leave the queue while the study runs, but for those that somebody has already.
 HOLD = """
-UPDATE corpus_item SET reserved = true
-WHERE pair_id = ANY (%(pairs)s) AND state = 'open' AND NOT reserved AND taken = 0
+WITH held AS (
+    UPDATE corpus_item SET reserved = true
+    WHERE pair_id = ANY (%(pairs)s) AND state = 'open' AND NOT reserved AND taken = 0 RETURNING id)
+DELETE FROM annotation_reservedfor WHERE item_id IN (SELECT id FROM held)
 """
 # Items that are reserved for somebody by another act (a study, a test) stay so.
 RELEASE = """

@@ -30,7 +30,7 @@ class BulkAct(models.Model):
 
     class Kind(models.TextChoices):
         SEND = "send", _("Send to people")
-        REASSIGN = "reassign", _("Return to the queue")
+        REASSIGN = "reassign", _("Reassign")
         PRIORITY = "priority", _("Set priority")
         EXCLUDE = "exclude", _("Exclude judgments")
         REINSTATE = "reinstate", _("Reinstate judgments")
@@ -45,7 +45,7 @@ class BulkAct(models.Model):
     kind = models.CharField(max_length=9, choices=Kind)
     state = models.CharField(max_length=7, choices=State, default=State.PLANNED)
     pairs = ArrayField(models.BigIntegerField(), help_text="Ids of the pairs as they were selected.")
-    option = models.CharField(max_length=10, blank=True, help_text="The priority, or the format of the file.")
+    option = models.CharField(max_length=20, blank=True, help_text="The priority, the format of the file, or to whom: anyone, or a membership.")
     affected = models.PositiveIntegerField(default=0, help_text="Pairs that the act changed, or exported.")
     changes = models.JSONField(default=dict, help_text="What undo needs (annotation.bulk.kinds).")
     made_by = models.ForeignKey(User, models.PROTECT, related_name="+")

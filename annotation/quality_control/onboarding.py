@@ -12,6 +12,7 @@ from annotation import guidelines
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import ConsentText, GoldPair, JudgmentExclusion
 from annotation.queue.annotators import closed, needs_qualification
+from annotation.queue.undo import end_lease
 from corpus.labels import reference_grades
 from corpus.models import Item
 
@@ -126,6 +127,8 @@ def decide(membership: int) -> bool | None:
     passed = 100 * found.right >= row.collection.pass_mark * found.total
     row.qualified_at, row.failed_at = (timezone.now(), None) if passed else (None, timezone.now())
     row.save(update_fields=["qualified_at", "failed_at"])
+    if not passed:
+        end_lease(row)
     return passed
 
 

@@ -80,6 +80,9 @@ _LABEL = f"""
 # What a campaign counts when one of its items is settled.
 COUNTED = "SELECT %(campaign)s::bigint, %(shard)s::int, %(tally)s::text, 1 WHERE %(campaign)s::bigint IS NOT NULL"
 
+# An item that a bulk act reserved for a person is anybody's again as soon as they did their part.
+_RESERVED = "reserved = reserved AND reason IN ('study', 'repeat')"
+
 # One statement for everything that a judgment changes. `taken` goes up for a late judgment on a returned lease.
 SETTLE = f"""
 WITH {_judged("final")}, ended AS (
@@ -88,7 +91,7 @@ WITH {_judged("final")}, ended AS (
     WHERE id = %(assignment)s
 ), counted AS (
     UPDATE corpus_item
-    SET done = done + 1, taken = taken + %(retaken)s::int, state = %(state)s::text,
+    SET done = done + 1, taken = taken + %(retaken)s::int, state = %(state)s::text, {_RESERVED},
         settled_at = CASE WHEN %(state)s::text = 'settled' THEN now() END
     WHERE id = %(item)s
 ), labelled AS (
@@ -107,19 +110,19 @@ WITH ended AS (
     {ADD.format(rows=COUNTED)}
 )
 UPDATE corpus_item
-SET done = done + 1, taken = taken + %(retaken)s::int, state = 'settled', settled_at = now()
+SET done = done + 1, taken = taken + %(retaken)s::int, state = 'settled', settled_at = now(), {_RESERVED}
 WHERE id = %(item)s
 """
 
 # Skipped, flagged or returned without a grade. A skip or a return gives the item back at a new place.
-END = """
+END = f"""
 WITH ended AS (
     UPDATE annotation_assignment
     SET state = %(ended)s, ended_at = now(), skip_reason = %(reason)s, flagged = %(flagged)s, flag_note = %(note)s
     WHERE id = %(assignment)s
 )
 UPDATE corpus_item
-SET taken = taken - %(given_back)s::int, state = %(state)s,
+SET taken = taken - %(given_back)s::int, state = %(state)s, {_RESERVED},
     place = CASE WHEN %(given_back)s::int > 0 THEN nextval('corpus_item_place') ELSE place END
 WHERE id = %(item)s
 """
@@ -203,7 +206,7 @@ def claim_statement(*, above_watermark: bool, again: bool = False, before: str =
     SELECT i.id, i.priority, i.place, {_MAY_DRAW} AS draws, true AS queued
     FROM corpus_item i
     WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap {above} {unless}
-      AND (SELECT a.state = 'returned' AND {back} FROM annotation_assignment a
+      AND (SELECT a.state = 'returned' AND (i.reserved OR {back}) FROM annotation_assignment a
            WHERE a.item_id = i.id AND a.membership_id = %(membership)s) IS NOT FALSE
       AND CASE WHEN i.reserved THEN (SELECT true FROM annotation_reservedfor r
                WHERE r.item_id = i.id AND r.membership_id = %(membership)s) ELSE true END
@@ -247,6 +250,11 @@ RETURNING id"""
 
 GROUP_SIZE = 20  # Pairs of one query that are lent together, at most.
 
+# Of reserved items only those that a bulk act reserved for this member.
+_GROUPED = """{item}.reason <> 'evidence' AND CASE WHEN {item}.reserved THEN {item}.reason NOT IN ('study', 'repeat')
+           AND EXISTS (SELECT FROM annotation_reservedfor r
+                       WHERE r.item_id = {item}.id AND r.membership_id = %(membership)s) ELSE true END"""
+
 # What else waits of the query of a lease that was just made, each pair once. The items that draw an arm get the next
 # ones of this member's sequence, which the lease itself may have moved on.
 GROUP = f"""
@@ -260,7 +268,7 @@ WITH first AS MATERIALIZED (
     FROM first JOIN corpus_pair p ON p.query_id = first.query_id AND p.id <> first.pair_id
     JOIN corpus_item i ON i.pair_id = p.id
     WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap
-      AND NOT i.reserved AND i.reason <> 'evidence'
+      AND {_GROUPED.format(item="i")}
       AND NOT EXISTS (
         SELECT FROM corpus_item other JOIN annotation_assignment a ON a.item_id = other.id
         WHERE other.pair_id = i.pair_id AND a.membership_id = %(membership)s
@@ -268,7 +276,7 @@ WITH first AS MATERIALIZED (
       AND NOT EXISTS (
         SELECT FROM corpus_item other
         WHERE other.pair_id = i.pair_id AND other.id < i.id AND other.state = 'open' AND other.taken < other.overlap
-          AND NOT other.reserved AND other.reason <> 'evidence')
+          AND {_GROUPED.format(item="other")})
     ORDER BY hashint8extended(i.id, %(membership)s) LIMIT {GROUP_SIZE - 1}
     FOR UPDATE OF i SKIP LOCKED
 ), placed AS (

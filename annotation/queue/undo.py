@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -12,7 +12,7 @@ from annotation.models import Assignment, Membership, new_token
 from annotation.queue.aggregation import why_not_undo
 from annotation.queue.annotators import explain_refusal
 from annotation.queue.assignment import EVIDENCE, SHARDS, DecisionRefused, Unknown, resolved_counter, retry_on_conflict
-from corpus.collections.task_order import next_place
+from corpus.collections.task_order import MEASURING, forget_watermarks, next_place
 from corpus.evidence import targets
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
@@ -83,10 +83,25 @@ def refuse_undo(own: Assignment, item: Item) -> str | None:
     )
 
 
+# What studies and repeats reserve is for nobody else, whatever becomes of the person.
+_RELEASE = """
+WITH kept AS MATERIALIZED (
+    SELECT i.id FROM annotation_reservedfor r JOIN corpus_item i ON i.id = r.item_id
+    WHERE r.membership_id = %(membership)s AND i.reserved AND i.state = 'open' AND i.reason <> ALL (%(measuring)s)
+    ORDER BY i.id FOR UPDATE OF i),
+forgotten AS (DELETE FROM annotation_reservedfor WHERE item_id IN (SELECT id FROM kept))
+UPDATE corpus_item SET reserved = false WHERE id IN (SELECT id FROM kept)"""
+
+
 def end_lease(membership: Membership) -> None:
-    """Give whatever the member holds back to the queue; call it in a transaction."""
+    """Give whatever the member holds back to the queue, and what is reserved for them; call it in a transaction."""
     for lease in Assignment.objects.select_for_update().filter(membership=membership, state=Assignment.State.OPEN):
         give_back(lease, Item.objects.select_for_update().get(pk=lease.item_id))
+    with connection.cursor() as cursor:
+        cursor.execute(_RELEASE, {"membership": membership.pk, "measuring": list(MEASURING)})
+        released = cursor.rowcount
+    if released:
+        forget_watermarks(membership.collection)
 
 
 def give_back(lease: Assignment, item: Item) -> None:

@@ -99,7 +99,7 @@ def test_a_pair_is_taken_from_its_holder_and_goes_to_somebody_else(
     assert lease is not None
     listed = charlie.get("/c/books/pairs/?state=assigned").text
     assert re.findall(r'name="pair" value="(\d+)"', listed) == [str(lease.item.pair_id)]
-    address = do(charlie, "reassign", query="", all="1")
+    address = do(charlie, "reassign", option="anyone", query="", all="1")
     act = BulkAct.objects.get()
     assert (act.size, act.affected) == (3, 1)
     lease.refresh_from_db()

@@ -6,10 +6,11 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from annotation.models import Assignment, Membership, Role
+from annotation.models import Assignment, Membership, ReservedFor, Role
 from annotation.models.pair_table import BulkAct
 from corpus.labels import rebuild_labels
 from corpus.models import Collection, Item, Label
+from tests.annotation.quality_control.test_set_aside import claim
 from tests.factories import make_collection, make_member
 from tests.large_site import TEXTS, analyse
 from tests.speed import slowness
@@ -86,8 +87,15 @@ def test_each_act_on_ten_thousand_pairs_takes_under_five_seconds(scene: tuple[Co
 
     do("send", fresh)
     assert not Item.objects.filter(reason="requested", state="open").exists()
-    do("reassign", held, undo=False)
+    do("reassign", held, "anyone", undo=False)
     assert not Assignment.objects.filter(state="open").exists()
+    first, second = Membership.objects.filter(role=Role.ANNOTATOR).order_by("pk")[:2]
+    act = do("reassign", held, str(first.pk), undo=False)
+    began = time.perf_counter()
+    assert claim(second) is None, "all that waits is reserved"
+    took["somebody else claims"] = time.perf_counter() - began
+    press("reassign, undone", f"/c/large/pairs/actions/{act.pk}/undo/")
+    assert not ReservedFor.objects.exists()
     do("priority", held, "first")
     assert set(Item.objects.filter(pair__in=held).values_list("priority", flat=True)) == {0.5}
     do("exclude", judged)
