@@ -36,7 +36,10 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=checkbox]), select, textarea")) return;
     const row = document.activeElement?.closest("table.pairs tbody tr");
-    if (event.key === "/") document.querySelector("#q").focus();
+    if (event.key === "/") {
+      document.querySelector("#q").closest("details").open = true;
+      document.querySelector("#q").focus();
+    }
     else if (event.key in STEPS && (event.key.length === 1 || row)) move(STEPS[event.key]);
     else if (event.key === "x" && row) row.querySelector("input[name=pair]").click();
     else return;

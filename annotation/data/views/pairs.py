@@ -55,8 +55,9 @@ def render_pairs(request: HttpRequest, scope: Scope, asked: QueryDict, *, proble
         "grades": range(scope.collection.grades + 1),
         "origins": ORIGINS,
         "bulk_kinds": BulkAct.Kind.choices,
+        "is_fragment": bool(request.headers.get("HX-Request")),
     }
-    template = "data/_pair_list.html" if request.headers.get("HX-Request") else "data/pairs.html"
+    template = "data/_pair_list.html" if context["is_fragment"] else "data/pairs.html"
     return render(request, template, context, status=422 if problem else 200)
 
 

@@ -65,6 +65,9 @@ def test_the_table_and_its_acts_are_accessible_and_fit(
     name = "phone" if look is PHONE else "dark" if look is DARK else "light"
     page = new_page(user=charlie, **look)
     page.goto("/c/books/pairs/?state=labelled&sort=-label")
+    if look is PHONE:
+        page.get_by_text("Filters and views").click()
+        keep(page, "pairs-filters-phone")
     page.locator("#views-manage summary").click()
     page.get_by_label("Name of the current view").fill("Labelled by judges")
     page.get_by_role("button", name="Save view").click()
@@ -89,6 +92,22 @@ def test_the_table_and_its_acts_are_accessible_and_fit(
     keep(page, f"bulk-list-{name}")
     found += violations(page) + ([] if fits(page) else ["the list scrolls sideways"])
     assert found == []
+
+
+def test_on_a_phone_the_table_begins_in_the_first_screen_and_filters_open_in_place(
+    charlie: User, new_page: Callable[..., Any]
+) -> None:
+    page = new_page(user=charlie, **PHONE)
+    page.goto("/c/books/pairs/")
+    row = page.locator("table.pairs tbody tr").first.bounding_box()
+    assert row["y"] + row["height"] <= PHONE["viewport"]["height"], f"the first pair ends at {row}"
+    assert not page.locator("#q").is_visible()
+    page.get_by_text("Filters and views").click()
+    page.get_by_label("State", exact=True).select_option("labelled")
+    page.wait_for_url("**state=labelled**")
+    assert page.locator("#state").is_visible(), "they stay open while the table changes"
+    assert page.locator("#saved-views").count() == 1
+    assert page.locator("#saved-views input[name=query]").first.get_attribute("value") == "state=labelled"
 
 
 def test_without_a_script_boxes_and_buttons_do_the_same(charlie: User, new_page: Callable[..., Any]) -> None:
