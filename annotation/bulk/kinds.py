@@ -41,7 +41,7 @@ class BulkKind:
 
     def can_undo(self, act: BulkAct) -> bool:
         """Whether the act was done, and can be undone."""
-        is_lasting = self.undo is None or bool(self.lasting) and act.option in ("", self.lasting)
+        is_lasting = self.undo is None or (bool(self.lasting) and act.option in ("", self.lasting))
         return act.state == BulkAct.State.DONE and not is_lasting
 
 

@@ -24,7 +24,8 @@ MOST = 2_000  # Pairs of a study.
 # Priority of its items: those who take part do them in one go, so that both groups work alike.
 FIRST = -1e9
 
-# Escalated pairs with a debate that nobody has on the desk, that are reserved for nobody, and that nobody of the study has met, by lot.
+# Escalated pairs with a debate that nobody has on the desk or has reserved, and that nobody of the study has met, by
+# lot.
 CANDIDATES = """
 SELECT p.id FROM corpus_pair p
 WHERE p.collection_id = %(collection)s

@@ -45,7 +45,11 @@ class BulkAct(models.Model):
     kind = models.CharField(max_length=9, choices=Kind)
     state = models.CharField(max_length=7, choices=State, default=State.PLANNED)
     pairs = ArrayField(models.BigIntegerField(), help_text="Ids of the pairs as they were selected.")
-    option = models.CharField(max_length=20, blank=True, help_text="The priority, the format of the file, or to whom: anyone, or a membership.")
+    option = models.CharField(
+        max_length=20,
+        blank=True,
+        help_text="The priority, the format of the file, or to whom: anyone, or a membership.",
+    )
     affected = models.PositiveIntegerField(default=0, help_text="Pairs that the act changed, or exported.")
     changes = models.JSONField(default=dict, help_text="What undo needs (annotation.bulk.kinds).")
     made_by = models.ForeignKey(User, models.PROTECT, related_name="+")
