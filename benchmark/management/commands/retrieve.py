@@ -1,11 +1,11 @@
 """retrieve NAME --system KIND: a run of a collection's queries by a system of ours."""
 
-import time
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
+from benchmark.management.job_command import JobCommand
 from benchmark.models import Run
 from benchmark.runs import builders
 from benchmark.runs.costs import run_cost
@@ -15,13 +15,9 @@ from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
 from jobs import workers
 from jobs.models import JobState
-from judges.engine import worker_pool
-from judges.management.commands.judge import Command as Judge
-from judges.management.commands.judge import ShownProgress, split_names
+from judges.management.commands.judge import split_names
 from judges.management.commands.status import collection_named
 
-LOOK_S = 0.25
-CHECK_WORKERS_S = 2.0
 # Options that go into the recipe as they are; the system says which of them it takes.
 RECIPE = (
     *("model", "device", "k1", "b", "method", "judge", "samples", "run", "top", "scores"),
@@ -29,7 +25,7 @@ RECIPE = (
 )
 
 
-class Command(Judge):
+class Command(JobCommand):
     name = "retrieve"
     act = "run.started"
     help = "Rank a collection's queries with a built-in system. Running the command again continues where it stopped."
@@ -109,30 +105,10 @@ class Command(Judge):
         if run.is_over and run.state == JobState.READY:
             self.note(f"run {run.name} is there already: nothing to do")
         elif options["wait"]:
-            self.wait_for(run)
+            self.wait_for(run, f"run {run.name}")
         elif not workers.live_workers():
             self.note("no worker serves this instance: start `serve`, or wait here with --wait")
         return self.end_run(run, strict=options["wait"])
-
-    def wait_for(self, run: Run) -> None:
-        """Wait until a run is over, with a worker of our own where no other serves the queue."""
-        shown, checked, begun = ShownProgress(self), 0.0, (time.monotonic(), run.done)
-        try:
-            with worker_pool.WorkerPool(1) as own:
-                while not run.is_over:
-                    if time.monotonic() - checked > CHECK_WORKERS_S:
-                        checked = time.monotonic()
-                        own.serves()
-                    shown.show(format_progress(run, begun))
-                    time.sleep(LOOK_S)
-                    run.refresh_from_db()
-                shown.show(format_progress(run, begun), last=True)
-        except worker_pool.CannotStart as error:
-            raise CommandError(str(error)) from error
-        # A worker of `serve` goes on with it, or the same command given again.
-        except KeyboardInterrupt:
-            self.note(f"interrupted: run {run.name} keeps what it has, and the same command goes on")
-            raise
 
     def end_run(self, run: Run, *, strict: bool) -> object:
         """Return the document; raise Incomplete (exit 3) when the run did not come to its end."""
@@ -182,13 +158,6 @@ def name_for(options: dict[str, Any]) -> str:
         return f"dense-{Path(options['model'] or 'model').name}"
     parts = {Run.Kind.HYBRID: (system, method or "minmax"), Run.Kind.REWRITE: (method or "hyde", judge)}
     return "-".join(part for part in parts.get(system, (system, judge)) if part)
-
-
-def format_progress(run: Run, begun: tuple[float, int]) -> str:
-    """A line on how far a run is, and how fast since `begun` (clock, done)."""
-    seconds, done = time.monotonic() - begun[0], run.done - begun[1]
-    rate = f" ({done / seconds:,.1f}/s)" if run.state == JobState.RUNNING and done > 0 and seconds > 1 else ""
-    return f"run {run.name}: {run.phase or run.state}, {run.done:,} of {run.total:,}{rate}"
 
 
 def summarise_run(run: Run, document: dict[str, Any], paid: str = "") -> str:
