@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from annotation.models import Role
 from corpus.models import Collection
-from tests.factories import make_collection, make_member
 from training.comparisons.tabling import TrainedModel, group_models
 from training.jobs import lifecycle
 from training.jobs.held_out import HeldOut, read_held_out
@@ -102,18 +100,6 @@ def test_a_folder_that_says_nothing_has_no_measures(tmp_path: Path) -> None:
     assert read_held_out(tmp_path) == HeldOut()
     (tmp_path / "reranker.json").write_text('{"kind": "causal"}')
     assert read_held_out(tmp_path) == HeldOut()
-
-
-@pytest.fixture
-def birds(db: None) -> Collection:
-    return make_collection("birds")
-
-
-@pytest.fixture
-def alice(birds: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(birds, "alice", Role.ADMIN).user)
-    return client
 
 
 def publish_all(birds: Collection, folder: Path) -> list[Model]:

@@ -8,11 +8,9 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from annotation.models import Role
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.models import Collection
-from tests.factories import make_collection, make_member
 from tests.training.curves.test_subsets import write_dated
 from tests.training_sets import write_set
 from training.curves import services
@@ -23,18 +21,6 @@ pytestmark = pytest.mark.django_db
 ASKED = {
     "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "points": "24, 48,96", "order": "time", "max_steps": "5",
 }  # fmt: skip
-
-
-@pytest.fixture
-def birds() -> Collection:
-    return make_collection("birds")
-
-
-@pytest.fixture
-def alice(birds: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(birds, "alice", Role.ADMIN).user)
-    return client
 
 
 @pytest.fixture

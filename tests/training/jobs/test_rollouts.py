@@ -9,9 +9,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.models import Role
 from corpus.models import Collection
-from tests.factories import make_collection, make_member
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder
 from training.jobs.rollouts import read_rollouts
@@ -76,11 +74,6 @@ def test_every_round_is_found_whatever_the_lengths_of_its_lines(
 
 
 @pytest.fixture
-def birds(db: None) -> Collection:
-    return make_collection("birds")
-
-
-@pytest.fixture
 def job(birds: Collection) -> Job:
     options = {"recipe": "erank-grpo", "base": "tiny:qwen3", "data": "/d", "out": "/o", "options": {}, "name": "m"}
     made = lifecycle.begin_job(kind="train", options=options, collection=birds, user="alice")
@@ -95,13 +88,6 @@ def job(birds: Collection) -> Job:
     write_lines(folder.path / "rollouts.jsonl", lines)
     Job.objects.filter(pk=made.pk).update(state="running", words="tiny model, CPU")
     return made
-
-
-@pytest.fixture
-def alice(birds: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(birds, "alice", Role.ADMIN).user)
-    return client
 
 
 def test_the_job_page_draws_reward_kl_length_and_loss(alice: Client, job: Job) -> None:

@@ -8,11 +8,10 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from annotation.models import Role
 from corpus.collections.removal import delete_collection
 from corpus.models import Collection
 from jobs import leases
-from tests.factories import make_collection, make_member
+from tests.factories import make_collection
 from tests.training.recipes.test_bundles import row, write
 from tests.training_sets import write_set
 from training.jobs import lifecycle
@@ -22,18 +21,6 @@ from training.models import Job, Model
 from training.recipes.metrics import summarize_lengths
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def birds() -> Collection:
-    return make_collection("birds")
-
-
-@pytest.fixture
-def alice(birds: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(birds, "alice", Role.ADMIN).user)
-    return client
 
 
 @pytest.fixture
