@@ -5,6 +5,7 @@ from django.urls import URLPattern, path
 from training.comparisons.views import compare_trained
 from training.curves import views as curve_views
 from training.jobs import views
+from training.lineage.views import label_lineage, model_lineage
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/training/", views.training, name="training"),
@@ -21,5 +22,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/training/curves/<int:curve>/<slug:act>/", curve_views.control_curve, name="control_curve"),
     path("c/<slug:name>/training/models/<int:model>/", views.training_model, name="training_model"),
     path("c/<slug:name>/training/models/<int:model>/card", views.model_card, name="model_card"),
+    path("c/<slug:name>/training/models/<int:model>/lineage/", model_lineage, name="model_lineage"),
+    path("c/<slug:name>/pairs/<int:pair>/lineage/", label_lineage, name="label_lineage"),
     path("c/<slug:name>/training/models/<int:model>/<slug:act>/", views.use_model, name="use_model"),
 ]

@@ -24,11 +24,9 @@ PAIRS = """
 # Of labels `l`: pairs that the export leaves out.
 KEPT = "NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS gone(pair) WHERE gone.pair = l.pair_id)"
 
-LABELS = f"""
-    SELECT q.external_id, d.external_id, l.grade, l.origin FROM corpus_label l {PAIRS.format(of="l")}
-    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}
-    ORDER BY {ORDER}
-"""
+CHOSEN_LABELS = f"""FROM corpus_label l {PAIRS.format(of="l")}
+    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}"""
+LABELS = f"SELECT q.external_id, d.external_id, l.grade, l.origin {CHOSEN_LABELS} ORDER BY {ORDER}"
 
 # `again`: places where a judge stands once more on its panel: each of its samples is a vote of its own.
 JUDGMENTS = f"""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from annotation import guidelines
 from annotation.audit_log.recording import record
-from annotation.exports import files
+from annotation.exports import files, held_labels
 from annotation.exports.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.exports.formats import EVERY, Format
 from annotation.exports.rows import rows_of
@@ -81,7 +82,9 @@ def create_snapshot(*, collection: Collection, form: Format, user: User | None =
         # Of each collection that a training set is drawn from, too, it is known now that it is exported.
         drawn = snapshot.options.get("set", {}).get("collections") or []
         held = Collection.objects.filter(Q(pk=snapshot.collection_id) | Q(name__in=drawn))
-        ExportRecord.objects.bulk_create(ExportRecord(collection=one, export=snapshot.pk) for one in held)
+        by_policies = snapshot.options.get("set", {}).get("labels") == "machine"
+        about: dict[str, Any] = {"home": collection.name, "format": form.name, "by_policies": by_policies}
+        ExportRecord.objects.bulk_create(ExportRecord(collection=one, export=snapshot.pk, **about) for one in held)
     record(user, "export.made", collection, snapshot=snapshot.pk, format=form.name)
     return snapshot
 
@@ -112,7 +115,8 @@ def _record_outcome(snapshot: Snapshot, **values: Any) -> None:
     if Snapshot.objects.filter(pk=snapshot.pk, folder=snapshot.folder).update(**values):
         records = ExportRecord.objects.filter(export=snapshot.pk)
         if snapshot.state == Snapshot.State.READY:
-            records.update(at=snapshot.created_at)
+            digest = sha256(_manifest_text(snapshot.manifest).encode()).hexdigest()
+            records.update(at=snapshot.created_at, sha256=digest)
         else:
             records.delete()
 
@@ -140,12 +144,14 @@ def write_files(
             left_out = list_unsettled_pairs(collection) if leave_out_failed else []
             rows = rows_of(form.name, collection, origins, left_out)
             manifest["counts"] = files.write_rows(written, form, rows, progress)
+            held_labels.hold_rows(snapshot, left_out)
         else:
             asked = SetOptions.of(snapshot.options["set"])
             asked = replace(
                 asked, origins=None if origins is None else tuple(origins), leave_out_failed=leave_out_failed
             )
-            manifest["counts"], details = make_set(collection, form.name, asked, written, progress)
+            manifest["counts"], details, sides = make_set(collection, form.name, asked, written, progress)
+            held_labels.hold_sets(snapshot, sides)
             manifest |= details
             relevant_from = asked.relevant_from or collection.relevant_from
             run = identify_run(asked.run) if asked.run is not None else None
@@ -155,9 +161,13 @@ def write_files(
         manifest["files"] = written.written
     # The manifest comes last: a folder that has one is whole.
     part = written.folder / f".{files.MANIFEST}.part"
-    part.write_text(json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    part.write_text(_manifest_text(manifest), encoding="utf-8")
     part.rename(written.folder / files.MANIFEST)
     return moment, manifest
+
+
+def _manifest_text(manifest: dict[str, Any]) -> str:
+    return json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
 
 @contextmanager

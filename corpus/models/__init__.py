@@ -1,6 +1,6 @@
 """What is judged: collections, queries, documents, pairs, and the judgments, labels and items of pairs."""
 
-from corpus.models.judging import Assessor, CurrentJudgment, ExportRecord, Item, Judgment, Label, Target
+from corpus.models.judging import Assessor, CurrentJudgment, ExportedLabels, ExportRecord, Item, Judgment, Label, Target
 from corpus.models.texts import NAME, Collection, Document, Pair, Query, Versioned, shown_only
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "CurrentJudgment",
     "Document",
     "ExportRecord",
+    "ExportedLabels",
     "Item",
     "Judgment",
     "Label",

@@ -2,13 +2,14 @@
 
 from datetime import datetime
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from corpus.models import append_only
-from corpus.models.texts import Collection, Pair
+from corpus.models.texts import Collection, Pair, Query
 
 
 class Assessor(models.Model):
@@ -262,10 +263,21 @@ class ExportRecord(models.Model):
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="exported", db_index=False)
     export = models.BigIntegerField(db_index=True, help_text="Id of the snapshot.")
     at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it holds.")
+    home = models.CharField(max_length=63, blank=True, db_default="", help_text="The collection whose export it is.")
+    format = models.CharField(max_length=30, blank=True, db_default="")
+    sha256 = models.CharField(
+        max_length=64, blank=True, db_default="", help_text="Of its manifest, in hex: trainings know it by this."
+    )
+    by_policies = models.BooleanField(
+        default=False, db_default=False, help_text="It holds what policies said, whatever people said afterwards."
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["collection", "export"], name="export_record_once")]
-        indexes = [models.Index(fields=["collection", "-at"], name="export_record_newest")]
+        indexes = [
+            models.Index(fields=["collection", "-at"], name="export_record_newest"),
+            models.Index(fields=["sha256"], name="export_record_sha256"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.collection_id} in {self.export}"
@@ -274,3 +286,24 @@ class ExportRecord(models.Model):
     def is_exported(cls, collection: int, since: datetime) -> bool:
         """Whether an export holds, or is about to hold, the data of that moment or a later one (MECHANICS M5)."""
         return cls.objects.filter(collection=collection, at__gte=since).exists()
+
+
+class ExportedLabels(models.Model):
+    """The labels of one query as an export holds them, pairs ascending (docs/lineage.md).
+
+    Whoever shows where a label went, or what changed since, reads them without knowing of exports.
+    """
+
+    record = models.ForeignKey(ExportRecord, models.CASCADE, related_name="labels", db_index=False)
+    query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")
+    split = models.CharField(max_length=5, blank=True, help_text="train or dev; empty: no training set.")
+    pairs = ArrayField(models.BigIntegerField(), help_text="Primary keys.")
+    grades = ArrayField(models.SmallIntegerField(null=True), help_text="Null: judgments on the pair, not its label.")
+    origins = ArrayField(models.CharField(max_length=150), help_text="The labels' origins of that moment.")
+
+    class Meta:
+        verbose_name_plural = "exported labels"
+        constraints = [models.UniqueConstraint(fields=["record", "query"], name="exported_labels_once")]
+
+    def __str__(self) -> str:
+        return f"{self.record_id}/{self.query_id}"

@@ -1,6 +1,7 @@
 """Services of training jobs: begin, go on, publish. The row is the truth; the folder holds what the subprocess said."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -69,13 +70,14 @@ def begin_training(
             _("%(data)s has no manifest.json: name the folder of an export (export NAME --format %(format)s)")
             % {"data": data, "format": entry.format}
         )
-    open_manifest(data, entry.format)
+    _manifest, raw = open_manifest(data, entry.format)
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": out})
     target = out or collection_folder("models", collection) / uuid4().hex
     options = {
         "recipe": recipe,
         "data": str(data.resolve()),
+        "data_sha256": sha256(raw).hexdigest(),
         "base": base,
         "out": str(target.resolve()),
         "options": dict(given),

@@ -19,6 +19,7 @@ from corpus.errors import BadInput
 from jobs import background, leases
 from training.jobs import graded_outputs, lifecycle, pages, rollouts
 from training.jobs.forms import JudgeForm, TrainForm, UseForm
+from training.lineage.model_sources import count_changed
 from training.models import Job, Model
 from training.recipes.table import is_embedding_recipe
 
@@ -47,11 +48,13 @@ def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 def _lists_context(scope: AccessScope) -> dict[str, object]:
     jobs = Job.objects.filter(collection=scope.collection).select_related("model").order_by("-pk")[:SHOWN]
+    models = list(Model.objects.filter(collection=scope.collection).select_related("job").order_by("-pk")[:SHOWN])
+    changed = count_changed(models)
     extra = pages.extra_state()
     return {
         "scope": scope,
         "jobs": jobs,
-        "models": Model.objects.filter(collection=scope.collection).order_by("-pk")[:SHOWN],
+        "models": [(model, changed.get(model.pk, 0)) for model in models],
         "extra": extra,
         "moving": extra["state"] == "installing" or any(not job.is_over for job in jobs),
     }
@@ -198,6 +201,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
     context = {
         "scope": scope,
         "model": found,
+        "changed": count_changed([found]).get(found.pk, 0),
         "table": pages.evaluation_table(summary.get("evaluation")),
         "sides": pages.SIDES,
         "calibration": summary.get("calibration") or {},

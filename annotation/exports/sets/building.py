@@ -42,8 +42,8 @@ WITHOUT_TEACHER = ("beir", "mteb", "trl", "erank-sft", "rtriever", "ms-swift", "
 
 def make_set(
     collection: Collection, name: str, asked: SetOptions, files: ExportFiles, progress: Progress
-) -> tuple[Counts, dict[str, Any]]:
-    """Write the files of the format `name`, and return what the manifest says of the set: counts, and details.
+) -> tuple[Counts, dict[str, Any], dict[str, list[SetQuery]]]:
+    """Write the files of the format `name`; return counts and details for the manifest, and the queries by split.
 
     Raises BadInput when the options leave nothing, or a score is missing.
     """
@@ -79,7 +79,7 @@ def make_set(
     if asked.teacher == "scores":
         _write_answers(files, sources)
     files.close()
-    return _count_rows(sides, written, left), details
+    return _count_rows(sides, written, left), details, sides
 
 
 def _find_sources(collection: Collection, asked: SetOptions) -> list[SetSource]:

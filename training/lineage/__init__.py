@@ -1,0 +1,1 @@
+"""Where a label went, and what a model was made of."""
