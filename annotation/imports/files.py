@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.imports.uploads import path_of
 from annotation.models.imports import FileImport, Upload
 from corpus.errors import BadInput
@@ -81,5 +83,6 @@ def plan_files(row: FileImport) -> ImportFiles:
 def _source_of(file: GivenFile, uploads: dict[int, Upload], fields: dict[str, str]) -> FileSource:
     upload = uploads.get(file.upload)
     if upload is None or not path_of(upload).is_file():
-        raise BadInput(f"{file.name}: the file was deleted, as uploads are after a day; upload it again")
+        said = _("%(file)s: the file was deleted, as uploads are after a day; upload it again")
+        raise BadInput(said % {"file": file.name})
     return FileSource(path_of(upload), name=file.name, member=file.member, fields=fields)

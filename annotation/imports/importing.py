@@ -5,8 +5,10 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
+from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from annotation.imports.files import GivenFile, correct_files, plan_files, recognise_files
@@ -36,7 +38,12 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
     has_pairs = Pair.objects.filter(collection=collection, is_candidate=True).exists()
     options = {"bm25": 0 if names_pairs or has_pairs else CANDIDATES, "keep_empty": False, "update": False}
     row = FileImport.objects.create(
-        collection=collection, owner=owner, made_by=owner.username, files=files, options=options
+        collection=collection,
+        owner=owner,
+        made_by=owner.username,
+        files=files,
+        options=options,
+        language=get_language() or "",
     )
     Upload.objects.filter(pk__in=[upload.pk for upload in uploads]).update(file_import=row)
     transaction.on_commit(partial(notify, TASK))
@@ -61,7 +68,8 @@ def start_import(row: FileImport) -> None:
 
 def _queue_again(row: FileImport, free: Q, **changes: Any) -> bool:
     """Let a worker take the row up, where it is `free`; whoever works on it loses it."""
-    fresh = {"attempts": 0, "error": "", "lease_until": None, "ended_at": None, "cancel_asked": False, **changes}
+    fresh = {"attempts": 0, "error": "", "lease_until": None, "ended_at": None, "cancel_asked": False}
+    fresh |= {"language": get_language() or "", **changes}
     rows = FileImport.objects.filter(free, pk=row.pk)
     with transaction.atomic():
         transaction.on_commit(partial(notify, TASK))
@@ -77,8 +85,9 @@ def discard_import(row: FileImport) -> None:
 
 
 def perform_import(job: FileImport, stopping: Callable[[], bool] = lambda: False) -> None:
-    """Do the work of a claimed row: check its files, or import them."""
-    leases.perform(job, partial(_import_files, job), stopping=stopping, expected=BadInput)
+    """Do the work of a claimed row: check its files, or import them. What is wrong is said in its owner's language."""
+    with override(job.language or settings.LANGUAGE_CODE):
+        leases.perform(job, partial(_import_files, job), stopping=stopping, expected=BadInput)
     if FileImport.objects.filter(pk=job.pk, state=FileImport.READY, dry_run=False).exists():
         for upload in job.uploads.select_related("collection"):
             delete_upload(upload)

@@ -16,6 +16,13 @@ class FileImport(LeasedJob):
     files = models.JSONField(default=list, help_text="What each file holds (annotation.imports.files.GivenFile).")
     options = models.JSONField(default=dict)
     dry_run = models.BooleanField(default=True, help_text="The job checks; false: it imports.")
+    language = models.CharField(
+        max_length=10,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of the pages of whoever asked: errors are in it.",
+    )
     report = models.JSONField(default=dict, help_text="What the check found or the import did.")
 
     def __str__(self) -> str:

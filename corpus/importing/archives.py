@@ -3,6 +3,8 @@
 import zipfile
 from pathlib import Path, PurePosixPath
 
+from django.utils.translation import gettext as _
+
 from corpus.errors import BadInput
 from corpus.importing import files
 
@@ -33,18 +35,20 @@ def list_members(path: Path, name: str = "") -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = [one for one in archive.infolist() if not _is_hidden(one)]
-    except zipfile.BadZipFile as error:
-        raise BadInput(f"{name}: the zip archive is damaged ({error}); make it again") from None
+    except zipfile.BadZipFile:
+        raise BadInput(_("%(file)s: the zip archive is damaged; make it again") % {"file": name}) from None
     if not members:
-        raise BadInput(f"{name}: the zip archive is empty")
+        raise BadInput(_("%(file)s: the zip archive is empty") % {"file": name})
     if len(members) > MAX_MEMBERS:
-        raise BadInput(f"{name}: {len(members):,} files in it; make an archive of at most {MAX_MEMBERS:,}")
+        said = _("%(file)s: %(n)s files in it; make an archive of at most %(most)s")
+        raise BadInput(said % {"file": name, "n": f"{len(members):,}", "most": f"{MAX_MEMBERS:,}"})
     for one in members:
         if problem := _problem_of(one):
-            raise BadInput(f'{name}: "{one.orig_filename[:200]}" in it {problem}')
+            raise BadInput(problem % {"file": name, "member": one.orig_filename[:200], "ratio": files.MAX_RATIO})
     most = max(files.UNPACKED, files.MAX_RATIO * path.stat().st_size)
     if sum(one.file_size for one in members) > most:
-        raise BadInput(f"{name}: its files unpack to more than {files.MAX_RATIO} times its size; look at it yourself")
+        said = _("%(file)s: its files unpack to more than %(ratio)s times its size; look at it yourself")
+        raise BadInput(said % {"file": name, "ratio": files.MAX_RATIO})
     return [one.filename for one in members]
 
 
@@ -55,12 +59,15 @@ def _is_hidden(member: zipfile.ZipInfo) -> bool:
 
 
 def _problem_of(member: zipfile.ZipInfo) -> str:
-    """Return why a member is refused, or ""."""
+    """Return why a member is refused, with places for the file, the member and the ratio; or ""."""
     written = member.orig_filename.replace("\\", "/")
     if written.startswith("/") or ":" in written or ".." in written.split("/"):
-        return "lies outside the archive; make it again without such paths"
+        return _('%(file)s: "%(member)s" in it lies outside the archive; make it again without such paths')
     if member.flag_bits & 1:
-        return "is encrypted; make the archive without a password"
+        return _('%(file)s: "%(member)s" in it is encrypted; make the archive without a password')
     if member.file_size > max(files.UNPACKED, files.MAX_RATIO * member.compress_size):
-        return f"unpacks to more than {files.MAX_RATIO} times its size, as no text does; look at it yourself"
+        return _(
+            '%(file)s: "%(member)s" in it unpacks to more than %(ratio)s times its size, as no text does; '
+            "look at it yourself"
+        )
     return ""

@@ -1,6 +1,8 @@
 """Pairs: which query is to be judged with which document, and the reference grades that come with the files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.importing import judgments, staging
@@ -22,6 +24,9 @@ LEFT JOIN corpus_document d ON d.collection_id = {c} AND d.is_current AND d.exte
 _NAMED = """(SELECT query_id, document_id, max(teacher_score) AS teacher_score FROM import_candidate
             GROUP BY query_id, document_id)"""
 _HERE = judgments.PAIR
+_OTHER_GRADE = """SELECT f.line, f.grade, g.file, g.line, g.grade FROM import_found f
+    JOIN import_grade g ON g.query_id = f.query_id AND g.document_id = f.document_id AND g.assessor_id = %(assessor)s
+    WHERE f.grade <> g.grade ORDER BY f.line LIMIT 1"""
 
 
 def stage_candidates(
@@ -43,7 +48,8 @@ def stage_candidates(
            ORDER BY 1 LIMIT 1"""
     )
     if clash:
-        raise source.bad(clash[0], f"the pair stands in line {clash[1]} with another teacher_score or gold")
+        said = _("the pair stands in line %(other)s with another teacher_score or gold")
+        raise source.bad(clash[0], said % {"other": clash[1]})
     staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
     if staging.fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
         staging.execute_sql(
@@ -65,14 +71,13 @@ def stage_run(
 
 
 def stage_qrels(
-    collection: Collection,
-    source: FileSource,
-    rows: Iterable[GradeRow],
-    progress: ImportProgress,
-    *,
-    are_candidates: bool,
-) -> int:
-    """Stage qrels' rows as reference grades; return the number of grades below 0, which mean not judged."""
+    collection: Collection, files: Sequence[FileSource], number: int, rows: Iterable[GradeRow], progress: ImportProgress
+) -> tuple[int, int]:
+    """Stage the rows of one of the files as reference grades; return how many, and how many more are below 0.
+
+    A grade below 0 means not judged. Raises BadInput for a pair with another grade in an earlier file.
+    """
+    source = files[number]
 
     def copy_line(row: GradeRow) -> str:
         if row.problem:
@@ -82,15 +87,26 @@ def stage_qrels(
     unjudged = stage_lines(collection, map(copy_line, rows), "line, query, document, grade", "judgments", progress)
     _refuse_unknown(source)
     if twice := staging.first_repeated("import_found", "query_id, document_id"):
-        raise source.bad(twice[0], f"the pair stands already in line {twice[1]}")
+        raise source.bad(twice[0], _("the pair stands already in line %(other)s") % {"other": twice[1]})
+    values = {"assessor": judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, "qrels").pk, "file": number}
+    if clash := staging.fetch_one(_OTHER_GRADE, values) if number else None:
+        line, grade, file, there, before = clash
+        said = _("grade %(grade)s, but %(file)s, line %(line)s, has %(before)s for this pair; leave one file out")
+        raise source.bad(line, said % {"grade": grade, "file": files[file], "line": there, "before": before})
     staging.execute_sql(
-        """INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s FROM import_found
-           WHERE grade IS NOT NULL""",
-        {"assessor": judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, "qrels").pk},
+        """INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s, %(file)s
+           FROM import_found f WHERE grade IS NOT NULL AND (%(file)s = 0 OR NOT EXISTS (
+               SELECT FROM import_grade g WHERE g.query_id = f.query_id AND g.document_id = f.document_id
+               AND g.assessor_id = %(assessor)s))""",
+        values,
     )
-    if are_candidates:
-        staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
-    return unjudged
+    graded = staging.fetch_number("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")
+    return graded, unjudged
+
+
+def stage_graded_pairs() -> None:
+    """Stage the pairs of the qrels that were staged last as candidates."""
+    staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
 
 
 def stage_bm25(collection: Collection, k: int, progress: ImportProgress) -> None:
@@ -122,7 +138,8 @@ def _refuse_unknown(source: FileSource) -> None:
     )
     if unknown:
         line, is_query, query, document = unknown
-        raise source.bad(line, f'no query has the id "{query}"' if is_query else f'no document has the id "{document}"')
+        said = _('no query has the id "%(id)s"') if is_query else _('no document has the id "%(id)s"')
+        raise source.bad(line, said % {"id": query if is_query else document})
 
 
 def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int, int]:
@@ -141,8 +158,8 @@ def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int, int]
                     WHERE p.teacher_score <> s.teacher_score LIMIT 1"""
             )
             if other:
-                one = f"query {other[0]}, document {other[1]}"
-                raise BadInput(f"{one}: another teacher_score; --update takes the new one")
+                said = _("query %(query)s, document %(document)s: another teacher_score; --update takes the new one")
+                raise BadInput(said % {"query": other[0], "document": other[1]})
         updated = staging.execute_sql(
             f"""UPDATE corpus_pair p
                 SET is_candidate = true, teacher_score = COALESCE(s.teacher_score, p.teacher_score)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from corpus.errors import BadInput
 from corpus.importing import archives, records, tables
 from corpus.importing.files import FileSource
@@ -15,7 +17,6 @@ from corpus.importing.trec import read_elements
 KINDS = ("documents", "queries", "pairs", "qrels", "runs", "all")
 SHOWN_ROWS, SHOWN_CHARACTERS = 5, 200
 _XML = re.compile(rb"<(doc|top)[\s>]", re.IGNORECASE)
-_TEST = re.compile(r"\btest", re.IGNORECASE)
 _COLUMNS = {
     "qrels": ("query", "iteration", "document", "grade"),
     "runs": ("query", "Q0", "document", "rank", "score", "tag"),
@@ -52,22 +53,21 @@ def detect(source: FileSource) -> DetectedFile:
 
 
 def keep_one_each(found: Sequence[tuple[FileSource, DetectedFile]]) -> None:
-    """Leave out all but one file of a kind of which an import takes one: of qrels those of the test."""
-    for kind in ("documents", "queries", "pairs", "qrels"):
-        same = [(source, one) for source, one in found if one.kind == kind]
-        if len(same) > 1:
-            kept = next(
-                (one for source, one in same if kind == "qrels" and _TEST.search(Path(source.name).name)), same[0][1]
-            )
-            for _source, one in same:
-                if one is not kept:
-                    one.kind, one.problem = "", f"another file of {kind} is taken"
+    """Leave out all but the first file of a kind of which an import takes one."""
+    reasons = {
+        "documents": _("another file of documents is taken"),
+        "queries": _("another file of queries is taken"),
+        "pairs": _("another file of pairs is taken"),
+    }
+    for kind, reason in reasons.items():
+        for one in [one for _source, one in found if one.kind == kind][1:]:
+            one.kind, one.problem = "", reason
 
 
 def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
     number, line = source.first()
     if not number:
-        raise BadInput(f"{source}: the file is empty")
+        raise BadInput(_("%(file)s: the file is empty") % {"file": source})
     if line[:1] == b"<":
         return _detect_xml(source)
     if line[:1] not in b"{[":
@@ -76,8 +76,9 @@ def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
     if {"query_id", "doc_id"} <= row.keys():
         return DetectedFile("pairs", ["pairs"], list(_COLUMNS["pairs"]), _first(_json_rows(source, _COLUMNS["pairs"])))
     if not {"_id", "text"} <= row.keys():
-        known = source.foreign() or f"its fields are {', '.join(list(row)[:10])}"
-        raise source.bad(number, f'neither "_id" and "text" nor "query_id" and "doc_id": {known}')
+        known = source.foreign() or _("its fields are %(names)s") % {"names": ", ".join(list(row)[:10])}
+        said = _('neither "_id" and "text" nor "query_id" and "doc_id": %(known)s')
+        raise source.bad(number, said % {"known": known})
     asked = {"answers", "instruction"} & row.keys() or (tables.about_queries(source.name) and not row.get("title"))
     columns = ("_id", "text", "answers", "instruction") if asked else ("_id", "title", "text")
     shown = [name for name in columns if name in row]
@@ -88,7 +89,7 @@ def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
 def _detect_xml(source: FileSource) -> DetectedFile:
     tag = _XML.search(source.head())
     if tag is None:
-        raise BadInput(f"{source}: XML without <doc> or <top>; see docs/importing.md")
+        raise BadInput(_("%(file)s: XML without <doc> or <top>; see docs/importing.md") % {"file": source})
     name = tag[1].decode().lower()
     kind, columns = (
         ("documents", ("docno", "title", "text")) if name == "doc" else ("queries", ("num", "title", "desc"))
@@ -118,8 +119,8 @@ def _detect_trec(source: FileSource) -> DetectedFile | None:
 def _detect_table(source: FileSource) -> DetectedFile:
     table = tables.read_table(source)
     if table is None:
-        raise source.bad(source.first()[0], "not JSON, XML, a table, qrels or a run; see docs/importing.md")
-    problem = "" if table.kind else "say what its columns are"
+        raise source.bad(source.first()[0], _("not JSON, XML, a table, qrels or a run; see docs/importing.md"))
+    problem = "" if table.kind else _("say what its columns are")
     rows = _first(row for _line, row in tables.read_ragged_rows(source, table))
     return DetectedFile(table.kind, [], list(table.header), rows, table.fields, problem)
 

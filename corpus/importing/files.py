@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from django.utils.translation import gettext as _
 from typing_extensions import Buffer
 
 from corpus.errors import BadInput
@@ -70,7 +71,7 @@ class FileSource:
 
     def bad(self, line: int, problem: str) -> BadInput:
         """Return the error for a line."""
-        return BadInput(f"{self}, line {line}: {problem}")
+        return BadInput(_("%(file)s, line %(line)s: %(problem)s") % {"file": self, "line": line, "problem": problem})
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
         """Yield (number, bytes) of each line without its end; blank ones are skipped unless asked for.
@@ -86,15 +87,17 @@ class FileSource:
                     if number == 1 and line.startswith(_BOM):
                         line = line[3:]
                     if b"\0" in line:
-                        raise self.bad(number, "a NUL byte; remove it")
+                        raise self.bad(number, _("a NUL byte; remove it"))
                     if blank or not line.isspace():
                         yield number, line.rstrip(b"\r\n")
         except EOFError:
-            raise self.bad(number + 1, "the gzip file ends in the middle; copy it again") from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise self.bad(number + 1, f"the gzip file is damaged ({error}); copy it again") from None
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise BadInput(f"{self}: the zip archive is damaged or locked ({error}); make it again") from None
+            raise self.bad(number + 1, _("the gzip file ends in the middle; copy it again")) from None
+        except (gzip.BadGzipFile, zlib.error):
+            raise self.bad(number + 1, _("the gzip file is damaged; copy it again")) from None
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
+            raise BadInput(
+                _("%(file)s: the zip archive is damaged or locked; make it again") % {"file": self}
+            ) from None
         except OSError as error:
             raise BadInput(f"{self}: {error.strerror or error}") from None
 
@@ -107,7 +110,7 @@ class FileSource:
         try:
             return line.decode()
         except UnicodeDecodeError as error:
-            raise self.bad(number, f"byte {error.start + 1} is not UTF-8; convert the file") from None
+            raise self.bad(number, _("byte %(n)s is not UTF-8; convert the file") % {"n": error.start + 1}) from None
 
     def first(self) -> tuple[int, bytes]:
         """Return the first line that is not blank; (0, b"") for an empty file."""
@@ -124,13 +127,16 @@ class FileSource:
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
-            raise self.bad(number, f'"{field}" is not a string')
+            raise self.bad(number, _('"%(field)s" is not a string') % {"field": field})
         if not value:
-            raise self.bad(number, f'"{field}" is empty')
+            raise self.bad(number, _('"%(field)s" is empty') % {"field": field})
         if _WHITE.search(value):
-            raise self.bad(number, f'"{field}" holds white space: {value[:60]!r}')
+            raise self.bad(
+                number, _('"%(field)s" holds white space: %(value)r') % {"field": field, "value": value[:60]}
+            )
         if len(value) > MAX_ID:
-            raise self.bad(number, f'"{field}" is longer than {MAX_ID} characters')
+            said = _('"%(field)s" is longer than %(most)s characters')
+            raise self.bad(number, said % {"field": field, "most": MAX_ID})
         return value
 
     def head(self) -> bytes:
@@ -183,10 +189,12 @@ class _Bounded(io.RawIOBase):
         end = data.rfind(b"\n")
         self.in_line = self.in_line + len(data) if end < 0 else len(data) - end - 1
         if self.in_line > MAX_LINE:
-            raise BadInput(f"{self.of}: a line is longer than {MAX_LINE >> 20} MB; is it the right file?")
+            said = _("%(file)s: a line is longer than %(most)s MB; is it the right file?")
+            raise BadInput(said % {"file": self.of, "most": MAX_LINE >> 20})
         if self.most is not None and self.read_so_far > self.most:
-            raise BadInput(
-                f"{self.of}: it unpacks to more than {MAX_RATIO} times its size, as no text does; "
+            said = _(
+                "%(file)s: it unpacks to more than %(ratio)s times its size, as no text does; "
                 "unpack it yourself and look at it"
             )
+            raise BadInput(said % {"file": self.of, "ratio": MAX_RATIO})
         return len(data)

@@ -8,6 +8,8 @@ from heapq import heappush, heapreplace
 from itertools import islice
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+
 from corpus.importing import tables
 from corpus.importing.files import FileSource
 
@@ -43,23 +45,25 @@ def read_grades(source: FileSource, top: int) -> Iterator[GradeRow]:
         tables.require_fields(source, table, _COLUMNS)
     width = len(text.split())
     if width not in (3, 4):
-        raise source.bad(number, f"{width} columns; qrels have 3 (after a header) or 4")
+        raise source.bad(number, _("%(n)s columns; qrels have 3 (after a header) or 4") % {"n": width})
     if width == 3 and _INTEGER.match(text.split()[2]):
-        raise source.bad(number, "3 columns without a header; begin with the line query-id, corpus-id, score")
+        raise source.bad(number, _("3 columns without a header; begin with the line query-id, corpus-id, score"))
     return _read_qrels(source, top, width)
 
 
 def refuse_json(source: FileSource, number: int, text: str) -> None:
     """Raise BadInput where a file of columns begins as JSON does; the error says whose JSON, or of what form."""
     if text[:1] in ("{", "["):
-        raise source.bad(number, source.foreign() or "this is JSON, and here columns are read; see docs/importing.md")
+        raise source.bad(
+            number, source.foreign() or _("this is JSON, and here columns are read; see docs/importing.md")
+        )
 
 
 def _read_qrels(source: FileSource, top: int, width: int) -> Iterator[GradeRow]:
     for number, text in islice(source.texts(), int(width == 3), None):  # 3 columns: after a header
         columns = text.split()
         if len(columns) != width:
-            yield GradeRow(number, "", "", 0, "", f"{len(columns)} columns instead of {width}", "malformed")
+            yield GradeRow(number, "", "", 0, "", _columns_problem(len(columns), width), "malformed")
             continue
         yield _grade_row(number, columns[0], columns[-2], columns[-1], top)
 
@@ -69,18 +73,23 @@ def _read_table(source: FileSource, table: tables.Table, top: int) -> Iterator[G
     places = table.places
     for number, row in tables.read_ragged_rows(source, table):
         if len(row) != len(table.header):
-            yield GradeRow(number, "", "", 0, "", f"{len(row)} columns instead of {len(table.header)}", "malformed")
+            yield GradeRow(number, "", "", 0, "", _columns_problem(len(row), len(table.header)), "malformed")
             continue
         query, document, grade = (row[places[field]].strip() for field in _COLUMNS)
         assessor = row[places["assessor"]].strip() if "assessor" in places else ""
         yield _grade_row(number, query, document, grade, top, assessor)
 
 
+def _columns_problem(found: int, expected: int) -> str:
+    return _("%(n)s columns instead of %(expected)s") % {"n": found, "expected": expected}
+
+
 def _grade_row(number: int, query: str, document: str, grade: str, top: int, assessor: str = "") -> GradeRow:
     if not _INTEGER.match(grade):
-        problem, kind = f"the grade is not an integer: {grade[:40]!r}", "malformed"
+        problem, kind = _("the grade is not an integer: %(value)r") % {"value": grade[:40]}, "malformed"
     elif int(grade) > top:
-        problem, kind = f"grade {int(grade)} is above the highest grade {top}", "out-of-range"
+        said = _("grade %(grade)s is above the highest grade %(top)s")
+        problem, kind = said % {"grade": int(grade), "top": top}, "out-of-range"
     else:
         return GradeRow(number, query, document, int(grade), assessor)
     return GradeRow(number, query, document, 0, assessor, problem, kind)
@@ -98,7 +107,7 @@ def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]
             refuse_json(source, number, text)
         columns = text.split()
         if len(columns) != 6:
-            raise source.bad(number, f"{len(columns)} columns instead of the 6 of a run")
+            raise source.bad(number, _("%(n)s columns instead of the 6 of a run") % {"n": len(columns)})
         query, document = columns[0], columns[2]
         # trec_eval keeps scores in 32 bits: two that differ by less are equal there, and the document id decides.
         try:
@@ -106,10 +115,11 @@ def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]
         except (ValueError, OverflowError):
             score = math.nan
         if math.isnan(score):
-            raise source.bad(number, f"the score is not a number: {columns[4][:40]!r}")
+            raise source.bad(number, _("the score is not a number: %(value)r") % {"value": columns[4][:40]})
         kept, among = best.setdefault(query, []), names.setdefault(query, set())
         if document in among:
-            raise source.bad(number, f'document "{document}" stands twice for query "{query}"')
+            said = _('document "%(document)s" stands twice for query "%(query)s"')
+            raise source.bad(number, said % {"document": document, "query": query})
         if len(kept) < depth:
             heappush(kept, (score, document, number))
             among.add(document)

@@ -9,7 +9,7 @@ _STANDING = """standing AS MATERIALIZED (
     SELECT j.id, j.pair_id, j.assessor_id, j.grade FROM judgment_head j
     WHERE j.assessor_id IN (SELECT assessor_id FROM import_grade) AND j.aspect_id IS NULL AND j.step = 'import')"""
 PAIR = "p.query_id = s.query_id AND p.document_id = s.document_id"
-GRADE = "line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint"
+GRADE = "line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint, file int DEFAULT 0"
 
 
 def ensure_assessor(collection: Collection, kind: Assessor.Kind, name: str) -> Assessor:
@@ -28,12 +28,12 @@ def add_pairs(collection: Collection) -> None:
     )
 
 
-def first_change(assessor_id: int) -> tuple[int, int, int] | None:
-    """Return (line, grade, grade before) of the first line that contradicts what the assessor said before."""
+def first_change(assessor_id: int) -> tuple[int, int, int, int] | None:
+    """Return (file, line, grade, grade before) of the first line that contradicts what the assessor said before."""
     return fetch_one(
-        f"""WITH {_STANDING} SELECT s.line, s.grade, j.grade FROM import_grade s
+        f"""WITH {_STANDING} SELECT s.file, s.line, s.grade, j.grade FROM import_grade s
             JOIN corpus_pair p ON {PAIR} JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
-            WHERE s.assessor_id = %(a)s AND j.grade IS DISTINCT FROM s.grade ORDER BY s.line LIMIT 1""",
+            WHERE s.assessor_id = %(a)s AND j.grade IS DISTINCT FROM s.grade ORDER BY s.file, s.line LIMIT 1""",
         {"a": assessor_id},
     )
 
@@ -51,7 +51,7 @@ def store_judgments() -> tuple[int, int]:
               FROM import_grade s JOIN corpus_pair p ON {PAIR}
               LEFT JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
               WHERE j.id IS NULL OR j.grade IS DISTINCT FROM s.grade
-              ORDER BY s.line
+              ORDER BY s.file, s.line
               RETURNING supersedes_id)
             SELECT count(*) FILTER (WHERE supersedes_id IS NULL), count(supersedes_id) FROM written"""
     )

@@ -3,6 +3,9 @@
 import re
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 
 class KnownFormat(NamedTuple):
     """A kind of file, and what to do with it."""
@@ -11,69 +14,76 @@ class KnownFormat(NamedTuple):
     do: str
 
     def __str__(self) -> str:
-        return f"this is {self.what}, which is not read here: {self.do}"
+        said = _("this is %(what)s, which is not read here: %(do)s")
+        return said % {"what": _(self.what), "do": _(self.do)}
 
 
-_UNPACK = "unpack it and name the file that it holds"
-_AS_LINES = "write its rows as JSON lines or columns, as docs/importing.md shows them"
-_AS_TEXT = "save it as text in UTF-8"
-_AS_CSV = "save the sheet as CSV in UTF-8"
+_UNPACK = gettext_noop("unpack it and name the file that it holds")
+_AS_LINES = gettext_noop("write its rows as JSON lines or columns, as docs/importing.md shows them")
+_AS_TEXT = gettext_noop("save it as text in UTF-8")
+_NAME_TEXT = gettext_noop("name a file of text")
+_AS_CSV = gettext_noop("save the sheet as CSV in UTF-8")
 
 # First bytes. They count only in a file that is not text: a text may begin with the letters ORC.
 _BINARY: tuple[tuple[bytes | tuple[bytes, ...], KnownFormat], ...] = (
-    (b"PAR1", KnownFormat("a Parquet file", _AS_LINES)),
-    (b"ARROW1", KnownFormat("an Arrow or Feather file", _AS_LINES)),
-    (b"Obj\x01", KnownFormat("an Avro file", _AS_LINES)),
-    (b"ORC", KnownFormat("an ORC file", _AS_LINES)),
-    (b"SQLite format 3\0", KnownFormat("an SQLite database", _AS_LINES)),
-    (b"\x89HDF\r\n\x1a\n", KnownFormat("an HDF5 file", _AS_LINES)),
-    (b"\x93NUMPY", KnownFormat("a NumPy file", _AS_TEXT)),
-    ((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), KnownFormat("a Python pickle", _AS_LINES)),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", KnownFormat("an old Excel or Word file", "save it as CSV or text in UTF-8")),
-    (b"BZh", KnownFormat("a bzip2 archive", _UNPACK)),
-    (b"\xfd7zXZ\0", KnownFormat("an xz archive", _UNPACK)),
-    (b"\x28\xb5\x2f\xfd", KnownFormat("a Zstandard archive", _UNPACK)),
-    (b"\x04\x22\x4d\x18", KnownFormat("an LZ4 archive", _UNPACK)),
-    (b"7z\xbc\xaf\x27\x1c", KnownFormat("a 7-Zip archive", _UNPACK)),
-    (b"Rar!\x1a\x07", KnownFormat("a RAR archive", _UNPACK)),
-    (b"\x89PNG\r\n\x1a\n", KnownFormat("a picture (PNG)", "name a file of text")),
-    (b"\xff\xd8\xff", KnownFormat("a picture (JPEG)", "name a file of text")),
-    (b"GIF8", KnownFormat("a picture (GIF)", "name a file of text")),
+    (b"PAR1", KnownFormat(gettext_noop("a Parquet file"), _AS_LINES)),
+    (b"ARROW1", KnownFormat(gettext_noop("an Arrow or Feather file"), _AS_LINES)),
+    (b"Obj\x01", KnownFormat(gettext_noop("an Avro file"), _AS_LINES)),
+    (b"ORC", KnownFormat(gettext_noop("an ORC file"), _AS_LINES)),
+    (b"SQLite format 3\0", KnownFormat(gettext_noop("an SQLite database"), _AS_LINES)),
+    (b"\x89HDF\r\n\x1a\n", KnownFormat(gettext_noop("an HDF5 file"), _AS_LINES)),
+    (b"\x93NUMPY", KnownFormat(gettext_noop("a NumPy file"), _AS_TEXT)),
+    ((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), KnownFormat(gettext_noop("a Python pickle"), _AS_LINES)),
+    (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        KnownFormat(gettext_noop("an old Excel or Word file"), gettext_noop("save it as CSV or text in UTF-8")),
+    ),
+    (b"BZh", KnownFormat(gettext_noop("a bzip2 archive"), _UNPACK)),
+    (b"\xfd7zXZ\0", KnownFormat(gettext_noop("an xz archive"), _UNPACK)),
+    (b"\x28\xb5\x2f\xfd", KnownFormat(gettext_noop("a Zstandard archive"), _UNPACK)),
+    (b"\x04\x22\x4d\x18", KnownFormat(gettext_noop("an LZ4 archive"), _UNPACK)),
+    (b"7z\xbc\xaf\x27\x1c", KnownFormat(gettext_noop("a 7-Zip archive"), _UNPACK)),
+    (b"Rar!\x1a\x07", KnownFormat(gettext_noop("a RAR archive"), _UNPACK)),
+    (b"\x89PNG\r\n\x1a\n", KnownFormat(gettext_noop("a picture (PNG)"), _NAME_TEXT)),
+    (b"\xff\xd8\xff", KnownFormat(gettext_noop("a picture (JPEG)"), _NAME_TEXT)),
+    (b"GIF8", KnownFormat(gettext_noop("a picture (GIF)"), _NAME_TEXT)),
     # Before UTF-16, whose mark is the beginning of this one.
-    ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), KnownFormat("text in UTF-32", _AS_TEXT)),
-    ((b"\xff\xfe", b"\xfe\xff"), KnownFormat("text in UTF-16", _AS_TEXT)),
+    ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), KnownFormat(gettext_noop("text in UTF-32"), _AS_TEXT)),
+    ((b"\xff\xfe", b"\xfe\xff"), KnownFormat(gettext_noop("text in UTF-16"), _AS_TEXT)),
 )
 
 # Names inside a zip archive that say what it really is.
 _ZIPPED = (
-    (b"xl/", KnownFormat("an Excel workbook", _AS_CSV)),
-    (b"opendocument.spreadsheet", KnownFormat("an OpenDocument spreadsheet", _AS_CSV)),
-    (b"word/", KnownFormat("a Word document", _AS_TEXT)),
-    (b"opendocument.text", KnownFormat("an OpenDocument text", _AS_TEXT)),
+    (b"xl/", KnownFormat(gettext_noop("an Excel workbook"), _AS_CSV)),
+    (b"opendocument.spreadsheet", KnownFormat(gettext_noop("an OpenDocument spreadsheet"), _AS_CSV)),
+    (b"word/", KnownFormat(gettext_noop("a Word document"), _AS_TEXT)),
+    (b"opendocument.text", KnownFormat(gettext_noop("an OpenDocument text"), _AS_TEXT)),
 )
 
-_PAGE = KnownFormat("a web page (HTML)", "download the file itself, not the page that shows it")
+_PAGE = KnownFormat(
+    gettext_noop("a web page (HTML)"), gettext_noop("download the file itself, not the page that shows it")
+)
 _TEXT = (
     (re.compile(rb"\s*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE), _PAGE),
     (re.compile(rb"version https://git-lfs\.github\.com/spec/"),
-     KnownFormat("a pointer of Git LFS", "fetch the file itself with `git lfs pull`")),
-    (re.compile(rb"%PDF-"), KnownFormat("a PDF", "take its text out and " + _AS_TEXT.removeprefix("save it "))),
+     KnownFormat(gettext_noop("a pointer of Git LFS"), gettext_noop("fetch the file itself with `git lfs pull`"))),
+    (re.compile(rb"%PDF-"), KnownFormat(gettext_noop("a PDF"), gettext_noop("take its text out and save it in UTF-8"))),
 )  # fmt: skip
 
 # Tools by names of fields that all stand in their JSON; `a|b`: one of them is enough.
 _TOOLS = (
-    ("a Label Studio export", (b"annotations", b"data", b"project|lead_time|from_name|completed_by")),
-    ("a Label Studio export", (b"completions", b"data")),
-    ("a Label Studio export", (b"annotation_id", b"annotator")),
-    ("an Argilla export", (b"responses", b"suggestions|fields")),
-    ("an Argilla export", (b"prediction_agent|annotation_agent",)),
-    ("a Prodigy export", (b"_input_hash", b"_task_hash")),
-    ("a Labelbox export", (b"data_row", b"projects|Label")),
-    ("an INCEpTION export", (b"%FEATURE_STRUCTURES",)),
-    ("a Jupyter notebook", (b"cells", b"nbformat")),
-    ("a page of Hugging Face's dataset viewer", (b"row_idx", b"truncated_cells")),
-    ("an Elasticsearch answer", (b"_index", b"_source")),
-    ("JSON as doccano writes it", (b"id", b"text|data", b"label|labels|cats|entities|Comments")),
+    (gettext_noop("a Label Studio export"), (b"annotations", b"data", b"project|lead_time|from_name|completed_by")),
+    (gettext_noop("a Label Studio export"), (b"completions", b"data")),
+    (gettext_noop("a Label Studio export"), (b"annotation_id", b"annotator")),
+    (gettext_noop("an Argilla export"), (b"responses", b"suggestions|fields")),
+    (gettext_noop("an Argilla export"), (b"prediction_agent|annotation_agent",)),
+    (gettext_noop("a Prodigy export"), (b"_input_hash", b"_task_hash")),
+    (gettext_noop("a Labelbox export"), (b"data_row", b"projects|Label")),
+    (gettext_noop("an INCEpTION export"), (b"%FEATURE_STRUCTURES",)),
+    (gettext_noop("a Jupyter notebook"), (b"cells", b"nbformat")),
+    (gettext_noop("a page of Hugging Face's dataset viewer"), (b"row_idx", b"truncated_cells")),
+    (gettext_noop("an Elasticsearch answer"), (b"_index", b"_source")),
+    (gettext_noop("JSON as doccano writes it"), (b"id", b"text|data", b"label|labels|cats|entities|Comments")),
 )
 
 _RANKINGS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?[\d.]')
@@ -86,17 +96,17 @@ def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:
         return None if pages and found is _PAGE else found
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         known = next((known for name, known in _ZIPPED if name in head), None)
-        return known or KnownFormat("a zip archive", _UNPACK)
+        return known or KnownFormat(gettext_noop("a zip archive"), _UNPACK)
     is_utf8 = _is_utf8(head)
     if is_utf8 and b"\0" not in head:
         return None
     if found := next((known for magic, known in _BINARY if head.startswith(magic)), None):
         return found
     if head[257:262] == b"ustar":
-        return KnownFormat("a tar archive", _UNPACK)
+        return KnownFormat(gettext_noop("a tar archive"), _UNPACK)
     if _is_wide(head):
-        return KnownFormat("text in UTF-16", _AS_TEXT)
-    return KnownFormat("binary data", "name a file of text") if b"\0" in head and not is_utf8 else None
+        return KnownFormat(gettext_noop("text in UTF-16"), _AS_TEXT)
+    return KnownFormat(gettext_noop("binary data"), _NAME_TEXT) if b"\0" in head and not is_utf8 else None
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -124,13 +134,15 @@ def json_of(head: bytes) -> KnownFormat | None:
             return KnownFormat(tool, _AS_LINES)
     if _RANKINGS.match(head):
         return KnownFormat(
-            "JSON that maps queries to documents (as ranx and pytrec_eval write it)",
-            "write a line for each pair: qrels `query 0 document grade`, runs `query Q0 document rank score tag`",
+            gettext_noop("JSON that maps queries to documents (as ranx and pytrec_eval write it)"),
+            gettext_noop(
+                "write a line for each pair: qrels `query 0 document grade`, runs `query Q0 document rank score tag`"
+            ),
         )
     if head.lstrip().startswith(b"["):
-        return KnownFormat("one JSON list", _AS_LINES)
+        return KnownFormat(gettext_noop("one JSON list"), _AS_LINES)
     if re.match(rb"\s*\{\s*[\r\n]", head):
-        return KnownFormat("JSON over several lines", _AS_LINES)
+        return KnownFormat(gettext_noop("JSON over several lines"), _AS_LINES)
     return None
 
 

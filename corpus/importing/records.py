@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from django.utils.translation import gettext as _
 from pydantic_core import from_json
 
 from corpus.errors import BadInput
@@ -41,7 +42,7 @@ def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecor
         rows = _trec_queries(source) if _is_xml(source) else _json_queries(source, by_position)
     for place, query in enumerate(rows, 1):
         if not query.text.strip():
-            raise source.bad(query.line, "the query has no text")
+            raise source.bad(query.line, _("the query has no text"))
         name = str(place) if by_position else source.identifier(query.line, query.id, "_id")
         yield query._replace(id=name)
 
@@ -56,14 +57,15 @@ def read_pairs(source: FileSource, top: int) -> Iterator[CandidateRecord]:
         document = source.identifier(number, _required_field(source, number, row, "doc_id"), "doc_id")
         score = row.get("teacher_score")
         if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
-            raise source.bad(number, '"teacher_score" is not a number')
+            raise source.bad(number, _('"teacher_score" is not a number'))
         gold = row.get("gold")
         if gold is not None and (isinstance(gold, bool) or not isinstance(gold, int)):
-            raise source.bad(number, f'"gold" is not an integer: {gold!r}')
+            raise source.bad(number, _('"gold" is not an integer: %(value)r') % {"value": gold})
         if gold is not None and gold > top:
-            raise source.bad(number, f'"gold" is {gold}, above the highest grade {top}; see --grades')
+            said = _('"gold" is %(grade)s, above the highest grade %(top)s; see --grades')
+            raise source.bad(number, said % {"grade": gold, "top": top})
         if score is not None and not math.isfinite(score):
-            raise source.bad(number, '"teacher_score" is not a finite number')
+            raise source.bad(number, _('"teacher_score" is not a finite number'))
         yield CandidateRecord(number, query, document, score, gold)
 
 
@@ -73,7 +75,7 @@ def json_lines(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
         row = json_object(source, number, line, is_first=not place)
         # PostgreSQL's text cannot hold NUL. Objects are walked only where the line may have one.
         if b"\\u0000" in line and _holds_nul(row):
-            raise source.bad(number, "a NUL character (\\u0000); remove it")
+            raise source.bad(number, _("a NUL character (\\u0000); remove it"))
         yield number, row
 
 
@@ -83,11 +85,12 @@ def json_object(source: FileSource, number: int, line: bytes, *, is_first: bool 
         row = from_json(line, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
         source.decode(number, line)  # bytes that are not UTF-8 are the better explanation
-        problem = f"not JSON: {str(error).replace(' at line 1', ',')}"
+        column = re.search(r"column (\d+)", str(error))
+        problem = _("not JSON, from character %(n)s on") % {"n": column[1] if column else 1}
     else:
         if isinstance(row, dict):
             return row
-        problem = "not a JSON object"
+        problem = _("not a JSON object")
     raise source.bad(number, (source.foreign() if is_first else "") or problem)
 
 
@@ -95,11 +98,11 @@ def _is_xml(source: FileSource) -> bool:
     """Whether a file is XML, and not JSON, by its first character. Raises BadInput where it is neither."""
     number, line = source.first()
     if not number:
-        raise BadInput(f"{source}: the file is empty")
+        raise BadInput(_("%(file)s: the file is empty") % {"file": source})
     if line[:1] in b"{<":
         return line[:1] == b"<"
     known = source.foreign()
-    problem = "neither JSON (a line that begins with {), nor TREC XML (with <), nor a table (with commas or tabs)"
+    problem = _("neither JSON (a line that begins with {), nor TREC XML (with <), nor a table (with commas or tabs)")
     raise source.bad(number, f"{problem}: {known}" if known else problem)
 
 
@@ -109,7 +112,7 @@ def _json_queries(source: FileSource, by_position: bool) -> Iterator[TextRecord]
         instruction = _text_field(source, number, row, "instruction", "")
         answers = row.get("answers") or []
         if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
-            raise source.bad(number, '"answers" is not a list of strings')
+            raise source.bad(number, _('"answers" is not a list of strings'))
         name = "" if by_position else _required_field(source, number, row, "_id")
         digest = content_hash(text, instruction, *answers)
         metadata = _metadata_json(source, number, row)
@@ -119,10 +122,10 @@ def _json_queries(source: FileSource, by_position: bool) -> Iterator[TextRecord]
 def _trec_document(source: FileSource, line: int, fields: dict[str, str]) -> TextRecord:
     name = fields.pop("docno", None) or fields.pop("docid", None) or fields.pop("id", None)
     if name is None:
-        raise source.bad(line, "a <doc> without <docno>")
+        raise source.bad(line, _("a <doc> without <docno>"))
     title = " ".join((fields.pop("title", None) or fields.pop("headline", "")).split())
     if "text" not in fields:
-        raise source.bad(line, f"document {name}: no <text>")
+        raise source.bad(line, _("document %(id)s: no <text>") % {"id": name})
     text = fields.pop("text")
     metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
     name = source.identifier(line, name, "docno")
@@ -145,7 +148,8 @@ def _required_field(source: FileSource, number: int, row: dict[str, Any], field:
         return row[field]
     # Where the first object is another tool's, the error says whose.
     known = source.foreign() if source.first()[0] == number else ""
-    raise source.bad(number, f'the field "{field}" is missing' + (f"; {known}" if known else ""))
+    missing = _('the field "%(field)s" is missing') % {"field": field}
+    raise source.bad(number, f"{missing}; {known}" if known else missing)
 
 
 def _text_field(source: FileSource, number: int, row: dict[str, Any], field: str, default: str | None = None) -> str:
@@ -154,7 +158,7 @@ def _text_field(source: FileSource, number: int, row: dict[str, Any], field: str
     if value is None:
         value = _required_field(source, number, {}, field) if default is None else default
     if not isinstance(value, str):
-        raise source.bad(number, f'"{field}" is not a string')
+        raise source.bad(number, _('"%(field)s" is not a string') % {"field": field})
     return value
 
 
@@ -163,11 +167,11 @@ def _metadata_json(source: FileSource, number: int, row: dict[str, Any]) -> str:
     if not value:
         return "{}"
     if not isinstance(value, dict):
-        raise source.bad(number, '"metadata" is not an object')
+        raise source.bad(number, _('"metadata" is not an object'))
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise source.bad(number, f'"metadata" cannot be stored: {error}') from None
+    except ValueError:
+        raise source.bad(number, _('"metadata" cannot be stored: it holds a number that is not finite')) from None
 
 
 def _holds_nul(value: Any) -> bool:
@@ -183,6 +187,7 @@ def first_duplicate(source: FileSource, rows: Callable[[FileSource], Iterator[Te
     seen: dict[str, int] = {}
     for row in rows(source):
         if row.id in seen:
-            return source.bad(row.line, f'the id "{row.id}" stands already in line {seen[row.id]}')
+            said = _('the id "%(id)s" stands already in line %(other)s')
+            return source.bad(row.line, said % {"id": row.id, "other": seen[row.id]})
         seen[row.id] = row.line
-    return BadInput(f"{source}: an id stands twice")
+    return BadInput(_("%(file)s: an id stands twice") % {"file": source})

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from corpus import table_statistics
 from corpus.errors import BadInput
@@ -28,7 +29,7 @@ class ImportFiles:
 
     corpus: GivenFile | None = None
     queries: GivenFile | None = None
-    qrels: GivenFile | None = None
+    qrels: tuple[GivenFile, ...] = ()  # Of several, as the splits of a BEIR folder, all are taken together.
     pairs: GivenFile | None = None
     runs: tuple[GivenFile, ...] = ()
     bm25: int = 0
@@ -46,22 +47,32 @@ class ImportFiles:
         return self.qrels_pairs or not (self.pairs or self.runs or self.bm25)
 
 
+_BOTH = {
+    "documents": lambda: _("%(first)s and %(second)s both hold documents; leave one of them out"),
+    "queries": lambda: _("%(first)s and %(second)s both hold queries; leave one of them out"),
+    "pairs": lambda: _("%(first)s and %(second)s both hold pairs; leave one of them out"),
+}
+
+
 def plan_import(found: Iterable[tuple[FileSource, str]], **options: Any) -> ImportFiles:
-    """Return the import of files by their kinds. Raises BadInput for two files of one kind, and for none at all."""
+    """Return the import of files by their kinds. Raises BadInput for none at all, and for two of a kind.
+
+    Of qrels and runs there may be several.
+    """
     given: dict[str, FileSource] = {}
-    runs: list[FileSource] = []
-    names = {"documents": "corpus", "queries": "queries", "pairs": "pairs", "qrels": "qrels"}
+    several: dict[str, list[FileSource]] = {"qrels": [], "runs": []}
+    names = {"documents": "corpus", "queries": "queries", "pairs": "pairs"}
     for source, kind in found:
-        if kind == "runs":
-            runs.append(source)
+        if kind in several:
+            several[kind].append(source)
         for one in ("documents", "queries", "pairs") if kind == "all" else (kind,) if kind in names else ():
             if one in given:
-                raise BadInput(f"{given[one]} and {source} both hold {one}; leave one of them out")
+                raise BadInput(_BOTH[one]() % {"first": given[one], "second": source})
             given[one] = source
-    if not given and not runs:
-        raise BadInput("no file to import: none was recognised, or all are left out")
+    if not given and not any(several.values()):
+        raise BadInput(_("no file to import: none was recognised, or all are left out"))
     options |= {names[kind]: source for kind, source in given.items()}
-    return ImportFiles(runs=tuple(runs), **options)
+    return ImportFiles(qrels=tuple(several["qrels"]), runs=tuple(several["runs"]), **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,7 @@ class ImportReport:
     unchanged: dict[str, int]
     empty_documents: int
     grades_below_zero: int  # Not judged, and left out.
+    qrels: dict[str, int]  # Grades in each file of qrels, by its name.
     changed: bool
     dry_run: bool
 
@@ -95,8 +107,8 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         for document in records.read_documents(source):
             if not document.text or document.text.isspace():
                 if not files.keep_empty:
-                    problem = f'document "{document.id}" has no text; --empty keep takes such documents'
-                    raise source.bad(document.line, problem)
+                    said = _('document "%(id)s" has no text; --empty keep takes such documents')
+                    raise source.bad(document.line, said % {"id": document.id})
                 empty += 1
             yield document
 
@@ -109,7 +121,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         queries = _import_texts(collection, Query, sources["queries"], read_queries, **options)
         staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
         staging.create_temporary_table("import_grade", judgments.GRADE)
-        unjudged = _stage_files(collection, files, sources, progress)
+        unjudged, graded_rows = _stage_files(collection, files, sources, progress)
         pairs = candidates.write_pairs(collection, update=files.update)
         graded = _write_grades(collection, sources, update=files.update)
         counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
@@ -122,6 +134,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             unchanged=unchanged,
             empty_documents=empty,
             grades_below_zero=unjudged,
+            qrels=graded_rows,
             changed=is_new or any(new.values()) or any(updated.values()),
             dry_run=files.dry_run,
         )
@@ -145,8 +158,9 @@ def _import_texts(
     if sources:
         return texts.move_in(collection, table, sources[0], rows, **options)
     if not table.objects.filter(collection=collection, is_current=True).exists():
-        what = str(table._meta.verbose_name_plural)
-        raise BadInput(f"no file holds {what}, and the collection has none: add a file of {what}")
+        if table is Document:
+            raise BadInput(_("no file holds documents, and the collection has none: add a file of documents"))
+        raise BadInput(_("no file holds queries, and the collection has none: add a file of queries"))
     return 0, 0, 0
 
 
@@ -156,8 +170,9 @@ def _open_sources(files: ImportFiles) -> dict[str, list[FileSource]]:
         raise BadInput("--bm25 takes a number from 0, --depth one from 1")
     if files.grades is not None and not 1 <= files.grades <= 100:
         raise BadInput(f"--grades {files.grades}: the highest grade is a number from 1 to 100")
-    given = {"corpus": files.corpus, "queries": files.queries, "qrels": files.qrels, "pairs": files.pairs}
-    named = {what: [] if file is None else [file] for what, file in given.items()} | {"runs": list(files.runs)}
+    given = {"corpus": files.corpus, "queries": files.queries, "pairs": files.pairs}
+    named = {what: [] if file is None else [file] for what, file in given.items()}
+    named |= {"qrels": list(files.qrels), "runs": list(files.runs)}
     return {
         what: [file if isinstance(file, FileSource) else FileSource(file) for file in found]
         for what, found in named.items()
@@ -183,21 +198,29 @@ def _lock_collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
 
 def _stage_files(
     collection: Collection, files: ImportFiles, sources: dict[str, list[FileSource]], progress: ImportProgress
-) -> int:
-    """Stage everything that the files name as candidates and grades; return the number of grades below 0."""
+) -> tuple[int, dict[str, int]]:
+    """Stage all candidates and grades; return the number of grades below 0, and the grades of each file of qrels."""
     unjudged = 0
+    graded: dict[str, int] = {}
     top = collection.grades
     for source in sources["pairs"]:
         unjudged += candidates.stage_candidates(collection, source, records.read_pairs(source, top), progress)
     for source in sources["runs"]:
         candidates.stage_run(collection, source, top_of_run(source, files.depth), progress)
-    for source in sources["qrels"]:
-        unjudged += candidates.stage_qrels(
-            collection, source, read_grades(source, top), progress, are_candidates=files.qrels_are_candidates
-        )
+    for number, source in enumerate(sources["qrels"]):
+        earlier = partial(_note_all, progress, sum(graded.values()) + unjudged)
+        staged = candidates.stage_qrels(collection, sources["qrels"], number, read_grades(source, top), earlier)
+        graded[str(source)], unjudged = staged[0], unjudged + staged[1]
+        if files.qrels_are_candidates:
+            candidates.stage_graded_pairs()
     if files.bm25:
         candidates.stage_bm25(collection, files.bm25, progress)
-    return unjudged
+    return unjudged, graded
+
+
+def _note_all(progress: ImportProgress, before: int, what: str, rows: int) -> None:
+    """Tell how many rows of all files of a kind came in, of which some came `before`."""
+    progress(what, before + rows)
 
 
 def _write_grades(
@@ -213,8 +236,9 @@ def _write_grades(
             continue
         assessor = judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, name)
         if change := judgments.first_change(assessor.pk):
-            line, now, before = change
-            raise source[0].bad(line, f"grade {now}, but the collection has {before}; --update takes the new one")
+            number, line, now, before = change
+            said = _("grade %(grade)s, but the collection has %(before)s; --update takes the new one")
+            raise source[number].bad(line, said % {"grade": now, "before": before})
     new, replaced = judgments.store_judgments()
     staged = staging.fetch_number("SELECT count(*) FROM import_grade")
     return new, replaced, max(0, staged - new - replaced)

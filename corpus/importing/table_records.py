@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+
 from corpus.importing.files import FileSource
 from corpus.importing.tables import METADATA, Table, read_rows, require_fields
 
@@ -108,7 +110,8 @@ def _is_repeated(
         return False
     line, before = seen.setdefault(record.id, (record.line, record.hash))
     if before != record.hash:
-        raise source.bad(record.line, f'"{record.id}" has another text than in line {line}')
+        said = _('"%(id)s" has another text than in line %(other)s')
+        raise source.bad(record.line, said % {"id": record.id, "other": line})
     return line != record.line
 
 
@@ -128,7 +131,7 @@ def _read_score(source: FileSource, line: int, text: str) -> float | None:
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise source.bad(line, f"the score is not a finite number: {text[:40]!r}")
+        raise source.bad(line, _("the score is not a finite number: %(value)r") % {"value": text[:40]})
     return score
 
 
@@ -137,7 +140,8 @@ def _read_grade(source: FileSource, line: int, text: str, top: int) -> int | Non
         return None
     found = _WHOLE.match(text)
     if not found:
-        raise source.bad(line, f"the grade is not an integer: {text[:40]!r}")
+        raise source.bad(line, _("the grade is not an integer: %(value)r") % {"value": text[:40]})
     if int(found[1]) > top:
-        raise source.bad(line, f"grade {int(found[1])} is above the highest grade {top}")
+        said = _("grade %(grade)s is above the highest grade %(top)s")
+        raise source.bad(line, said % {"grade": int(found[1]), "top": top})
     return int(found[1])

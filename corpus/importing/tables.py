@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.utils.translation import gettext as _
+
 from corpus.errors import BadInput
 from corpus.importing.files import MAX_LINE, FileSource
 
@@ -84,13 +86,14 @@ def read_table(source: FileSource) -> Table | None:
     has_header = not (delimiter == "\t" and _is_data(cells))
     header = tuple(cell if has_header and cell else f"column {n}" for n, cell in enumerate(cells, 1))
     if twice := next((name for place, name in enumerate(header) if name in header[:place]), ""):
-        raise source.bad(number, f'two columns have the header "{twice}"; rename one')
+        raise source.bad(number, _('two columns have the header "%(header)s"; rename one') % {"header": twice})
     fields = _choose_fields(source, header, cells if has_header else ())
     table = Table(delimiter, header, has_header, fields)
     for field in FIELDS:
         same = [name for name in header if fields[name] == field]
         if len(same) > 1:
-            raise source.bad(number, f'the columns "{same[0]}" and "{same[1]}" are both "{field}"; choose one')
+            said = _('the columns "%(first)s" and "%(second)s" are both "%(field)s"; choose one')
+            raise source.bad(number, said % {"first": same[0], "second": same[1], "field": field})
     return table
 
 
@@ -98,17 +101,18 @@ def require_fields(source: FileSource, table: Table, fields: tuple[str, ...]) ->
     """Raise BadInput where the table lacks a column of these."""
     for field in fields:
         if field not in table.places:
-            named = ", ".join(table.header)
-            hint = f"name it with --column HEADER={field}"
-            raise BadInput(f'{source}: no column is "{field}"; the columns are {named}; {hint}')
+            said = _(
+                '%(file)s: no column is "%(field)s"; the columns are %(names)s; name it with --column HEADER=%(field)s'
+            )
+            raise BadInput(said % {"file": source, "field": field, "names": ", ".join(table.header)})
 
 
 def read_rows(source: FileSource, table: Table) -> Iterator[tuple[int, list[str]]]:
     """Yield (line where it begins, cells) of each row. Raises BadInput for a row with more or fewer columns."""
     for line, row in read_ragged_rows(source, table):
         if len(row) != len(table.header):
-            hint = "put a text that holds the delimiter into double quotes"
-            raise source.bad(line, f"{len(row)} columns instead of {len(table.header)}; {hint}")
+            said = _("%(n)s columns instead of %(expected)s; put a text that holds the delimiter into double quotes")
+            raise source.bad(line, said % {"n": len(row), "expected": len(table.header)})
         yield line, row
 
 
@@ -136,8 +140,12 @@ def read_ragged_rows(source: FileSource, table: Table) -> Iterator[tuple[int, li
             skip = skip and not row
     except csv.Error as error:
         closed = "expected after" in str(error)
-        problem = "text after a closing quote" if closed else "a quoted text that does not end"
-        raise source.bad(begins, f'{problem}; write a quote inside a quoted text twice: ""') from None
+        problem = (
+            _('text after a closing quote; write a quote inside a quoted text twice: ""')
+            if closed
+            else _('a quoted text that does not end; write a quote inside a quoted text twice: ""')
+        )
+        raise source.bad(begins, problem) from None
 
 
 def _is_data(cells: list[str]) -> bool:
@@ -154,7 +162,8 @@ def _choose_fields(source: FileSource, header: tuple[str, ...], cells: list[str]
     """Return what each column is: as the user said, else as its header says, the first one of each field."""
     found = {name: source.fields[name] for name in header if name in source.fields}
     if wrong := next((value for value in found.values() if value not in EVERY_FIELD), ""):
-        raise BadInput(f'{source}: a column cannot be "{wrong}"; it can be {", ".join(EVERY_FIELD)}')
+        said = _('%(file)s: a column cannot be "%(field)s"; it can be %(fields)s')
+        raise BadInput(said % {"file": source, "field": wrong, "fields": ", ".join(EVERY_FIELD)})
     guessed = _guess_fields(source.name, header) if cells else _guess_without_header(source.name, header)
     taken = set(found.values())
     for place, name in enumerate(header):

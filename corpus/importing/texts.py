@@ -4,6 +4,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 
 import psycopg
+from django.utils.translation import gettext as _
 
 from corpus.importing import staging
 from corpus.importing.files import FileSource
@@ -88,7 +89,8 @@ def _refuse_duplicates(source: FileSource, read: int) -> None:
     if staging.fetch_number("SELECT count(DISTINCT external_id) FROM import_text") == read:
         return
     if found := staging.first_repeated("import_text", "external_id"):
-        raise source.bad(found[0], f'the id "{found[2]}" stands already in line {found[1]}')
+        said = _('the id "%(id)s" stands already in line %(other)s')
+        raise source.bad(found[0], said % {"id": found[2], "other": found[1]})
 
 
 def _update_changed(collection: Collection, table: str, source: FileSource, *, update: bool) -> tuple[int, int]:
@@ -102,9 +104,12 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
         values,
     )
     if changed and not update:
-        other = "text" if changed[2] else "metadata"
-        problem = f'"{changed[1]}" stands in the collection with other {other}; --update takes the new one'
-        raise source.bad(changed[0], problem)
+        said = (
+            _('"%(id)s" stands in the collection with other text; --update takes the new one')
+            if changed[2]
+            else _('"%(id)s" stands in the collection with other metadata; --update takes the new one')
+        )
+        raise source.bad(changed[0], said % {"id": changed[1]})
     if not changed:
         return 0, 0
     described = staging.execute_sql(

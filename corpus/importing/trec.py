@@ -8,6 +8,8 @@ import html
 import re
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+
 from corpus.errors import BadInput
 from corpus.importing.files import FileSource
 
@@ -38,24 +40,26 @@ def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[s
                 parts.append(before)
                 size += len(before)
                 if size > MAX_RECORD:
-                    raise source.bad(start, f"a <{record}> that does not end within {MAX_RECORD} characters")
+                    said = _("a <%(tag)s> that does not end within %(most)s characters")
+                    raise source.bad(start, said % {"tag": record, "most": MAX_RECORD})
             # Between records there may be a root's tags and an XML declaration, and nothing else.
             elif left := re.sub(r"<[?!/]?[A-Za-z][^<>]*>", "", before).strip():
-                raise source.bad(number, f"text outside of <{record}>: {left[:40]!r}")
+                said = _("text outside of <%(tag)s>: %(text)r")
+                raise source.bad(number, said % {"tag": record, "text": left[:40]})
             if edge and start:
                 yield start, _parse_fields(source, start, "".join(parts), record)
                 parts, start, size = [], 0, 0
             elif edge:
                 start, found = number, found + 1
     if start:
-        raise source.bad(start, f"a <{record}> that does not end: </{record}> is missing")
+        raise source.bad(start, _("a <%(tag)s> that does not end: </%(tag)s> is missing") % {"tag": record})
     if not found:
-        raise BadInput(f"{source}: no <{record}> in it")
+        raise BadInput(_("%(file)s: no <%(tag)s> in it") % {"file": source, "tag": record})
 
 
 def _parse_fields(source: FileSource, line: int, body: str, record: str) -> dict[str, str]:
     if nul := _NUL.search(body):
-        raise source.bad(line + body.count("\n", 0, nul.start()), "a NUL character (&#0;); remove it")
+        raise source.bad(line + body.count("\n", 0, nul.start()), _("a NUL character (&#0;); remove it"))
     known = _FIELDS[record]
     fields: dict[str, list[str]] = {}
     current: str | None = None

@@ -15,6 +15,7 @@ from corpus.importing.staging import ProgressLine
 from corpus.importing.tables import EVERY_FIELD
 
 PARTS = ("corpus", "queries", "qrels", "pairs", "runs")
+SEVERAL = ("qrels", "runs")  # Parts of which there may be more than one file.
 
 
 class Command(QuorumCommand):
@@ -47,13 +48,14 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         named = {one.name: options[one.name] for one in fields(ImportFiles) if one.name in options}
+        named["qrels"] = tuple(filter(None, [options["qrels"]]))
         named |= {"by_position": options["query_ids"] == "position", "keep_empty": options["empty"] == "keep"}
         if options["files"]:
             self._recognise(options["files"], named, options["column"])
         for part in PARTS:
-            paths = [path for path in (named[part] if part == "runs" else [named[part]]) if path]
+            paths = [path for path in (named[part] if part in SEVERAL else [named[part]]) if path]
             sources = [_open_source(path, options["column"]) if isinstance(path, Path) else path for path in paths]
-            named[part] = tuple(sources) if part == "runs" else next(iter(sources), None)
+            named[part] = tuple(sources) if part in SEVERAL else next(iter(sources), None)
         files = ImportFiles(**named)
         report = import_collection(options["name"], files, ProgressLine(self.stderr.write))
         for line in summarise_import(report):
@@ -105,6 +107,8 @@ def summarise_import(report: ImportReport) -> list[str]:
         lines.append(f"{report.empty_documents:,} documents without text were kept.")
     if report.grades_below_zero:
         lines.append(f"{report.grades_below_zero:,} grades below 0 were left out: they mean not judged.")
+    if len(report.qrels) > 1:
+        lines.append("Grades by file: " + ", ".join(f"{n:,} in {name}" for name, n in report.qrels.items()) + ".")
     if report.dry_run:
         lines.append("Dry run: nothing was written.")
     return lines

@@ -201,8 +201,17 @@ def test_a_zip_of_a_beir_folder_is_imported(charlie: Client) -> None:
         archive.writestr("beir/queries.jsonl", '{"_id": "q1", "text": "Which?"}\n')
         archive.writestr("beir/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n")
         archive.writestr("beir/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+        archive.writestr("beir/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
     row = bring(charlie, "birds", {"beir.zip": file.getvalue()})
-    assert "Left out: another file of qrels is taken" in page(charlie, row)
+    # The same pair has two grades: one error names both files, and a split is chosen by leaving the other out.
+    dev, test = (f"beir.zip/beir/qrels/{split}.tsv" for split in ("dev", "test"))
+    assert row.error == f"{test}, line 2: grade 1, but {dev}, line 2, has 0 for this pair; leave one file out"
+    place = [one["member"] for one in row.files].index("beir/qrels/dev.tsv")
+    charlie.post(f"/c/birds/import/{row.pk}/", {f"kind-{place}": "skip"})
+    work_off()
+    row.refresh_from_db()
+    shown = page(charlie, row)
+    assert "Reference grades come from 2 files." in shown and "beir.zip/beir/qrels/train.tsv</span>: 1 grade" in shown
     start(charlie, row)
     assert contents() == [1, 1, 1, 1] and Judgment.objects.get().grade == 1
 

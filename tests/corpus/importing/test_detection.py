@@ -91,16 +91,36 @@ def test_only_five_short_rows_are_kept(tmp_path: Path) -> None:
 # Archives
 
 
-def test_a_beir_folder_as_zip_is_imported_with_the_qrels_of_its_test(db: None, tmp_path: Path) -> None:
+def test_a_beir_folder_as_zip_is_imported_with_the_qrels_of_all_its_splits(db: None, tmp_path: Path) -> None:
     path = zip_of(tmp_path / "beir.zip", BEIR)
     found = [(source, detect(source)) for source in list_sources(path, "beir.zip")]
     keep_one_each(found)
     kinds = {source.member.rpartition("/")[2]: one.kind for source, one in found}
     assert kinds == {
-        "corpus.jsonl": "documents", "queries.jsonl": "queries", "train.tsv": "", "test.tsv": "qrels", "README.md": "",
+        "corpus.jsonl": "documents", "queries.jsonl": "queries", "train.tsv": "qrels", "test.tsv": "qrels",
+        "README.md": "",
     }  # fmt: skip
     report = import_collection("books", plan_import((source, one.kind) for source, one in found))
-    assert (report.documents, report.queries, report.pairs, report.judgments) == (2, 2, 1, 1)
+    assert (report.documents, report.queries, report.pairs, report.judgments) == (2, 2, 2, 2)
+    assert report.qrels == {f"beir.zip/scifact/qrels/{split}.tsv": 1 for split in ("train", "test")}
+
+
+SPLIT = "query-id\tcorpus-id\tscore\n"
+
+
+def test_splits_that_say_the_same_of_a_pair_count_it_once_and_others_name_both_files(db: None, tmp_path: Path) -> None:
+    same = BEIR | {"scifact/qrels/train.tsv": SPLIT + "q1\td1\t1\nq2\td2\t1\n",
+                   "scifact/qrels/test.tsv": SPLIT + "q2\td1\t1\nq1\td1\t1\n"}  # fmt: skip
+    out, _err = run("books", str(zip_of(tmp_path / "same.zip", same)))
+    assert out.startswith("books: 2 documents, 2 queries, 3 pairs, 3 judgments\n")
+    assert f"Grades by file: 2 in {tmp_path}/same.zip/scifact/qrels/" in out
+    other = same | {"scifact/qrels/test.tsv": SPLIT + "q2\td1\t1\nq1\td1\t2\n"}
+    first, second = (f"{tmp_path}/other.zip/scifact/qrels/{split}.tsv" for split in ("train", "test"))
+    err = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("import_collection", "birds", str(zip_of(tmp_path / "other.zip", other)), stderr=err)
+    said = f"{second}, line 3: grade 2, but {first}, line 2, has 1 for this pair; leave one file out\n"
+    assert err.getvalue().endswith(said) and not Collection.objects.filter(name="birds").exists()
 
 
 def run(*arguments: str) -> tuple[str, str]:
@@ -112,11 +132,11 @@ def run(*arguments: str) -> tuple[str, str]:
 def test_the_command_takes_a_zip_and_says_what_it_left_out(db: None, tmp_path: Path) -> None:
     path = zip_of(tmp_path / "beir.zip", BEIR)
     out, err = run("books", str(path))
-    assert out.startswith("books: 2 documents, 2 queries, 1 pairs, 1 judgments\n")
-    assert f"{path}/scifact/qrels/train.tsv: another file of qrels is taken; left out\n" in err
+    assert out.startswith("books: 2 documents, 2 queries, 2 pairs, 2 judgments\n")
+    assert f"{path}/scifact/README.md, line 1: not JSON" in err and "; left out\n" in err
     document = json.loads(run("books", str(path), "--json")[0])
     assert document["changed"] is False
-    assert document["unchanged"] == {"documents": 2, "queries": 2, "pairs": 1, "judgments": 1}
+    assert document["unchanged"] == {"documents": 2, "queries": 2, "pairs": 2, "judgments": 2}
 
 
 def test_the_command_takes_tables_and_names_of_columns(db: None, tmp_path: Path) -> None:

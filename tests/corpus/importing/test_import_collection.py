@@ -38,6 +38,8 @@ def files(tmp_path):
         for name in ("corpus", "queries", "qrels", "pairs"):
             if name in values:
                 values[name] = save(tmp_path / name, values[name])
+        if "qrels" in values:
+            values["qrels"] = (values["qrels"],)
         if "runs" in values:
             values["runs"] = tuple(save(tmp_path / f"run{n}", run) for n, run in enumerate(values["runs"]))
         return ImportFiles(**values)
@@ -237,7 +239,7 @@ def test_cranfield_imports_completely():
     files = ImportFiles(
         corpus=CRANFIELD / "cran.all.1400.xml",
         queries=CRANFIELD / "cran.qry.xml",
-        qrels=CRANFIELD / "cranqrel.trec.txt",
+        qrels=(CRANFIELD / "cranqrel.trec.txt",),
         by_position=True,
         keep_empty=True,
     )
@@ -257,7 +259,7 @@ import sys
 import django
 django.setup()
 from corpus.importing.service import ImportFiles, import_collection
-report = import_collection("large", ImportFiles(*sys.argv[1:3], qrels=sys.argv[3]))
+report = import_collection("large", ImportFiles(*sys.argv[1:3], qrels=(sys.argv[3],)))
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(report.documents, report.judgments, int(peak) // 1024)
 """
