@@ -103,6 +103,8 @@ ACTS = {
     "runs.imported": _("imported runs"),
     "run.started": _("created a run"),
     "run.control": _("cancelled, resumed or deleted a run"),
+    "answers.started": _("started an evaluation of answers"),
+    "answers.control": _("cancelled or resumed an evaluation of answers"),
     "suite.made": _("created a benchmark suite"),
     "suite.deleted": _("deleted a benchmark suite"),
     "qrels.made": _("created a qrels version"),

@@ -1,5 +1,6 @@
 """Rankings of a collection, versions of its qrels, and what filling the holes came to (DESIGN 10)."""
 
+from benchmark.models.answers import AnswerEvaluation, GeneratedAnswer
 from benchmark.models.hole_filling import Filling
 from benchmark.models.qrels import Qrels, QrelsRow
 from benchmark.models.report import Report, ReportValues
@@ -8,7 +9,9 @@ from benchmark.models.suites import Suite, SuiteMember
 
 __all__ = [
     "RUN_NAME",
+    "AnswerEvaluation",
     "Filling",
+    "GeneratedAnswer",
     "Qrels",
     "QrelsRow",
     "Ranking",

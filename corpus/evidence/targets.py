@@ -26,6 +26,12 @@ def texts_of(pairs: Iterable[int]) -> dict[int, str]:
     return {pair: measures.EvidenceTarget(contribution, text).text for pair, contribution, text in rows}
 
 
+def evidence_of(pairs: Iterable[int]) -> dict[int, str]:
+    """Return the evidence alone, for each of these pairs with a good target that has any."""
+    found = _current_targets(Target.objects.filter(pair__in=list(pairs))).exclude(evidence="")
+    return dict(found.values_list("pair", "evidence"))
+
+
 def _current_targets(targets: QuerySet[Target]) -> QuerySet[Target]:
     standing = targets.filter(good=True, withdrawn_by=None, withdraws=None)
     first = standing.order_by("pair", _PERSON_FIRST, "-version").distinct("pair")

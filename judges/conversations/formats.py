@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import ValidationError, field_validator
 
 from judges.conversations.base import AnswerFormat
 from judges.domain.verdicts import ParsingRules, Unparsed, check_string, read_object
@@ -22,6 +22,14 @@ class ContextAnswer(AnswerFormat):
     """An answer from the documents that were shown, or the sentence that says that they hold none (DREAM J)."""
 
     Answer: str
+
+    @field_validator("Answer")
+    @classmethod
+    def check_answer(cls, value: str) -> str:
+        """Refuse an answer without a word: what is not there has a sentence of its own."""
+        if not value.strip():
+            raise ValueError("it is empty")
+        return value
 
 
 class Correctness(AnswerFormat):

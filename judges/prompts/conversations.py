@@ -7,6 +7,7 @@ from judges.prompts.render import TEXT_LIMIT, delimit_content, dump_json, make_g
 from judges.records import Prompt
 
 NO_INFORMATION = "No relevant information found."
+CONTEXT_LIMIT = 4_000  # Characters of a document that an answer may be made from.
 
 
 def step_prompt(name: str, data: dict[str, object]) -> Prompt:
@@ -17,7 +18,10 @@ def step_prompt(name: str, data: dict[str, object]) -> Prompt:
 
 def answer_prompt(query: str, contexts: Sequence[str]) -> Prompt:
     """Answer the query from these documents alone (DREAM J). The query's own answers are never among them."""
-    return step_prompt("rag-answer", {**truncated_field("query", query, TEXT_LIMIT), "documents": list(contexts)})
+    data = {**truncated_field("query", query, TEXT_LIMIT), "documents": [one[:CONTEXT_LIMIT] for one in contexts]}
+    if any(len(one) > CONTEXT_LIMIT for one in contexts):
+        data["documents, note"] = f"cut: the first {CONTEXT_LIMIT:,} characters of each"
+    return step_prompt("rag-answer", data)
 
 
 def correct_prompt(query: str, answer: str, references: Sequence[str]) -> Prompt:

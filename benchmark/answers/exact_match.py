@@ -1,0 +1,24 @@
+"""Exact match of short answers, as the field's question answering counts it (SQuAD's script). Pure."""
+
+import re
+import string
+import unicodedata
+from collections.abc import Iterable
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def normalise_answer(text: str) -> str:
+    """Lower case, without punctuation, English articles and extra white space."""
+    plain = "".join(letter for letter in text.lower() if not _is_punctuation(letter))
+    return " ".join(_ARTICLES.sub(" ", plain).split())
+
+
+def _is_punctuation(letter: str) -> bool:
+    return letter in string.punctuation or unicodedata.category(letter).startswith("P")
+
+
+def is_exact_match(answer: str, references: Iterable[str]) -> bool:
+    """Whether the answer is one of the reference answers, letter case, punctuation and articles apart."""
+    said = normalise_answer(answer)
+    return bool(said) and any(said == normalise_answer(one) for one in references)

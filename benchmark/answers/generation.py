@@ -1,0 +1,113 @@
+"""Ask generators for answers, and the judge whether they are right: two steps for each answer, through the engine."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.answers.contexts import ShownContexts
+from benchmark.answers.exact_match import is_exact_match
+from benchmark.models import AnswerEvaluation, GeneratedAnswer
+from corpus.models import Query
+from judges.conversations.formats import ContextAnswer, Correctness
+from judges.conversations.requests import Conversation, ConversationResults, Step, Subject, hold_conversations
+from judges.domain.verdicts import NoVerdict
+from judges.models import Campaign
+from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_prompt
+from judges.records import Judge
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTask:
+    """One answer that is wanted."""
+
+    query: Query
+    run: int
+    generator: Judge
+    contexts: ShownContexts
+
+    @property
+    def subject(self) -> Subject:
+        """What tells its conversation from all others of the evaluation."""
+        return Subject(self.query.pk, self.query.text, f"{self.run} {self.generator.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """What came of one. `correct` None: the judge gave no verdict."""
+
+    answer: str
+    correct: bool | None
+    problem: str = ""
+
+
+def ask_answers(
+    campaign: Campaign,
+    judge: Judge,
+    tasks: Sequence[AnswerTask],
+    *,
+    stopped: Callable[[], bool],
+    done: Callable[[int], None],
+) -> ConversationResults[JudgedAnswer | None]:
+    """Hold all conversations; None where nobody could be reached, or the limits or the worker ended first."""
+    by_subject = {(one.query.pk, one.subject.topic): one for one in tasks}
+
+    # Several systems return the same documents, and several answers are the same: whoever asks what another is asking
+    # waits for it, and then finds its answer instead of paying for it again.
+    locks: dict[tuple[int, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def talk(conversation: Conversation) -> JudgedAnswer | None:
+        subject = conversation.subject
+        return await _ask_one(conversation, by_subject[subject.query, subject.topic], judge, locks)
+
+    return hold_conversations(campaign, [one.subject for one in tasks], talk, stopped=stopped, done=done)
+
+
+async def _ask_one(
+    conversation: Conversation, task: AnswerTask, judge: Judge, locks: Mapping[tuple[int, str], asyncio.Lock]
+) -> JudgedAnswer | None:
+    query, contexts = task.query.text, task.contexts.shown
+    told: Mapping[str, object] = {"query": query, "contexts": [one[:CONTEXT_LIMIT] for one in contexts]}
+    step = Step("answer", ContextAnswer, task.generator, answer_prompt(query, contexts), material=told)
+    async with locks[step.judge.id, step.prompt.user]:
+        said = await conversation.ask(step)
+    if isinstance(said, NoVerdict):
+        # A generator that was asked and says nothing that is an answer has failed; one that was not reached has not.
+        if said.outcome == "error":
+            return None
+        return JudgedAnswer("", False, _describe_problem(conversation, step, said))
+    told = {"answer": said.Answer, "references": task.query.answers}
+    prompt = correct_prompt(query, said.Answer, task.query.answers)
+    check = Step("correct", Correctness, judge, prompt, material=told)
+    async with locks[check.judge.id, check.prompt.user]:
+        verdict = await conversation.ask(check)
+    if isinstance(verdict, NoVerdict):
+        if verdict.outcome == "error":
+            return None
+        return JudgedAnswer(said.Answer, None, _describe_problem(conversation, check, verdict))
+    return JudgedAnswer(said.Answer, verdict.correct)
+
+
+def _describe_problem(conversation: Conversation, step: Step[Any], none: NoVerdict) -> str:
+    return f"{none.outcome}: {conversation.problem_with(step) or step.judge.name}"
+
+
+def answer_row(evaluation: AnswerEvaluation, task: AnswerTask, found: JudgedAnswer) -> GeneratedAnswer:
+    """The row that keeps an answer with its contexts."""
+    shown = task.contexts
+    return GeneratedAnswer(
+        evaluation=evaluation,
+        query=task.query,
+        run_id=task.run,
+        generator=task.generator.name,
+        documents=list(shown.documents),
+        evidence=list(shown.evidence),
+        without_evidence=shown.left_out,
+        document_length=shown.document_length,
+        context_length=shown.context_length,
+        answer=found.answer,
+        problem=found.problem,
+        correct=found.correct,
+        is_exact_match=is_exact_match(found.answer, task.query.answers),
+    )

@@ -1,0 +1,190 @@
+"""What an evaluation's stored answers come to under two versions of the qrels. Reads only, and asks nobody."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from django.core.cache import cache
+from django.db.models import Max, Sum
+from django.utils.translation import gettext as _
+
+from benchmark.answers.alignment import AnswerOutcomes, RetrievalOutcomes, compare_versions
+from benchmark.answers.evaluations import answered_queries, runs_in
+from benchmark.models import AnswerEvaluation, GeneratedAnswer, Qrels, Run
+from benchmark.qrels import versions
+from benchmark.report import measures
+from benchmark.report.graded_runs import Ints, Version, encode_pairs, stack_rankings
+from benchmark.report.inputs import load_judgments
+from benchmark.runs import rankings
+from corpus.errors import BadInput
+from corpus.models import Collection, Query
+from judges.costs import ledger
+from judges.models import Campaign
+
+VERSION = 1  # Of the result's shape: part of what it is cached by.
+SEED = 0
+KEPT_S = 90 * 86_400
+
+
+@dataclass(frozen=True)
+class VersionPair:
+    """Two versions of the qrels; `after` None: nothing is filled yet."""
+
+    before: Qrels
+    after: Qrels | None
+
+
+def choose_versions(collection: Collection, before: int | None = None, after: int | None = None) -> VersionPair:
+    """The versions of these numbers; else the original, and the newest filled one, or that of all labels.
+
+    Raises BadInput for a number that is none, and where there is no version yet.
+    """
+    first = versions.latest_version(collection, Qrels.Kind.ORIGINAL) or versions.latest_version(collection)
+    if before is not None:
+        first = versions.version_numbered(collection, before)
+    if first is None:
+        raise BadInput(_("%(name)s has no qrels yet: import or judge some pairs first") % {"name": collection.name})
+    if after is not None:
+        later: Qrels | None = versions.version_numbered(collection, after)
+    else:
+        filled = versions.latest_version(collection, Qrels.Kind.FILLED)
+        later = filled or versions.latest_version(collection, Qrels.Kind.LABELS)
+    return VersionPair(first, None if later is None or later.pk == first.pk else later)
+
+
+def load_result(evaluation: AnswerEvaluation, chosen: VersionPair) -> dict[str, Any]:
+    """All figures of an evaluation, cached by its answers and the two versions; no figures before a query is whole."""
+    stored = GeneratedAnswer.objects.filter(evaluation=evaluation)
+    newest = stored.aggregate(newest=Max("pk"))["newest"]
+    queries = answered_queries(evaluation.collection)
+    asked = repr((VERSION, evaluation.pk, newest, stored.count(), [query.pk for query in queries], chosen.before.pk,
+                  chosen.after and chosen.after.pk, evaluation.collection.relevant_from))  # fmt: skip
+    key = f"rag-align:{sha256(asked.encode()).hexdigest()}"
+    if (known := cache.get(key)) is None:
+        known = compute_result(evaluation, queries, chosen)
+        cache.set(key, known, KEPT_S)
+    found: dict[str, Any] = known
+    return found
+
+
+@dataclass(frozen=True)
+class StoredAnswers:
+    """The answers of an evaluation by query, run and generator: verdict (None: none), exact match, problem."""
+
+    runs: list[Run]
+    generators: list[str]
+    rows: dict[tuple[int, int, str], tuple[bool | None, bool, str]]
+
+    def units(self, query: int) -> list[tuple[bool | None, bool, str] | None]:
+        """What there is of a query, in the order of runs and generators; None where nothing is yet."""
+        return [self.rows.get((query, run.pk, name)) for run in self.runs for name in self.generators]
+
+    def outcomes(self, queries: Sequence[int]) -> AnswerOutcomes:
+        """Arrays over queries that are whole."""
+        shape = len(queries), len(self.runs), len(self.generators)
+        units = [[one or (None, False, "") for one in self.units(query)] for query in queries]
+        correct = np.array([[bool(one[0]) for one in row] for row in units], dtype=np.bool_).reshape(shape)
+        exact = np.array([[one[1] for one in row] for row in units], dtype=np.bool_).reshape(shape)
+        return AnswerOutcomes(correct.transpose(1, 2, 0), exact.transpose(1, 2, 0))
+
+
+def load_answers(evaluation: AnswerEvaluation) -> StoredAnswers:
+    """Read the verdicts of an evaluation."""
+    found = GeneratedAnswer.objects.filter(evaluation=evaluation)
+    values = found.values_list("query_id", "run_id", "generator", "correct", "is_exact_match", "problem")
+    rows = {(query, run, generator): (correct, exact, why) for query, run, generator, correct, exact, why in values}
+    return StoredAnswers(runs_in(evaluation), list(evaluation.options["generators"]), rows)
+
+
+def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chosen: VersionPair) -> dict[str, Any]:
+    """The figures over the queries for which every run and generator has a verdict: all cells are of the same ones."""
+    stored = load_answers(evaluation)
+    whole, waiting, unjudged = [], 0, 0
+    for query in queries:
+        units = stored.units(query.pk)
+        if None in units:
+            waiting += 1
+        elif any(one is not None and one[0] is None for one in units):
+            unjudged += 1
+        else:
+            whole.append(query.pk)
+    found: dict[str, Any] = {
+        "evaluation": evaluation.pk,
+        "collection": evaluation.collection.name,
+        **{name: evaluation.options[name] for name in ("k", "contexts", "characters", "generators", "judge")},
+        "before": chosen.before.number,
+        "after": chosen.after.number if chosen.after else None,
+        "queries": len(whole),
+        "waiting": waiting,
+        "no_verdict": unjudged,
+        "no_answers": len(rankings.current_queries(evaluation.collection)) - len(queries),
+        "complete": not waiting,
+        "seed": SEED,
+        **{key: [] for key in ("cells", "means", "systems", "correlation")},
+        "moved": None,
+    }
+    if not whole:
+        return found
+    runs = stored.runs
+    documents = stack_rankings(_top_of(runs, evaluation.options["k"]), whole, evaluation.options["k"])
+    before = _grade(documents, chosen.before, whole, evaluation.collection)
+    after = _grade(documents, chosen.after, whole, evaluation.collection) if chosen.after else None
+    names = [run.name for run in runs]
+    found |= compare_versions(names, stored.generators, before, after, stored.outcomes(whole), SEED)
+    _add_counts(found, evaluation, stored)
+    if waiting:
+        found["means"] = []  # what is whole is shown; a mean over systems waits for the rest
+    return found
+
+
+def _top_of(runs: Sequence[Run], k: int) -> list[dict[int, Ints]]:
+    loaded = rankings.load([run.pk for run in runs], k)
+    return [loaded[run.pk] for run in runs]
+
+
+def _grade(documents: Ints, version: Qrels, queries: Sequence[int], collection: Collection) -> RetrievalOutcomes:
+    """Hit@k and nDCG@k (exponential gain, DREAM J.1) by one version."""
+    known = Version.of(load_judgments(version), queries)
+    graded = measures.Graded(documents, known.look_up(encode_pairs(documents)), known, collection.relevant_from)
+    return RetrievalOutcomes(measures.hit(graded), measures.ndcg_exp(graded))
+
+
+def _add_counts(found: dict[str, Any], evaluation: AnswerEvaluation, stored: StoredAnswers) -> None:
+    """Add what went wrong and how much was shown, over all answers that there are."""
+    names = {run.pk: run.name for run in stored.runs}
+    malformed: Counter[tuple[str, str]] = Counter()
+    silent: Counter[tuple[str, str]] = Counter()
+    for (_query, run, generator), (correct, _exact, problem) in stored.rows.items():
+        silent[names[run], generator] += correct is None
+        malformed[names[run], generator] += correct is not None and bool(problem)
+    shown = GeneratedAnswer.objects.filter(evaluation=evaluation).values("run_id", "generator")
+    sums = {
+        (names[row["run_id"]], row["generator"]): row
+        for row in shown.annotate(
+            documents=Sum("document_length"), contexts=Sum("context_length"), left_out=Sum("without_evidence")
+        )
+    }
+    for cell in found["cells"]:
+        place = cell["system"], cell["generator"]
+        words = sums[place]
+        saved = 1 - words["contexts"] / words["documents"] if words["documents"] else None
+        cell |= {"malformed": malformed[place], "no_verdict": silent[place]}
+        cell |= {"document_length": words["documents"], "context_length": words["contexts"]}
+        cell |= {"saved": saved, "without_evidence": words["left_out"]}
+
+
+def cost_of(evaluation: AnswerEvaluation) -> dict[str, Any]:
+    """Calls, tokens and money of generators and judge; `paid` None: nobody was asked yet."""
+    if evaluation.campaign is None:
+        return {"calls": 0, "cached": 0, "tokens_in": 0, "tokens_out": 0, "paid": None}
+    spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=evaluation.campaign)))
+    return {
+        "calls": spent.calls,
+        "cached": spent.cached,
+        "tokens_in": spent.tokens_in,
+        "tokens_out": spent.tokens_out,
+        "paid": spent.paid,
+    }

@@ -1,0 +1,91 @@
+"""Tables of an evaluation, and of a suite's, as people take them away."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.report.downloads import Cell, DownloadTable
+
+TESTS = ("before", "after", "change", "low", "high", "p", "p_holm")
+MEAN = ""  # The system of a row that is the mean over all systems.
+
+
+def test_names(k: int) -> tuple[str, ...]:
+    """Headers of TESTS."""
+    label = f"RAGAlign@{k}"
+    versions = _("%(measure)s, original"), _("%(measure)s, filled")
+    return (
+        *(name % {"measure": label} for name in versions),
+        _("change"),
+        _("95% from"),
+        _("95% to"),
+        "p",
+        _("p (Holm)"),
+    )
+
+
+def result_tables(result: Mapping[str, Any]) -> list[DownloadTable]:
+    """Every table of an evaluation."""
+    return [alignment_table(result), retrieval_table(result)]
+
+
+def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
+    """RAGAlign by system and generator, and the mean over the systems where everything is answered."""
+    graded = _("graded, original"), _("graded, filled")
+    counted = _("malformed answers"), _("answers without a verdict")
+    rest = (
+        _("share of correct answers"),
+        _("exact match"),
+        *counted,
+        _("words saved"),
+        _("documents without evidence"),
+    )
+    header = (_("system"), _("generator"), *test_names(result["k"]), *graded, *rest)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            cell["system"],
+            cell["generator"],
+            *(cell["align"].get(name) for name in TESTS),
+            *(cell["graded"][when] for when in ("before", "after")),
+            *(cell[name] for name in ("generation", "exact_match", "malformed", "no_verdict", "saved")),
+            cell["without_evidence"],
+        )
+        for cell in result["cells"]
+    ]
+    for one in result["means"]:
+        values = [one["align"].get(name) for name in TESTS]
+        # What is counted by cell has no mean.
+        blank: list[Cell] = [None] * (len(header) - len(values) - 5)
+        rows.append((_("mean"), one["generator"], *values, None, None, one["generation"], *blank))
+    title = _("RAGAlign@%(k)s by system and generator") % {"k": result["k"]}
+    return DownloadTable("rag-align", title, header, tuple(rows), 2)
+
+
+def retrieval_table(result: Mapping[str, Any]) -> DownloadTable:
+    """Hit@k of each system by both versions, with its ranks."""
+    label = f"Hit@{result['k']}"
+    versions = _("%(measure)s, original"), _("%(measure)s, filled")
+    header = (_("system"), *(name % {"measure": label} for name in versions), _("rank before"), _("rank after"))
+    rows = tuple(
+        (one["name"], one["before"], one["after"], one.get("rank_before"), one.get("rank_after"))
+        for one in result["systems"]
+    )
+    return DownloadTable("rag-retrieval", _("Retrieval by system"), header, rows)
+
+
+def suite_table(name: str, k: int, members: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> DownloadTable:
+    """Rows by system and generator, the original and the filled value of each member, and the unweighted means."""
+    header = [_("system"), _("generator")]
+    for member in (*members, _("mean")):
+        header += [_("%(name)s, original") % {"name": member}, _("%(name)s, filled") % {"name": member}]
+    rows = [
+        (
+            line["system"] or _("mean"),
+            line["generator"],
+            *(value[when] if value else None for value in (*line["values"], line["mean"]) for when in TESTS[:2]),
+        )
+        for line in lines
+    ]
+    title = _("%(suite)s: RAGAlign@%(k)s") % {"suite": name, "k": k}
+    return DownloadTable(f"{name}-rag-align", title, tuple(header), tuple(rows), 2)

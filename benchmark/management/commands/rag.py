@@ -1,0 +1,209 @@
+"""rag SUITE|COLLECTION: answers from what runs return, judged, and how well retrieval predicts them (RAGAlign)."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from benchmark.answers import contexts, evaluations, results, suites
+from benchmark.answers.evaluations import check_options
+from benchmark.models import AnswerEvaluation, Suite
+from benchmark.qrels import versions
+from benchmark.suites.groups import collections_of
+from corpus.collections.audit_log import shell_user
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection
+from jobs import workers
+from jobs.models import JobState
+from judges.campaigns.estimates import Estimate
+from judges.engine import worker_pool
+from judges.management.commands.judge import Command as Judge
+from judges.management.commands.judge import ShownProgress, split_names
+
+LOOK_S = 0.25
+CHECK_WORKERS_S = 2.0
+
+Options = dict[str, Any]
+
+
+class Command(Judge):
+    name = "rag"
+    act = "answers.started"
+    help = "Answer queries from what runs return, judge the answers, and measure RAGAlign. A second call goes on."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Add who answers what from which runs, and the limits."""
+        parser.add_argument("name", help="name of a collection, or of a suite")
+        parser.add_argument("--systems", type=split_names, required=True, help="names of finished runs")
+        parser.add_argument("--generator", type=split_names, required=True, help="judges that write the answers")
+        parser.add_argument("--judge", required=True, help="judge that compares answers with the reference answers")
+        parser.add_argument(
+            "--k", type=int, default=evaluations.K, help="documents of a run that are shown, and k of Hit@k"
+        )
+        parser.add_argument(
+            "--contexts",
+            choices=contexts.KINDS,
+            default=contexts.DOCUMENT,
+            help="what is shown: the documents, or the evidence written of them",
+        )
+        parser.add_argument("--before", type=int, metavar="N", help="qrels version before (default: the original)")
+        parser.add_argument(
+            "--after", type=int, metavar="N", help="qrels version after (default: the newest filled one)"
+        )
+        parser.add_argument(
+            "--budget", type=float, help="maximum cost in USD; a suite's members share it by their number of queries"
+        )
+        parser.add_argument("--max-calls", type=int, help="maximum number of calls, shared like the budget")
+        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
+        parser.add_argument("--yes", action="store_true", help="start without asking for confirmation")
+        parser.add_argument("--wait", action="store_true", help="wait for the answers and show progress")
+
+    def run(self, **options: Any) -> object:
+        """Ask about money, begin or go on, with --wait stay until the end, and print the table."""
+        suite, members = _find_members(options["name"])
+        if suite is not None and (options["before"] is not None or options["after"] is not None):
+            raise BadInput("--before and --after name versions of one collection's qrels: leave them out for a suite")
+        asked = _options_by_member(members, options)
+        for number in filter(None, (options["before"], options["after"])):
+            versions.version_numbered(members[0], number)  # said before anything begins
+        found = _estimate_all(members, asked)
+        if options["estimate"]:
+            self.say(found.line())
+            return {"name": options["name"], "estimate": found.line()}
+        if not found.free and not all(map(evaluations.is_answered, members, asked)):
+            self.note(f"estimate: {found.line()}")
+            self.confirm_start(options)
+        rows = [evaluations.start_or_join(one, given, shell_user()) for one, given in zip(members, asked, strict=True)]
+        if options["wait"]:
+            for row in rows:
+                self.wait_for(row)
+        elif any(not row.is_over for row in rows) and not workers.live_workers():
+            self.note("no worker serves this instance: start `serve`, or wait here with --wait")
+        return self.end_evaluations(suite, rows, options)
+
+    def wait_for(self, row: AnswerEvaluation) -> None:
+        """Wait until an evaluation is over, with a worker of our own where no other serves the queue."""
+        shown, checked = ShownProgress(self), 0.0
+        try:
+            with worker_pool.WorkerPool(1) as own:
+                while not row.is_over:
+                    if time.monotonic() - checked > CHECK_WORKERS_S:
+                        checked = time.monotonic()
+                        own.serves()
+                    shown.show(_format_progress(row))
+                    time.sleep(LOOK_S)
+                    row.refresh_from_db()
+                shown.show(_format_progress(row), last=True)
+        except worker_pool.CannotStart as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            self.note("interrupted: what was answered stays, and the same command goes on")
+            raise
+
+    def end_evaluations(self, suite: Suite | None, rows: Sequence[AnswerEvaluation], options: Options) -> object:
+        """Print what there is; raise Incomplete (exit 3) when an evaluation that was waited for is not whole."""
+        found = [_describe_evaluation(row, options) for row in rows]
+        for one in found:
+            for line in _format_result(one):
+                self.say(line)
+        document: object = found[0]
+        if suite is not None:
+            members = [suites.load_member(row.collection, row) for row in rows]
+            lines = suites.suite_lines(members)
+            for told in _format_suite(lines):
+                self.say(told)
+            document = {"suite": suite.name, "k": options["k"], "members": found, "lines": lines}
+        failed = next((row for row in rows if row.state != JobState.READY), None)
+        if failed is not None and options["wait"]:
+            why = failed.error or f"it was {failed.state}"
+            raise Incomplete(f"answers of {failed.collection.name}: {why}; the same command goes on", document)
+        return document
+
+
+def _find_members(name: str) -> tuple[Suite | None, list[Collection]]:
+    """Return the collection of this name, or the suite with its members. Raises BadInput."""
+    collection = Collection.objects.filter(name=name).first()
+    if collection is not None:
+        return None, [collection]
+    suite = Suite.objects.filter(name=name).first()
+    if suite is None:
+        known = [*Collection.objects.order_by("name")[:10], *Suite.objects.order_by("name")[:10]]
+        listed = f"; there are: {', '.join(str(one) for one in known)}" if known else ""
+        raise BadInput(f'there is no collection or suite "{name}"{listed}')
+    return suite, collections_of(suite)
+
+
+def _options_by_member(members: Sequence[Collection], options: Options) -> list[Options]:
+    """Return what each member is asked, with its share of the limits by its number of answers."""
+    sizes = [len(evaluations.answered_queries(one)) for one in members]
+    shares = [size / max(1, sum(sizes)) for size in sizes]
+    given = {"systems": options["systems"], "generators": options["generator"], "judge": options["judge"]}
+    given |= {"k": options["k"], "kind": options["contexts"]}
+    budget, calls = options["budget"], options["max_calls"]
+    return [
+        check_options(
+            one,
+            **given,
+            budget=None if budget is None else budget * share,
+            max_calls=None if calls is None else max(1, int(calls * share)) if calls > 0 else calls,
+        )
+        for one, share in zip(members, shares, strict=True)
+    ]
+
+
+def _estimate_all(members: Sequence[Collection], asked: Sequence[Options]) -> Estimate:
+    first, *rest = [evaluations.estimate_cost(one, given) for one, given in zip(members, asked, strict=True)]
+    for one in rest:
+        first += one
+    return first
+
+
+def _describe_evaluation(row: AnswerEvaluation, options: Options) -> Options:
+    """Return the document of one evaluation: its state, its figures, and its cost."""
+    chosen = results.choose_versions(row.collection, options["before"], options["after"])
+    cost = results.cost_of(row)
+    paid = cost.pop("paid")
+    spent = {**cost, "cost": paid.usd if paid else 0.0}
+    state = {"state": row.state, "done": row.done, "total": row.total, "error": row.error}
+    return {**results.load_result(row, chosen), **state, **spent}
+
+
+def _format_progress(row: AnswerEvaluation) -> str:
+    return f"answers of {row.collection.name}: {row.state}, {row.done:,} of {row.total:,}"
+
+
+def _format_result(found: Options) -> list[str]:
+    """Return lines for people on one evaluation."""
+    partial = "" if found["complete"] else f" (partial: {found['waiting']:,} queries wait for answers)"
+    versions = f"qrels {found['before']}" + (f" and {found['after']}" if found["after"] else ", nothing filled yet")
+    lines = [
+        f"{found['collection']}: RAGAlign@{found['k']} over {found['queries']:,} queries, {versions}{partial}",
+        f"  {'system':<24} {'generator':<20} {'before':>8} {'after':>8} {'change':>8}  {'p (Holm)':>8}  {'correct':>8}",
+    ]
+    for cell in found["cells"]:
+        lines.append(_format_cell(cell["system"], cell))
+    lines += [_format_cell("mean", one) for one in found["means"]]
+    if found["moved"] is not None:
+        lines.append(f"  {found['moved']} of {len(found['systems'])} systems have another rank by Hit@{found['k']}")
+    left = [("no_answers", "queries without reference answers"), ("no_verdict", "queries without a verdict")]
+    told = ", ".join(f"{found[key]:,} {words}" for key, words in left if found[key])
+    return lines + ([f"  left out: {told}"] if told else [])
+
+
+def _format_cell(name: str, cell: Mapping[str, Any]) -> str:
+    align = cell["align"]
+    values = [f"{align[key]:8.4f}" if align.get(key) is not None else f"{'':>8}" for key in ("before", "after")]
+    change = f"{align['change']:+8.4f}" if align.get("change") is not None else f"{'':>8}"
+    p = f"{align['p_holm']:8.4f}" if align.get("p_holm") is not None else f"{'':>8}"
+    return f"  {name:<24} {cell['generator']:<20} {values[0]} {values[1]} {change}  {p}  {cell['generation']:8.4f}"
+
+
+def _format_suite(lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    found = []
+    for line in lines:
+        mean: Mapping[str, Any] = line["mean"] or {}
+        told = [f"{mean[key]:.4f}" if mean.get(key) is not None else "blank" for key in ("before", "after")]
+        name = line["system"] or "mean over systems"
+        found.append(f"suite, {name}, {line['generator']}: original {told[0]}, filled {told[1]} (unweighted mean)")
+    return found

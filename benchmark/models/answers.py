@@ -1,0 +1,55 @@
+"""Answers that models give from what systems return, and what a judge says of each."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from benchmark.models.runs import Run
+from corpus.models import Collection, Query
+from jobs.models import LeasedJob
+
+
+class AnswerEvaluation(LeasedJob):
+    """Answers of some generators from the top of some runs, each judged against the query's reference answers."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="answer_evaluations")
+    key = models.CharField(max_length=64, help_text="sha256 of all that the answers depend on.")
+    options = models.JSONField(
+        default=dict, help_text="runs (ids), generators, judge, k, contexts; budget and max_calls where there are any."
+    )
+    campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: none was made.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="answer_evaluation_once")]
+
+    def __str__(self) -> str:
+        return f"{self.collection_id} answers {self.pk}"
+
+
+class GeneratedAnswer(models.Model):
+    """What one generator answered a query from one run's documents; `correct` is the judge's verdict."""
+
+    evaluation = models.ForeignKey(AnswerEvaluation, models.CASCADE, related_name="answers", db_index=False)
+    query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+")
+    generator = models.CharField(max_length=100)
+    documents = ArrayField(models.BigIntegerField(), help_text="Primary keys of what was shown, best first.")
+    evidence = ArrayField(
+        models.TextField(), default=list, help_text="Shown in place of the documents, in their order; else empty."
+    )
+    without_evidence = models.PositiveSmallIntegerField(default=0, help_text="Documents that were left out for it.")
+    document_length = models.PositiveIntegerField(help_text="Words of the documents that were shown, as cut.")
+    context_length = models.PositiveIntegerField(help_text="Words of what the generator was shown of them.")
+    answer = models.TextField(blank=True)
+    problem = models.TextField(blank=True, help_text="Why there is no answer, or no verdict on it.")
+    correct = models.BooleanField(null=True, help_text="Null: the judge gave no verdict.")
+    is_exact_match = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "query", "run", "generator"], name="generated_answer_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.evaluation_id}/{self.query_id}/{self.run_id} {self.generator}"

@@ -1,0 +1,112 @@
+"""RAGAlign against numbers worked out by hand, against numpy, and what has no value."""
+
+import numpy as np
+import pytest
+
+from benchmark.answers.alignment import (
+    AnswerOutcomes,
+    RetrievalOutcomes,
+    compare_versions,
+    correlate,
+    graded_align,
+    normalise,
+    rag_align,
+)
+from benchmark.answers.exact_match import is_exact_match
+
+HIT = np.array([1, 1, 0, 0, 1, 0], dtype=np.float64)
+CORRECT = np.array([1, 0, 0, 1, 1, 0], dtype=np.bool_)
+NDCG = np.array([0.9, 0.4, 0.1, 0.2, 0.7, 0])
+
+
+def test_alignment_by_hand_and_the_graded_one_equals_numpys():
+    assert rag_align(HIT, CORRECT) == pytest.approx(0.6667, abs=5e-5)
+    value, why = graded_align(NDCG, CORRECT)
+    assert (value, why) == (pytest.approx(0.669534, abs=5e-7), "")
+    assert value == pytest.approx(np.corrcoef(NDCG, CORRECT.astype(float))[0, 1])
+
+
+def test_the_point_biserial_form_of_the_appendix_is_the_same_number():
+    one, other = NDCG[CORRECT], NDCG[~CORRECT]
+    n1, n0, n = len(one), len(other), len(NDCG)
+    by_hand = (one.mean() - other.mean()) / NDCG.std(ddof=1) * np.sqrt(n1 * n0 / (n * (n - 1)))
+    assert by_hand == pytest.approx(0.669534, abs=5e-7)
+
+
+def test_without_variance_the_graded_one_is_none_and_says_why():
+    alike = np.ones(6, dtype=np.bool_)
+    assert graded_align(NDCG, alike) == (None, "all answers have the same verdict")
+    assert graded_align(NDCG, ~alike) == (None, "all answers have the same verdict")
+    assert graded_align(np.full(6, 0.3), CORRECT) == (None, "nDCG is the same for every query")
+    assert graded_align(NDCG[:1], CORRECT[:1])[0] is None
+    assert rag_align(HIT, alike) == 0.5
+    assert rag_align(np.ones(6), alike) == 1.0
+
+
+def outcomes(*rows):
+    """(systems, generators, queries) with one generator."""
+    found = np.array(rows, dtype=np.bool_)[:, None, :]
+    return AnswerOutcomes(found, np.zeros_like(found))
+
+
+def retrieval(*rows):
+    found = np.array(rows, dtype=np.float64)
+    return RetrievalOutcomes(found, found)
+
+
+def test_two_systems_that_swap_are_both_moved():
+    before, after = retrieval([1, 1, 0, 0], [1, 0, 0, 0]), retrieval([1, 1, 0, 0], [1, 1, 1, 0])
+    found = compare_versions(["a", "b"], ["j"], before, after, outcomes([1, 1, 0, 0], [1, 1, 1, 0]), 0)
+    assert found["moved"] == 2
+    assert [(one["rank_before"], one["rank_after"]) for one in found["systems"]] == [(1, 2), (2, 1)]
+
+
+def test_intervals_are_paired_and_seeded_and_agree_with_p():
+    random = np.random.default_rng(7)
+    correct = random.random(60) < 0.6
+    before = np.where(random.random(60) < 0.5, correct, ~correct).astype(float)
+    after = np.where(random.random(60) < 0.95, correct, ~correct).astype(float)
+    asked = (["a"], ["j"], retrieval(before), retrieval(after), outcomes(correct), 0)
+    one, again = (compare_versions(*asked)["cells"][0]["align"] for _ in range(2))
+    assert one == again
+    assert one["change"] == pytest.approx(one["after"] - one["before"])
+    assert one["low"] < one["change"] < one["high"]
+    assert one["p"] < 0.05 and one["low"] > 0
+    still = compare_versions(*asked[:3], asked[2], *asked[4:])["cells"][0]["align"]
+    assert (still["change"], still["p"]) == (0, 1) and still["low"] <= 0 <= still["high"]
+
+
+def test_one_version_alone_has_no_change():
+    found = compare_versions(["a"], ["j"], retrieval([1, 0]), None, outcomes([1, 1]), 0)
+    assert found["cells"][0]["align"] == {"before": 0.5, "after": None, "change": None}
+    assert found["moved"] is None and found["cells"][0]["graded"]["after"] is None
+
+
+def test_the_mean_over_systems_is_that_of_its_cells():
+    before, after = retrieval([1, 0, 1], [0, 0, 1]), retrieval([1, 1, 1], [0, 1, 1])
+    found = compare_versions(["a", "b"], ["j"], before, after, outcomes([1, 1, 1], [0, 1, 0]), 0)
+    for when in ("before", "after"):
+        of_cells = [cell["align"][when] for cell in found["cells"]]
+        assert found["means"][0]["align"][when] == pytest.approx(sum(of_cells) / 2)
+
+
+def test_normalised_values_run_from_nought_to_one_and_equal_ones_have_none():
+    assert normalise([0.2, 0.4, 0.3]) == [0.0, 1.0, pytest.approx(0.5)]
+    assert normalise([0.2, 0.2]) == [None, None]
+    assert correlate([1, 2, 3], [2, 4, 6]) == pytest.approx(1.0)
+    assert correlate([1, 2], [2, 4]) is None and correlate([1, 1, 1], [1, 2, 3]) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "references", "equal"),
+    [
+        ("The Wright brothers.", ["wright brothers"], True),
+        ("In 1903, by the Wright brothers", ["Wright brothers"], False),
+        ("an  Airfoil", ["nothing", "airfoil!"], True),
+        ("The", ["the"], False),
+        ("", [""], False),
+        ("巴黎。", ["巴黎"], True),
+    ],
+)
+def test_an_exact_match_minds_neither_case_nor_punctuation_nor_articles(answer, references, equal):
+    assert is_exact_match(answer, references) is equal
