@@ -37,8 +37,8 @@ class LanguageMiddleware(LocaleMiddleware):
 
 
 def is_for_programs(request: HttpRequest) -> bool:
-    """A page's table or chart is asked for as CSV: its header and words are the same for every reader."""
-    return request.GET.get("as") == "csv"
+    """A page's table or chart is asked for as CSV or JSON: its header and words are the same for every reader."""
+    return request.GET.get("as") in ("csv", "json")
 
 
 def speak_to(user: User, request: HttpRequest) -> None:

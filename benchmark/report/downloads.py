@@ -1,5 +1,6 @@
-"""A table of a report as people take it away: CSV that nothing can act in, LaTeX for a paper. Pure."""
+"""A table of a report as people take it away: CSV that nothing can act in, LaTeX for a paper, JSON. Pure."""
 
+import json
 from dataclasses import dataclass
 
 from charts.cells import csv_line
@@ -41,6 +42,16 @@ class DownloadTable:
 
     def csv(self) -> str:
         """Write every value in full; changes and letters stand in columns of their own behind their figures."""
+        return "".join(csv_line(["" if value is None else value for value in line]) for line in self._plain_rows())
+
+    def json(self) -> str:
+        """Write the same columns as `csv` does, with null for a blank cell."""
+        header, *rows = self._plain_rows()
+        told = {"table": self.key, "title": self.title, "columns": header, "rows": rows}
+        return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+
+    def _plain_rows(self) -> list[tuple[Cell, ...]]:
+        """The header and the rows with every Figure as a number."""
         columns: list[list[Cell]] = []
         for at, name in enumerate(self.header):
             cells = [row[at] for row in self.rows]
@@ -51,8 +62,7 @@ class DownloadTable:
                 columns.append([f"{name} change", *(one.change for one in figures)])
             if any(one.letters for one in figures):
                 columns.append([f"{name} letters", *(one.letters for one in figures)])
-        lines = zip(*columns, strict=True)
-        return "".join(csv_line(["" if value is None else value for value in line]) for line in lines)
+        return list(zip(*columns, strict=True))
 
     def latex(self) -> str:
         """Write a `table` with booktabs: the best in bold, changes as subscripts. Needs `\\usepackage{booktabs}`."""

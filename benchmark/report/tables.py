@@ -21,6 +21,7 @@ from corpus.access import AccessScope
 from corpus.models import Query
 
 LENGTH = 160  # Letters of a text beside its id.
+TYPES = {name: chart_downloads.TYPES[name] for name in ("csv", "tex")} | {"json": "application/json"}
 
 
 def download(
@@ -28,17 +29,17 @@ def download(
 ) -> HttpResponse | None:
     """The file that was asked for, or None where the page itself was; 404 where there is no such file.
 
-    `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex`.
+    `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex|json`.
     """
     key, form = request.GET.get("table"), request.GET.get("as")
     if key is None:
         return chart_downloads.download(request, charts)
     table = next((one for one in tables if one is not None and one.key == key), None)
-    if table is None or form not in ("csv", "tex"):
+    if table is None or form not in TYPES:
         raise Http404(_("Unknown table."))
-    text = table.csv() if form == "csv" else table.latex()
+    text = {"csv": table.csv, "tex": table.latex, "json": table.json}[form]()
     headers = {"Content-Disposition": f'attachment; filename="{table.key}.{form}"'}
-    return HttpResponse(text, content_type=f"{chart_downloads.TYPES[form]}; charset=utf-8", headers=headers)
+    return HttpResponse(text, content_type=f"{TYPES[form]}; charset=utf-8", headers=headers)
 
 
 def answer_page(

@@ -1,5 +1,6 @@
 """Files of the benchmark's pages: CSV is for programs and speaks English to everybody, LaTeX is for the reader."""
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -9,6 +10,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Membership, Role
+from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.suites import groups
 from tests.benchmark_scene import whole_scene
 from tests.factories import make_collection, make_member
@@ -56,8 +58,8 @@ def test_csv_is_the_same_for_every_reader_and_latex_speaks_their_language() -> N
     for address in files(chinese):
         ours, theirs = (client.get(address) for client in (chinese, english))
         assert ours.status_code == theirs.status_code == 200, address
-        if address.endswith("as=csv"):
-            count += 1
+        if address.endswith(("as=csv", "as=json")):
+            count += address.endswith("as=csv")
             assert ours.content == theirs.content, address
             assert not HAN.search(ours.content.decode()), address
             assert ours["Content-Language"] == "en"
@@ -65,6 +67,14 @@ def test_csv_is_the_same_for_every_reader_and_latex_speaks_their_language() -> N
             assert HAN.search(ours.content.decode().partition(r"\midrule")[0].partition(r"\toprule")[2]), address
             assert not HAN.search(theirs.content.decode()), address
     assert count > MANY
+
+
+def test_json_has_the_columns_of_the_csv_with_null_for_a_blank_cell() -> None:
+    table = DownloadTable("t", "Title", ("system", "nDCG"), (("bm25", Figure(0.5, 0.25)), ("=cmd", Figure(None))))
+    told = json.loads(table.json())
+    assert told["columns"] == ["system", "nDCG", "nDCG change"] == table.csv().splitlines()[0].split(",")
+    assert told["rows"] == [["bm25", 0.5, 0.25], ["=cmd", None, None]]
+    assert (told["table"], told["title"]) == ("t", "Title")
 
 
 def test_whoever_chose_a_language_for_good_gets_english_csv_too() -> None:
