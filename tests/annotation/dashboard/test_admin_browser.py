@@ -101,6 +101,10 @@ def test_the_masthead_is_one_line_and_its_menu_needs_no_script(
         scripted.get_by_role("button", name="Menu").click()
     assert fits(scripted)
     assert violations(scripted) == []
+    if width >= 1024:
+        scripted.goto("/c/books/quality/")
+        scripted.evaluate("() => scrollTo(0, 600)")
+        assert scripted.locator(".rail").bounding_box()["y"] == 0, "the rail stays in sight"
 
 
 def test_alice_signs_in_by_keyboard_and_sees_her_own_home(
