@@ -6,6 +6,7 @@ from benchmark.models.qrels import Qrels, QrelsRow
 from benchmark.models.report import Report, ReportValues
 from benchmark.models.runs import RUN_NAME, Ranking, Run
 from benchmark.models.suites import Suite, SuiteMember
+from benchmark.models.synthesis import Synthesis, SyntheticBundle
 
 __all__ = [
     "RUN_NAME",
@@ -20,4 +21,6 @@ __all__ = [
     "Run",
     "Suite",
     "SuiteMember",
+    "Synthesis",
+    "SyntheticBundle",
 ]

@@ -184,11 +184,12 @@ def estimate_campaign(campaign_options: CampaignSize, sample_prompts: Sequence[P
 
 
 def of_calls(
-    judge: Judge, calls: int, sample: Sequence[Prompt], schema: dict[str, Any], likely: int, mix: Mix = NO_MIX
+    judge: Judge, calls: int | Range, sample: Sequence[Prompt], schema: dict[str, Any], likely: int, mix: Mix = NO_MIX
 ) -> Estimate:
     """So many calls of one judge that all look like `sample`; an answer has `likely` tokens, 0: it writes none."""
+    calls = calls if isinstance(calls, Range) else exactly(calls)
     taken = _input_tokens(sample, "", schema) + _answer_form_tokens(judge, schema)
-    return _estimate_calls(judge, exactly(calls), taken, likely, mix, batch=False)
+    return _estimate_calls(judge, calls, taken, likely, mix, batch=False)
 
 
 def _estimate_calls(judge: Judge, calls: Range, taken: Range, likely: int, mix: Mix, *, batch: bool) -> Estimate:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError, field_validator
 
+from judges.conversations import synthesis
 from judges.conversations.base import AnswerFormat
 from judges.domain.verdicts import ParsingRules, Unparsed, check_string, read_object
 from judges.records import Turn
@@ -42,6 +43,7 @@ class Correctness(AnswerFormat):
 FORMATS: dict[str, type[AnswerFormat]] = {
     "answer": ContextAnswer,
     "correct": Correctness,
+    **synthesis.FORMATS,
 }
 
 

@@ -3,11 +3,12 @@
 Each function answers one role from the step's `material`, which its prompt is made of.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from corpus.search.text import tokenize_text
 from judges.errors import Rejected
+from judges.offline import synthesis
 from judges.offline.judges import Lexicon, information_needs, matched_share, pick_sentences, read_sentences, stem
 from judges.prompts.conversations import NO_INFORMATION
 from judges.records import ModelRequest
@@ -18,11 +19,15 @@ SAME = 0.6  # The share of a reference answer's weight that a right answer holds
 Told = Mapping[str, Any]
 
 
-def answer_step(request: ModelRequest, lexicon: Lexicon) -> dict[str, object]:
-    """Return the answer of the offline judge for a conversation's step. Raises Rejected for a role that it lacks."""
+def answer_step(request: ModelRequest, lexicon: Lexicon, documents: Sequence[str] = ()) -> dict[str, object]:
+    """Return the answer of the offline judge for a conversation's step. Raises Rejected for a role that it lacks.
+
+    `documents`: those that the role reads (READERS), best first.
+    """
     if request.role not in ROLES:
         raise Rejected(f"Offline judges have no answer for the role {request.role}.")
-    return ROLES[request.role](request.material, lexicon)
+    told = {**request.material, "documents": documents} if request.role in READERS else request.material
+    return ROLES[request.role](told, lexicon)
 
 
 def _answer_from_contexts(told: Told, lexicon: Lexicon) -> dict[str, object]:
@@ -45,4 +50,7 @@ def _check_answer(told: Told, lexicon: Lexicon) -> dict[str, object]:
 ROLES: dict[str, Callable[[Told, Lexicon], dict[str, object]]] = {
     "answer": _answer_from_contexts,
     "correct": _check_answer,
+    **synthesis.ROLES,
 }
+# Steps that read the documents which BM25 finds for the query of their material, and how many.
+READERS = synthesis.READERS

@@ -71,6 +71,13 @@ CONVERSATIONS: dict[str, tuple[str, ...]] = {
     for name in (
         "rag-answer",
         "rag-correct",
+        "synth-persona",
+        "synth-classify",
+        "synth-outline",
+        "synth-decompose",
+        "synth-blueprint",
+        "synth-negatives",
+        "synth-compose",
     )
 }
 NO_PAIR = {

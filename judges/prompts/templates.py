@@ -19,12 +19,15 @@ NAMES = {
     "inputs": "decision vote",
     "": "scale-1 scale-3 scale-10 write-system entity-system measure-system hyde-system query2doc-system "
     "mugi-system reason-system rank embed "
-    "rag-answer-system rag-correct-system",
+    "rag-answer-system rag-correct-system "
+    "synth-persona-system synth-classify-system synth-outline-system synth-decompose-system "
+    "synth-blueprint-system synth-negatives-system synth-compose-system",
     "document query": "inputs",
     "problem request": "repair",
     "definition inputs": "write",
     "definition earlier inputs": "write-again",
-    "data": "entity hyde query2doc reason rag-answer rag-correct",
+    "data": "entity hyde query2doc reason rag-answer rag-correct "
+    "synth-persona synth-classify synth-outline synth-decompose synth-blueprint synth-negatives synth-compose",
     "definition inputs written": "measure",
     "count data number": "mugi",
     "keys": "answer-words answer-tool",

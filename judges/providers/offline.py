@@ -59,7 +59,7 @@ class OfflineProvider:
         if request.role in ("rewrite", "reason"):
             told = await asyncio.to_thread(_expand_query, request, lexicon)
         elif request.role in CONVERSATIONS:
-            told = await asyncio.to_thread(conversations.answer_step, request, lexicon)
+            told = await asyncio.to_thread(_answer_step, request, lexicon)
         elif len(request.inputs.document) > LONG:
             told = await asyncio.to_thread(answer_request, request, lexicon)
         else:
@@ -137,13 +137,25 @@ def _evidence_answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str
 def _expand_query(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
     """What to search for in place of the query, from the documents that its own words find."""
     query = request.inputs.query
-    found = lexicon.index.search(query, rewriting.FEEDBACK) if isinstance(lexicon, CollectionLexicon) else []
-    with _reading("documents"):
-        texts = dict(Document.objects.filter(pk__in=[key for key, _ in found]).values_list("pk", "text"))
-    documents = [texts[key] for key, _ in found if key in texts]
+    documents = _find_documents(query, lexicon, rewriting.FEEDBACK)
     if request.role == "reason":
         return {"reasoning": rewriting.expand_query(query, documents, lexicon)}
     return {"passage": rewriting.best_passage(query, documents, lexicon, request.sample)}
+
+
+def _answer_step(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
+    """A step of a conversation; some read the documents that its query finds."""
+    most = conversations.READERS.get(request.role, 0)
+    documents = _find_documents(request.material["query"], lexicon, most) if most else []
+    return conversations.answer_step(request, lexicon, documents)
+
+
+def _find_documents(query: str, lexicon: judges.Lexicon, most: int) -> list[str]:
+    """The texts of the documents that BM25 finds, best first."""
+    found = lexicon.index.search(query, most) if isinstance(lexicon, CollectionLexicon) else []
+    with _reading("documents"):
+        texts = dict(Document.objects.filter(pk__in=[key for key, _ in found]).values_list("pk", "text"))
+    return [texts[key] for key, _ in found if key in texts]
 
 
 def _yes_or_no(verdict: int) -> str:

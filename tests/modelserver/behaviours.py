@@ -49,6 +49,8 @@ class Behaviour:
     """It takes only each n-th call that it applies to."""
     contains: str = ""
     """It takes only calls whose user message has this text."""
+    also: str = ""
+    """It takes only calls whose user message has this text, too."""
     key: str = ""
     """It takes only calls with this key."""
     text: str = ""
@@ -83,7 +85,8 @@ class Behaviour:
 
     def applies(self, user: str, key: str) -> bool:
         """Whether this call is one of its; counts it when it is."""
-        if (self.times and self.taken >= self.times) or self.contains not in user or self.key not in ("", key):
+        wanted = self.contains in user and self.also in user
+        if (self.times and self.taken >= self.times) or not wanted or self.key not in ("", key):
             return False
         self.seen += 1
         if self.seen % self.every:

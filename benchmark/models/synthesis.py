@@ -1,0 +1,56 @@
+"""Synthetic queries with the documents that were written for them (RTriever-Synth)."""
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+
+from corpus.models import Collection
+from jobs.models import LeasedJob
+
+
+class Synthesis(LeasedJob):
+    """The writing of synthetic bundles from seed queries: each a query, its positives and its negatives."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="syntheses")
+    options = models.JSONField(
+        default=dict, help_text="source of the seeds, judge, writer, limit, seed, dev, personas, budget, max_calls."
+    )
+    key = models.CharField(max_length=64, help_text="sha256 of the seeds and of the options without limits, in hex.")
+    campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost.")
+
+    class Meta:
+        verbose_name_plural = "syntheses"
+        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="synthesis_once")]
+
+    def __str__(self) -> str:
+        return f"{self.collection_id} synthesis {self.pk}"
+
+    @property
+    def folder(self) -> Path:
+        """Where a worker writes the training set, beside the exports that trainings choose from."""
+        return Path(settings.VAR) / "exports" / self.collection.name / f"synthetic-{self.pk}"
+
+
+class SyntheticBundle(models.Model):
+    """A seed of a synthesis, and what came of it: a bundle, or the reason why it was dropped; neither: it waits."""
+
+    synthesis = models.ForeignKey(Synthesis, models.CASCADE, related_name="bundles", db_index=False)
+    place = models.PositiveIntegerField(help_text="Order among the seeds, from 0.")
+    seed_id = models.CharField(max_length=255)
+    seed_text = models.TextField()
+    query = models.BigIntegerField(null=True, help_text="Primary key of the seed; null: it came from a file.")
+    bundle = models.JSONField(null=True, help_text="docs/synthesis.md; synthetic: true.")
+    # Where a bundle was dropped: the step (a role of conversations), why (an outcome or "near-duplicate"), in words.
+    step = models.CharField(max_length=10, blank=True, default="")
+    reason = models.CharField(max_length=20, blank=True, default="")
+    problem = models.TextField(blank=True, default="")
+    near_duplicates = models.PositiveSmallIntegerField(
+        default=0, help_text="Negatives that were left out because a positive says nearly the same."
+    )
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["synthesis", "place"], name="synthetic_bundle_once")]
+
+    def __str__(self) -> str:
+        return f"{self.synthesis_id}/{self.seed_id}"

@@ -1,0 +1,62 @@
+"""Bundles into the collection: queries, documents and pairs to be judged, all marked synthetic."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmark.models import Synthesis
+from benchmark.synthesis.bundles import Bundle
+from benchmark.synthesis.files import lines_of, read_bundles
+from corpus.errors import BadInput
+from corpus.importing.service import ImportFiles, import_collection
+
+Row = Mapping[str, Any]
+
+
+def import_bundles(synthesis: Synthesis) -> dict[str, int]:
+    """Import what a synthesis has made; return how many texts and pairs are new. A second time changes nothing.
+
+    No label comes with them: what a model planned as relevant is judged like every other pair. Raises BadInput.
+    """
+    bundles = read_bundles(synthesis)
+    if not bundles:
+        raise BadInput("there is no bundle to import yet")
+    with TemporaryDirectory() as folder:
+
+        def write_file(name: str, rows: Callable[[Bundle], Iterable[Row]]) -> Path:
+            path = Path(folder) / f"{name}.jsonl"
+            path.write_text(lines_of(row for one in bundles for row in rows(one)), encoding="utf-8")
+            return path
+
+        files = ImportFiles(
+            corpus=write_file("corpus", _documents),
+            queries=write_file("queries", _queries),
+            pairs=write_file("pairs", _pairs),
+        )
+        found = import_collection(synthesis.collection.name, files)
+    return {name: found.new[name] for name in ("queries", "documents", "pairs")}
+
+
+def _queries(bundle: Bundle) -> Iterator[Row]:
+    told = {name: bundle[name] for name in ("persona", "type")}
+    metadata = {"synthetic": True, "seed_query": bundle["seed"]["query_id"], **told}
+    yield {"_id": bundle["query_id"], "text": bundle["query"], "metadata": metadata}
+
+
+def _documents(bundle: Bundle) -> Iterator[Row]:
+    """Whether a passage was planned as relevant is not told: whoever judges must not know."""
+    for name, passage in _named_passages(bundle):
+        metadata = {"synthetic": True, "query_id": bundle["query_id"]}
+        yield {"_id": name, "title": passage["blueprint"]["title"], "text": passage["text"], "metadata": metadata}
+
+
+def _pairs(bundle: Bundle) -> Iterator[Row]:
+    return ({"query_id": bundle["query_id"], "doc_id": name} for name, _ in _named_passages(bundle))
+
+
+def _named_passages(bundle: Bundle) -> Iterable[tuple[str, Row]]:
+    """Each passage under an id that does not say which side it was planned for: in the order of their texts."""
+    passages = [*bundle["positives"], *bundle["negatives"]]
+    ordered = sorted(passages, key=lambda one: str(one["text"]))
+    return [(f"{bundle['query_id']}-{number}", one) for number, one in enumerate(ordered, 1)]

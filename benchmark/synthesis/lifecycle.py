@@ -1,0 +1,287 @@
+"""A synthesis from its start to its folder: begin or join, work under a lease, cancel, go on."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q, Sum
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from benchmark.models import Synthesis, SyntheticBundle
+from benchmark.synthesis import files
+from benchmark.synthesis.bundles import draw_personas
+from benchmark.synthesis.conversation import SeedOutcome, SeedTask, write_bundle
+from benchmark.synthesis.estimates import estimate_synthesis
+from benchmark.synthesis.seeds import Seed, bundled_personas, choose_seeds
+from corpus.errors import BadInput, Incomplete, QuorumError
+from corpus.models import Collection
+from jobs import leases
+from jobs.leases import Lease
+from jobs.models import JobState
+from jobs.notifications import notify
+from judges.campaigns.estimates import Estimate
+from judges.conversations.requests import Conversation, ConversationResults, Subject, hold_conversations
+from judges.costs import collection_budgets
+from judges.costs.ledger import ledger_rows, sum_rows
+from judges.models import Campaign
+from judges.prompts.render import prompt_versions
+from judges.records import Judge
+from judges.retrieval import model_requests
+
+MAKE_SYNTHESIS = "benchmark.make_synthesis"
+LIMITS = ("budget", "max_calls")
+BATCH = 512  # Seeds whose outcomes are stored together; every answer is stored as it comes.
+MOST_DEV = 0.5
+PHASE = gettext_noop("writing bundles")
+
+
+def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[dict[str, Any], list[Seed]]:
+    """The options, completed, and the seeds. Raises BadInput for what is known to be wrong before anybody works."""
+    judge, writer = judges_of(options)
+    dev, seed = float(options.get("dev") or 0), int(options.get("seed") or 0)
+    if not 0 <= dev <= MOST_DEV:
+        raise BadInput(_("dev %(dev)s: give a share from 0 to %(most)s") % {"dev": f"{dev:g}", "most": MOST_DEV})
+    known = {"source": options["source"], "judge": judge.name, "writer": writer.name, "limit": options.get("limit")}
+    known |= {
+        "prompts": prompts_digest(),
+        "seed": seed,
+        "dev": dev,
+        "personas": list(options.get("personas") or bundled_personas()),
+    }
+    seeds = choose_seeds(collection, known["source"], seed=seed, limit=known["limit"])
+    limits = {name: options[name] for name in LIMITS if options.get(name) is not None}
+    model_requests.check_limits(collection, _distinct(judge, writer), limits.get("budget"), limits.get("max_calls"))
+    return known | limits, seeds
+
+
+def prompts_digest() -> str:
+    """The hash of all prompts of a synthesis: with other prompts it is another one."""
+    texts = [digest for name, (digest, _text) in prompt_versions().items() if name.startswith("synth-")]
+    return sha256("".join(texts).encode()).hexdigest()
+
+
+def judges_of(options: Mapping[str, Any]) -> tuple[Judge, Judge]:
+    """Who answers the steps, and who writes the passages: the same one unless another is named. Raises BadInput."""
+    judge = model_requests.judge_for("persona", str(options.get("judge") or ""))
+    name = str(options.get("writer") or "")
+    return judge, model_requests.judge_for("compose", name) if name else judge
+
+
+def _distinct(judge: Judge, writer: Judge) -> list[Judge]:
+    return list({one.id: one for one in (judge, writer)}.values())
+
+
+def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimate:
+    """What such a synthesis asks and costs. Raises BadInput as `start_or_join` does."""
+    known, seeds = check_options(collection, options)
+    return estimate_synthesis(seeds, *judges_of(known), known["personas"])
+
+
+def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str = "") -> Synthesis:
+    """Go on with the synthesis of these seeds and options where there is one, else create it. Raises BadInput.
+
+    What it may spend is no part of what it is: other limits replace the old ones.
+    """
+    known, seeds = check_options(collection, options)
+    key = _key_of(known, seeds)
+    found = find_synthesis(collection, key)
+    if found is not None:
+        limits = {name: known.get(name) for name in LIMITS}
+        if found.state != JobState.READY and limits != {name: found.options.get(name) for name in LIMITS}:
+            set_limits(found, **limits)
+        go_on(found)
+        return Synthesis.objects.select_related("collection").get(pk=found.pk)
+    try:
+        with transaction.atomic():
+            made = Synthesis.objects.create(collection=collection, options=known, key=key, total=len(seeds), made_by=by)
+            rows = enumerate(seeds)
+            SyntheticBundle.objects.bulk_create(
+                SyntheticBundle(synthesis=made, place=place, seed_id=one.id, seed_text=one.text, query=one.query)
+                for place, one in rows
+            )
+            transaction.on_commit(lambda: notify(MAKE_SYNTHESIS))
+    except IntegrityError:  # somebody began the same one in between
+        return Synthesis.objects.select_related("collection").get(collection=collection, key=key)
+    return made
+
+
+def find_synthesis(collection: Collection, key: str) -> Synthesis | None:
+    """The collection's synthesis of this key, however far it is."""
+    return Synthesis.objects.select_related("collection").filter(collection=collection, key=key).first()
+
+
+def _key_of(options: Mapping[str, Any], seeds: Sequence[Seed]) -> str:
+    """What it is made of. The file of the seeds may lie elsewhere: their texts count."""
+    kept = {name: value for name, value in options.items() if name not in (*LIMITS, "source")}
+    made_of = [kept, [one.id for one in judges_of(options)], [(one.id, one.text, one.query is None) for one in seeds]]
+    return sha256(json.dumps(made_of, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def set_limits(synthesis: Synthesis, *, budget: float | None, max_calls: int | None) -> None:
+    """Set what it may spend in all; None: no limit. `go_on` then goes on. Raises BadInput."""
+    model_requests.check_limits(synthesis.collection, _distinct(*judges_of(synthesis.options)), budget, max_calls)
+    options = {name: value for name, value in synthesis.options.items() if name not in LIMITS}
+    options |= {name: value for name, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
+    Synthesis.objects.filter(pk=synthesis.pk).update(options=options)
+    if synthesis.campaign:
+        campaign = Campaign.objects.get(pk=synthesis.campaign)
+        model_requests.set_limits(campaign, budget=budget, max_calls=max_calls)
+
+
+def cancel_synthesis(synthesis: Synthesis) -> bool:
+    """Stop it; the bundles that it has stay. False when it is over already."""
+    return leases.cancel(synthesis, **count_progress(synthesis))
+
+
+def go_on(synthesis: Synthesis) -> bool:
+    """Make the rest of a cancelled or failed synthesis. False in any other state."""
+    went = leases.resume(synthesis)
+    if went:
+        transaction.on_commit(lambda: notify(MAKE_SYNTHESIS))
+    return went
+
+
+def count_progress(synthesis: Synthesis) -> dict[str, int]:
+    """How many seeds came to their end, of how many."""
+    rows = SyntheticBundle.objects.filter(synthesis=synthesis)
+    return {"done": rows.count() - pending_rows(synthesis).count(), "total": rows.count()}
+
+
+def pending_rows(synthesis: Synthesis) -> Any:
+    """Seeds of which neither a bundle came nor a reason to drop it, in order."""
+    return SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=True, step="").order_by("place")
+
+
+def work_on_synthesis(synthesis: Synthesis, shutting_down: Any) -> None:
+    """Make a claimed synthesis, until it is over or somebody else's, or waits again because this worker ends."""
+    leases.perform(
+        synthesis,
+        lambda lease: _make_bundles(synthesis, lease),
+        stopping=shutting_down,
+        expected=QuorumError,
+        last=lambda: count_progress(synthesis),
+    )
+
+
+def _make_bundles(synthesis: Synthesis, lease: Lease) -> None:
+    """Make the bundles of all seeds that wait, then the folder.
+
+    Raises Incomplete when the limits are reached, and in the end when some seeds got no answer: what there is stays.
+    """
+    if synthesis.options["prompts"] != prompts_digest():
+        raise BadInput(_("the prompts have changed since it began: start a new one"))
+    campaign = _campaign_of(synthesis)
+    failed, error = 0, ""
+    for rows in _in_batches(list(pending_rows(synthesis))):
+        if lease.should_stop():
+            return
+        found = _talk_about(synthesis, campaign, rows, lease)
+        transient = [one for one in found.results if one is not None and one.reason == "error"]
+        _store_outcomes(synthesis, rows, found.results)
+        if found.stopped:
+            return
+        if found.spent:
+            what, how = collection_budgets.describe_budget_stop(synthesis.collection, found.spent)
+            raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+        failed, error = failed + len(transient), transient[-1].problem if transient else error
+        if len(transient) == len(rows):
+            break
+    if failed:
+        told = _("%(failed)s of %(total)s seeds got no response (%(error)s). Resume to retry them")
+        raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{synthesis.total:,}", "error": error})
+    if not synthesis.folder.exists():
+        files.write_folder(synthesis, synthesis.folder)
+
+
+def _in_batches(rows: Sequence[SyntheticBundle]) -> Iterator[Sequence[SyntheticBundle]]:
+    return (rows[at : at + BATCH] for at in range(0, len(rows), BATCH))
+
+
+def _campaign_of(synthesis: Synthesis) -> Campaign:
+    """The campaign that keeps its calls, opened when it is first worked on."""
+    if synthesis.campaign is None:
+        limits = {name: synthesis.options.get(name) for name in LIMITS}
+        judges = _distinct(*judges_of(synthesis.options))
+        campaign = model_requests.open_campaign(synthesis.collection, judges, f"synthesis {synthesis.pk}", **limits)
+        synthesis.campaign = campaign.pk
+        if not leases.held_row(synthesis).update(campaign=campaign.pk):
+            raise leases.LeaseLost(f"{synthesis} was cancelled, or another worker makes it")
+    return Campaign.objects.select_related("collection").get(pk=synthesis.campaign)
+
+
+def _talk_about(
+    synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle], lease: Lease
+) -> ConversationResults[SeedOutcome]:
+    # In the versions of when its campaign was opened; one judge that also writes stands there once.
+    judge, *others = model_requests.judges_in(campaign)
+    options, before = synthesis.options, synthesis.total - pending_rows(synthesis).count()
+    told = synthesis.collection.relevance.definition(answers=False).statement
+    tasks = {}
+    for one in rows:
+        shown = tuple(draw_personas(options["personas"], options["seed"], one.seed_id))
+        tasks[_subject_of(one).query] = SeedTask(
+            one.seed_id, one.seed_text, shown, judge, others[0] if others else judge, told
+        )
+
+    async def talk(conversation: Conversation) -> SeedOutcome:
+        return await write_bundle(conversation, tasks[conversation.subject.query])
+
+    lease.progress(before, synthesis.total, PHASE)
+    return hold_conversations(
+        campaign,
+        [_subject_of(one) for one in rows],
+        talk,
+        stopped=lease.should_stop,
+        done=lambda ended: lease.note(before + ended, synthesis.total, PHASE),
+    )
+
+
+def _subject_of(one: SyntheticBundle) -> Subject:
+    """A seed of a file is no query of the collection: its place, below 0, stands for it."""
+    return Subject(one.query or -1 - one.place, one.seed_text, one.seed_id)
+
+
+def _store_outcomes(
+    synthesis: Synthesis, rows: Sequence[SyntheticBundle], outcomes: Sequence[SeedOutcome | None]
+) -> None:
+    """Keep what came of seeds; those that got no response wait. Raises LeaseLost when it is somebody else's."""
+    made, dropped = [], []
+    for row, outcome in zip(rows, outcomes, strict=True):
+        if outcome is None or outcome.reason == "error":
+            continue
+        if outcome.bundle is not None:
+            row.bundle, row.near_duplicates = outcome.bundle, outcome.near_duplicates
+            made.append(row)
+        else:
+            row.step, row.reason, row.problem = outcome.step, outcome.reason, outcome.problem
+            dropped.append(row)
+    with transaction.atomic():
+        mine = Synthesis.objects.filter(pk=synthesis.pk, fencing_token=synthesis.fencing_token)
+        if mine.select_for_update(no_key=True).first() is None:
+            raise leases.LeaseLost(f"{synthesis} was cancelled, or another worker makes it")
+        SyntheticBundle.objects.bulk_update(made, ["bundle", "near_duplicates"], batch_size=100)
+        SyntheticBundle.objects.bulk_update(dropped, ["step", "reason", "problem"], batch_size=100)
+
+
+def describe_synthesis(synthesis: Synthesis) -> dict[str, Any]:
+    """What came of it so far and what it cost, for a page or a program."""
+    rows = SyntheticBundle.objects.filter(synthesis=synthesis)
+    counts = rows.aggregate(
+        bundles=Count("pk", filter=Q(bundle__isnull=False)),
+        dropped=Count("pk", filter=~Q(step="")),
+        dropped_negatives=Sum("near_duplicates", default=0),
+    )
+    spent = sum_rows("", ledger_rows(Campaign(pk=synthesis.campaign))) if synthesis.campaign else None
+    return {
+        "collection": synthesis.collection.name,
+        "synthesis": synthesis.pk,
+        "state": synthesis.state,
+        "seeds": synthesis.total,
+        **counts,
+        "calls": spent.calls if spent else 0,
+        "calls_cached": spent.cached if spent else 0,
+        "cost": spent.paid.usd if spent and spent.paid else 0.0,
+    }

@@ -1,0 +1,168 @@
+"""Formats of the steps that write a synthetic query with its documents (RTriever-Synth, BRIGHT-Pro 5.1). Pure."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from corpus.search.text import split_sentences, tokenize_text
+from judges.conversations.base import AnswerFormat
+
+SUMMARY_SENTENCES = 3
+LEAST_ASPECTS, MOST_ASPECTS = 2, 3
+
+
+def normalize(text: str) -> str:
+    """The words of a text: two that have the same ones are the same title, aspect or persona."""
+    return " ".join(tokenize_text(text))
+
+
+def _require_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text.strip()
+
+
+def _require_three_sentences(text: str) -> str:
+    found = len(split_sentences(text))
+    if found != SUMMARY_SENTENCES:
+        raise ValueError(f"it has {found} sentences, not exactly {SUMMARY_SENTENCES}")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_require_text)]
+Summary = Annotated[Text, AfterValidator(_require_three_sentences)]
+
+
+def _require_different(texts: Iterable[str], what: str, others: Iterable[str] = ()) -> None:
+    seen = set(map(normalize, others))
+    for text in map(normalize, texts):
+        if text in seen:
+            raise ValueError(f"two {what} are the same")
+        seen.add(text)
+
+
+def _expected(info: ValidationInfo) -> dict[str, Any]:
+    return info.context or {}
+
+
+def _require_count(found: int, info: ValidationInfo) -> None:
+    wanted = _expected(info).get("count")
+    if wanted is not None and found != wanted:
+        raise ValueError(f"there are {found}, not {wanted}")
+
+
+class PersonaQuery(AnswerFormat):
+    """A new persona and the seed in its voice. Expected: `personas`, the examples that were shown."""
+
+    persona: Text
+    question: Text
+    background: Text
+
+    @field_validator("persona")
+    @classmethod
+    def is_new(cls, persona: str, info: ValidationInfo) -> str:
+        """Refuse one of the examples."""
+        _require_different([persona], "personas", _expected(info).get("personas", ()))
+        return persona
+
+
+class QueryType(AnswerFormat):
+    """Whether one passage can answer (factual), or several must be read together (analytical)."""
+
+    type: Literal["factual", "analytical"]
+
+
+class ReferenceAnswer(AnswerFormat):
+    """What a careful expert would answer."""
+
+    answer: Text
+
+
+class AnswerAspect(AnswerFormat):
+    """A part of the reasoning; the rationale names what of the answer it carries."""
+
+    aspect: Text
+    rationale: Text
+
+
+class Decomposition(AnswerFormat):
+    """Two or three aspects that do not overlap."""
+
+    aspects: list[AnswerAspect] = Field(min_length=LEAST_ASPECTS, max_length=MOST_ASPECTS)
+
+    @field_validator("aspects")
+    @classmethod
+    def are_different(cls, aspects: list[AnswerAspect]) -> list[AnswerAspect]:
+        """Refuse an aspect that stands twice."""
+        _require_different((one.aspect for one in aspects), "aspects")
+        return aspects
+
+
+class Blueprint(AnswerFormat):
+    """What a passage shall be, before anybody writes it."""
+
+    rationale: Text
+    passage_type: Text
+    source: Text
+    title: Text
+    summary: Summary
+
+
+class PositiveBlueprints(AnswerFormat):
+    """A blueprint for each aspect, in their order. Expected: `count`."""
+
+    blueprints: list[Blueprint]
+
+    @field_validator("blueprints")
+    @classmethod
+    def are_different(cls, blueprints: list[Blueprint], info: ValidationInfo) -> list[Blueprint]:
+        """Refuse another number, and a title that stands twice."""
+        _require_count(len(blueprints), info)
+        _require_different((one.title for one in blueprints), "titles")
+        return blueprints
+
+
+class NegativeBlueprint(Blueprint):
+    """A passage that looks fitting and lacks what is needed: why it fails, and which aspect it must leave out."""
+
+    failure: Text
+    missing_aspect: Text
+
+
+class NegativeBlueprints(AnswerFormat):
+    """As many as there are positives. Expected: `count`, and `titles` of the positives."""
+
+    blueprints: list[NegativeBlueprint]
+
+    @field_validator("blueprints")
+    @classmethod
+    def are_different(cls, blueprints: list[NegativeBlueprint], info: ValidationInfo) -> list[NegativeBlueprint]:
+        """Refuse another number, and a title that stands twice or is a positive's."""
+        _require_count(len(blueprints), info)
+        _require_different((one.title for one in blueprints), "titles", _expected(info).get("titles", ()))
+        return blueprints
+
+
+class Passages(AnswerFormat):
+    """The passages of some blueprints, in their order. Expected: `count`."""
+
+    passages: list[Text]
+
+    @field_validator("passages")
+    @classmethod
+    def are_all_there(cls, passages: list[str], info: ValidationInfo) -> list[str]:
+        """Refuse another number."""
+        _require_count(len(passages), info)
+        return passages
+
+
+FORMATS: dict[str, type[AnswerFormat]] = {
+    "persona": PersonaQuery,
+    "classify": QueryType,
+    "outline": ReferenceAnswer,
+    "decompose": Decomposition,
+    "blueprint": PositiveBlueprints,
+    "negatives": NegativeBlueprints,
+    "compose": Passages,
+}

@@ -1,0 +1,56 @@
+"""What is asked for a synthetic query with its documents (RTriever-Synth, BRIGHT-Pro 5.1), in our own words."""
+
+from collections.abc import Mapping, Sequence
+
+from judges.prompts.conversations import step_prompt
+from judges.prompts.render import TEXT_LIMIT, truncated_field
+from judges.records import Prompt
+
+Plan = Mapping[str, str]  # A blueprint as its format has it.
+PLANNED = ("passage_type", "source", "title", "summary")  # What the writer sees of a blueprint.
+AVOID = "must not provide"
+
+
+def persona_prompt(seed: str, examples: Sequence[str]) -> Prompt:
+    """A new persona, and the seed in its voice; the examples show the form alone."""
+    data = {**truncated_field("query", seed, TEXT_LIMIT), "examples of personas": list(examples)}
+    return step_prompt("synth-persona", data)
+
+
+def classify_prompt(query: str) -> Prompt:
+    """Factual or analytical?"""
+    return step_prompt("synth-classify", truncated_field("query", query, TEXT_LIMIT))
+
+
+def outline_prompt(query: str) -> Prompt:
+    """The reference answer, from nothing but the query."""
+    return step_prompt("synth-outline", truncated_field("query", query, TEXT_LIMIT))
+
+
+def decompose_prompt(query: str, answer: str) -> Prompt:
+    """The aspects that carry the answer."""
+    data = {**truncated_field("query", query, TEXT_LIMIT), **truncated_field("answer", answer, TEXT_LIMIT)}
+    return step_prompt("synth-decompose", data)
+
+
+def blueprint_prompt(query: str, answer: str = "", aspects: Sequence[Plan] = ()) -> Prompt:
+    """A plan for each aspect; without aspects one for the query."""
+    data = truncated_field("query", query, TEXT_LIMIT)
+    if aspects:
+        data |= {**truncated_field("answer", answer, TEXT_LIMIT), "aspects": [dict(one) for one in aspects]}
+    return step_prompt("synth-blueprint", data)
+
+
+def negatives_prompt(query: str, positives: Sequence[Plan]) -> Prompt:
+    """As many plans that do not help. The texts of the positives are never shown: they are not even there yet."""
+    shown = [{"title": one["title"], "summary": one["summary"]} for one in positives]
+    return step_prompt("synth-negatives", {**truncated_field("query", query, TEXT_LIMIT), "answering passages": shown})
+
+
+def compose_prompt(plans: Sequence[Plan]) -> Prompt:
+    """The passages of some plans; a plan with a missing aspect says that it must not be provided."""
+    shown = []
+    for one in plans:
+        plan = {name.replace("_", " "): one[name] for name in PLANNED}
+        shown.append(plan | ({AVOID: one["missing_aspect"]} if "missing_aspect" in one else {}))
+    return step_prompt("synth-compose", {"plans": shown})
