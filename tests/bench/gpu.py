@@ -43,7 +43,13 @@ PARTS: dict[str, tuple[str, float, Callable[[Setting, Path], list[Figure]]]] = {
     "prism-small": ("recipe prism, 0.6B at 4,096: tokens/s, MFU, peak memory", 60, gpu_parts.train_small),
     "prism-large": ("recipe prism, 4B at 4,096: tokens/s, MFU, peak memory", 110, gpu_parts.train_large),
     "ratios": ("recipe prism over SFTTrainer and Trainer, three runs each", 120, gpu_parts.compare_trainers),
-    "recipes": ("every other recipe: tokens/s and peak memory, GRPO with real sampling", 120, gpu_parts.train_others),
+    "recipes": (
+        "tokens/s and peak memory, GRPO with real sampling, of "
+        + ", ".join(f"{recipe} ({loss})" for recipe, loss in gpu_parts.other_recipes()),
+        120,
+        gpu_parts.train_others,
+    ),
+    "curve": ("two points of a learning curve, each from its labels to a published model", 60, gpu_parts.train_curve),
     "resume": ("killed and resumed: the losses of an uninterrupted training", 60, gpu_parts.kill_and_resume),
     "memory": ("out of memory: the token budget is halved", 40, gpu_parts.run_out_of_memory),
     "publish": ("publishing, and scores on the GPU against the CPU's in fp32", 60, gpu_parts.publish_and_compare),

@@ -9,6 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.bench import gpu, gpu_parts  # noqa: E402
+from training.recipes import table  # noqa: E402
+from training.trainers.training import open_recipe  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,6 +22,8 @@ def test_without_a_gpu_it_says_what_it_would_do_and_ends_well() -> None:
     )
     assert done.returncode == 0 and done.stdout.startswith("no GPU that torch sees")
     assert all(f"  {name}: " in done.stdout for name in gpu.PARTS)
+    assert all(f"{recipe} (" in done.stdout for recipe in table.RECIPES if recipe != "prism")
+    assert all(f"ablation ({loss})" in done.stdout for loss in table.LOSSES["ablation"])
 
 
 def test_a_part_that_is_unknown_is_one_line() -> None:
@@ -39,10 +43,25 @@ def test_operations_of_a_token_by_hand() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("recipe", "loss"), gpu_parts.other_recipes())
+def test_what_a_gpu_is_asked_for_fits_each_recipe_its_base_and_its_set(
+    recipe: str, loss: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the options of a GPU, opened on the CPU: nothing is refused."""
+    asked = gpu_parts.own_options(recipe, "cuda")
+    monkeypatch.setattr(gpu_parts, "own_options", lambda *given: asked)
+    task = gpu_parts.make_task(recipe, gpu.TINY, tmp_path, {"max_steps": 3, "loss": loss})
+    assert task.options.preset == "paper" and open_recipe(task)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("part", gpu.PARTS)
 def test_each_part_runs_at_tiny_shapes_on_the_cpu(part: str, tmp_path: Path) -> None:
     figures = gpu.run_part(part, gpu.TINY, tmp_path, 500)
     assert figures and [one for one in figures if one.get("error")] == []
     assert all(isinstance(one["value"], int | float) for one in figures)
+    if part == "recipes":
+        cases = {f"{recipe}, loss {loss}" for recipe, loss in gpu_parts.other_recipes()}
+        assert {one["case"] for one in figures} == cases
     if part == "resume":
         assert figures[0]["value"] <= 1e-6

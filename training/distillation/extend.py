@@ -55,12 +55,16 @@ class PrismExtend(PrismRecipe):
         super().__init__(replace(task, data=score_every_row(task.data)))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
+        self.take_scores(folder, asked_to_stop)
+        return super().train(folder, asked_to_stop)
+
+    def take_scores(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> None:
+        """Give every row the base's own score."""
         data = self.task.data
         scores = self.teacher_scores(folder, asked_to_stop)
         self.rows = TaughtRows(self.rows, scores[: len(data.train)])
         dev = [replace(row, teacher=score) for row, score in zip(data.dev, scores[len(data.train) :], strict=True)]
         self.task = replace(self.task, data=replace(data, dev=dev))
-        return super().train(folder, asked_to_stop)
 
     def teacher_scores(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> list[float]:
         """Return the base's own score of every row, of train and then of dev: asked once and kept in the job."""

@@ -31,7 +31,7 @@ from training.recipes.table import GrpoOptions
 from training.trainers.base import check_causal, check_end_token, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.causal import load_causal
-from training.trainers.processes import is_leading
+from training.trainers.processes import gather, is_leading, place_in_world, wait_for_all
 from training.trainers.recipe import TrainingTask
 
 
@@ -61,11 +61,12 @@ class ErankGrpo:
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = RoundCallback(folder, self.task, asked_to_stop, self.dev_margins)
         references = self.reference_scores(folder)
-        print(f"{len(self.places):,} queries, {len(self.rows):,} documents; {self.left_out:,} queries left out")  # noqa: T201
-        print(describe_plan(self.options, self.rounds), flush=True)  # noqa: T201
         trainer = self.make_trainer(folder, callback, references)
         callback.round_steps = self.options.batch // self.options.mini_batch
-        keep_rollouts(folder.path / "rollouts.jsonl", (folder.steps() or [0])[-1])
+        if is_leading():
+            print(f"{len(self.places):,} queries, {len(self.rows):,} documents; {self.left_out:,} queries left out")  # noqa: T201
+            print(describe_plan(self.options, self.rounds), flush=True)  # noqa: T201
+            keep_rollouts(folder.path / "rollouts.jsonl", (folder.steps() or [0])[-1])
         return callback.train(trainer)
 
     def reference_scores(self, folder: JobFolder) -> list[float | None]:
@@ -73,18 +74,28 @@ class ErankGrpo:
         if self.options.reward == "se":
             return [float(row.score) for row in self.rows]
         path = folder.path / "references.jsonl"
-        if not path.exists():
-            folder.say(phase="scoring the documents with the reference model")
-            written = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows)
-            lines = [
-                {"query_id": row.query_id, "doc_id": row.doc_id, "score": one.score}
-                for row, one in zip(self.rows, written, strict=True)
-            ]
-            write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines))
+        if not any(gather(path.exists())):
+            self._write_references(folder, path)
+        wait_for_all()
         found = {(line["query_id"], line["doc_id"]): line["score"] for line in read_lines(path)}
         # Where the reference wrote no score the teacher's stands in: without one there is nothing to stay near.
         scores = [found[row.query_id, row.doc_id] for row in self.rows]
         return [float(row.score if score is None else score) for row, score in zip(self.rows, scores, strict=True)]
+
+    def _write_references(self, folder: JobFolder, path: Path) -> None:
+        """Score every document with the model as it is; each process takes its share, the first one writes them all."""
+        if is_leading():
+            folder.say(phase="scoring the documents with the reference model")
+        rank, size = place_in_world()
+        own = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
+        shares = gather([one.score for one in own])
+        if is_leading():
+            scores = [shares[place % size][place // size] for place in range(len(self.rows))]
+            lines = [
+                {"query_id": row.query_id, "doc_id": row.doc_id, "score": score}
+                for row, score in zip(self.rows, scores, strict=True)
+            ]
+            write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def make_trainer(self, folder: JobFolder, callback: JobCallback, references: Sequence[float | None]) -> Any:
         from datasets import Dataset  # type: ignore[import-untyped]
@@ -294,19 +305,25 @@ class RankingTrainer(GRPOTrainer):
         found: dict[str, Any] = super()._generate_and_score_completions(inputs)
         advantages = [one.advantage for one in self.rated]
         found["advantages"] = torch.tensor(advantages, dtype=torch.float32, device=self.accelerator.device)
-        self.callback.note(**summarize_rollouts(self.rated, self.recipe.rows))
+        every = [one for share in gather(list(self.rated)) for one in share]
+        self.callback.note(**summarize_rollouts(every, self.recipe.rows))
         round_steps = self.recipe.options.batch // self.recipe.options.mini_batch
         number = int(self.state.global_step) // round_steps
-        if number % self.recipe.options.rollouts_every == 0 and is_leading():
-            kl = self._rollout_kl(found)
-            lines = [
-                describe_rollout(one, self.recipe.rows[one.row], int(self.state.global_step) + 1, kl[at])
-                for at, one in enumerate(self.rated)
-                if one.row >= 0
-            ]
-            with (self.folder.path / "rollouts.jsonl").open("a") as file:
-                file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        if number % self.recipe.options.rollouts_every == 0:
+            self._keep_rollouts(every, [kl for share in gather(self._rollout_kl(found)) for kl in share])
         return found
+
+    def _keep_rollouts(self, rated: Sequence[RewardedRollout], kl: Sequence[float | None]) -> None:
+        """Add the rollouts of a round, those of all processes, to rollouts.jsonl."""
+        if not is_leading():
+            return
+        lines = [
+            describe_rollout(one, self.recipe.rows[one.row], int(self.state.global_step) + 1, kl[at])
+            for at, one in enumerate(rated)
+            if one.row >= 0
+        ]
+        with (self.folder.path / "rollouts.jsonl").open("a") as file:
+            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
     def _rollout_kl(self, found: Mapping[str, Any]) -> list[float | None]:
         """Return each rollout's mean KL to the reference over its tokens; None without a reference."""

@@ -1,6 +1,7 @@
 """The form that starts a training."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from django import forms
@@ -11,11 +12,43 @@ from corpus.errors import BadInput
 from training.jobs.option_fields import given_options, make_field, option_names
 from training.models import Model
 from training.recipes import base_models
+from training.recipes.data import named_format
 from training.recipes.table import RECIPES, TABLE
 from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
 from training.serving.scorer import PRECISIONS
 
 OTHER = "other"
+# Recipe -> what it makes, and what its training set and base have to be.
+NEEDS = {
+    "prism": gettext_lazy(
+        "A reranker that also writes contribution and evidence. Needs an export in the format Prism with target scores "
+        "and a causal base model."
+    ),
+    "prism-extend": gettext_lazy(
+        "Teaches an existing reranker to write contribution and evidence. Needs an export in the format Prism with "
+        "contribution and evidence (no target scores), and a causal reranker as base model."
+    ),
+    "ablation": gettext_lazy(
+        "Compares losses of distillation. Needs an export in the format Prism with target scores, at least one "
+        "relevant and seven other documents per query, and a causal base model."
+    ),
+    "cross-encoder": gettext_lazy(
+        "A small, fast reranker. Needs an export in the format Prism with labels or target scores, and an encoder as "
+        "base model."
+    ),
+    "erank-sft": gettext_lazy(
+        "A reranker that reasons before it scores. Needs an export in the format ERank (run synthesize_scores first) "
+        "and a causal base model."
+    ),
+    "erank-grpo": gettext_lazy(
+        "Improves an erank-sft model by rewards. Needs an export in the format ERank, and a model of erank-sft as base "
+        "model."
+    ),
+    "rtriever": gettext_lazy(
+        "An embedding model for retrieval. Needs an export in the format RTriever and any base model, causal or "
+        "encoder."
+    ),
+}
 BASES = [
     ("tiny:qwen3", gettext_lazy("Tiny, Qwen3 architecture (random weights): for a test run")),
     ("tiny:qwen3.5", gettext_lazy("Tiny, Qwen3.5 architecture (random weights)")),
@@ -115,6 +148,11 @@ class TrainForm(forms.Form):
             self.fields.setdefault(name, make_field(name))
 
     @property
+    def needs(self) -> list[tuple[str, str]]:
+        """What each recipe makes and needs."""
+        return [(name, str(NEEDS[name])) for name in TABLE]
+
+    @property
     def further_options(self) -> list[forms.BoundField]:
         """The fields of the options that are not declared here."""
         return [self[name] for name in option_names() if name not in self.declared_fields]
@@ -132,7 +170,17 @@ class TrainForm(forms.Form):
                 "The recipe %(recipe)s cannot train this base model: cross-encoder takes the encoder, rtriever any."
             )
             self.add_error("base", words % {"recipe": given["recipe"]})
+        self._check_format(given)
         return given
+
+    def _check_format(self, given: dict[str, Any]) -> None:
+        """Refuse a training set of another format than the recipe's."""
+        if not given.get("recipe") or not given.get("training_set"):
+            return
+        found, wanted = named_format(Path(given["training_set"])), RECIPES[given["recipe"]].format
+        if found != wanted:
+            words = _("The recipe %(recipe)s learns from exports in the format %(wanted)s; this one is %(found)s.")
+            self.add_error("training_set", words % {"recipe": given["recipe"], "wanted": wanted, "found": found})
 
     def _named(self, name: str) -> str:
         if not name:

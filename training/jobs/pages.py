@@ -114,6 +114,12 @@ def base_choices(collection: Collection) -> list[Model]:
     return [model for model in found if (Path(model.folder) / "config.json").exists()]
 
 
+def name_folder(folder: Path) -> str:
+    """Return where a model lies: from VAR on, or only its name where a command wrote it elsewhere."""
+    var = Path(settings.VAR).resolve()
+    return f"VAR/{folder.relative_to(var)}" if folder.is_relative_to(var) else folder.name
+
+
 def explain_queue_wait(job: Job) -> str:
     """Return why a queued job does not run, in words; empty where it runs."""
     if job.state != Job.State.QUEUED:

@@ -210,6 +210,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "is_here": (Path(found.folder) / "reranker.json").exists(),
         "why_not": pages.why_not(),
         "is_embedder": is_embedding_recipe(found.recipe),
+        "place": pages.name_folder(Path(found.folder)),
         "form": UseForm(),
     }
     return render(request, "training/model.html", context)

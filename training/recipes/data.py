@@ -60,6 +60,14 @@ def read_manifest(folder: Path, form: str) -> tuple[dict[str, Any], str]:
     return manifest, sha256(raw).hexdigest()
 
 
+def named_format(folder: Path) -> str:
+    """Return the format that an export's manifest names; empty where it has none that can be read."""
+    try:
+        return str(json.loads((folder / "manifest.json").read_bytes()).get("format", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
 def open_manifest(folder: Path, form: str) -> tuple[dict[str, Any], bytes]:
     """Return the manifest of an export of a format, as read and as bytes. Raises BadInput."""
     path = folder / "manifest.json"

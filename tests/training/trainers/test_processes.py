@@ -10,7 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.instances import PATIENCE  # noqa: E402
+from tests.training.trainers.scored import ask, export_scores  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
+from training.jobs.folder import JobFolder, read_lines  # noqa: E402
 from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
 
 SHARED = """
@@ -27,10 +29,12 @@ from training.trainers.training import open_recipe
 kinds = (Path, Path, Path, int, str, int)
 folder, base, rows, size, name, fails = (kind(one) for kind, one in zip(kinds, sys.argv[1:]))
 given = {"preset": "tiny", "token_budget": 700, "max_length": 320, "batch": 7}
-given |= {"lora_rank": 4} if name == "prism" else {"max_length": 32, "token_budget": 64}
+given |= {"lora_rank": 4} if name != "cross-encoder" else {"max_length": 32, "token_budget": 64}
 options = table.recipe_options(name, given)
 with share_training(folder, size, "cpu", program=["-c", sys.argv[7], *sys.argv[1:]]):
     recipe = open_recipe(TrainingTask(name, base, "tiny", data.read_training_set(rows), options, "cpu", True))
+    if name == "prism-extend":
+        recipe.take_scores(JobFolder(folder), lambda: False)
     trainer = recipe.trainer(JobCallback(JobFolder(folder), recipe.task, lambda: False, recipe.dev_margins))
     forward, calls = recipe.forward, []
     def fail_once(numbers):
@@ -53,18 +57,20 @@ with share_training(folder, size, "cpu", program=["-c", sys.argv[7], *sys.argv[1
 
 def share(folder: Path, base: Path, rows: Path, size: int, name: str, fails: int) -> dict[str, Any]:
     """Compute the gradient of one step in so many processes."""
-    (folder / "job").mkdir(exist_ok=True)
-    args = [sys.executable, "-c", SHARED, folder / "job", base, rows, size, name, fails, SHARED]
+    job = folder / f"job-{size}-{fails}"
+    job.mkdir()
+    args = [sys.executable, "-c", SHARED, job, base, rows, size, name, fails, SHARED]
     done = subprocess.run(list(map(str, args)), capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = torch.load(folder / "job" / f"{size}{fails}.pt", weights_only=True)
+    found: dict[str, Any] = torch.load(job / f"{size}{fails}.pt", weights_only=True)
     return found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["prism", "cross-encoder"])
+@pytest.mark.parametrize("name", ["prism", "prism-extend", "cross-encoder"])
 def test_two_processes_give_the_gradient_of_one(name: str, tmp_path: Path) -> None:
-    base = tiny_base(tmp_path / "base", hidden=32) if name == "prism" else tiny_encoder(tmp_path / "base", hidden=32)
+    make = tiny_encoder if name == "cross-encoder" else tiny_base
+    base = make(tmp_path / "base", hidden=32)
     rows = write_set(tmp_path / "set")
     one, two, failed = (share(tmp_path, base, rows, *asked) for asked in ((1, name, 0), (2, name, 0), (2, name, 1)))
     assert any(bool(value.abs().max() > 1e-4) for value in one["grads"])
@@ -73,3 +79,68 @@ def test_two_processes_give_the_gradient_of_one(name: str, tmp_path: Path) -> No
         assert other["parts"] == pytest.approx(one["parts"], rel=1e-5)
         for ours, theirs in zip(one["grads"], other["grads"], strict=True):
             assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+ROLLOUTS = """
+import sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from training.erank.grpo import ErankGrpo, RoundCallback
+from training.jobs.folder import JobFolder
+from training.trainers.processes import is_leading, place_in_world, share_training
+from training.trainers.training import prepare_task
+folder, size = JobFolder(Path(sys.argv[1])), int(sys.argv[2])
+class Keep(RoundCallback):
+    def on_pre_optimizer_step(self, args, state, control, **rest):
+        if int(state.global_step) == 0 and is_leading():
+            grads = {name: value.grad for name, value in rest["model"].named_parameters()}
+            torch.save(grads, folder.path / "grads.pt")
+with share_training(folder.path, size, "cpu", program=["-c", sys.argv[3], *sys.argv[1:]]):
+    recipe = ErankGrpo(prepare_task(folder, folder.job))
+    seen = []
+    def sample(prompts, trainer):
+        # The same answers to a document in any number of processes: two that score it, and one that is malformed.
+        rows = [max(place, -1 - place) for place in map(int, prompts)]
+        seen.extend(recipe.rows[row].query_id for row in rows)
+        texts = [f"<think>{row} {at % 3}</think><answer>{(row * 3 + at % 3 * 5) % 11}</answer>" if at % 3 < 2 else "x"
+                 for at, row in enumerate(rows)]
+        answers = [recipe.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+        return {"prompt_ids": [recipe.encoded[row].ids for row in rows], "completion_ids": answers, "logprobs": None}
+    recipe.sample = sample
+    callback = Keep(folder, recipe.task, lambda: False, recipe.dev_margins)
+    trainer = recipe.make_trainer(folder, callback, recipe.reference_scores(folder))
+    callback.train(trainer)
+    (folder.path / f"queries-{place_in_world()[0]}.txt").write_text("\\n".join(sorted(set(seen))))
+"""
+
+
+def train_rollouts(folder: Path, data: Path, size: int) -> Path:
+    """Train one round by GRPO in so many processes; return the folder with the gradient of its only step."""
+    options = {"batch": 12, "mini_batch": 12, "group": 3, "epochs": 1, "max_response": 24, "clip": 0.0,
+               "processes": size, "rollouts_every": 1}  # fmt: skip
+    job = ask(folder / str(size), "erank-grpo", data, "tiny:qwen3", **options)
+    args = [sys.executable, "-c", ROLLOUTS, str(job.path), str(size), ROLLOUTS]
+    done = subprocess.run(args, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    return job.path
+
+
+@pytest.mark.slow
+def test_rollouts_of_whole_queries_in_two_processes_give_the_gradient_of_one(tmp_path: Path) -> None:
+    """Four queries of three documents: each process has all rollouts of two of them."""
+    data = export_scores(tmp_path / "data", queries=4, dev=0)
+    one, two = (train_rollouts(tmp_path, data, size) for size in (1, 2))
+    ours, theirs = (torch.load(path / "grads.pt", weights_only=True) for path in (one, two))
+    assert max(float(value.abs().max()) for value in ours.values()) > 1e-4
+    for name, value in ours.items():
+        assert torch.allclose(value, theirs[name], atol=1e-5), name
+    alone, *shared = ((path / name).read_text().split() for path, name in (
+        (one, "queries-0.txt"), (two, "queries-0.txt"), (two, "queries-1.txt"),
+    ))  # fmt: skip
+    assert len(alone) == 4 and sorted([*shared[0], *shared[1]]) == alone
+    kept = [{(line["query_id"], line["doc_id"], line["text"]): (line["reward"], line["advantage"], line["rank"])
+             for line in read_lines(path / "rollouts.jsonl")} for path in (one, two)]  # fmt: skip
+    assert len(kept[0]) == 36 and kept[0] == kept[1]
+    lines = [next(line for line in JobFolder(path).lines() if "reward_mean" in line) for path in (one, two)]
+    assert lines[0]["reward_mean"] == pytest.approx(lines[1]["reward_mean"])

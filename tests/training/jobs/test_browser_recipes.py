@@ -1,0 +1,141 @@
+"""Every recipe in the browser: export, form, a real worker, the model's page, a request to the served model."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+pytest.importorskip("torch")
+
+from annotation.models import Role
+from corpus.models import Collection, Label, Target
+from tests.conftest import Manage
+from tests.engine_parts import FAST, make_judge
+from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.instances import PATIENCE, ROOT
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.training.jobs.test_browser_training import BESIDE, TOPICS, finishes, worker
+from training.models import Model
+from training.recipes.table import RECIPES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.plugin_browser import NewPage
+
+__all__ = ["_model_server_process", "model_server", "worker"]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+# The bases of each kind that the form offers, and what else is filled in to be over soon.
+BASES = {"causal": "tiny:qwen3", "encoder": "tiny:encoder", "embedder": "tiny:encoder"}
+SHORT = {"erank-grpo": {"batch": "22", "mini_batch": "22", "group": "2", "max_response": "16"}}
+
+
+def label_animals() -> Collection:
+    """Two passages that answer each question, with their contribution and evidence, and nine on other things."""
+    night = make_collection("night")
+    for topic, (food, *others) in TOPICS.items():
+        query = make_query(night, f"what do {topic} eat", external_id=f"q-{topic}")
+        answers = [f"{topic.title()} eat {food}.", f"What {topic} do at dusk: they eat {food} and rest."]
+        for place, text in enumerate([*answers, *(line.format(other) for line in BESIDE for other in others)]):
+            pair = make_pair(night, query, make_document(night, text, external_id=f"{topic}-{place}"))
+            Label.objects.create(pair=pair, grade=int(place < 2), origin="people")
+            if place < 2:
+                words = {"contribution": f"It says what {topic} eat.", "evidence": f"eat {food}"}
+                Target.objects.create(pair=pair, version=1, kind="judge", writer="judge-1", good=True, **words)
+    return night
+
+
+def synthesize(manage: Manage, models: LocalModels) -> None:
+    """A teacher's chain and score for some documents of each query."""
+    said = {"thought": "It says what they eat.", "reasoning": 12, "score": 9, "contains": "dusk"}
+    models.script(teacher=[said, {"thought": "It says something else.", "reasoning": 12, "score": 2}])
+    make_judge(models, "teacher", parameters={"scale": "0-10", "temperature": 0.8, "max_output_tokens": 4096})
+    manage("synthesize_scores", "night", "--judge", "teacher", "--documents", 11, "--k", 1, "--chains",
+           environment=FAST)  # fmt: skip
+
+
+def export(page: "Page", form: str) -> None:
+    """Make an export of a format; half of the queries are measured."""
+    page.goto(f"/c/night/exports/?format={form}")
+    page.check(f"[name=format][value={form}]")
+    page.select_option("[name=teacher]", "labels")
+    page.fill("[name=split]", "0.5")
+    page.click("button:has-text('Create export')")
+    page.wait_for_selector(".snapshot .badge.good")
+
+
+def train(page: "Page", recipe: str, base: str, **filled: str) -> Model:
+    """Train by the form, go to the model's page, and return its model."""
+    page.goto("/c/night/training/")
+    page.select_option("[name=recipe]", recipe)
+    page.select_option("[name=base]", base)
+    page.click("summary:has-text('Options')")
+    for name, value in filled.items():
+        page.fill(f"[name={name}]", value)
+    page.click("button:has-text('Start training')")
+    finishes(page, recipe)
+    page.click("text=Show model")
+    page.wait_for_url("**/training/models/*/")
+    model = Model.objects.latest("pk")
+    assert model.recipe == recipe and "tiny model, CPU" in page.inner_text("main")
+    return model
+
+
+@contextmanager
+def served(folder: str, environment: dict[str, str]) -> Iterator[str]:
+    """The address at which `serve_model` answers."""
+    args = [sys.executable, "manage.py", "serve_model", "--model", folder, "--port", "0"]
+    child = subprocess.Popen(args, cwd=ROOT, env={**environment, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE,
+                             text=True)  # fmt: skip
+    try:
+        assert child.stdout is not None
+        yield str(json.loads(child.stdout.readline())["url"])
+    finally:
+        child.terminate()
+        child.communicate(timeout=PATIENCE)
+
+
+def ask(address: str, body: dict[str, Any]) -> dict[str, Any]:
+    request = Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urlopen(request, timeout=PATIENCE) as answer:
+        found: dict[str, Any] = json.loads(answer.read())
+    return found
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_goes_from_an_export_to_a_served_model(
+    recipe: str,
+    manage: Manage,
+    new_page: "NewPage",
+    console: list[str],
+    instance: dict[str, str],
+    model_server: LocalModels,
+    worker: None,
+) -> None:
+    night = label_animals()
+    entry = RECIPES[recipe]
+    if entry.format == "erank-sft":
+        synthesize(manage, model_server)
+    page = new_page(user=make_member(night, "alice", Role.ADMIN).user)
+    export(page, entry.format)
+    base = BASES[entry.base]
+    if recipe == "erank-grpo":  # It begins with what erank-sft made.
+        base = train(page, "erank-sft", base, max_steps="2").folder
+    model = train(page, recipe, base, max_steps="2", **SHORT.get(recipe, {}))
+    assert "serve_model --model VAR/models/night/" in page.inner_text("main")
+    texts = ["Owls eat voles.", "Old ropes rust."]
+    with served(model.folder, instance) as address:
+        if entry.base == "embedder":
+            assert address.endswith("/v1/embeddings")
+            vectors = [one["embedding"] for one in ask(address, {"model": "m", "input": texts})["data"]]
+            assert len(vectors) == 2 and vectors[0] != vectors[1]
+        else:
+            results = ask(address, {"query": "what do owls eat", "documents": texts})["results"]
+            assert sorted(one["index"] for one in results) == [0, 1]
+            assert all(0 <= one["relevance_score"] <= 1 for one in results)
+    assert console == []
