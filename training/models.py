@@ -23,6 +23,7 @@ class Job(LeasedJob):
         RERANK = "rerank", gettext_lazy("reranking")
         ORDER = "order", gettext_lazy("queue reordering")
         GENERATE = "generate", gettext_lazy("writing")
+        LOSSES = "losses", gettext_lazy("comparison of losses")
 
     class State(models.TextChoices):
         QUEUED = "queued", gettext_lazy("waiting")

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from training.comparisons.views import compare_trained
+from training.comparisons.views import compare_losses, compare_trained
 from training.curves import views as curve_views
 from training.jobs import views
 from training.lineage.views import label_lineage, model_lineage
@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/training/jobs/<int:job>/judge/", views.judge_outputs, name="judge_outputs"),
     path("c/<slug:name>/training/jobs/<int:job>/<slug:act>/", views.control_job, name="control_job"),
     path("c/<slug:name>/training/compare/", compare_trained, name="compare_trained"),
+    path("c/<slug:name>/training/compare/losses/", compare_losses, name="compare_losses"),
     path("c/<slug:name>/training/curves/", curve_views.curves, name="learning_curves"),
     path("c/<slug:name>/training/curves/start/", curve_views.start_curve, name="start_curve"),
     path("c/<slug:name>/training/curves/<int:curve>/", curve_views.learning_curve, name="learning_curve"),

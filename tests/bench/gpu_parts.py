@@ -216,7 +216,7 @@ def make_set(form: str, setting: Setting, folder: Path) -> Path:
         return write(made, [row(number) for number in range(40)])
     from tests.training_sets import write_set
 
-    write_set(made, queries=20, documents=8)
+    write_set(made, queries=20, documents=16)
     (made / "dev.jsonl").unlink()
     manifest = json.loads((made / "manifest.json").read_text())
     (made / "manifest.json").write_text(json.dumps({**manifest, "files": []}))

@@ -1,35 +1,95 @@
 """The page that compares models on the same held-out dev queries."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from charts import Chart, IntervalSpan, draw_intervals
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
+from corpus.collections.audit_log import record_act
+from corpus.errors import BadInput
 from corpus.models import Collection
+from training.comparisons.losses import LossForm, LossGroup, begin_comparison, group_losses
 from training.comparisons.tabling import ComparedGroup, TrainedModel, group_models
+from training.jobs import pages
 from training.jobs.held_out import MEASURE, read_held_out
-from training.models import Model
+from training.models import Job, Model
 from training.recipes.table import GrpoOptions, recipe_options
 from training.serving.publication import base_name
 
 SHOWN = 100  # Models that are compared, the newest.
+SHOWN_JOBS = 10  # Comparisons of losses, the newest.
+
+DrawnGroups = list[tuple[ComparedGroup, Chart]]
 
 
 @action("admin")
 @require_GET
 def compare_trained(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Show a table and a picture for each set of held-out queries on which models were measured."""
-    groups = group_models(list_models(scope.collection))
-    charts = [draw_group(place, group, scope.collection.name) for place, group in enumerate(groups, 1)]
-    if (file := download(request, charts)) is not None:
+    """Show a table and a picture for each set of held-out queries on which models were measured; the losses below."""
+    groups = _drawn_groups(scope)
+    if (file := download(request, [chart for _group, chart in groups])) is not None:
         return file
-    context = {"scope": scope, "groups": list(zip(groups, charts, strict=True)), "measure": MEASURE}
-    return render(request, "comparisons/comparisons.html", context)
+    losses = group_losses(scope.collection)
+    return _render_page(request, scope, LossForm(groups=losses, collection=scope.collection), losses, groups)
+
+
+def _drawn_groups(scope: AccessScope) -> DrawnGroups:
+    groups = group_models(list_models(scope.collection))
+    return [(group, draw_group(place, group, scope.collection.name)) for place, group in enumerate(groups, 1)]
+
+
+def _render_page(
+    request: HttpRequest,
+    scope: AccessScope,
+    form: LossForm,
+    losses: Sequence[LossGroup],
+    groups: DrawnGroups,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    jobs = Job.objects.filter(collection=scope.collection, kind=Job.Kind.LOSSES).order_by("-pk")[:SHOWN_JOBS]
+    context = {
+        "scope": scope,
+        "groups": groups,
+        "measure": MEASURE,
+        "losses": losses,
+        "loss_form": form,
+        "loss_jobs": jobs,
+        "why_not": pages.why_not(),
+    }
+    return render(request, "comparisons/comparisons.html", context, status=status)
+
+
+@action("admin")
+@require_POST
+def compare_losses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """Put the comparison of four models that differ in their loss alone into the queue."""
+    losses = group_losses(scope.collection)
+    form = LossForm(request.POST, groups=losses, collection=scope.collection)
+    if form.is_valid() and (why := pages.why_not()):
+        form.add_error(None, why)
+    if form.is_valid():
+        chosen = form.groups[form.cleaned_data["group"]]
+        try:
+            with transaction.atomic():
+                job = begin_comparison(
+                    collection=scope.collection,
+                    models=chosen.models,
+                    run=form.cleaned_data["run"],
+                    user=scope.user.username,
+                )
+                record_act(scope, "training.control", job=job.pk, what="losses")
+            return redirect("training_job", scope.collection.name, job.pk)
+        except BadInput as error:
+            form.add_error(None, _("Not started: %(error)s.") % {"error": error})
+    return _render_page(request, scope, form, losses, _drawn_groups(scope), status=422)
 
 
 def list_models(collection: Collection) -> list[TrainedModel]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -112,12 +112,32 @@ def loss_table(found: Sequence[LossResult], members: Sequence[str]) -> DownloadT
     return DownloadTable("ablation", f"Losses of distillation. {PAPER}", header, tuple(rows))
 
 
-def result_lines(found: Sequence[LossResult]) -> list[str]:
+def write_tables(folder: Path, measured: Mapping[str, Mapping[str, ByQuery]]) -> dict[str, Any]:
+    """Write ablation.csv, ablation.tex and ablation.json; return what the last one holds.
+
+    measured: member -> "base" and every loss -> query -> value.
+    """
+    results = compare_losses(list(measured.values()))
+    table = loss_table(results, list(measured))
+    document = {
+        "measure": MEASURE,
+        "members": {name: len(found[BASE]) for name, found in measured.items()},
+        "base": results[0].base,
+        "losses": [asdict(one) for one in results],
+        "reference": PAPER,
+    }
+    for suffix, text in (("csv", table.csv()), ("tex", table.latex()), ("json", json.dumps(document, indent=1))):
+        (folder / f"ablation.{suffix}").write_text(text, encoding="utf-8")
+    return document
+
+
+def result_lines(document: Mapping[str, Any]) -> list[str]:
     """Return the table for a terminal, in points of nDCG@10, and the paper's figures as what they are."""
-    base = f"base: {MEASURE} {100 * found[0].base:.2f}"
-    rows = [
-        f"{one.loss:<16} {100 * one.value:.2f} ({100 * one.delta:+.2f}; 95% interval {100 * one.low:+.2f} to "
-        f"{100 * one.high:+.2f}; p {'< 0.001' if one.p < 0.001 else f'= {one.p:.3f}'})"
-        for one in found
-    ]
-    return [base, *rows, f"For reference only: {PAPER}"]
+    base = f"base: {MEASURE} {100 * document['base']:.2f}"
+    return [base, *map(_result_line, document["losses"]), f"For reference only: {PAPER}"]
+
+
+def _result_line(one: Mapping[str, Any]) -> str:
+    value, delta, low, high = (100 * one[name] for name in ("value", "delta", "low", "high"))
+    chance = "< 0.001" if one["p"] < 0.001 else f"= {one['p']:.3f}"
+    return f"{one['loss']:<16} {value:.2f} ({delta:+.2f}; 95% interval {low:+.2f} to {high:+.2f}; p {chance})"

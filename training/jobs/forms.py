@@ -178,7 +178,7 @@ class TrainForm(forms.Form):
         if not given.get("recipe") or not given.get("training_set"):
             return
         found, wanted = named_format(Path(given["training_set"])), RECIPES[given["recipe"]].format
-        if found != wanted:
+        if found and found != wanted:  # What has no manifest is refused later.
             words = _("The recipe %(recipe)s learns from exports in the format %(wanted)s; this one is %(found)s.")
             self.add_error("training_set", words % {"recipe": given["recipe"], "wanted": wanted, "found": found})
 

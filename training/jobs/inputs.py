@@ -1,14 +1,16 @@
 """What a job's subprocess needs of the database, as files in its folder: it has none itself."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from benchmark.runs.rankings import scores_of
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
@@ -31,43 +33,69 @@ def write_inputs(job: Job, folder: JobFolder) -> None:
         return
     if job.collection is None:
         raise BadInput(_("the job belongs to no collection. Start it from a model's page"))
-    lines = list(_open_pairs(job.collection) if job.kind == Job.Kind.ORDER else _bm25_candidates(job, job.collection))
+    lines = list(_open_pairs(job.collection) if job.kind == Job.Kind.ORDER else _candidates(job, job.collection))
     if not lines:
         raise BadInput(NOTHING[job.kind])
-    if job.kind == Job.Kind.EVALUATE:
+    if job.kind in MEASURED:
         qrels = _load_qrels(job.collection, [line["query_id"] for line in lines])
         write_atomically(folder.path / QRELS, json.dumps(qrels))
     # Last, because whoever finds the pairs takes everything else to be there, too.
     write_atomically(folder.path / PAIRS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
 
+MEASURED = (Job.Kind.EVALUATE, Job.Kind.LOSSES)  # Measured on the dev split's queries.
 NOTHING: dict[str, str] = {
+    Job.Kind.LOSSES: "no query of the dev split has a relevant document: export with a smaller --split",
     Job.Kind.EVALUATE: "no query of the dev split has a relevant document: export with a smaller --split",
     Job.Kind.RERANK: "the collection has no query: import one first",
     Job.Kind.ORDER: "nothing waits for people: there is no item to order",
 }
 
 
-def _bm25_candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
-    """Yield the first BM25 documents of the queries: those of the dev split for an evaluation, else all."""
+def _candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
+    """Yield the first documents of the queries: those of the dev split for what is measured, else all."""
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("external_id")
-    if job.kind == Job.Kind.EVALUATE:
+    relevant = _relevant_labels(collection)
+    if job.kind in MEASURED:
         wanted = sorted(dev_queries(Path(job.options["data"]))[0])
         # A query without a relevant document has no nDCG, and cannot tell two rankings apart.
-        judged = Label.objects.filter(
-            pair__query__external_id__in=wanted,
-            pair__collection=collection,
-            aspect=None,
-            grade__gte=collection.relevant_from,
-        )
+        judged = relevant.filter(pair__query__external_id__in=wanted)
         queries = queries.filter(external_id__in=wanted, pk__in=judged.values("pair__query"))
-    index = index_for(collection)
+    search = _search_of(job, collection)
     for query in queries.iterator():
-        found = index.search(query.text, int(job.options.get("depth") or DEPTH))
+        found = search(query)
+        if job.kind == Job.Kind.LOSSES:  # As in Prism's ablation, relevant documents are ranked whatever the run says.
+            added = (
+                relevant.filter(pair__query=query).values_list("pair__document", flat=True).order_by("pair__document")
+            )
+            found = [*found, *((pk, 0.0) for pk in added if pk not in dict(found))]
         documents = Document.objects.in_bulk([pk for pk, _ in found])
         ranked = [(documents[pk], score) for pk, score in found if pk in documents]
         if ranked:
             yield _query_line(collection, query, ranked)
+
+
+def _relevant_labels(collection: Collection) -> QuerySet[Label]:
+    return Label.objects.filter(
+        pair__collection=collection, pair__document__is_current=True, aspect=None, grade__gte=collection.relevant_from
+    )
+
+
+def _search_of(job: Job, collection: Collection) -> Callable[[Query], list[tuple[int, float]]]:
+    """Return what gives a query's first documents: the run that the job names, or BM25."""
+    depth = int(job.options.get("depth") or DEPTH)
+    if not (run := job.options.get("run")):
+        index = index_for(collection)
+        return lambda query: index.search(query.text, depth)
+    stored = scores_of(int(run))
+
+    def first_of_run(query: Query) -> list[tuple[int, float]]:
+        if query.pk not in stored:
+            return []
+        documents, scores = stored[query.pk]
+        return list(zip(documents[:depth].tolist(), scores[:depth].tolist(), strict=True))
+
+    return first_of_run
 
 
 def dev_queries(folder: Path) -> tuple[set[str], bool]:

@@ -54,7 +54,7 @@ LABELS = {
     "max_response": gettext_lazy("Maximum answer length (tokens)"),
     "mini_batch": gettext_lazy("Documents per optimizer step"),
     "group": gettext_lazy("Rollouts per document"),
-    "reward": gettext_lazy("Reward (rr, ndcg or se)"),
+    "reward": gettext_lazy("Reward (rr: reciprocal rank, ndcg: nDCG of the rank, se: squared error to the teacher)"),
     "kl_weight": gettext_lazy("Weight of the KL term"),
     "clip_ratio": gettext_lazy("Clipping range of the probability ratio"),
     "temperature": gettext_lazy("Temperature (of sampling, or of the contrastive or list loss)"),

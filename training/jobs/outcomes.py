@@ -11,6 +11,7 @@ from benchmark.measures import rankings as measures
 from benchmark.runs import files
 from corpus.collections.task_order import reprioritise_tasks
 from corpus.models import Pair
+from training.distillation.comparison import MEASURE, write_tables
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder, read_lines
 from training.jobs.inputs import PAIRS, QRELS, dev_queries
@@ -34,6 +35,9 @@ def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
         lifecycle.publish_model(job)
     elif job.kind == Job.Kind.EVALUATE:
         return {**job.result, **evaluate_rankings(folder), "caveat": CAVEAT[dev_queries(Path(job.options["data"]))[1]]}
+    elif job.kind == Job.Kind.LOSSES:
+        caveat = CAVEAT[dev_queries(Path(job.options["data"]))[1]]
+        return {**job.result, "losses": tabulate_losses(job, folder), "caveat": caveat}
     elif job.kind == Job.Kind.ORDER:
         return {**job.result, "ordered": reorder_queue(job, folder)}
     return dict(job.result)
@@ -60,6 +64,17 @@ def evaluate_rankings(folder: JobFolder) -> dict[str, Any]:
         "per_query": {name: result.per_query for name, result in found.items()},
         "compared": compared,
     }
+
+
+def tabulate_losses(job: Job, folder: JobFolder) -> dict[str, Any]:
+    """Measure base and losses on the same queries; write the tables beside the runs, and return their document."""
+    assert job.collection is not None
+    qrels = json.loads((folder.path / QRELS).read_text())
+    found = {
+        name: measures.evaluate_run(qrels, _model_scores(folder, name), [MEASURE]).per_query[MEASURE]
+        for name in job.options["models"]
+    }
+    return write_tables(folder.path, {job.collection.name: found})
 
 
 def write_runs(folder: JobFolder) -> None:

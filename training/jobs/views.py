@@ -256,7 +256,8 @@ def model_card(request: HttpRequest, scope: AccessScope, model: int) -> HttpResp
 def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> HttpResponseBase:
     """Send a run of a finished job, or its metrics."""
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
-    names = {"metrics.jsonl", "log.txt", "evaluation.json", *(path.name for path in Path(found.folder).glob("*.run"))}
+    made = (path.name for pattern in ("*.run", "ablation.*") for path in Path(found.folder).glob(pattern))
+    names = {"metrics.jsonl", "log.txt", "evaluation.json", *made}
     if file not in names:
         raise Http404(_("File not found."))
     return _send_file(Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}")

@@ -5,8 +5,14 @@ from typing import Any
 
 from django import template
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 register = template.Library()
+REWARDS = {
+    "rr": gettext_lazy("reciprocal rank (rr)"),
+    "ndcg": gettext_lazy("nDCG of the rank (ndcg)"),
+    "se": gettext_lazy("squared error to the teacher's score (se)"),
+}
 
 
 @register.filter
@@ -37,3 +43,9 @@ def chance(value: float) -> str:
 def ndcg(value: dict[str, Any]) -> str:
     """Return nDCG@10 of a line of measures, whose name no template can spell."""
     return figure(value.get("ndcg@10"))
+
+
+@register.filter
+def reward_name(value: str) -> str:
+    """Return what a reward of ERank measures, with its code."""
+    return str(REWARDS.get(value, value))

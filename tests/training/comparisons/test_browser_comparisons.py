@@ -8,8 +8,9 @@ import pytest
 
 from annotation.models import Role
 from tests.annotation.accounts.test_reach import OVERFLOW
-from tests.factories import make_collection, make_member
+from tests.factories import make_member
 from tests.training.comparisons.test_comparisons import publish_all
+from tests.training.comparisons.test_losses import compare, make_birds
 from tests.training.jobs.test_rollouts import rollout, write_lines
 from training.models import Job
 
@@ -24,16 +25,23 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_models_are_compared_and_rollouts_browsed(
     new_page: "NewPage", violations: "Callable[[Page], list[str]]", console: list[str], tmp_path: Path
 ) -> None:
-    birds = make_collection("birds")
+    birds = make_birds()
     alice = make_member(birds, "alice", Role.ADMIN)
     publish_all(birds, tmp_path)
     job = Job.objects.latest("pk")
+    (tmp_path / "losses").mkdir()
+    compare(birds, tmp_path / "losses")
     rows = [rollout(step, query, number) for step in (1, 5) for query in ("q1", "q2") for number in range(20)]
     write_lines(Path(job.folder) / "rollouts.jsonl", rows)
     page = new_page(user=alice.user)
     page.goto("/c/birds/training/")
     page.click("text=Compare trained models")
     assert page.locator("main table").first.locator("tbody tr").count() == 6
+    assert "reciprocal rank (rr)" in page.inner_text("main")
+    assert page.locator("main table").last.locator("tbody tr").count() == 5  # The base, and its four losses.
+    with page.expect_download() as saved:
+        page.click("a[href$='ablation.csv']")
+    assert saved.value.path().read_text().startswith("loss,base,nDCG@10,delta")
     page.goto(f"/c/birds/training/jobs/{job.pk}/")
     page.click("text=Browse rollouts")
     page.select_option("#step", "1")

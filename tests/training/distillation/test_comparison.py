@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_the_papers_figures_are_a_reference_and_no_row() -> None:
     assert [row[0] for row in table.rows] == list(FOUR) and "+2.26 to +2.48" in table.title
     assert table.header == ("loss", "base", "nDCG@10", "delta", "low (95%)", "high (95%)", "p (Holm)")
     assert len(list(csv.reader(table.csv().splitlines()))) == 5 and r"\begin{tabular}" in table.latex()
-    lines = result_lines(found)
+    lines = result_lines({"base": found[0].base, "losses": [asdict(one) for one in found]})
     assert len(lines) == 6 and lines[-1] == f"For reference only: {PAPER}" and "(+2.00; 95% interval" in lines[1]
 
 

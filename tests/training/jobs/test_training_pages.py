@@ -16,9 +16,11 @@ from tests.training.recipes.test_bundles import row, write
 from tests.training_sets import write_set
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder
+from training.jobs.forms import NEEDS
 from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
 from training.recipes.metrics import summarize_lengths
+from training.recipes.table import RECIPES
 
 pytestmark = pytest.mark.django_db
 
@@ -88,9 +90,18 @@ def test_a_set_of_another_format_is_refused_in_one_line(alice: Client, rows: Pat
     assert "format rtriever" in alice.get("/c/birds/training/").content.decode()
     asked = {"base": "tiny:encoder", "device": "cpu", "recipe": "rtriever"}
     answer = alice.post("/c/birds/training/start/", {**asked, "training_set": str(rows)})
-    assert answer.status_code == 422 and b"export with --format rtriever" in answer.content and not Job.objects.exists()
+    told = "The recipe rtriever learns from exports in the format rtriever; this one is prism."
+    assert answer.status_code == 422 and told in answer.content.decode() and not Job.objects.exists()
     assert alice.post("/c/birds/training/start/", {**asked, "training_set": str(bundles)}).status_code == 302
     assert Job.objects.get().options["recipe"] == "rtriever"
+
+
+def test_the_form_says_what_every_recipe_needs(alice: Client, rows: Path) -> None:
+    page = alice.get("/c/birds/training/").content.decode()
+    assert all(f"<dt>{recipe}</dt>" in page for recipe in RECIPES) and set(NEEDS) == set(RECIPES)
+    named = {"prism": "Prism", "erank-sft": "ERank", "rtriever": "RTriever"}
+    for recipe, entry in RECIPES.items():
+        assert f"format {named[entry.format]}" in str(NEEDS[recipe])
 
 
 def test_an_embedding_model_is_not_offered_as_a_reranker(alice: Client, birds: Collection, rows: Path) -> None:

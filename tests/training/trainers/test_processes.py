@@ -96,8 +96,9 @@ class Keep(RoundCallback):
         if int(state.global_step) == 0 and is_leading():
             grads = {name: value.grad for name, value in rest["model"].named_parameters()}
             torch.save(grads, folder.path / "grads.pt")
+task = prepare_task(folder, folder.job)
 with share_training(folder.path, size, "cpu", program=["-c", sys.argv[3], *sys.argv[1:]]):
-    recipe = ErankGrpo(prepare_task(folder, folder.job))
+    recipe = ErankGrpo(task)
     seen = []
     def sample(prompts, trainer):
         # The same answers to a document in any number of processes: two that score it, and one that is malformed.

@@ -1,7 +1,5 @@
 """`loss_ablation --models M1 M2 M3 M4 --base B --member NAME RUN QRELS --out DIR`: the four losses side by side."""
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +10,7 @@ from benchmark.measures.rankings import evaluate_run
 from benchmark.runs.files import read_qrels, read_run
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
-from training.distillation.comparison import (
-    BASE,
-    MEASURE,
-    PAPER,
-    compare_losses,
-    loss_table,
-    read_variants,
-    result_lines,
-)
+from training.distillation.comparison import BASE, MEASURE, read_variants, result_lines, write_tables
 from training.recipes import base_models
 from training.serving.scorer import PRECISIONS, choose_prompt
 
@@ -67,7 +57,7 @@ class Command(QuorumCommand):
         prompt = base_prompt(base, map(str, variants.values()))
         # A base that brings a template of its own is asked by that one.
         prompt = prompt if prompt and choose_prompt(base, prompt) == prompt else ""
-        measured = []
+        measured = {}
         for name, run, qrels in members:
             systems = {BASE: (base, prompt)} | {loss: (folder, "") for loss, folder in variants.items()}
             found = {}
@@ -81,19 +71,9 @@ class Command(QuorumCommand):
                         precision=options["precision"], json=False, stdout=self.stderr,
                     )  # fmt: skip
                 found[system] = evaluate_run(read_qrels(qrels), read_run(path), [MEASURE]).per_query[MEASURE]
-            measured.append(found)
-        results = compare_losses(measured)
-        table = loss_table(results, [name for name, *_ in members])
-        document = {
-            "measure": MEASURE,
-            "members": {name: len(found[BASE]) for (name, *_), found in zip(members, measured, strict=True)},
-            "base": results[0].base,
-            "losses": [asdict(one) for one in results],
-            "reference": PAPER,
-        }
-        for suffix, text in (("csv", table.csv()), ("tex", table.latex()), ("json", json.dumps(document, indent=1))):
-            (out / f"ablation.{suffix}").write_text(text, encoding="utf-8")
-        for line in result_lines(results):
+            measured[name] = found
+        document = write_tables(out, measured)
+        for line in result_lines(document):
             self.say(line)
         return document
 
