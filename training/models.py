@@ -117,19 +117,27 @@ class LearningCurve(models.Model):
 
 
 class CurvePoint(models.Model):
-    """One training of a curve: the labels that were asked for, and those of the whole queries that came nearest."""
+    """One training of a curve: the labels that were asked for, and those of the whole queries that came nearest.
+
+    Which queries these are its job finds out, so that they are unknown until it has finished.
+    """
 
     curve = models.ForeignKey(LearningCurve, models.CASCADE, related_name="points")
     job = models.OneToOneField(Job, models.CASCADE, related_name="curve_point")
     asked = models.PositiveIntegerField()
-    labels = models.PositiveIntegerField()
-    queries = models.PositiveIntegerField()
+    labels = models.PositiveIntegerField(null=True)
+    queries = models.PositiveIntegerField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["curve", "asked"], name="curve_point_once")]
 
     def __str__(self) -> str:
-        return f"{self.labels} labels"
+        return f"{self.size} labels"
+
+    @property
+    def size(self) -> int:
+        """The labels that it trains on, as far as is known."""
+        return self.asked if self.labels is None else self.labels
 
 
 def verdict_sentence(found: dict[str, Any]) -> str:

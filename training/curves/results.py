@@ -18,7 +18,7 @@ class MeasuredPoint:
     """A point: `per_query` is empty while its training is not finished, or where it failed (`state` in words)."""
 
     labels: int
-    queries: int
+    queries: int | None  # None until its training has planned it.
     state: str = ""
     per_query: Mapping[str, float] | None = None
 

@@ -11,12 +11,11 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
 from training.curves.results import CurveResult, MeasuredPoint, compute_result
-from training.curves.subsets import order_queries, plan_subsets
+from training.curves.subsets import check_quickly
 from training.jobs import lifecycle
 from training.jobs.held_out import read_held_out
 from training.models import CurvePoint, Job, LearningCurve
 from training.recipes import table
-from training.recipes.data import open_manifest
 
 
 @transaction.atomic
@@ -33,34 +32,31 @@ def begin_curve(
     device: str = "cpu",
     user: str = "",
 ) -> LearningCurve:
-    """Put a training for each point into the queue. Raises BadInput for what is known to be wrong before that.
+    """Put a training for each point into the queue. Raises BadInput for what can be known without reading the set.
 
+    Each job plans its part of the set for itself, and is refused where the points make no curve.
     `folder`: where the models go; without one they go to VAR/models.
     """
     seed = table.recipe_options(recipe, given).seed
-    form = table.RECIPES[recipe].format
-    open_manifest(data, form)
-    subsets = plan_subsets(order_queries(data, form, order, seed), points)
+    check_quickly(data, table.RECIPES[recipe].format, order, points)
     if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": folder})
     curve = LearningCurve.objects.create(
         collection=collection, recipe=recipe, order=order, out=str(folder.resolve()) if folder else "", made_by=user
     )
-    for subset in subsets:
+    for asked in points:
         job = lifecycle.begin_training(
             recipe=recipe,
             data=data,
             base=base,
-            out=folder / str(subset.asked) if folder else None,
+            out=folder / str(asked) if folder else None,
             given=given,
             collection=collection,
             device=device,
             user=user,
-            subset={"order": order, "seed": seed, "queries": subset.queries},
+            subset={"order": order, "seed": seed, "points": list(points), "asked": asked},
         )
-        CurvePoint.objects.create(
-            curve=curve, job=job, asked=subset.asked, labels=subset.labels, queries=subset.queries
-        )
+        CurvePoint.objects.create(curve=curve, job=job, asked=asked)
     return curve
 
 
@@ -102,7 +98,7 @@ def read_result(points: Sequence[CurvePoint]) -> CurveResult:
     """Return what the points say as far as they are finished."""
     return compute_result(
         [
-            MeasuredPoint(point.labels, point.queries, str(point.job.get_state_display()), read_point(point.job))
+            MeasuredPoint(point.size, point.queries, str(point.job.get_state_display()), read_point(point.job))
             for point in points
         ]
     )

@@ -6,7 +6,7 @@ dev split is the same file in all of them.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 
 from corpus.errors import BadInput
 from training.jobs.folder import write_folder
-from training.recipes.data import read_manifest, read_rows
+from training.recipes.data import open_manifest, read_manifest, read_rows
 
 TIME, RANDOM = "time", "random"
 ORDERS = (TIME, RANDOM)
@@ -92,14 +92,51 @@ def count_labels(row: Mapping[str, Any]) -> int:
     return int(not row.get("assumed"))
 
 
+def check_points(points: Sequence[int]) -> None:
+    """Raise BadInput for fewer than two points, and for points that do not grow."""
+    if len(points) < 2 or sorted(set(points)) != list(points) or points[0] < 1:
+        raise BadInput(_("name two points or more, from the smallest to the largest, such as 500,1000,2000"))
+
+
+def check_quickly(folder: Path, form: str, order: str, points: Sequence[int]) -> None:
+    """Raise BadInput for what is known to be wrong without reading the set: its manifest and its first row say it."""
+    check_points(points)
+    manifest, _raw = open_manifest(folder, form)
+    dev, train = folder / "dev.jsonl", folder / "train.jsonl"
+    if not dev.exists() or not dev.stat().st_size:
+        raise BadInput(_("%(folder)s has no dev split to measure on: export with a smaller --split") % {
+            "folder": folder.name,
+        })  # fmt: skip
+    rows = next((one["rows"] for one in manifest.get("files", []) if one["name"] == train.name and "rows" in one), None)
+    first = _read_first(train)
+    if "positives" not in first and rows is not None and points[-1] > rows:
+        raise BadInput(
+            _("point %(asked)s is more than the %(there)s rows of the training set")
+            % {"asked": f"{points[-1]:,}", "there": f"{rows:,}"}
+        )
+    if order == TIME and not first.get("labelled_at"):
+        raise BadInput(
+            _("the training set does not say when it was labelled: export it again, or use the order random")
+        )
+
+
+def _read_first(path: Path) -> dict[str, Any]:
+    """Return the first row of a file; nothing where it is none: whoever reads the whole file says what is wrong."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            found = json.loads(file.readline())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[Subset]:
     """Return for each point the beginning of the order whose labels come nearest to it: at most a query away.
 
     Raises BadInput for fewer than two points, one above the number of labels, and two that are the same queries.
     """
+    check_points(points)
     sums = list(accumulate(one.labels for one in queries))
-    if len(points) < 2 or sorted(set(points)) != list(points) or points[0] < 1:
-        raise BadInput(_("name two points or more, from the smallest to the largest, such as 500,1000,2000"))
     if points[-1] > sums[-1]:
         raise BadInput(
             ngettext(
@@ -119,15 +156,20 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[S
     return [Subset(asked, sums[place], place + 1) for asked, place in zip(points, chosen, strict=True)]
 
 
-def write_subset(source: Path, target: Path, form: str, *, order: str, seed: int, queries: int) -> Path:
-    """Write an export with the first `queries` of the order and the whole dev split; return its folder.
+def write_subset(
+    source: Path, target: Path, form: str, *, order: str, seed: int, points: Sequence[int], asked: int
+) -> Path:
+    """Write an export with the queries of one of the points and the whole dev split; return its folder.
 
-    One that is there already is left as it is. Raises BadInput for a source that is not as its manifest says.
+    One that is there already is left as it is. Raises BadInput for a source that is not as its manifest says, and for
+    points that make no curve.
     """
     if (target / "manifest.json").exists():
         return target
     manifest, digest = read_manifest(source, form)
-    chosen = sorted(line for one in order_queries(source, form, order, seed)[:queries] for line in one.lines)
+    queries = order_queries(source, form, order, seed)
+    subset = next(one for one in plan_subsets(queries, points) if one.asked == asked)
+    chosen = sorted(line for one in queries[: subset.queries] for line in one.lines)
     lines = (source / "train.jsonl").read_bytes().split(b"\n")
     contents = {
         "train.jsonl": b"".join(lines[number - 1] + b"\n" for number in chosen),
@@ -137,9 +179,18 @@ def write_subset(source: Path, target: Path, form: str, *, order: str, seed: int
         {"name": name, "rows": content.count(b"\n"), "sha256": sha256(content).hexdigest()}
         for name, content in contents.items()
     ]
-    manifest["subset"] = {"of": digest, "order": order, "seed": seed, "queries": queries}
+    manifest["subset"] = {"of": digest, "order": order, "seed": seed, **asdict(subset)}
     with write_folder(target) as part:
         for name, content in contents.items():
             (part / name).write_bytes(content)
         (part / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
     return target
+
+
+def read_subset(target: Path) -> Subset | None:
+    """Return what write_subset wrote there; None where nothing is."""
+    try:
+        found = json.loads((target / "manifest.json").read_text())["subset"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return Subset(found["asked"], found["labels"], found["queries"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,6 +19,7 @@ from training.jobs.folder import JobFolder
 from training.models import Job, Model
 from training.recipes import table
 from training.recipes.data import open_manifest
+from training.recipes.tracking import check_tracker
 
 SHARED = "_shared"  # Folder of jobs that belong to no collection. No collection's name begins so.
 
@@ -63,7 +65,9 @@ def begin_training(
 
     `subset`: which part of the set to train on, as curves.subsets.write_subset takes it.
     """
-    table.recipe_options(recipe, given)
+    options = table.recipe_options(recipe, given)
+    if find_spec("torch"):  # Elsewhere trains who knows what is installed there, and the job says so before it starts.
+        check_tracker(options.tracking)
     entry = table.RECIPES[recipe]
     if not (data / "manifest.json").exists():
         raise BadInput(
@@ -74,7 +78,7 @@ def begin_training(
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": out})
     target = out or collection_folder("models", collection) / uuid4().hex
-    options = {
+    asked = {
         "recipe": recipe,
         "data": str(data.resolve()),
         "data_sha256": sha256(raw).hexdigest(),
@@ -82,7 +86,7 @@ def begin_training(
         "out": str(target.resolve()),
         "options": dict(given),
     } | ({"subset": dict(subset)} if subset else {})
-    return begin_job(kind=Job.Kind.TRAIN, options=options, collection=collection, device=device, user=user)
+    return begin_job(kind=Job.Kind.TRAIN, options=asked, collection=collection, device=device, user=user)
 
 
 def go_on(job: Job) -> bool:

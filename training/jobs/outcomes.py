@@ -11,11 +11,12 @@ from benchmark.measures import rankings as measures
 from benchmark.runs import files
 from corpus.collections.task_order import reprioritise_tasks
 from corpus.models import Pair
+from training.curves.subsets import read_subset
 from training.distillation.comparison import MEASURE, write_tables
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder, read_lines
 from training.jobs.inputs import PAIRS, QRELS, dev_queries
-from training.models import Job
+from training.models import CurvePoint, Job
 
 MEASURES = ("nDCG@10", "RR@10", "R@20")
 BATCH = 5000
@@ -33,6 +34,8 @@ def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
         write_runs(folder)
     if job.kind == Job.Kind.TRAIN:
         lifecycle.publish_model(job)
+        if subset := read_subset(folder.path / "data"):
+            CurvePoint.objects.filter(job=job).update(labels=subset.labels, queries=subset.queries)
     elif job.kind == Job.Kind.EVALUATE:
         return {**job.result, **evaluate_rankings(folder), "caveat": CAVEAT[dev_queries(Path(job.options["data"]))[1]]}
     elif job.kind == Job.Kind.LOSSES:

@@ -23,6 +23,7 @@ from transformers.trainer_callback import PrinterCallback
 from training.jobs.folder import JobFolder, TrainingCancelled, write_atomically
 from training.recipes.metrics import MOST_CUT, choose_checkpoint, summarize_lengths
 from training.recipes.table import RecipeOptions
+from training.recipes.tracking import tracker_environment
 from training.trainers.finishing import dev_measures
 from training.trainers.margins import is_out_of_memory
 from training.trainers.memory import DoesNotFit, free_memory
@@ -84,6 +85,7 @@ class JobCallback(TrainerCallback):
         self.flops = self.rate = 0.0
         self.cancelled = False
         self.began = 0.0
+        self.trainer: Any = None
         self.news: dict[str, Any] = {}  # What a trainer noted for the line of the step that it is in.
 
     # What recipes call.
@@ -95,6 +97,9 @@ class JobCallback(TrainerCallback):
         """
         task, options = self.task, self.task.options
         processes = int(os.environ.get("WORLD_SIZE", "1"))
+        if options.tracking != "none":
+            for name, value in tracker_environment(self.folder.path).items():
+                os.environ.setdefault(name, value)
         everything = math.ceil(options.epochs * math.ceil(rows / options.batch))
         total = min(everything, options.max_steps or everything)
         given: dict[str, Any] = {
@@ -126,6 +131,7 @@ class JobCallback(TrainerCallback):
 
     def train(self, trainer: Trainer) -> tuple[int, str]:
         """Do all steps that are left; return the step that is published, and why. Raises TrainingCancelled."""
+        self.trainer = trainer
         trainer.remove_callback(PrinterCallback)
         if is_leading():
             writer = open_tensorboard(self.folder.path / "tensorboard")
@@ -276,8 +282,15 @@ class JobCallback(TrainerCallback):
         self.progress.measured[self.progress.step] = found
         if is_leading():
             self.folder.add({"step": self.progress.step, "dev": found})
+            self._track(found)
         self.seal()
         self.say("training")
+
+    def _track(self, found: Mapping[str, Any]) -> None:
+        """Send measures of the dev split where the losses go: TensorBoard's files, and a tracker."""
+        trainer = self.trainer
+        logs = {f"eval_{name}": float(value) for name, value in found.items() if isinstance(value, int | float)}
+        trainer.callback_handler.on_log(trainer.args, trainer.state, trainer.control, logs)
 
     def is_over(self) -> bool:
         """Whether the last measurements, as many as early stopping waits for, were all no better than one before."""

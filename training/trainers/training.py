@@ -13,6 +13,7 @@ from training.curves.subsets import write_subset
 from training.jobs.folder import JobFolder
 from training.recipes import table
 from training.recipes.calibration import Calibration
+from training.recipes.tracking import check_tracker
 from training.serving.publication import Record, describe_setup
 from training.trainers.base import find_base, is_tiny
 from training.trainers.finishing import finish_training
@@ -103,6 +104,7 @@ def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
     if device == "cuda" and not torch.cuda.is_available():
         raise BadInput("the job asks for a GPU (cuda) and this machine has none that torch sees: take --device cpu")
     options = table.recipe_options(job["recipe"], job.get("options") or {})
+    check_tracker(options.tracking)
     found = import_named(table.RECIPES[job["recipe"]].reader)(data_folder(folder, job))
     base = find_base(str(job["base"]), folder.path / "bases")  # Tiny ones are made beside the job.
     limit = job.get("memory_mb")

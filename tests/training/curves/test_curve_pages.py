@@ -13,8 +13,9 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from tests.training.curves.test_subsets import write_dated
 from tests.training_sets import write_set
-from training.curves import services
+from training.curves import services, subsets
 from training.jobs.folder import JobFolder
+from training.jobs.outcomes import store_outcome
 from training.models import CurvePoint, Job, LearningCurve
 
 pytestmark = pytest.mark.django_db
@@ -49,6 +50,11 @@ def end_point(point: CurvePoint, folder: Path, state: str = "finished", value: f
         (out / "reranker.json").write_text(json.dumps({"per_query": {"tuned": tuned, "base": tuned}}))
 
 
+def plan(folder: JobFolder) -> None:
+    """What a point's trainer does first."""
+    subsets.write_subset(Path(folder.job["data"]), folder.path / "data", "prism", **folder.job["subset"])
+
+
 def test_without_a_training_set_the_page_says_what_to_do(alice: Client) -> None:
     page = alice.get("/c/birds/training/curves/").content.decode()
     assert "No learning curves yet." in page and "Create a training set" in page
@@ -59,10 +65,11 @@ def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, r
     curve = LearningCurve.objects.get()
     assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/curves/{curve.pk}/"
     points = services.list_points(curve)
-    assert [(point.asked, point.labels, point.queries) for point in points] == [(24, 24, 4), (48, 48, 8), (96, 96, 16)]
+    assert [(point.asked, point.labels, point.queries) for point in points] == [(n, None, None) for n in (24, 48, 96)]
     for point in points:
         asked = JobFolder(Path(point.job.folder)).job
-        assert asked["subset"] == {"order": "time", "seed": 0, "queries": point.queries} and asked["data"] == str(rows)
+        subset = {"order": "time", "seed": 0, "points": [24, 48, 96], "asked": point.asked}
+        assert asked["subset"] == subset and asked["data"] == str(rows)
         assert asked["options"] == {"preset": "tiny", "max_steps": 5} and point.job.made_by == "alice"
     page = alice.get(answer["Location"]).content.decode()
     assert "time of labelling" in page and "Cancel the remaining points" in page and "No worker is serving" in page
@@ -73,7 +80,7 @@ def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, r
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"points": "24,4000"}, "point 4,000 is more than the 96 labels"),
+        ({"points": "24,4000"}, "point 4,000 is more than the 96 rows"),
         ({"points": "24"}, "name two points or more"),
         ({"points": "24,many"}, "is not a whole number"),
         ({"points": ",".join(map(str, range(1, 25)))}, "24 points are too many"),
@@ -88,6 +95,34 @@ def test_what_makes_no_curve_is_refused_with_the_form_kept(
     page = answer.content.decode()
     assert answer.status_code == 422 and words in page and 'value="5"' in page
     assert not LearningCurve.objects.exists() and not Job.objects.exists()
+
+
+def test_the_page_reads_no_set_and_a_job_whose_points_make_no_curve_is_refused_in_one_line(
+    alice: Client, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two points of the same queries: only who reads the set can know."""
+
+    def never(*args: object) -> None:
+        raise AssertionError("the page read the whole set")
+
+    with monkeypatch.context() as patch:
+        for name in ("order_queries", "read_rows", "read_manifest"):
+            patch.setattr(subsets, name, never)
+        answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "training_set": str(rows), "points": "24,25"})
+    assert answer.status_code == 302
+    for point in services.list_points(LearningCurve.objects.get()):
+        folder = JobFolder(Path(point.job.folder))
+        with pytest.raises(BadInput, match="point 25 has the same queries as the point before it"):
+            plan(folder)
+        assert not (folder.path / "data").exists()
+
+
+def test_a_finished_point_says_how_many_labels_its_whole_queries_have(curve: LearningCurve) -> None:
+    job = services.list_points(curve)[0].job
+    plan(JobFolder(Path(job.folder)))
+    store_outcome(job, JobFolder(Path(job.folder)))
+    first = services.list_points(curve)[0]
+    assert (first.asked, first.labels, first.queries, first.size) == (24, 24, 4, 24)
 
 
 def test_a_set_without_times_can_be_ordered_at_random_alone(alice: Client, birds: Collection) -> None:

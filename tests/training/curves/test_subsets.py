@@ -14,7 +14,7 @@ from corpus.errors import BadInput
 from tests.training.recipes.test_bundles import row as bundle
 from tests.training.recipes.test_bundles import write as write_bundles
 from tests.training_sets import write_set
-from training.curves.subsets import QueryLines, order_queries, plan_subsets, write_subset
+from training.curves.subsets import QueryLines, Subset, order_queries, plan_subsets, read_subset, write_subset
 from training.recipes.bundles import read_rtriever_set
 from training.recipes.data import read_training_set
 
@@ -41,10 +41,9 @@ def write_dated(folder: Path) -> Path:
 
 
 def write_points(source: Path, target: Path, order: str, points: list[int], seed: int = 0) -> list[Path]:
-    planned = plan_subsets(order_queries(source, "prism", order, seed), points)
     return [
-        write_subset(source, target / str(one.asked), "prism", order=order, seed=seed, queries=one.queries)
-        for one in planned
+        write_subset(source, target / str(asked), "prism", order=order, seed=seed, points=points, asked=asked)
+        for asked in points
     ]
 
 
@@ -123,20 +122,22 @@ def test_a_bundle_has_the_labels_of_its_documents(tmp_path: Path) -> None:
     source = write_bundles(tmp_path / "set", rows, (bundle(9),))
     (small, large) = plan_subsets(order_queries(source, "rtriever", "time", 0), [4, 10])
     assert (small.labels, small.queries, large.labels, large.queries) == (4, 2, 10, 5)
-    target = write_subset(source, tmp_path / "one", "rtriever", order="time", seed=0, queries=small.queries)
+    target = write_subset(source, tmp_path / "one", "rtriever", order="time", seed=0, points=[4, 10], asked=4)
     assert [one.query_id for one in read_rtriever_set(target).train] == ["q1", "q2"]
 
 
 def test_a_subset_is_written_once_and_says_of_what_it_is(tmp_path: Path) -> None:
     source = write_dated(tmp_path / "set")
-    options: dict[str, Any] = {"order": "time", "seed": 3, "queries": 4}
+    options: dict[str, Any] = {"order": "time", "seed": 3, "points": [23, 90], "asked": 23}
     target = write_subset(source, tmp_path / "one", "prism", **options)
     files = {path.name: path.stat().st_mtime_ns for path in target.iterdir()}
     write_subset(source, target, "prism", **options)
     assert {path.name: path.stat().st_mtime_ns for path in target.iterdir()} == files
     manifest = json.loads((target / "manifest.json").read_text())
     of = sha256((source / "manifest.json").read_bytes()).hexdigest()
-    assert manifest["subset"] == {"of": of, **options} and manifest["files"][0]["rows"] == 24
+    said = {"order": "time", "seed": 3, "asked": 23, "labels": 24, "queries": 4}
+    assert manifest["subset"] == {"of": of, **said} and manifest["files"][0]["rows"] == 24
+    assert read_subset(target) == Subset(23, 24, 4) and read_subset(tmp_path) is None
 
 
 @given(st.lists(st.integers(1, 9), min_size=3, max_size=30), st.data())

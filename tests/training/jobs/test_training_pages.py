@@ -9,6 +9,7 @@ from django.conf import settings
 from django.test import Client
 
 from corpus.collections.removal import delete_collection
+from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
 from tests.factories import make_collection
@@ -19,6 +20,7 @@ from training.jobs.folder import JobFolder
 from training.jobs.forms import NEEDS
 from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
+from training.recipes import tracking
 from training.recipes.metrics import summarize_lengths
 from training.recipes.table import RECIPES
 
@@ -94,6 +96,20 @@ def test_a_set_of_another_format_is_refused_in_one_line(alice: Client, rows: Pat
     assert answer.status_code == 422 and told in answer.content.decode() and not Job.objects.exists()
     assert alice.post("/c/birds/training/start/", {**asked, "training_set": str(bundles)}).status_code == 302
     assert Job.objects.get().options["recipe"] == "rtriever"
+
+
+@pytest.mark.parametrize("name", ["wandb", "mlflow"])
+def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
+    alice: Client, rows: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "find_spec", lambda module: "there")  # Trainings run on this machine.
+    monkeypatch.setattr(tracking, "find_spec", lambda module: None)
+    asked = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "tracking": name}
+    answer = alice.post("/c/birds/training/start/", asked)
+    told = f"tracking {name} needs the package {name}, which is not installed: run `pip install {name}`"
+    assert answer.status_code == 422 and told in answer.content.decode() and not Job.objects.exists()
+    with pytest.raises(BadInput, match=f"tracking {name} needs the package"):
+        tracking.check_tracker(name)
 
 
 def test_the_form_says_what_every_recipe_needs(alice: Client, rows: Path) -> None:

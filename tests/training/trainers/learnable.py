@@ -86,7 +86,7 @@ def export(folder: Path, *, shuffled: bool = False, queries: int = 60, dev: int 
     for split, rows in sides.items():
         text = "".join(json.dumps(_row(row)) + "\n" for row in rows)
         (folder / f"{split}.jsonl").write_text(text)
-        files.append({"name": f"{split}.jsonl", "sha256": sha256(text.encode()).hexdigest()})
+        files.append({"name": f"{split}.jsonl", "rows": len(rows), "sha256": sha256(text.encode()).hexdigest()})
     manifest = {"format": "prism", "collection": "learnable", "options": {"teacher": "labels"}, "files": files}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder

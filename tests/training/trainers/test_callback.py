@@ -1,6 +1,7 @@
 """Any trainer of transformers writes the files of a job: lines, measures, checkpoints; cancelled it goes on alike."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from transformers import AutoModelForCausalLM, Trainer, TrainingArguments  # noq
 from tests.training_sets import write_set  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes import data, table  # noqa: E402
+from training.recipes.tracking import tracker_environment  # noqa: E402
 from training.trainers import callback  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
 from training.trainers.memory import DoesNotFit  # noqa: E402
@@ -61,6 +63,50 @@ def test_a_library_trainer_writes_lines_measures_and_checkpoints(parts: Any, tmp
     assert step == 4 and "best mean rank" in why and folder.steps() == [4, 6, 8]
     assert folder.state["steps"] == folder.state["total"] == 8
     assert list((folder.path / "tensorboard").glob("events.out.tfevents.*"))
+
+
+def test_losses_and_dev_measures_are_in_tensorboards_files(parts: Any, tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    train(JobFolder(tmp_path / "job"), parts)
+    found = EventAccumulator(str(tmp_path / "job" / "tensorboard")).Reload()
+    assert [one.step for one in found.Scalars("train/loss")] == list(range(1, 9))
+    assert [(one.step, one.value) for one in found.Scalars("eval/auc")] == [(4, 1.0), (8, 1.0)]
+
+
+@pytest.mark.parametrize("name", ["wandb", "mlflow"])
+def test_a_tracker_gets_losses_and_dev_measures_in_the_jobs_folder(
+    name: str, parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the real package, where it is installed: offline, or as a store of files."""
+    pytest.importorskip(name)
+    folder = JobFolder(tmp_path / "job")
+    for variable in tracker_environment(folder.path):
+        monkeypatch.setenv(variable, "")  # So that what is set is taken back.
+        monkeypatch.delenv(variable)
+    train(folder, parts, tracking=name)
+    if name == "wandb":
+        assert list(folder.path.glob("wandb/offline-run-*/run-*.wandb"))
+        return
+    metrics = {path.name: path.read_text() for path in folder.path.glob("mlruns/*/*/metrics/*")}
+    assert len(metrics["loss"].splitlines()) == 8 and len(metrics["eval_auc"].splitlines()) == 2
+
+
+@pytest.mark.parametrize("name", ["wandb", "mlflow"])
+def test_a_tracker_that_is_asked_for_is_told_where_to_write(
+    name: str, parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("WANDB_DIR", "WANDB_MODE", "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME", "WANDB_PROJECT"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "mine")
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    options = table.recipe_options("prism", {"preset": "tiny", "tracking": name})
+    task = TrainingTask("prism", parts[0], "tiny", parts[1], options, "cpu", True)
+    args = JobCallback(JobFolder(tmp_path), task, lambda: False, lambda rows: []).arguments(TrainingArguments, 20)
+    assert args.report_to == [name]
+    assert os.environ["MLFLOW_TRACKING_URI"] == f"file://{tmp_path}/mlruns"
+    assert os.environ["WANDB_DIR"] == str(tmp_path) and os.environ["WANDB_MODE"] == "offline"
+    assert os.environ["MLFLOW_ALLOW_FILE_STORE"] == "mine"
 
 
 @pytest.mark.slow

@@ -17,12 +17,12 @@ from training.curves import services
 from training.curves.charts import draw_curve
 from training.curves.forms import parse_points
 from training.curves.results import describe_last, describe_next, result_document
-from training.curves.subsets import ORDERS, TIME
+from training.curves.subsets import ORDERS, TIME, order_queries, plan_subsets
 from training.jobs import option_fields, worker_pool
 from training.jobs.folder import write_atomically
 from training.models import CurvePoint, Job, LearningCurve
 from training.recipes import base_models
-from training.recipes.table import RECIPES, TABLE
+from training.recipes.table import RECIPES, TABLE, recipe_options
 
 LOOK_S = 0.5
 LINE_EVERY_S = 10.0
@@ -84,8 +84,12 @@ class Command(QuorumCommand):
             with transaction.atomic():
                 services.resume_points(curve)
             return curve
-        read = import_string(RECIPES[options["recipe"]].reader)
-        collection = Collection.objects.filter(name=read(options["data"]).collection).first()
+        entry = RECIPES[options["recipe"]]
+        seed = recipe_options(options["recipe"], asked["given"]).seed
+        # A command may take its time: what a page leaves to the jobs is refused here at once.
+        plan_subsets(order_queries(options["data"], entry.format, options["order"], seed), asked["points"])
+        named = import_string(entry.reader)(options["data"]).collection
+        collection = Collection.objects.filter(name=named).first()
         return services.begin_curve(folder=options["out"], collection=collection, device=options["device"], **asked)
 
     def wait(self, curve: LearningCurve) -> None:
@@ -116,7 +120,7 @@ class Command(QuorumCommand):
         for line in (describe_last(result), describe_next(result)):
             self.say(line)
         if failed := [point for point in points if point.job.state != Job.State.FINISHED]:
-            states = "; ".join(f"{point.labels:,}: {point.job.error or point.job.state}" for point in failed)
+            states = "; ".join(f"{point.size:,}: {point.job.error or point.job.state}" for point in failed)
             raise Incomplete(f"{len(failed)} of {len(points)} points have no measure ({states})", document)
         return document
 
@@ -128,7 +132,7 @@ class Command(QuorumCommand):
 
 def _format_states(points: list[CurvePoint]) -> str:
     return ", ".join(
-        f"{point.labels:,} labels {point.job.state}"
+        f"{point.size:,} labels {point.job.state}"
         + (f" (step {point.job.done} of {point.job.total})" if point.job.state == Job.State.RUNNING else "")
         for point in points
     )

@@ -1,0 +1,28 @@
+"""Trackers of experiments beside TensorBoard's files: whether they are installed, and where they write (pure)."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from corpus.errors import BadInput
+
+
+def check_tracker(name: str) -> None:
+    """Raise BadInput for a tracker whose package is not installed here."""
+    if name != "none" and find_spec(name) is None:
+        raise BadInput(
+            f"tracking {name} needs the package {name}, which is not installed: run `pip install {name}` where the "
+            "trainer runs, or leave tracking at none"
+        )
+
+
+def tracker_environment(folder: Path) -> dict[str, str]:
+    """Return the variables by which W&B and MLflow write into a job's folder, for those that are not set already."""
+    return {
+        "WANDB_DIR": str(folder),
+        "WANDB_MODE": "online" if os.environ.get("WANDB_API_KEY") else "offline",
+        "WANDB_PROJECT": "quorum",
+        "MLFLOW_TRACKING_URI": (folder / "mlruns").resolve().as_uri(),
+        "MLFLOW_EXPERIMENT_NAME": "quorum",
+        "MLFLOW_ALLOW_FILE_STORE": "true",  # What newer versions ask of whoever writes to a folder.
+    }
