@@ -16,9 +16,11 @@ from annotation.exports.snapshots import exports_folder
 from corpus.errors import BadInput
 from corpus.importing.files import FileSource
 from corpus.importing.grades import top_of_run
-from corpus.models import Collection, Pair
+from corpus.models import Collection, Label, Pair
 from corpus.search import lengths
 
+SPLIT = 0.9
+DEV_QUERIES = 16  # With a relevant document: a split by near-duplicates and chance leaves ten of them at least.
 MOST = 200_000_000  # Bytes of a file that comes with the page; the command export takes any.
 
 
@@ -27,7 +29,7 @@ def _labelled_choices(known: dict[str, str]) -> list[tuple[str, Any]]:
 
 
 class SetForm(forms.Form):
-    """Every field may be left as it is: the values shown are the defaults of the command."""
+    """Every field may be left as it is: the values shown are the defaults of the command, and a split that can test."""
 
     teacher = forms.ChoiceField(
         label=gettext_lazy("Target score"),
@@ -39,7 +41,7 @@ class SetForm(forms.Form):
     split = forms.FloatField(
         min_value=0.01,
         max_value=1,
-        initial=0.9,
+        initial=SPLIT,
         label=gettext_lazy("Share of queries for training"),
         help_text=gettext_lazy("1 = no dev set"),
     )
@@ -128,6 +130,7 @@ class SetForm(forms.Form):
         super().__init__(*args, **kwargs)
         scored = Pair.objects.filter(collection=collection, teacher_score__isnull=False).exists()
         self.fields["teacher"].initial = "scores" if scored else "votes"
+        self.fields["split"].initial = suggest_split(collection)
         self.fields["relevant_from"].max_value = collection.grades  # type: ignore[attr-defined]
         self.collection = collection
         self.options = SetOptions()
@@ -145,6 +148,20 @@ class SetForm(forms.Form):
             except BadInput as error:
                 raise forms.ValidationError(str(error)) from None
         return self.cleaned_data
+
+
+def suggest_split(collection: Collection) -> float:
+    """Return the share of queries for training that leaves enough for a test of the gain: 0.9, or less where few are.
+
+    Half of the dev queries choose the checkpoint and the others test it, so that fewer than ten make no test.
+    """
+    relevant = Label.objects.filter(
+        pair__collection=collection, pair__query__is_current=True, aspect=None, grade__gte=collection.relevant_from
+    )
+    queries = relevant.values("pair__query").distinct().count()
+    if queries < 2 * DEV_QUERIES:  # Too few for both: half of them train.
+        return 0.5 if queries else SPLIT
+    return round(min(SPLIT, 1 - DEV_QUERIES / queries), 2)
 
 
 def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str) -> str:

@@ -1,7 +1,7 @@
 """What the training pages show, read from rows and job folders."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,7 @@ from training.jobs import rollouts, worker_pool
 from training.jobs.folder import JobFolder
 from training.jobs.metric_charts import draw_metrics
 from training.jobs.outcomes import MEASURES
+from training.jobs.significance import TOO_FEW
 from training.models import Job, Model
 from training.recipes.table import RECIPES
 
@@ -29,6 +30,7 @@ NEEDED = ("torch", "peft", "accelerate")  # Of the training extra: looked for, n
 LOG_LINES = 12
 MOST_BASES = 20  # Models of the collection that the form offers as bases.
 LONG_CURVE = 400  # Points of a curve from which it is drawn as means of neighbours.
+ALMOST = 0.99  # nDCG@10 of a base from which nothing is left to gain.
 MOST_DOTS = 400  # Of each model in the scatter of evidence: more would hide each other.
 
 WHY_NOT = {
@@ -229,6 +231,32 @@ def evaluation_table(evaluation: dict[str, Any] | None) -> list[tuple[str, list[
     """Return a row for each measure with the values of base, adapter and merged, None where undefined or missing."""
     found = evaluation or {}
     return [(_(title), [(found.get(side) or {}).get(key) for side in SIDES]) for key, title in ROWS.items()]
+
+
+def explain_no_gain(found: Mapping[str, Any], *, tiny: bool) -> str:
+    """Return in one sentence why significance.compare_models shows no gain; empty where it shows one."""
+    queries, base, difference = found.get("queries", 0), found.get("base"), found.get("difference")
+    if not found or found.get("shown"):
+        return ""
+    if difference is None or base is None:
+        return _("No dev query with a relevant document was answered by both models.")
+    if TOO_FEW in str(found.get("words")):
+        return _(
+            "%(queries)s dev queries are too few: create an export with a smaller share of queries for training, or "
+            "label more queries."
+        ) % {"queries": queries}
+    if base >= ALMOST:
+        return _("The base model ranks these queries almost perfectly already, so there is nothing to gain.")
+    if tiny:
+        return _(
+            "The base model is tiny and has random weights: it shows how training works, and is too small to learn "
+            "much."
+        )
+    if difference < 0:
+        return _("The tuned model ranks these queries worse: train on more labels, or lower the learning rate.")
+    return _(
+        "The difference is within chance: more held-out queries would test it better, and more labels would teach more."
+    )
 
 
 def ranking_means(result: dict[str, Any]) -> list[tuple[str, list[tuple[str, float]]]]:

@@ -8,6 +8,7 @@ import numpy as np
 LEVEL = 0.05
 RESAMPLES = 100_000  # More than the 2^16 sign patterns of 16 queries, which are all counted instead.
 LEAST_QUERIES = 5
+TOO_FEW = "queries are too few to test"
 
 
 def compare_models(
@@ -59,7 +60,7 @@ def gain_verdict(
     if difference is None or p is None:
         return f"no gain shown: {measure} is not measured on any query that both models answered"
     if queries < least:
-        return f"no gain shown: {queries} queries are too few to test ({measure} {difference:+.3f})"
+        return f"no gain shown: {queries} {TOO_FEW} ({measure} {difference:+.3f})"
     chance = "< 0.0001" if p < 0.0001 else f"= {p:.2g}"
     at = f"{measure} {difference:+.3f} over {queries} queries, p {chance}"
     if p >= LEVEL:

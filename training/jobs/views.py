@@ -115,6 +115,7 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
         "job": found,
         "live": live,
         "words": pages.setup_label(found),
+        "no_gain": pages.explain_no_gain(found.result.get("gain") or {}, tiny=found.words.startswith("tiny")),
         "means": pages.ranking_means(found.result),
         "compared": found.result.get("compared", []),
         "queries": queries,
@@ -210,6 +211,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "is_here": (Path(found.folder) / "reranker.json").exists(),
         "why_not": pages.why_not(),
         "is_embedder": is_embedding_recipe(found.recipe),
+        "no_gain": pages.explain_no_gain(summary.get("gain") or {}, tiny=found.words.startswith("tiny")),
         "place": pages.name_folder(Path(found.folder)),
         "form": UseForm(),
     }

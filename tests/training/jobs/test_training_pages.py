@@ -18,6 +18,8 @@ from tests.training_sets import write_set
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder
 from training.jobs.forms import NEEDS
+from training.jobs.pages import explain_no_gain
+from training.jobs.significance import compare_models
 from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
 from training.recipes import tracking
@@ -143,9 +145,30 @@ def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client,
     assert chart.status_code == 200 and b"3" in chart.content
     assert alice.get(f"/c/birds/training/jobs/{job.pk}/?chart=other").status_code == 404
     shown = alice.get(f"/c/birds/training/models/{model.pk}/").content.decode()
-    assert "No gain shown: p = 0.4 (tiny model, CPU)" in shown and "folder is missing" in shown
+    assert "No gain shown: p = 0.4 (tiny model, CPU). No dev query" in shown and "folder is missing" in shown
     assert "No gain shown" not in alice.get("/c/birds/training/").content.decode()
     assert "no gain shown" in alice.get("/c/birds/training/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("base", "tuned", "queries", "least", "tiny", "told"),
+    [
+        (0.3, 0.6, 20, 5, True, ""),
+        (0.3, 0.6, 4, 5, True, "4 dev queries are too few: create an export with a smaller share"),
+        (0.3, 0.6, 9, 10, True, "9 dev queries are too few"),
+        (1.0, 1.0, 20, 5, True, "ranks these queries almost perfectly already"),
+        (0.3, 0.3, 20, 5, True, "The base model is tiny and has random weights"),
+        (0.3, 0.2, 20, 5, False, "ranks these queries worse"),
+        (0.3, 0.3, 20, 5, False, "The difference is within chance"),
+        (0.3, 0.3, 0, 5, False, "No dev query with a relevant document"),
+    ],
+)
+def test_where_nothing_is_gained_the_page_says_why_in_one_line(
+    base: float, tuned: float, queries: int, least: int, tiny: bool, told: str
+) -> None:
+    sides = [{f"q{n}": value for n in range(queries)} for value in (base, tuned)]
+    words = explain_no_gain(compare_models(*sides, least=least), tiny=tiny)
+    assert told in words and bool(words) == bool(told) and "\n" not in words
 
 
 def test_an_evaluation_compares_before_and_after(alice: Client, birds: Collection, rows: Path) -> None:
