@@ -55,10 +55,10 @@ class PrismExtend(PrismRecipe):
         super().__init__(replace(task, data=score_every_row(task.data)))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
-        self.take_scores(folder, asked_to_stop)
+        self.assign_teacher_scores(folder, asked_to_stop)
         return super().train(folder, asked_to_stop)
 
-    def take_scores(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> None:
+    def assign_teacher_scores(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> None:
         """Give every row the base's own score."""
         data = self.task.data
         scores = self.teacher_scores(folder, asked_to_stop)

@@ -34,7 +34,7 @@ options = table.recipe_options(name, given)
 with share_training(folder, size, "cpu", program=["-c", sys.argv[7], *sys.argv[1:]]):
     recipe = open_recipe(TrainingTask(name, base, "tiny", data.read_training_set(rows), options, "cpu", True))
     if name == "prism-extend":
-        recipe.take_scores(JobFolder(folder), lambda: False)
+        recipe.assign_teacher_scores(JobFolder(folder), lambda: False)
     trainer = recipe.trainer(JobCallback(JobFolder(folder), recipe.task, lambda: False, recipe.dev_margins))
     forward, calls = recipe.forward, []
     def fail_once(numbers):
