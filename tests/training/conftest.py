@@ -1,11 +1,17 @@
-"""A collection and its admin, for the pages of training."""
+"""A collection and its admin, for the pages of training, and a worker of the queue."""
+
+import subprocess
+from collections.abc import Iterator
 
 import pytest
 from django.test import Client
 
 from annotation.models import Role
 from corpus.models import Collection
+from jobs.processes import spawn_child, stop_children
 from tests.factories import make_collection, make_member
+from tests.instances import ROOT
+from training.jobs import worker_pool
 
 
 @pytest.fixture
@@ -18,3 +24,14 @@ def alice(birds: Collection) -> Client:
     client = Client()
     client.force_login(make_member(birds, "alice", Role.ADMIN).user)
     return client
+
+
+@pytest.fixture
+def worker(instance: dict[str, str]) -> Iterator[None]:
+    """A real worker of the queue."""
+    environment = {**instance, "OMP_NUM_THREADS": "1"}
+    child: subprocess.Popen[str] = spawn_child(
+        worker_pool.worker_command(1), environment, cwd=ROOT, stdout=subprocess.DEVNULL
+    )
+    yield
+    stop_children([child], patience=15)

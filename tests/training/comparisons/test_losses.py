@@ -9,10 +9,9 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from annotation.models import Role
 from corpus.models import Collection, Label
 from jobs import leases
-from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.rankings import make_run
 from tests.training.distillation.test_comparison import write_record
 from tests.training_sets import write_set
@@ -43,13 +42,6 @@ def make_birds() -> Collection:
 @pytest.fixture
 def birds() -> Collection:
     return make_birds()
-
-
-@pytest.fixture
-def alice(birds: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(birds, "alice", Role.ADMIN).user)
-    return client
 
 
 def publish(birds: Collection, folder: Path, losses: tuple[str, ...] = FOUR, **record: Any) -> list[Model]:

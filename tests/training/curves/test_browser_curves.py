@@ -2,8 +2,7 @@
 
 import json
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +13,12 @@ pytest.importorskip("torch")
 
 from annotation.models import Role
 from corpus.models import Collection
-from jobs.processes import spawn_child, stop_children
 from tests.annotation.accounts.test_reach import OVERFLOW
 from tests.conftest import Manage
 from tests.factories import make_collection, make_member
-from tests.instances import ROOT
 from tests.training.curves.test_subsets import change_rows
 from tests.training.trainers.learnable import export
 from training.curves.services import list_points, read_point
-from training.jobs import worker_pool
 from training.jobs.significance import compare_models
 from training.models import Job, LearningCurve
 
@@ -42,17 +38,6 @@ def write_learnable(folder: Path) -> Path:
         return row | {"labelled_at": f"2026-10-01T{int(row['query_id'][1:]) % 24:02}:00:00.000000Z"}
 
     return change_rows(export(folder, queries=40, dev=24), date)
-
-
-@pytest.fixture
-def worker(instance: dict[str, str]) -> Iterator[None]:
-    """A real worker of the queue."""
-    environment = {**instance, "OMP_NUM_THREADS": "1"}
-    child: subprocess.Popen[str] = spawn_child(
-        worker_pool.worker_command(1), environment, cwd=ROOT, stdout=subprocess.DEVNULL
-    )
-    yield
-    stop_children([child], patience=15)
 
 
 def test_the_command_trains_every_point_once_and_writes_what_the_curve_says(manage: Manage, tmp_path: Path) -> None:

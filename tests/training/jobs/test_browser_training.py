@@ -1,8 +1,7 @@
 """The loop in the browser: export with votes as teacher, train, watch, rerank, evaluate (issue 3, check 1)."""
 
 import json
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,9 @@ import pytest
 pytest.importorskip("torch")
 
 from annotation.models import Role
-from jobs.processes import spawn_child, stop_children
 from tests.annotation.accounts.test_reach import OVERFLOW
 from tests.conftest import Manage
 from tests.factories import make_member
-from tests.instances import ROOT
-from training.jobs import worker_pool
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -41,17 +37,6 @@ BESIDE = [
     "Cheap {} break after one summer.",
     "Painted {} hang above that door.",
 ]
-
-
-@pytest.fixture
-def worker(instance: dict[str, str]) -> Iterator[None]:
-    """A real worker of the queue."""
-    environment = {**instance, "OMP_NUM_THREADS": "1"}
-    child: subprocess.Popen[str] = spawn_child(
-        worker_pool.worker_command(1), environment, cwd=ROOT, stdout=subprocess.DEVNULL
-    )
-    yield
-    stop_children([child], patience=15)
 
 
 def import_and_judge(manage: Manage, folder: Path) -> None:

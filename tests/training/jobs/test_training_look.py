@@ -10,7 +10,6 @@ from annotation.models import Role
 from corpus.models import Collection
 from tests.factories import make_member
 from tests.stages import first_quick
-from tests.training.jobs.test_training_pages import birds as birds
 from tests.training.jobs.test_training_pages import finished
 from tests.training.jobs.test_training_pages import rows as rows
 from training.jobs import lifecycle
