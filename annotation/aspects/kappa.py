@@ -1,4 +1,4 @@
-"""Agreement of two people's importances: weighted kappa, its interval by whole queries. Pure numpy.
+"""Agreement of two people's importances and decisions: kappa, its interval by whole queries. Pure numpy.
 
 BRIGHT-Pro 3.3 re-scores 50 sampled queries and reports one weighted kappa. Aspects of one query are weighed together,
 so the bootstrap draws queries, not aspects: drawing aspects would make the interval too narrow.
@@ -16,39 +16,49 @@ from annotation.agreement.resampling import Floats, Grades, percentile_interval
 RESAMPLES = 2_000
 LEVELS = range(1, 6)
 
-# For each query its aspects' importances: (the first person's, the second's).
+KEPT_OR_NOT = range(2)  # 1: the document supports the aspect; 0: it supports none.
+
+# For each query its aspects' importances, or its decisions: (the first person's, the second's).
 Readings = Sequence[Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Over `aspects` of `queries`. `table[first - 1][second - 1]` counts aspects."""
+    """Over `aspects` (or decisions) of `queries`. `table` counts them: the first person's in rows, from the lowest."""
 
     queries: int
     aspects: int
+    plain: Statistic
     linear: Statistic
     quadratic: Statistic
     percent: Statistic
     table: list[list[int]]
 
 
-def importance_agreement(readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
-    """Linear and quadratic weighted kappa and percent agreement, with 95% intervals."""
+def importance_agreement(
+    readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0, levels: range = LEVELS
+) -> Agreement:
+    """Plain, linear and quadratic weighted kappa and percent agreement, with 95% intervals."""
     readings = [reading for reading in readings if reading]
     pairs = [pair for reading in readings for pair in reading]
     grades: Grades = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    values = _kappa_values(np.ones((1, len(pairs))), grades)[:, 0] if pairs else np.full(3, np.nan)
+    values = _kappa_values(np.ones((1, len(pairs))), grades)[:, 0] if pairs else np.full(4, np.nan)
     drawable = resamples > 0 and len(readings) > 1
     low, high = _bootstrap_bounds(readings, grades, resamples, seed) if drawable else (values * np.nan, values * np.nan)
-    linear, quadratic, percent = (build_statistic(values[k], low[k], high[k], len(pairs), NO_ITEM) for k in range(3))
-    table = [[pairs.count((first, second)) for second in LEVELS] for first in LEVELS]
-    return Agreement(len(readings), len(pairs), linear, quadratic, percent, table)
+    found = (build_statistic(values[k], low[k], high[k], len(pairs), NO_ITEM) for k in range(4))
+    table = [[pairs.count((first, second)) for second in levels] for first in levels]
+    return Agreement(len(readings), len(pairs), *found, table)
+
+
+def decision_agreement(readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
+    """Cohen's kappa of decisions (1 or 0), and percent agreement: the weighted kinds equal the plain one."""
+    return importance_agreement(readings, resamples=resamples, seed=seed, levels=KEPT_OR_NOT)
 
 
 def _kappa_values(weights: Floats, grades: Grades) -> Floats:
-    """(linear, quadratic, percent) x resamples."""
+    """(plain, linear, quadratic, percent) x resamples."""
     found = cohen_kappas(weights, grades, [(0, 1)])
-    return np.stack([found.linear[:, 0], found.quadratic[:, 0], found.percent[:, 0]])
+    return np.stack([found.kappa[:, 0], found.linear[:, 0], found.quadratic[:, 0], found.percent[:, 0]])
 
 
 def _bootstrap_bounds(readings: Readings, grades: Grades, resamples: int, seed: int) -> tuple[Floats, Floats]:

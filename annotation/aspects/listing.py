@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 
 from annotation.aspects.workspace import reviewable_pairs
 from corpus.models import Collection, CurrentJudgment, Label, Pair, Query
-from corpus.models.aspects import Aspect
+from corpus.models.aspects import Aspect, AspectReview, AspectRevision
 
 PAGE = 50
 STATES = ("none", "review", "done")
@@ -36,7 +36,7 @@ def _filter_queries(collection: Collection, q: str, state: str) -> QuerySet[Quer
     if q:
         found = found.filter(Q(external_id__startswith=q) | Q(text__icontains=q))
     has = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
-    waiting = Exists(_unreviewed_pairs(Q(query=OuterRef("pk")), collection))
+    waiting = Exists(unreviewed_pairs(Q(query=OuterRef("pk")), collection))
     if state == "none":
         return found.exclude(has)
     if state == "review":
@@ -44,7 +44,7 @@ def _filter_queries(collection: Collection, q: str, state: str) -> QuerySet[Quer
     return found.filter(has & ~waiting) if state == "done" else found
 
 
-def _unreviewed_pairs(query: Q, collection: Collection) -> QuerySet[Pair]:
+def unreviewed_pairs(query: Q, collection: Collection) -> QuerySet[Pair]:
     """Pairs to be reviewed about which nobody has said anything under an aspect that holds."""
     said = CurrentJudgment.objects.filter(pair=OuterRef("pk"), aspect__is_current=True)
     return reviewable_pairs(query, collection.relevant_from).exclude(Exists(said))
@@ -55,12 +55,15 @@ def _load_lines(collection: Collection, keys: list[int]) -> list[dict[str, Any]]
     counted: dict[str, QuerySet[Any]] = {
         "aspects": Aspect.objects.filter(query__in=keys, is_current=True),
         "kept": Pair.objects.filter(Exists(labels), query__in=keys, document__is_current=True),
-        "to_review": _unreviewed_pairs(Q(query__in=keys), collection),
+        "to_review": unreviewed_pairs(Q(query__in=keys), collection),
     }
     counts = {name: dict(rows.order_by().values_list("query").annotate(Count("pk"))) for name, rows in counted.items()}
     queries = Query.objects.filter(pk__in=keys).annotate(begin=Left("text", 300)).order_by("pk")
+    newest = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
+    submitted = AspectReview.objects.filter(query__in=keys, state=AspectReview.State.SUBMITTED).order_by("pk")
+    reviewed = dict(submitted.annotate(newest=Subquery(newest)).values_list("query", Q(final=F("newest"))))
     return [
-        {"id": pk, "external_id": external_id, "text": begin}
+        {"id": pk, "external_id": external_id, "text": begin, "reviewed": reviewed.get(pk)}
         | {name: by_query.get(pk, 0) for name, by_query in counts.items()}
         for pk, external_id, begin in queries.values_list("pk", "external_id", "begin")
     ]

@@ -69,7 +69,12 @@ def next_task(sample: BlindSample, member: Membership) -> WeighingTask | None:
 
 def blind_order(sample: BlindSample, entries: Entries) -> Entries:
     """The aspects in an order drawn from the sample and their ids alone."""
-    return tuple(sorted(entries, key=lambda entry: _shuffle_key(f"{sample.pk}:{entry.id}")))
+    return shuffle_aspects(entries, str(sample.pk))
+
+
+def shuffle_aspects(entries: Entries, seed: str) -> Entries:
+    """The aspects in an order drawn from the seed and their ids alone."""
+    return tuple(sorted(entries, key=lambda entry: _shuffle_key(f"{seed}:{entry.id}")))
 
 
 def _shuffle_key(what: str) -> str:

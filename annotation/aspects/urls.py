@@ -2,13 +2,18 @@
 
 from django.urls import URLPattern, path
 
-from annotation.aspects.views import aspects, passages, second
+from annotation.aspects.views import aspects, passages, reviews, second
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/aspects/", aspects.queries, name="aspects"),
     path("c/<slug:name>/aspects/export/", aspects.export, name="aspects_export"),
     path("c/<slug:name>/aspects/second-person/", second.sample, name="aspects_sample"),
     path("c/<slug:name>/aspects/second-person/weigh/", second.weigh_anew, name="aspects_second"),
+    path("c/<slug:name>/aspects/review/", reviews.overview, name="aspect_reviews"),
+    path("c/<slug:name>/aspects/review/claim/", reviews.claim, name="aspect_review_claim"),
+    path("c/<slug:name>/aspects/review/<int:review>/", reviews.review, name="aspect_review"),
+    path("c/<slug:name>/aspects/review/<int:review>/undo/", reviews.undo, name="aspect_review_undo"),
+    path("c/<slug:name>/aspects/review/<int:review>/release/", reviews.release, name="aspect_review_release"),
     path("c/<slug:name>/aspects/<int:query>/", aspects.workshop, name="aspects_workshop"),
     path("c/<slug:name>/aspects/<int:query>/upload/", passages.upload, name="aspects_upload"),
     path("c/<slug:name>/aspects/<int:query>/incoming/", aspects.incoming, name="aspects_incoming"),

@@ -94,6 +94,7 @@ ACTS = {
     "study.made": _("started a paired study"),
     "study.ended": _("ended a paired study"),
     "aspects.revised": _("revised the aspects of a query"),
+    "aspects.reviewed": _("reviewed the aspects of a query"),
     "aspects.imported": _("imported aspects"),
     "aspects.exported": _("exported aspects"),
     "aspects.fetched": _("fetched a web page for a passage"),

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation.agreement import cached_results
 from annotation.agreement.views import describe_agreement, quality_address
+from annotation.aspects.review_figures import has_reviews, measure_reviews
 from annotation.audit_log.recording import record
 from annotation.label_quality import kappas, returning, statistics
 from annotation.label_quality.audits import measure_audits
@@ -32,6 +33,8 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
         return file
     context |= _audits_context(request, scope)
     context |= _differing_context(context["second"])
+    if has_reviews(scope.collection):
+        context["figures"] = measure_reviews(scope.collection)
     return render(request, "label_quality/quality.html", {**context, "scope": scope})
 
 

@@ -1,4 +1,7 @@
-"""The aspects file (FORMATS): JSON lines {query_id, aspect_id, text, rationale, importance, doc_ids}."""
+"""The aspects file (FORMATS): JSON lines {query_id, aspect_id, text, rationale, importance, doc_ids}.
+
+Lines of reviewed queries say in `review` what became of the review; an import does not read it.
+"""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,6 +15,8 @@ from corpus.importing.files import FileSource
 from corpus.importing.records import json_object
 
 FIELDS = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
+# Of the newest review of the query: accepted, changed or outdated; both persons' importances, null for a new aspect.
+REVIEW = ("status", "first_importance", "second_importance")
 SHOWN = 20  # Bad lines that the error names.
 
 
@@ -32,8 +37,12 @@ Bad = list[tuple[int, str]]  # (line, what is wrong with it).
 
 
 def aspect_line(values: Sequence[Any]) -> str:
-    """Return the values of FIELDS as a line of the file."""
-    return json.dumps(dict(zip(FIELDS, values, strict=True)), ensure_ascii=False) + "\n"
+    """Return the values of FIELDS, then of REVIEW, as a line of the file."""
+    line = dict(zip(FIELDS, values[: len(FIELDS)], strict=True))
+    review = dict(zip(REVIEW, values[len(FIELDS) :], strict=True))
+    if review["status"]:
+        line["review"] = review
+    return json.dumps(line, ensure_ascii=False) + "\n"
 
 
 def read_aspects(path: Path) -> list[AspectRow]:

@@ -249,6 +249,22 @@ def split_aspect(
     return held.revise(author, Act.SPLIT, AspectChange(entries, discarded, f"{aspect} → {', '.join(names)}"))
 
 
+@transaction.atomic
+def apply_review(
+    query: Query,
+    author: Assessor,
+    *,
+    importances: Mapping[str, int] | None = None,
+    decisions: Sequence[RevisionDecision] = (),
+    note: str,
+    base: int,
+) -> AspectRevision:
+    """Make the changes of a second person's review: weights, or where documents stand."""
+    held = lock_aspects(query, base)
+    change = AspectChange(sets.weigh(held.entries, importances or {}), decisions, note)
+    return held.revise(author, Act.REVIEW, change)
+
+
 # --- An earlier text of the query ---------------------------------------------------------------------------------
 
 

@@ -56,6 +56,7 @@ class AspectRevision(models.Model):
         JOIN = "join", _("joined passages")
         CUT = "cut", _("cut a passage")
         IMPORT = "import", _("imported")
+        REVIEW = "review", _("reviewed")
         UNDO = "undo", _("undid")
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="aspect_revisions", db_index=False)
@@ -74,3 +75,69 @@ class AspectRevision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query_id} revision {self.number}: {self.act}"
+
+
+class AspectReview(models.Model):
+    """A second person's review of a query's aspects and documents (BRIGHT-Pro app. B): whose it is, and how far.
+
+    What the person says is in ReviewStep.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open", _("in review")
+        SUBMITTED = "submitted", _("reviewed")
+        RELEASED = "released", _("released")
+        EXPIRED = "expired", _("expired")
+
+    query = models.ForeignKey(Query, models.CASCADE, related_name="aspect_reviews")
+    revision = models.ForeignKey(AspectRevision, models.CASCADE, related_name="+", help_text="The set as it was found.")
+    judgments = ArrayField(
+        models.BigIntegerField(), help_text="Ids of the judgments of documents under aspects, as they were found."
+    )
+    reviewer = models.ForeignKey(Assessor, models.PROTECT, related_name="+")
+    blind = models.BooleanField(help_text="The reviewer had neither worked on the query nor weighed it in a review.")
+    state = models.CharField(max_length=9, choices=State, default=State.OPEN)
+    leased_until = models.DateTimeField(help_text="From then on another person may take the query.")
+    accepted = models.BooleanField(null=True, help_text="Once submitted: nothing was changed.")
+    final = models.ForeignKey(
+        AspectRevision, models.CASCADE, null=True, related_name="+",
+        help_text="The newest revision when it was submitted: the review holds until there is another.",
+    )  # fmt: skip
+    created_at = models.DateTimeField(db_default=Now())
+    submitted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["query"], condition=Q(state="open"), name="aspect_review_one_open"),
+            models.CheckConstraint(
+                name="aspect_review_submitted",
+                condition=Q(state="submitted", final__isnull=False, accepted__isnull=False, submitted_at__isnull=False)
+                | (~Q(state="submitted") & Q(final=None, accepted=None, submitted_at=None)),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id} by {self.reviewer_id}: {self.state}"
+
+
+class ReviewStep(models.Model):
+    """What a reviewer said in one step of a review, and the revision that changed what they changed. Append-only."""
+
+    class Kind(models.TextChoices):
+        WEIGHTS = "weights", _("own weights")
+        ASPECTS = "aspects", _("aspects")
+        DOCUMENTS = "documents", _("documents")
+        UNDO = "undo", _("undone")
+
+    review = models.ForeignKey(AspectReview, models.CASCADE, related_name="steps")
+    kind = models.CharField(max_length=9, choices=Kind)
+    answers = models.JSONField(default=dict, help_text="Own importances; the four criteria; a decision per document.")
+    revision = models.ForeignKey(AspectRevision, models.CASCADE, null=True, related_name="+")
+    undoes = models.OneToOneField("self", models.CASCADE, null=True, related_name="undone_by")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        triggers = append_only.TRIGGERS
+
+    def __str__(self) -> str:
+        return f"{self.kind} of review {self.review_id}"

@@ -16,7 +16,10 @@ from annotation.models.pair_table import BulkAct
 from annotation.permissions import SMALLEST
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import Filling, Qrels, Ranking, Report, Run, Suite, SuiteMember
+from corpus.aspects import revising
+from corpus.aspects.entries import Wording
 from corpus.models import Assessor, Item, Judgment, Pair
+from corpus.models.aspects import AspectReview
 from judges.models import Campaign
 from tests.evidence import make_judge
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
@@ -109,6 +112,15 @@ class World:
             made_by=self.people["owner"],
         )
         adjudicator = Membership.objects.get(user=self.people["adjudicator"])
+        revision = revising.add_aspect(self.pair.query, adjudicator.assessor, Wording("Flow", "An answer needs it."))
+        self.review = AspectReview.objects.create(
+            query=self.pair.query,
+            revision=revision,
+            judgments=[],
+            reviewer=self.bystander.assessor,
+            blind=True,
+            leased_until=revision.created_at,
+        )
         self.judge = make_judge("kept")
         self.draft = PassageDraft.objects.create(query=self.pair.query, asked_by=adjudicator, url="http://ice.example/")
         admin = self.people["admin"]
@@ -124,6 +136,7 @@ class World:
             "<int:query>": self.pair.query_id,
             "<int:document>": self.pair.document_id,
             "<int:draft>": self.draft.pk,
+            "<int:review>": self.review.pk,
             "<int:member>": self.bystander.pk,
             "<int:user>": self.bystander.user.pk,
             "<int:invitation>": self.invitation.pk,

@@ -2,12 +2,13 @@
 
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.aspects import drafts, forms, listing
+from annotation.aspects.reviews import blind_review_of
 from annotation.aspects.workspace import incoming_of, load_workspace
 from annotation.audit_log.recording import record
 from annotation.permissions import Scope, action
@@ -56,7 +57,11 @@ def export(request: HttpRequest, scope: Scope) -> StreamingHttpResponse:
 @require_GET
 def workshop(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
     """The desk of one query; with HX-Request its body alone, for news of pages that are fetched."""
-    return render_workspace(request, scope, query_of(scope, query), focus=request.GET.get("focus", ""))
+    found = query_of(scope, query)
+    # Who reviews the query gives weights of their own before they see the first ones.
+    if review := blind_review_of(scope.member, found):
+        return redirect("aspect_review", scope.collection.name, review.pk)
+    return render_workspace(request, scope, found, focus=request.GET.get("focus", ""))
 
 
 @action("adjudicate")

@@ -1,0 +1,124 @@
+"""What the page of one review shows: the step that comes next, or all that was said."""
+
+from collections import defaultdict
+from typing import Any
+
+from django.db.models.functions import Left, Length
+from django.http import QueryDict
+
+from annotation.aspects.forms import typed_values
+from annotation.aspects.review_steps import CRITERIA, Kind, State, decisions_under_review, next_kind
+from annotation.aspects.reviews import standing_steps
+from annotation.aspects.second import shuffle_aspects
+from annotation.aspects.workspace import SHOWN, AspectCard
+from corpus.aspects.entries import ANCHORS, AspectSnapshot, Entries, importance_weights, load_aspects
+from corpus.aspects.revising import newest_revision
+from corpus.models import Document
+from corpus.models.aspects import AspectReview, ReviewStep
+
+STEPS = (Kind.WEIGHTS, Kind.ASPECTS, Kind.DOCUMENTS)
+
+
+def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dict[str, Any]:
+    """Everything that the page of a review shows. Nothing of the first weights before the reviewer gave theirs."""
+    steps = standing_steps(review)
+    newest = newest_revision(review.query)
+    step = next_kind(steps) if mine and review.state == State.OPEN else ""
+    entries = load_aspects(newest.aspects) if newest else ()
+    context: dict[str, Any] = {
+        "review": review,
+        "query": review.query,
+        "step": step,
+        "number": list(STEPS).index(step) + 1 if step else 0,
+        "base": newest.number if newest else 0,
+        "anchors": sorted(ANCHORS.items()),
+        "typed": typed_values(post),
+        "undoable": mine and any(kind in steps for kind in (Kind.ASPECTS, Kind.DOCUMENTS)),
+        "holds": newest is not None and review.final_id == newest.pk,
+    }
+    if step == Kind.WEIGHTS:
+        context["blind_entries"] = _show_blind(review, post)
+    elif step == Kind.ASPECTS:
+        context |= {"criteria": _show_criteria(post), "weights": _show_weights(review, steps, entries, post)}
+    elif step == Kind.DOCUMENTS:
+        context["cards"] = _show_documents(review, entries, post)
+    elif not step:
+        context |= _show_said(review, steps)
+    return context
+
+
+def _show_blind(review: AspectReview, post: QueryDict) -> list[tuple[AspectSnapshot, int]]:
+    """The aspects without weights, in an order that says nothing of them; with what the form had."""
+    entries = shuffle_aspects(load_aspects(review.revision.aspects), f"review {review.pk}")
+    return [(entry, _read_chosen(post, entry.id, 0)) for entry in entries]
+
+
+def _read_chosen(post: QueryDict, aspect: str, otherwise: int) -> int:
+    given = post.get(f"w-{aspect}", "")
+    return int(given) if given in {"1", "2", "3", "4", "5"} else otherwise
+
+
+def _show_criteria(post: QueryDict) -> list[dict[str, Any]]:
+    return [
+        {"key": key, "name": name, "chosen": post.get(f"v-{key}", ""), "reason": post.get(f"r-{key}", "")}
+        for key, name in CRITERIA.items()
+    ]
+
+
+def _show_weights(
+    review: AspectReview, steps: dict[str, ReviewStep], entries: Entries, post: QueryDict
+) -> list[dict[str, Any]]:
+    """Each aspect with the first person's importance, the reviewer's, and the one that the form proposes."""
+    first = {entry.id: entry.importance for entry in load_aspects(review.revision.aspects)}
+    own = steps[Kind.WEIGHTS].answers["importances"]
+    weights = importance_weights([entry.importance for entry in entries])
+    return [
+        {
+            "entry": entry,
+            "weight": weight,
+            "first": first.get(entry.id),
+            "own": own.get(entry.id),
+            "chosen": _read_chosen(post, entry.id, entry.importance),
+        }
+        for entry, weight in zip(entries, weights, strict=True)
+    ]
+
+
+def _show_documents(review: AspectReview, entries: Entries, post: QueryDict) -> list[dict[str, Any]]:
+    """A card for each decision of the first person, with the document's text."""
+    decisions = decisions_under_review(review)
+    rows = Document.objects.filter(pk__in={one.document for one in decisions}).defer("text")
+    documents = {row.pk: row for row in rows.annotate(shown=Left("text", SHOWN), length=Length("text"))}
+    texts = {entry.id: entry.text for entry in load_aspects(review.revision.aspects)}
+    found = []
+    for one in decisions:
+        document: Any = documents[one.document]
+        card = AspectCard(document, document.shown, max(0, document.length - SHOWN), frozenset(), one.reason)
+        found.append({
+            "decision": one,
+            "card": card,
+            "aspect": texts.get(one.aspect, one.aspect),
+            "others": [entry for entry in entries if entry.id != one.aspect],
+            "chosen": post.get(f"v-{one.key}", ""),
+            "reason": post.get(f"r-{one.key}", ""),
+            "ticked": post.getlist(f"a-{one.key}"),
+        })  # fmt: skip
+    return found
+
+
+def _show_said(review: AspectReview, steps: dict[str, ReviewStep]) -> dict[str, Any]:
+    """What the reviewer said in each step, and every step with its time."""
+    texts = {entry.id: entry for entry in load_aspects(review.revision.aspects)}
+    said: dict[str, Any] = defaultdict(list)
+    if weights := steps.get(Kind.WEIGHTS):
+        own = weights.answers["importances"]
+        said["weights"] = [(entry, own.get(name)) for name, entry in texts.items()]
+    if aspects := steps.get(Kind.ASPECTS):
+        said["criteria"] = [(CRITERIA[name], one) for name, one in aspects.answers["criteria"].items()]
+    if documents := steps.get(Kind.DOCUMENTS):
+        said["documents"] = [
+            {**one, "text": texts[one["aspect"]].text if one["aspect"] in texts else ""}
+            for one in documents.answers["decisions"]
+        ]
+    history = ReviewStep.objects.filter(review=review).select_related("undoes").order_by("pk")
+    return {"said": dict(said), "history": list(history)}

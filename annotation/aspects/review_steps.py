@@ -1,0 +1,296 @@
+"""The three steps of a review, in the paper's order (BRIGHT-Pro app. B): own weights, the aspects, then each document.
+
+The first person's weights are not shown before the reviewer gave their own. In the two other steps each criterion and
+each decision is accepted, or changed with a reason; the change is made in the same transaction, as a revision.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.aspects.reviews import LEASE, Kind, State, standing_steps
+from annotation.audit_log.recording import record
+from annotation.models import Membership
+from corpus.aspects import revising
+from corpus.aspects.entries import Entries, check_importance, load_aspects
+from corpus.aspects.revising import Held, RevisionDecision
+from corpus.errors import BadInput
+from corpus.models import Judgment
+from corpus.models.aspects import AspectReview, AspectRevision, ReviewStep
+
+# What a reviewer says of the aspects (BRIGHT-Pro 3.3, app. B).
+CRITERIA = {
+    "granularity": gettext_lazy("Granularity"),
+    "balance": gettext_lazy("Balance"),
+    "coverage": gettext_lazy("Coverage"),
+    "weights": gettext_lazy("Weights"),
+}
+LONGEST_REASON = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a reviewer says of one criterion: accepted, or changed with the reason."""
+
+    accept: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedDecision:
+    """A decision of the first person: a document kept under an aspect, or discarded (`aspect` ""), with the reason."""
+
+    document: int
+    external_id: str
+    aspect: str = ""
+    reason: str = ""
+
+    @property
+    def key(self) -> str:
+        """Its name in the form."""
+        return f"{self.document}-{self.aspect}"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVerdict:
+    """What a reviewer says of one decision; when it is changed, `aspects` are those that the document supports."""
+
+    accept: bool
+    reason: str = ""
+    aspects: tuple[str, ...] = ()
+
+
+@transaction.atomic
+def give_weights(review: AspectReview, member: Membership, importances: Mapping[str, int]) -> ReviewStep:
+    """Keep the reviewer's own importances. BadInput unless every aspect has one; they are given once."""
+    _hold(review)
+    if Kind.WEIGHTS in standing_steps(review):
+        raise BadInput(_("You have already given your weights. They cannot be changed once you saw the first ones."))
+    if set(importances) != {entry.id for entry in load_aspects(review.revision.aspects)}:
+        raise BadInput(_("Weigh every aspect of the query."))
+    given = {name: check_importance(value) for name, value in importances.items()}
+    return _append(review, member, Kind.WEIGHTS, {"importances": given})
+
+
+@transaction.atomic
+def judge_aspects(
+    review: AspectReview, member: Membership, verdicts: Mapping[str, Verdict], importances: Mapping[str, int], base: int
+) -> ReviewStep:
+    """Keep what the reviewer says of each criterion, and change the weights where they say so."""
+    held = _hold(review)
+    _require_next(review, Kind.ASPECTS)
+    for name, title in CRITERIA.items():
+        if name not in verdicts:
+            raise BadInput(_("Choose “Accept” or “Change” for: %(criterion)s.") % {"criterion": title})
+        _require_reason(verdicts[name], str(title))
+    _check_changes(review, held.entries, verdicts, importances)
+    changed = {entry.id for entry in held.entries if importances.get(entry.id, entry.importance) != entry.importance}
+    revision = None
+    if changed:
+        note = f"weights: {verdicts['weights'].reason}"
+        revision = revising.apply_review(review.query, review.reviewer, importances=importances, note=note, base=base)
+    final = load_aspects(revision.aspects) if revision else held.entries
+    answers = {
+        "criteria": {name: asdict(verdicts[name]) for name in CRITERIA},
+        "importances": {entry.id: entry.importance for entry in final},
+        "set": _wordings(final),
+    }
+    return _append(review, member, Kind.ASPECTS, answers, revision)
+
+
+def _check_changes(
+    review: AspectReview, entries: Entries, verdicts: Mapping[str, Verdict], importances: Mapping[str, int]
+) -> None:
+    """BadInput unless what is called changed was changed, and what was changed is called so."""
+    first = {entry.id: entry.importance for entry in load_aspects(review.revision.aspects)}
+    reworded = _wordings(load_aspects(review.revision.aspects)) != _wordings(entries)
+    reweighed = any(
+        importances.get(entry.id, entry.importance) != first[entry.id] for entry in entries if entry.id in first
+    )
+    if verdicts["weights"].accept and reweighed:
+        raise BadInput(_("Some weights differ from the first ones. Choose “Change” for the weights and say why."))
+    if not (verdicts["weights"].accept or reweighed or reworded):
+        raise BadInput(_("The weights are as they were. Change at least one of them, or choose “Accept”."))
+    of_the_set = [name for name in ("granularity", "balance", "coverage") if not verdicts[name].accept]
+    if reworded and not of_the_set:
+        raise BadInput(_("You changed the aspects. Choose “Change” for granularity, balance or coverage and say why."))
+    unmade = [name for name in of_the_set if not (reworded or (name == "balance" and reweighed))]
+    if unmade:
+        raise BadInput(
+            _("The aspects are as they were. Change them on the page of the query first, or accept: %(criterion)s.")
+            % {"criterion": CRITERIA[unmade[0]]}
+        )
+
+
+def _wordings(entries: Entries) -> dict[str, list[str]]:
+    """The set without its weights."""
+    return {entry.id: [entry.text, entry.rationale] for entry in entries}
+
+
+def decisions_under_review(review: AspectReview) -> list[ReviewedDecision]:
+    """The first person's decisions as they were found: each document kept under an aspect, each document discarded."""
+    rows = Judgment.objects.filter(pk__in=review.judgments).select_related("aspect", "pair__document")
+    found = []
+    ordered = rows.order_by("pair__document__external_id", "aspect__place", "pk")
+    for document, some in groupby(ordered, key=lambda row: row.pair.document):
+        said = list(some)
+        kept = [row for row in said if row.grade and row.aspect]
+        name = document.external_id
+        if kept:
+            found += [ReviewedDecision(document.pk, name, row.aspect.external_id) for row in kept if row.aspect]
+        elif said:
+            found.append(
+                ReviewedDecision(document.pk, name, "", next((row.comment for row in said if row.comment), ""))
+            )
+    return found
+
+
+@transaction.atomic
+def judge_documents(
+    review: AspectReview, member: Membership, verdicts: Mapping[str, DocumentVerdict], base: int
+) -> ReviewStep:
+    """Keep what the reviewer says of each decision, change what they changed, and submit the review."""
+    held = _hold(review)
+    steps = _require_next(review, Kind.DOCUMENTS)
+    if steps[Kind.ASPECTS].answers["set"] != _wordings(held.entries):
+        raise BadInput(_("You changed the aspects after you judged them. Undo that step and judge them again."))
+    decisions = decisions_under_review(review)
+    known = {entry.id for entry in held.entries}
+    for one in decisions:
+        _check_verdict(one, verdicts.get(one.key), known)
+    changes = _document_changes(decisions, verdicts, held.entries)
+    revision = _apply_documents(review, held, changes, base)
+    said = [{**asdict(one), **asdict(verdicts[one.key])} for one in decisions]
+    step = _append(review, member, Kind.DOCUMENTS, {"decisions": said}, revision)
+    _submit(review, steps[Kind.ASPECTS], step)
+    return step
+
+
+def _check_verdict(one: ReviewedDecision, verdict: DocumentVerdict | None, known: set[str]) -> None:
+    if verdict is None:
+        raise BadInput(_("Choose “Accept” or “Change” for the document %(id)s.") % {"id": one.external_id})
+    _require_reason(verdict, one.external_id)
+    if not verdict.accept and not one.aspect and not verdict.aspects:
+        raise BadInput(_("Choose the aspects that the document %(id)s supports.") % {"id": one.external_id})
+    for name in verdict.aspects:
+        if name not in known:
+            raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": name})
+
+
+def _require_reason(verdict: Verdict | DocumentVerdict, what: str) -> None:
+    if not verdict.accept and not verdict.reason:
+        raise BadInput(_("Give a reason for the change: %(what)s.") % {"what": what})
+
+
+def _document_changes(
+    decisions: Sequence[ReviewedDecision], verdicts: Mapping[str, DocumentVerdict], entries: Entries
+) -> list[RevisionDecision]:
+    """What the changed decisions make of documents. BadInput where two of them contradict each other."""
+    known = {entry.id for entry in entries}
+    changes: dict[tuple[int, str], RevisionDecision] = {}
+    for one in decisions:
+        verdict = verdicts[one.key]
+        if verdict.accept:
+            continue
+        made = [RevisionDecision(one.document, name, True) for name in verdict.aspects]
+        if one.aspect in known:
+            made.append(RevisionDecision(one.document, one.aspect, False, verdict.reason))
+        elif not one.aspect:  # It was discarded from all: from the others it is taken back.
+            made += [RevisionDecision(one.document, name, None) for name in known - set(verdict.aspects)]
+        for change in made:
+            before = changes.setdefault((change.document, change.aspect), change)
+            if before.keep != change.keep:
+                raise BadInput(
+                    _("You both keep and remove the document %(id)s under the aspect %(aspect)s. Choose one.")
+                    % {"id": one.external_id, "aspect": change.aspect}
+                )
+    return list(changes.values())
+
+
+def _apply_documents(
+    review: AspectReview, held: Held, changes: Sequence[RevisionDecision], base: int
+) -> AspectRevision | None:
+    """Make the changes, where they change anything: on the page of the query the reviewer may have made them before."""
+    standing = held.current_judgments({change.aspect for change in changes})
+    left = []
+    for change in changes:
+        before = standing.get((change.document, change.aspect))
+        stands = None if before is None or before.grade is None else before.grade > 0
+        if stands != change.keep:
+            left.append(change)
+    if not left:
+        return None
+    return revising.apply_review(review.query, review.reviewer, decisions=left, note=_("documents"), base=base)
+
+
+@transaction.atomic
+def undo_step(review: AspectReview, member: Membership) -> None:
+    """Take back the newest step and what it changed, also of a submitted review; the own weights stay."""
+    held = revising.lock_aspects(review.query)
+    review.refresh_from_db()
+    steps = standing_steps(review)
+    last = list(steps.values())[-1] if steps else None
+    if last is None or last.kind == Kind.WEIGHTS or review.state not in {State.OPEN, State.SUBMITTED}:
+        raise BadInput(_("There is nothing to undo in this review."))
+    if review.state == State.SUBMITTED and (held.newest is None or held.newest.pk != review.final_id):
+        raise BadInput(_("The aspects were changed after this review. It can no longer be undone."))
+    if last.revision:
+        revising.undo_revision(review.query, review.reviewer, last.revision.number)
+    ReviewStep.objects.create(review=review, kind=Kind.UNDO, undoes=last)
+    AspectReview.objects.filter(pk=review.pk).update(
+        state=State.OPEN, leased_until=timezone.now() + LEASE, accepted=None, final=None, submitted_at=None
+    )
+    record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did="undo")
+
+
+def _hold(review: AspectReview) -> Held:
+    """Lock the query. BadInput where the review is somebody else's by now, or the aspects are others."""
+    held = revising.lock_aspects(review.query)
+    review.refresh_from_db()
+    if review.state != State.OPEN:
+        raise BadInput(_("This review is no longer yours to change: it was submitted, released or taken over."))
+    since = AspectRevision.objects.filter(query=review.query, number__gt=review.revision.number)
+    if since.exclude(author=review.reviewer).exists():
+        raise BadInput(_("Another person changed the aspects during your review. Release the query and start again."))
+    return held
+
+
+def _require_next(review: AspectReview, kind: str) -> dict[str, ReviewStep]:
+    """The steps so far. BadInput unless this one comes next."""
+    steps = standing_steps(review)
+    if next_kind(steps) != kind:
+        raise BadInput(_("This step is not the next one of the review. Reload the page."))
+    return steps
+
+
+def next_kind(steps: Mapping[str, ReviewStep]) -> str:
+    """The step that comes next; "" when all are done."""
+    return next((kind for kind in (Kind.WEIGHTS, Kind.ASPECTS, Kind.DOCUMENTS) if kind not in steps), "")
+
+
+def _append(
+    review: AspectReview,
+    member: Membership,
+    kind: ReviewStep.Kind,
+    answers: dict[str, Any],
+    revision: AspectRevision | None = None,
+) -> ReviewStep:
+    AspectReview.objects.filter(pk=review.pk).update(leased_until=timezone.now() + LEASE)
+    record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did=kind.value)
+    return ReviewStep.objects.create(review=review, kind=kind, answers=answers, revision=revision)
+
+
+def _submit(review: AspectReview, aspects: ReviewStep, documents: ReviewStep) -> None:
+    said = [*aspects.answers["criteria"].values(), *documents.answers["decisions"]]
+    AspectReview.objects.filter(pk=review.pk).update(
+        state=State.SUBMITTED,
+        submitted_at=timezone.now(),
+        accepted=all(one["accept"] for one in said),
+        final=AspectRevision.objects.filter(query=review.query).latest("number"),
+    )
