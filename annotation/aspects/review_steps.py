@@ -226,7 +226,7 @@ def _apply_documents(
             left.append(change)
     if not left:
         return None
-    return revising.apply_review(review.query, review.reviewer, decisions=left, note=_("documents"), base=base)
+    return revising.apply_review(review.query, review.reviewer, decisions=left, note="documents", base=base)
 
 
 @transaction.atomic
