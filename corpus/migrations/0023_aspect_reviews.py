@@ -11,7 +11,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('corpus', '0021_requested'),
+        ('corpus', '0022_exported_labels'),
     ]
 
     operations = [
