@@ -45,9 +45,11 @@ def importance_agreement(
     values = _kappa_values(np.ones((1, len(pairs))), grades)[:, 0] if pairs else np.full(4, np.nan)
     drawable = resamples > 0 and len(readings) > 1
     low, high = _bootstrap_bounds(readings, grades, resamples, seed) if drawable else (values * np.nan, values * np.nan)
-    found = (build_statistic(values[k], low[k], high[k], len(pairs), NO_ITEM) for k in range(4))
+    plain, linear, quadratic, percent = (
+        build_statistic(values[k], low[k], high[k], len(pairs), NO_ITEM) for k in range(4)
+    )
     table = [[pairs.count((first, second)) for second in levels] for first in levels]
-    return Agreement(len(readings), len(pairs), *found, table)
+    return Agreement(len(readings), len(pairs), plain, linear, quadratic, percent, table)
 
 
 def decision_agreement(readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:

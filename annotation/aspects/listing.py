@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 
 from annotation.aspects.workspace import reviewable_pairs
@@ -61,7 +61,11 @@ def _load_lines(collection: Collection, keys: list[int]) -> list[dict[str, Any]]
     queries = Query.objects.filter(pk__in=keys).annotate(begin=Left("text", 300)).order_by("pk")
     newest = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
     submitted = AspectReview.objects.filter(query__in=keys, state=AspectReview.State.SUBMITTED).order_by("pk")
-    reviewed = dict(submitted.annotate(newest=Subquery(newest)).values_list("query", Q(final=F("newest"))))
+    reviewed = dict(
+        submitted.annotate(holds=ExpressionWrapper(Q(final=Subquery(newest)), BooleanField())).values_list(
+            "query", "holds"
+        )
+    )
     return [
         {"id": pk, "external_id": external_id, "text": begin, "reviewed": reviewed.get(pk)}
         | {name: by_query.get(pk, 0) for name, by_query in counts.items()}

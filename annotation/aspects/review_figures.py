@@ -69,10 +69,10 @@ def measure_reviews(collection: Collection) -> ReviewFigures:
     return ReviewFigures(rows, weights, decisions, len(said))
 
 
-Said = tuple[AspectReview, dict[str, ReviewStep]]
+Answered = tuple[AspectReview, dict[str, ReviewStep]]
 
 
-def _first_reviews(collection: Collection) -> Iterator[Said]:
+def _first_reviews(collection: Collection) -> Iterator[Answered]:
     """The first submitted review of each query, with its standing steps by kind: later ones are not blind."""
     submitted = AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED, query__is_current=True)
     first = list(submitted.select_related("revision").order_by("query", "pk").distinct("query"))
@@ -98,7 +98,7 @@ def _decision_pairs(steps: dict[str, ReviewStep]) -> list[tuple[int, int]]:
     return [(int(bool(one["aspect"])), int(bool(one["aspect"]) == one["accept"])) for one in _decisions(steps)]
 
 
-def _criterion_row(key: str, said: Sequence[Said]) -> ReviewRow:
+def _criterion_row(key: str, said: Sequence[Answered]) -> ReviewRow:
     hits = [steps[ReviewStep.Kind.ASPECTS].answers["criteria"][key]["accept"] for _review, steps in said]
     names = {
         "granularity": gettext_noop("Granularity accepted"),
@@ -109,7 +109,7 @@ def _criterion_row(key: str, said: Sequence[Said]) -> ReviewRow:
     return ReviewRow(key, names[key], share_statistic(hits, NO_REVIEW), len(hits))
 
 
-def _decisions_row(key: str, decisions: Sequence[dict[str, Any]], said: Sequence[Said]) -> ReviewRow:
+def _decisions_row(key: str, decisions: Sequence[dict[str, Any]], said: Sequence[Answered]) -> ReviewRow:
     names = {
         "kept": gettext_noop("Kept documents accepted"),
         "discarded": gettext_noop("Discarded documents accepted"),

@@ -7,8 +7,8 @@ from django.db.models.functions import Left, Length
 from django.http import QueryDict
 
 from annotation.aspects.forms import typed_values
-from annotation.aspects.review_steps import CRITERIA, Kind, State, decisions_under_review, next_kind
-from annotation.aspects.reviews import standing_steps
+from annotation.aspects.review_steps import CRITERIA, decisions_under_review, next_kind
+from annotation.aspects.reviews import Kind, State, current_steps
 from annotation.aspects.second import shuffle_aspects
 from annotation.aspects.workspace import SHOWN, AspectCard
 from corpus.aspects.entries import ANCHORS, AspectSnapshot, Entries, importance_weights, load_aspects
@@ -16,12 +16,12 @@ from corpus.aspects.revising import newest_revision
 from corpus.models import Document
 from corpus.models.aspects import AspectReview, ReviewStep
 
-STEPS = (Kind.WEIGHTS, Kind.ASPECTS, Kind.DOCUMENTS)
+STEPS: tuple[str, ...] = (Kind.WEIGHTS, Kind.ASPECTS, Kind.DOCUMENTS)
 
 
 def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dict[str, Any]:
     """Everything that the page of a review shows. Nothing of the first weights before the reviewer gave theirs."""
-    steps = standing_steps(review)
+    steps = current_steps(review)
     newest = newest_revision(review.query)
     step = next_kind(steps) if mine and review.state == State.OPEN else ""
     entries = load_aspects(newest.aspects) if newest else ()
@@ -29,7 +29,7 @@ def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dic
         "review": review,
         "query": review.query,
         "step": step,
-        "number": list(STEPS).index(step) + 1 if step else 0,
+        "number": STEPS.index(step) + 1 if step else 0,
         "base": newest.number if newest else 0,
         "anchors": sorted(ANCHORS.items()),
         "typed": typed_values(post),
@@ -43,7 +43,7 @@ def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dic
     elif step == Kind.DOCUMENTS:
         context["cards"] = _show_documents(review, entries, post)
     elif not step:
-        context |= _show_said(review, steps)
+        context |= _list_answers(review, steps)
     return context
 
 
@@ -106,7 +106,7 @@ def _show_documents(review: AspectReview, entries: Entries, post: QueryDict) -> 
     return found
 
 
-def _show_said(review: AspectReview, steps: dict[str, ReviewStep]) -> dict[str, Any]:
+def _list_answers(review: AspectReview, steps: dict[str, ReviewStep]) -> dict[str, Any]:
     """What the reviewer said in each step, and every step with its time."""
     texts = {entry.id: entry for entry in load_aspects(review.revision.aspects)}
     said: dict[str, Any] = defaultdict(list)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.aspects.reviews import LEASE, Kind, State, standing_steps
+from annotation.aspects.reviews import LEASE, Kind, State, current_steps
 from annotation.audit_log.recording import record
 from annotation.models import Membership
 from corpus.aspects import revising
@@ -70,7 +70,7 @@ class DocumentVerdict:
 def give_weights(review: AspectReview, member: Membership, importances: Mapping[str, int]) -> ReviewStep:
     """Keep the reviewer's own importances. BadInput unless every aspect has one; they are given once."""
     _hold(review)
-    if Kind.WEIGHTS in standing_steps(review):
+    if Kind.WEIGHTS in current_steps(review):
         raise BadInput(_("You have already given your weights. They cannot be changed once you saw the first ones."))
     if set(importances) != {entry.id for entry in load_aspects(review.revision.aspects)}:
         raise BadInput(_("Weigh every aspect of the query."))
@@ -234,7 +234,7 @@ def undo_step(review: AspectReview, member: Membership) -> None:
     """Take back the newest step and what it changed, also of a submitted review; the own weights stay."""
     held = revising.lock_aspects(review.query)
     review.refresh_from_db()
-    steps = standing_steps(review)
+    steps = current_steps(review)
     last = list(steps.values())[-1] if steps else None
     if last is None or last.kind == Kind.WEIGHTS or review.state not in {State.OPEN, State.SUBMITTED}:
         raise BadInput(_("There is nothing to undo in this review."))
@@ -263,7 +263,7 @@ def _hold(review: AspectReview) -> Held:
 
 def _require_next(review: AspectReview, kind: str) -> dict[str, ReviewStep]:
     """The steps so far. BadInput unless this one comes next."""
-    steps = standing_steps(review)
+    steps = current_steps(review)
     if next_kind(steps) != kind:
         raise BadInput(_("This step is not the next one of the review. Reload the page."))
     return steps

@@ -28,7 +28,7 @@ Kind = ReviewStep.Kind
 STATES = ("reviewed", "outdated", "open", "ready", "undecided")
 
 
-def decomposed_queries(collection: Collection) -> QuerySet[Query]:
+def decomposed_queries(collection: Collection) -> QuerySet[Any]:
     """Queries with aspects, each with `review_state`, one of STATES."""
     newest = AspectRevision.objects.filter(query=OuterRef("pk")).order_by("-number").values("pk")[:1]
     reviews = AspectReview.objects.filter(query=OuterRef("pk"))
@@ -58,7 +58,7 @@ def count_states(collection: Collection) -> dict[str, int]:
     return {**found, "all": sum(found.values())}
 
 
-def reviewable_queries(member: Membership) -> QuerySet[Query]:
+def reviewable_queries(member: Membership) -> QuerySet[Any]:
     """The queries that the member may take now, in the order of their import."""
     before = AspectReview.objects.filter(query=OuterRef("query"), state=State.SUBMITTED).order_by("-pk")
     # What counts as theirs is what they did since the last review: all, where there was none.
@@ -123,7 +123,7 @@ def release_review(member: Membership, review: AspectReview) -> None:
         record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did="release")
 
 
-def standing_steps(review: AspectReview) -> dict[str, ReviewStep]:
+def current_steps(review: AspectReview) -> dict[str, ReviewStep]:
     """The steps that were not taken back, by kind, in their order."""
     steps = ReviewStep.objects.filter(review=review, undone_by=None).exclude(kind=Kind.UNDO).select_related("revision")
     return {step.kind: step for step in steps.order_by("pk")}
@@ -141,4 +141,4 @@ def list_reviews(collection: Collection, most: int = 50) -> list[dict[str, Any]]
     newest = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
     found = AspectReview.objects.filter(query__collection=collection).exclude(state=State.EXPIRED)
     rows = found.select_related("query", "reviewer").annotate(newest_revision=Subquery(newest)).order_by("-pk")[:most]
-    return [{"review": row, "holds": row.final_id == row.newest_revision} for row in rows]  # type: ignore[attr-defined]
+    return [{"review": row, "holds": row.final_id == row.newest_revision} for row in rows]

@@ -64,7 +64,7 @@ def review(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
     mine, problem, status = row.reviewer_id == scope.member.assessor_id, "", 200
     if request.method == "POST":
         try:
-            _take_step(request, scope, row, mine)
+            _save_step(request, scope, row, mine)
             if row.state == AspectReview.State.SUBMITTED:
                 messages.success(request, _("Review submitted."))
             return redirect("aspect_review", scope.collection.name, row.pk)
@@ -75,7 +75,7 @@ def review(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
     return render(request, "aspects/review.html", context, status=status)
 
 
-def _take_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool) -> None:
+def _save_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool) -> None:
     """Keep the answers of the step that the form is of."""
     may_work(scope)
     if not mine:
