@@ -115,6 +115,12 @@ ACTS = {
     "filling.started": _("started hole filling"),
     "filling.ended": _("completed or cancelled hole filling"),
     "report.asked": _("created a benchmark report"),
+    "agents.started": _("started agents or the grading of their answers"),
+    "agents.control": _("cancelled or resumed a job with agents"),
+    "references.started": _("started writing reference answers"),
+    "references.study": _("drew the study of reference answers"),
+    "references.answered": _("wrote an answer for the study of reference answers"),
+    "references.rated": _("rated an answer of the study of reference answers"),
     "audit.exported": _("exported the audit log"),
 }
 
@@ -136,7 +142,7 @@ KINDS = {
     ),
     "labels": (_("Labels"), ("audit", "statistics", "pairs", "skipped", "conflict")),
     "training": (_("Training and export"), ("export", "training")),
-    "benchmark": (_("Benchmark"), ("runs", "run", "suite", "qrels", "filling", "report")),
+    "benchmark": (_("Benchmark"), ("runs", "run", "suite", "qrels", "filling", "report", "agents", "references")),
 }
 
 

@@ -1,5 +1,6 @@
 """Rankings of a collection, versions of its qrels, and what filling the holes came to (DESIGN 10)."""
 
+from benchmark.models.agents import AgentJob, AgentSample, AnswerAssessment, ReferenceAnswer, Trace
 from benchmark.models.answers import AnswerEvaluation, GeneratedAnswer
 from benchmark.models.hole_filling import Filling
 from benchmark.models.qrels import Qrels, QrelsRow
@@ -10,12 +11,16 @@ from benchmark.models.synthesis import Synthesis, SyntheticBundle
 
 __all__ = [
     "RUN_NAME",
+    "AgentJob",
+    "AgentSample",
+    "AnswerAssessment",
     "AnswerEvaluation",
     "Filling",
     "GeneratedAnswer",
     "Qrels",
     "QrelsRow",
     "Ranking",
+    "ReferenceAnswer",
     "Report",
     "ReportValues",
     "Run",
@@ -23,4 +28,5 @@ __all__ = [
     "SuiteMember",
     "Synthesis",
     "SyntheticBundle",
+    "Trace",
 ]

@@ -14,7 +14,7 @@ from benchmark.models import Run
 from benchmark.runs import limits, llm_budget, rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.rankings import RankedQuery
-from benchmark.runs.vectors import Places, Store, Vectors, nearest_vectors, text_digest
+from benchmark.runs.vectors import Found, Places, Store, Vectors, nearest_vectors, text_digest
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
 from judges.campaigns.estimates import Estimate, of_calls
@@ -130,17 +130,21 @@ class Dense:
         answered = self.ask([(query, [text]) for query, text in sent.items()])
         order = [query for query, answer in zip(sent, answered.answers, strict=True) if answer is not None]
         begin = perf_counter()
-        # The store grows while queries are asked, so places are looked up after the answers.
-        queries = self.store.rows(self.store.find(text_digest(sent[query]) for query in order))
-        wanted = [depths[query] for query in order]
-        found = nearest_vectors(queries, len(self.keys), self._rows, wanted) if order else []
+        found = self.rank_known([sent[query] for query in order], [depths[query] for query in order])
         seconds = (perf_counter() - begin) / max(1, len(order))
         used = model_requests.usage_by_query(self.campaign, order, [ROLE])
         ranked = {
-            query: llm_budget.add_usage(RankedQuery(self.keys[places], scores, seconds), used.get(query))
-            for query, (places, scores) in zip(order, found, strict=True)
+            query: llm_budget.add_usage(RankedQuery(documents, scores, seconds), used.get(query))
+            for query, (documents, scores) in zip(order, found, strict=True)
         }
         return ranked, answered
+
+    def rank_known(self, sent: Sequence[str], depths: Sequence[int]) -> list[Found]:
+        """Rank documents (primary keys) for texts whose vectors are kept already, prefix included."""
+        # The store grows while queries are asked, so places are looked up now.
+        queries = self.store.rows(self.store.find(map(text_digest, sent)))
+        found = nearest_vectors(queries, len(self.keys), self._rows, depths) if len(sent) else []
+        return [(self.keys[places], scores) for places, scores in found]
 
     def _rows(self, begin: int, end: int) -> Vectors:
         return self.store.rows(self.places[begin:end])

@@ -19,7 +19,7 @@ from benchmark.runs import rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.dense import AHEAD, SEARCHED, document_keys, texts_of
 from benchmark.runs.rankings import RankedQuery
-from benchmark.runs.vectors import Places, Store, Vectors, nearest_vectors, text_digest
+from benchmark.runs.vectors import Found, Places, Store, Vectors, nearest_vectors, text_digest
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from judges.records import Judge
@@ -103,13 +103,18 @@ class FolderSearch:
     def rank(self, queries: Sequence[Query], depths: Sequence[int]) -> dict[int, RankedQuery]:
         """Rank documents by cosine. The seconds of a batch are shared by its queries."""
         begin = perf_counter()
-        vectors, _tokens = self.model.encode([self.recipe["query_prefix"] + query.text for query in queries])
-        found = nearest_vectors(vectors, len(self.keys), self._rows, depths)
+        found = self.rank_texts([query.text for query in queries], depths)
         seconds = (perf_counter() - begin) / len(queries)
         return {
-            query.pk: RankedQuery(self.keys[places], scores, seconds)
-            for query, (places, scores) in zip(queries, found, strict=True)
+            query.pk: RankedQuery(documents, scores, seconds)
+            for query, (documents, scores) in zip(queries, found, strict=True)
         }
+
+    def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
+        """Rank documents (primary keys) for any texts."""
+        vectors, _tokens = self.model.encode([self.recipe["query_prefix"] + text for text in texts])
+        found = nearest_vectors(vectors, len(self.keys), self._rows, depths)
+        return [(self.keys[places], scores) for places, scores in found]
 
     def _rows(self, begin: int, end: int) -> Vectors:
         rows: Places = self.places[begin:end]

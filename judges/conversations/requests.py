@@ -26,6 +26,7 @@ from judges.engine.leases import Claimed
 from judges.inline import runner
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
+from judges.prompts.searching import plain_prompt
 from judges.records import CONVERSATIONS, Inputs, Judge, Prompt, Turn
 
 F = TypeVar("F", bound=AnswerFormat)
@@ -81,6 +82,23 @@ class Conversation:
         )
         found = await self._caller.ask(self._claimed, question)
         return step.form.model_validate_json(found.reason) if isinstance(found, Turn) else found
+
+    async def embed(self, judge: Judge, text: str, number: int, keep: Callable[[Turn], None]) -> NoVerdict | None:
+        """Ask an embedder for a text's vector, which `keep` takes. `number`: which of several, from 0.
+
+        Raises Cancelled and BudgetExhausted, as `ask` does.
+        """
+        question = JudgeQuestion(
+            ("embed", 0, number),
+            judge,
+            plain_prompt("embed", [text]),
+            {},
+            documents=(text,),
+            topic=self.subject.topic,
+            keep=keep,
+        )
+        found = await self._caller.ask(self._claimed, question)
+        return found if isinstance(found, NoVerdict) else None
 
     def problem_with(self, step: Step[F]) -> str:
         """Why a step has no answer: what was wrong with the last one, or the last error of the provider."""

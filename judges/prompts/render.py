@@ -78,8 +78,12 @@ CONVERSATIONS: dict[str, tuple[str, ...]] = {
         "synth-blueprint",
         "synth-negatives",
         "synth-compose",
+        "agent-assess",
+        "agent-reference",
     )
 }
+# Steps of an agent share their system message (judges.prompts.agents).
+CONVERSATIONS |= {name: ("agent-system", name) for name in ("agent-search", "agent-answer")}
 NO_PAIR = {
     "entity": ("entity-system", "entity"),
     **SEARCHING,
@@ -214,9 +218,9 @@ def inputs_block(inputs: Inputs) -> str:
     )
 
 
-def shared_prefix_ends(user: str) -> list[int]:
-    """Where in a user message the query's fence ends, and the document's: up to there other calls say the same."""
-    return [found.end() for found in islice(_FENCE.finditer(user), 2)]
+def block_ends(user: str, most: int | None = None) -> list[int]:
+    """Where in a user message its fences end, the first `most`: up to there other calls say the same."""
+    return [found.end() for found in islice(_FENCE.finditer(user), most)]
 
 
 _FENCE = re.compile(r"^<<<DATA ([0-9a-f]{24})$\n.*?\n^DATA \1>>>$", re.DOTALL | re.MULTILINE)

@@ -21,13 +21,15 @@ NAMES = {
     "mugi-system reason-system rank embed "
     "rag-answer-system rag-correct-system "
     "synth-persona-system synth-classify-system synth-outline-system synth-decompose-system "
-    "synth-blueprint-system synth-negatives-system synth-compose-system",
+    "synth-blueprint-system synth-negatives-system synth-compose-system "
+    "agent-system agent-assess-system agent-reference-system",
     "document query": "inputs",
     "problem request": "repair",
     "definition inputs": "write",
     "definition earlier inputs": "write-again",
     "data": "entity hyde query2doc reason rag-answer rag-correct "
-    "synth-persona synth-classify synth-outline synth-decompose synth-blueprint synth-negatives synth-compose",
+    "synth-persona synth-classify synth-outline synth-decompose synth-blueprint synth-negatives synth-compose "
+    "agent-search agent-answer agent-assess agent-reference",
     "definition inputs written": "measure",
     "count data number": "mugi",
     "keys": "answer-words answer-tool",

@@ -36,6 +36,7 @@ logging.getLogger("anthropic").setLevel(logging.INFO)
 SIDES = frozenset(Side)
 # A breakpoint: what stands before it may be kept, and read at a tenth of the price by a call that begins alike.
 KEPT = {"type": "ephemeral"}
+MARKS = 2  # Breakpoints of a user message, at most: of the four that a request may have.
 
 
 class AnthropicProvider(SdkProvider):
@@ -104,8 +105,12 @@ def content_blocks(request: ModelRequest, kept: dict[str, Any]) -> list[dict[str
     """Return the user message, cut where it stops repeating, each part but the last with the mark `kept`."""
     # After the query, which the next document shares, and in a debate after the document, which the next round shares.
     # Writing to the cache costs more than other input, so what one call alone reads is not marked.
-    user, shared = request.prompt.user, request.role in SIDES
-    ends = render.shared_prefix_ends(user)[: 2 if shared else 1]
+    user = request.prompt.user
+    if request.role == "search":  # an agent's next step goes on behind the last round, and begins with the one before
+        ends = render.block_ends(user)
+    else:
+        ends = render.block_ends(user, 2 if request.role in SIDES else 1)
     cuts = [user[start:end] for start, end in pairwise([0, *ends, len(user)])]
-    marked = [{"type": "text", "text": text, **kept} for text in cuts[:-1]]
-    return [*marked, {"type": "text", "text": cuts[-1]}]
+    unmarked = max(0, len(ends) - MARKS)
+    blocks = [{"type": "text", "text": text, **(kept if at >= unmarked else {})} for at, text in enumerate(cuts[:-1])]
+    return [*blocks, {"type": "text", "text": cuts[-1]}]

@@ -19,10 +19,10 @@ from judges.prompts.render import (
     TEXT_LIMIT,
     TURN_SCHEMA,
     VOTE_SCHEMA,
+    block_ends,
     inputs_block,
     prompt_versions,
     repair_prompt,
-    shared_prefix_ends,
     turn_prompt,
     vote_prompt,
 )
@@ -184,7 +184,7 @@ def test_documents_of_one_query_share_the_message_up_to_the_document():
         (vote_prompt(one), vote_prompt(other)),
         (turn_prompt(one, FOR, 1), turn_prompt(other, AGAINST, 2, SAID), vote_prompt(other)),
     ):
-        common, (query, _) = _common(*prompts), shared_prefix_ends(prompts[0].user)
+        common, (query, _) = _common(*prompts), block_ends(prompts[0].user, 2)
         assert len(common) >= query and json.loads(FENCE.findall(common)[0][1])["answer 2"] == "Keys to values."
     assert vote_prompt(one).system == vote_prompt(other).system
 
@@ -193,9 +193,9 @@ def test_all_turns_about_a_pair_share_the_message_up_to_the_end_of_the_document(
     turns = [turn_prompt(ASKED, side, 1) for side in (FOR, AGAINST)]
     turns += [turn_prompt(ASKED, side, 2, SAID) for side in (FOR, AGAINST)]
     turns.append(repair_prompt(turns[0], "it was empty"))
-    _, document = shared_prefix_ends(turns[0].user)
+    _, document = block_ends(turns[0].user, 2)
     assert len(_common(*turns)) >= document and turns[0].user[:document].endswith(">>>")
-    assert all(shared_prefix_ends(turn.user)[:2] == shared_prefix_ends(turns[0].user) for turn in turns)
+    assert all(block_ends(turn.user, 2) == block_ends(turns[0].user, 2) for turn in turns)
     assert len({turn.system for turn in turns}) == 1
 
 

@@ -1,0 +1,293 @@
+"""The table of agents: retriever by agent, and the mean over the agents. Nothing is a mean of what is not whole.
+
+A cell is whole when every query of the sample has its trace; its grades when every answer of these was graded, or
+named as not gradable. What was not gradable is in no mean, and counted beside them.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from django.db.models import Count, Q, Sum
+from django.utils.translation import gettext as _
+
+from benchmark.agents import grading, sampling
+from benchmark.agents.aspects import SoughtAspect, load_query_aspects, sought_by
+from benchmark.agents.grades import efficiency_quality, mean_over_agents, order_by_mean
+from benchmark.agents.protocol import ADAPTIVE, FIXED
+from benchmark.agents.traces import agent_ndcg
+from benchmark.models import AgentJob, AnswerAssessment, Trace
+from benchmark.report.downloads import Cell, DownloadTable, Figure
+from judges.costs.accounting import Paid, of_calls
+from judges.models.retrieval import RetrievalCall
+
+Values = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class AgentCell:
+    """One retriever with one agent. `values`: by column; None where it is not whole, or has nothing to measure."""
+
+    retriever: str
+    agent: str
+    traces: int
+    total: int
+    graded: int
+    not_graded: int  # Answers that the judge did not see, or whose grading could not be read.
+    values: Values
+    paid: Paid
+    tokens: int
+    # Over all traces: what went otherwise than asked.
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every query of the sample has its trace."""
+        return self.traces == self.total > 0
+
+
+@dataclass(frozen=True)
+class AgentLine:
+    """A retriever: its cells by agent, and the mean over them."""
+
+    retriever: str
+    cells: list[AgentCell]
+    mean: Values
+
+
+@dataclass(frozen=True)
+class AgentBoard:
+    """A job's table. `columns`: (key, label)."""
+
+    job: AgentJob
+    grading: AgentJob | None
+    columns: list[tuple[str, str]]
+    lines: list[AgentLine]
+
+    @property
+    def table(self) -> DownloadTable:
+        """The table as it is taken away: the mean of each retriever above its agents."""
+        header = (_("retriever"), _("agent"), *(label for _key, label in self.columns), _("queries"), _("not graded"))
+        header += (_("USD per query"), _("tokens per query"))
+        rows: list[tuple[Cell, ...]] = []
+        for line in self.lines:
+            means = (Figure(line.mean[key]) for key, _label in self.columns)
+            rows.append((line.retriever, _("mean"), *means, None, None, None, None))
+            for cell in line.cells:
+                figures = (Figure(cell.values[key]) for key, _label in self.columns)
+                usd = None if cell.paid.usd is None or not cell.traces else cell.paid.usd / cell.traces
+                tokens = cell.tokens / cell.traces if cell.traces else None
+                rows.append((line.retriever, cell.agent, *figures, cell.traces, cell.not_graded, usd, tokens))
+        title = _("Agents with %(protocol)s rounds on %(name)s")
+        values = {"protocol": self.job.options["protocol"], "name": self.job.collection.name}
+        return DownloadTable("agents", title % values, header, tuple(rows), numbers=2)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The table as JSON."""
+        return {
+            "collection": self.job.collection.name,
+            "job": self.job.pk,
+            "state": self.job.state,
+            "protocol": self.job.options["protocol"],
+            "rounds": self.job.options["rounds"],
+            "tokenizer": self.job.options["tokenizer"],
+            "tokens": self.job.options["tokens"],
+            "graded_by": next(iter(self.grading.options["judge"])) if self.grading else None,
+            "grading": self.grading and self.grading.state,
+            "retrievers": [
+                {
+                    "retriever": line.retriever,
+                    "mean": line.mean,
+                    "agents": [
+                        {
+                            "agent": cell.agent,
+                            "traces": cell.traces,
+                            "queries": cell.total,
+                            "graded": cell.graded,
+                            "not_graded": cell.not_graded,
+                            "usd": cell.paid.usd,
+                            "tokens": cell.tokens,
+                            **cell.counts,
+                            "values": cell.values,
+                        }
+                        for cell in line.cells
+                    ],
+                }
+                for line in self.lines
+            ],
+        }
+
+
+def board_columns(protocol: str, rounds: int) -> list[tuple[str, str]]:
+    """Keys and labels of the columns: by round with fixed rounds, of the whole search with adaptive ones."""
+    if protocol == ADAPTIVE:
+        return [
+            ("aer", _("AER")),
+            ("quality", _("quality")),
+            ("completeness", _("completeness")),
+            ("searches", _("searches")),
+            ("ndcg", _("alpha-nDCG@5R")),
+            ("ndcg_unique", _("alpha-nDCG@5R, no repeats")),
+        ]
+    found = []
+    for number in range(1, rounds + 1):
+        depth = {"round": number, "k": 5 * number}
+        found += [
+            (f"ndcg-{number}", _("alpha-nDCG@%(k)d") % depth),
+            (f"ndcg_unique-{number}", _("alpha-nDCG@%(k)d, no repeats") % depth),
+            (f"completeness-{number}", _("completeness, round %(round)d") % depth),
+            (f"quality-{number}", _("quality, round %(round)d") % depth),
+        ]
+    return found
+
+
+def order_column(protocol: str, rounds: int) -> str:
+    """The column that orders the retrievers: AER, or the quality after the last fixed round."""
+    return "aer" if protocol == ADAPTIVE else f"quality-{rounds}"
+
+
+def build_board(job: AgentJob) -> AgentBoard:
+    """A job's table, with its newest grading."""
+    assert job.sample is not None
+    protocol, rounds = str(job.options["protocol"]), int(job.options["rounds"])
+    columns = board_columns(protocol, rounds)
+    graded = grading.newest_grading(job)
+    queries = [one.pk for one in sampling.sampled_queries(job.sample, job.collection)]
+    aspects = load_query_aspects(job.collection, queries)
+    traces: dict[tuple[str, str], list[Trace]] = defaultdict(list)
+    for one in Trace.objects.filter(job=job):
+        traces[one.retriever, one.agent].append(one)
+    grades = _load_grades(graded)
+    costs = _load_costs(job)
+    lines = []
+    for retriever in (str(one["name"]) for one in job.options["retrievers"]):
+        cells = []
+        for agent in job.options["agents"]:
+            found, cell = traces[retriever, agent], (retriever, agent)
+            cells.append(_build_cell(job, cell, found, len(queries), aspects, grades if graded else None, costs))
+        mean = {key: mean_over_agents([cell.values[key] for cell in cells]) for key, _label in columns}
+        lines.append(AgentLine(retriever, cells, mean))
+    return AgentBoard(job, graded, columns, _order_lines(lines, order_column(protocol, rounds)))
+
+
+def _order_lines(lines: Sequence[AgentLine], key: str) -> list[AgentLine]:
+    """By the mean over the agents; where only one agent searched, by its value."""
+    by_name = {line.retriever: line for line in lines}
+    ordering = {
+        name: line.mean[key] if len(line.cells) > 1 else line.cells[0].values[key] for name, line in by_name.items()
+    }
+    return [by_name[name] for name in order_by_mean(ordering)]
+
+
+def _load_grades(graded: AgentJob | None) -> dict[int, dict[int, AnswerAssessment]]:
+    """By trace and round."""
+    found: dict[int, dict[int, AnswerAssessment]] = defaultdict(dict)
+    if graded is not None:
+        fields = ("trace_id", "round", "overall_quality", "completeness", "problem")
+        for row in AnswerAssessment.objects.filter(job=graded).only(*fields):
+            found[row.trace_id][row.round] = row
+    return found
+
+
+def _load_costs(job: AgentJob) -> dict[str, tuple[Paid, int]]:
+    """By topic: what its calls cost, and their tokens."""
+    if not job.campaign:
+        return {}
+    sums = (
+        RetrievalCall.objects.filter(campaign=job.campaign)
+        .values("topic")
+        .annotate(
+            usd=Sum("cost"),
+            calls=Count("pk", filter=Q(cached=False)),
+            unknown=Count("pk", filter=Q(cached=False, cost=None)),
+            tokens=Sum("tokens_in", default=0) + Sum("tokens_out", default=0),
+        )
+    )
+    return {
+        one["topic"]: (of_calls(one["usd"] or 0.0, one["calls"], one["unknown"]), int(one["tokens"])) for one in sums
+    }
+
+
+def _build_cell(
+    job: AgentJob,
+    cell: tuple[str, str],
+    traces: Sequence[Trace],
+    total: int,
+    aspects: Mapping[int, list[SoughtAspect]],
+    grades: Mapping[int, Mapping[int, AnswerAssessment]] | None,
+    costs: Mapping[str, tuple[Paid, int]],
+) -> AgentCell:
+    protocol, rounds = str(job.options["protocol"]), int(job.options["rounds"])
+    whole = len(traces) == total > 0
+    values: Values = dict.fromkeys(key for key, _label in board_columns(protocol, rounds))
+    if whole:
+        values |= _measure_searches(traces, aspects, protocol, rounds)
+    answers = [(trace, one["round"]) for trace in traces for one in trace.answers]
+    rows = [grades[trace.pk][number] for trace, number in answers if grades and number in grades[trace.pk]]
+    if whole and grades is not None and len(rows) == len(answers):
+        values |= _measure_grades(traces, grades, protocol, rounds)
+    paid, tokens = costs.get(f"{cell[0]}/{cell[1]}/{protocol}", (Paid(0.0), 0))
+    counts = {
+        "empty_rounds": sum(not one["search"] for trace in traces for one in trace.rounds),
+        "early_answers": sum(trace.early_answers for trace in traces),
+        "several_searches": sum(trace.several_searches for trace in traces),
+        "unknown_citations": sum(len(one["unknown_citations"]) for trace in traces for one in trace.answers),
+        "forced_answers": sum(trace.stop in ("limit", "empty") for trace in traces),
+        "without_answer": sum(not one["answer"] for trace in traces for one in trace.answers),
+    }
+    missing = sum(bool(row.problem) for row in rows)
+    return AgentCell(*cell, len(traces), total, len(rows) - missing, missing, values, paid, tokens, counts)
+
+
+def _measure_searches(
+    traces: Sequence[Trace], aspects: Mapping[int, list[SoughtAspect]], protocol: str, rounds: int
+) -> Values:
+    """alpha-nDCG over the queries whose aspects have documents, and the mean number of searches."""
+    sought = {query: sought_by(own) for query, own in aspects.items() if any(one.documents for one in own)}
+    known = [trace for trace in traces if trace.query_id in sought]
+
+    def mean_ndcg(upto: int | None) -> tuple[float | None, float | None]:
+        pairs = [agent_ndcg(_lists_of(trace, upto), sought[trace.query_id]) for trace in known]
+        return (fmean(one for one, _ in pairs), fmean(one for _, one in pairs)) if pairs else (None, None)
+
+    if protocol == ADAPTIVE:
+        ndcg, unique = mean_ndcg(None)
+        return {"searches": fmean(trace.searches for trace in traces), "ndcg": ndcg, "ndcg_unique": unique}
+    values: Values = {}
+    for number in range(1, rounds + 1):
+        values[f"ndcg-{number}"], values[f"ndcg_unique-{number}"] = mean_ndcg(number)
+    return values
+
+
+def _lists_of(trace: Trace, upto: int | None) -> list[list[str]]:
+    """What the rounds returned, up to a round; an adaptive agent's empty rounds are no searches."""
+    return [one["returned"] for one in trace.rounds[:upto] if upto is not None or one["search"]]
+
+
+def _measure_grades(
+    traces: Sequence[Trace], grades: Mapping[int, Mapping[int, AnswerAssessment]], protocol: str, rounds: int
+) -> Values:
+    """Means of completeness and quality over the answers that were graded; AER of each query, then its mean."""
+
+    def means(rows: Sequence[AnswerAssessment]) -> tuple[float | None, float | None]:
+        complete = [row.completeness for row in rows if row.completeness is not None]
+        quality = [row.overall_quality for row in rows if row.overall_quality is not None]
+        return fmean(complete) if complete else None, fmean(quality) if quality else None
+
+    if protocol == FIXED:
+        values: Values = {}
+        for number in range(1, rounds + 1):
+            rows = [grades[trace.pk][number] for trace in traces if number in grades[trace.pk]]
+            values[f"completeness-{number}"], values[f"quality-{number}"] = means(rows)
+        return values
+    pairs = [(trace, row) for trace in traces for row in grades[trace.pk].values()]
+    complete, quality = means([row for _trace, row in pairs])
+    rated = [
+        efficiency_quality(row.overall_quality, trace.searches)
+        for trace, row in pairs
+        if row.overall_quality is not None
+    ]
+    return {"completeness": complete, "quality": quality, "aer": fmean(rated) if rated else None}

@@ -1,0 +1,45 @@
+"""What the grades of an answer come to: completeness, quality and rounds together, and their order. Pure.
+
+BRIGHT-Pro 4.2 and 4.3. Halves of the completeness go up: 4.5 is 5 (docs/adr/0088).
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import exp, floor
+from statistics import fmean
+
+GAMMA = 0.05  # What a further round costs, as the paper has it.
+
+
+def weigh_coverage(importances: Mapping[str, int], scores: Mapping[str, float]) -> Fraction | None:
+    """The mean of the aspects' scores (0, 0.5, 1) by their weights; None without aspects."""
+    total = sum(importances.values())
+    if not total:
+        return None
+    return sum((Fraction(importances[key]) * Fraction(scores[key]) for key in importances), Fraction()) / total
+
+
+def rate_completeness(coverage: Fraction | float) -> int:
+    """From 1 to 5: round(4 w + 1), halves up."""
+    return floor(4 * Fraction(coverage) + 1 + Fraction(1, 2))
+
+
+def efficiency_quality(quality: float, searches: int) -> float:
+    """AER of one answer: its overall quality, less for every search after the first. No search counts as one."""
+    return quality * exp(-GAMMA * (max(1, searches) - 1))
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    """The mean, or None where one is missing or there is none at all."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+def mean_over_agents(values: Sequence[float | None]) -> float | None:
+    """The mean over at least two agents; None where one is missing: a mean of fewer compares with no other."""
+    return mean_of(values) if len(values) > 1 else None
+
+
+def order_by_mean(means: Mapping[str, float | None]) -> list[str]:
+    """Names by their mean, the best first; those without one behind, by name."""
+    return sorted(means, key=lambda name: ((value := means[name]) is None, -(value or 0.0), name))

@@ -1,0 +1,196 @@
+"""A judge grades every answer of the agents: each aspect, and the whole against the reference answer (BRIGHT-Pro 4.2).
+
+The judge never sees which retriever or agent an answer is from. An answer that is none is not sent; a grading that
+cannot be read after its repair is named and counted nowhere.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.agents import jobs
+from benchmark.agents.aspects import SoughtAspect, load_query_aspects
+from benchmark.agents.grades import rate_completeness, weigh_coverage
+from benchmark.agents.references import load_references
+from benchmark.models import AgentJob, AnswerAssessment, Trace
+from benchmark.report.inputs import aspects_mark
+from corpus.errors import BadInput
+from corpus.models import Query
+from jobs.leases import Lease
+from judges.campaigns.estimates import Estimate, of_calls
+from judges.conversations.agents import AnswerGrade
+from judges.conversations.formats import schema_of
+from judges.conversations.requests import Conversation, Step, Subject, hold_conversations
+from judges.domain.verdicts import NoVerdict
+from judges.engine.plan import judges_of, raise_output_limit
+from judges.prompts.agents import assess_prompt
+from judges.records import Judge
+from judges.retrieval import model_requests
+
+LIKELY = 200  # Tokens of a grading.
+SAMPLED = 30
+ROLE = "assess"
+NO_ANSWER = "there is no answer to grade"
+NO_REFERENCE = "the query has no reference answer"
+
+
+@dataclass(frozen=True, slots=True)
+class GradedAnswer:
+    """An answer to be graded, with all that its judge is shown."""
+
+    trace: int
+    round: int
+    query: int
+    question: str
+    answer: str
+    reference: str
+    aspects: tuple[SoughtAspect, ...]
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be graded; "" where it can."""
+        return NO_ANSWER if not self.answer else NO_REFERENCE if not self.reference else ""
+
+    def step(self, judge: Judge) -> Step[AnswerGrade]:
+        """What the judge is asked."""
+        prompt = assess_prompt(self.question, [one.in_prompt for one in self.aspects], self.reference, self.answer)
+        material = {
+            "answer": self.answer,
+            "reference": self.reference,
+            "aspects": [{"id": one.id, "text": one.text} for one in self.aspects],
+        }
+        expected = {"aspects": [one.id for one in self.aspects]}
+        return Step(ROLE, AnswerGrade, judge, prompt, expected=expected, material=material)
+
+
+def start_grading(search: AgentJob, judge: str, *, limits: Mapping[str, Any], by: str = "") -> AgentJob:
+    """Begin to grade the answers of a job, or go on. Raises BadInput where nothing can be graded."""
+    asked = model_requests.judge_for(ROLE, judge)
+    references = jobs.newest_job(search.collection, AgentJob.Kind.REFERENCE)
+    depends = {
+        "judge": {asked.name: asked.id},
+        "references": references and references.pk,
+        "aspects": aspects_mark(search.collection),
+        "prompts": jobs.prompt_hashes("agent-assess"),
+    }
+    answers = _load_answers(search, references)
+    if not answers:
+        raise BadInput(_("the agents have no answers yet: wait for their job, or go on with it"))
+    if not any(one.reference for one in answers):
+        raise BadInput(
+            _("%(name)s has no reference answers: write them first with references %(name)s --judge J")
+            % {"name": search.collection.name}
+        )
+    return jobs.start_or_join(
+        search.collection,
+        AgentJob.Kind.GRADE,
+        depends,
+        [asked],
+        total=len(answers),
+        limits=limits,
+        graded=search,
+        by=by,
+    )
+
+
+def estimate_grading(search: AgentJob, judge: str) -> Estimate:
+    """What grading all answers will cost. Raises BadInput."""
+    asked = raise_output_limit(model_requests.judge_for(ROLE, judge))
+    references = jobs.newest_job(search.collection, AgentJob.Kind.REFERENCE)
+    answers = [one for one in _load_answers(search, references) if not one.problem]
+    sample = [one.step(asked).prompt for one in answers[:SAMPLED]]
+    return of_calls(asked, len(answers), sample, schema_of(AnswerGrade), LIKELY)
+
+
+def _load_answers(search: AgentJob, references: AgentJob | None) -> list[GradedAnswer]:
+    """Every answer of the job's traces, with its reference: the written one, else the query's own answers."""
+    traces = list(Trace.objects.filter(job=search).order_by("retriever", "agent", "query"))
+    queries = Query.objects.in_bulk({one.query_id for one in traces})
+    written, aspects = load_references(references), load_query_aspects(search.collection, queries)
+    found = []
+    for trace in traces:
+        query = queries[trace.query_id]
+        reference = written.get(query.pk) or "\n\n".join(query.answers)
+        shown = (query.pk, query.text), (reference, tuple(aspects.get(query.pk, ())))
+        found += [GradedAnswer(trace.pk, one["round"], *shown[0], one["answer"], *shown[1]) for one in trace.answers]
+    return found
+
+
+def _references_of(job: AgentJob) -> AgentJob | None:
+    key = job.options.get("references")
+    return AgentJob.objects.get(pk=key) if key else None
+
+
+def _missing_answers(job: AgentJob) -> tuple[list[GradedAnswer], int]:
+    """The answers without grades, and how many there are in all."""
+    assert job.graded is not None
+    answers = _load_answers(job.graded, _references_of(job))
+    have = set(AnswerAssessment.objects.filter(job=job).values_list("trace", "round"))
+    return [one for one in answers if (one.trace, one.round) not in have], len(answers)
+
+
+def count_done(job: AgentJob) -> tuple[int, int]:
+    """Answers with grades, or with a problem, of how many."""
+    missing, total = _missing_answers(job)
+    return total - len(missing), total
+
+
+def work(job: AgentJob, lease: Lease) -> None:
+    """Grade the answers that are missing. Raises Incomplete."""
+    ((_name, version),) = job.options["judge"].items()
+    judge = raise_output_limit(judges_of([version])[0])
+    campaign = jobs.campaign_of(job, [judge])
+    missing, total = _missing_answers(job)
+    for one in missing:
+        if one.problem:
+            _store_grades(job, one, None, one.problem)
+    unanswered = {f"{one.trace}/{one.round}": one for one in missing if not one.problem}
+    lost: list[str] = []
+
+    async def talk(conversation: Conversation) -> bool:
+        answer = unanswered[conversation.subject.topic]
+        step = answer.step(judge)
+        said = await conversation.ask(step)
+        if isinstance(said, NoVerdict) and said.outcome == "error":
+            lost.append(conversation.problem_with(step))
+            return False
+        problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
+        grade = None if isinstance(said, NoVerdict) else said
+        await asyncio.to_thread(_store_grades, job, answer, grade, problem)
+        return True
+
+    before, phase = total - len(unanswered), _("grading answers")
+    lease.progress(before, total, phase)
+    found = hold_conversations(
+        campaign,
+        [Subject(one.query, one.question, topic) for topic, one in unanswered.items()],
+        talk,
+        stopped=lease.should_stop,
+        done=lambda count: lease.note(before + count, total, phase),
+    )
+    jobs.check_end(job, found, lost)
+
+
+def _store_grades(job: AgentJob, answer: GradedAnswer, grade: AnswerGrade | None, problem: str) -> None:
+    values: dict[str, Any] = {"problem": problem}
+    if grade is not None:
+        scores: dict[str, float] = {one.id: one.score for one in grade.aspect_scores}
+        importances = {one.id: one.importance for one in answer.aspects}
+        coverage = weigh_coverage(importances, scores)
+        values |= {
+            "aspect_scores": scores,
+            "importances": importances,
+            "overall_quality": grade.overall_quality,
+            "completeness": None if coverage is None else rate_completeness(coverage),
+            "justification": grade.justification,
+        }
+    where = {"job": job, "trace_id": answer.trace, "round": answer.round}
+    jobs.store_result(job, lambda: AnswerAssessment.objects.get_or_create(**where, defaults=values))
+
+
+def newest_grading(search: AgentJob) -> AgentJob | None:
+    """The newest grading of a job's answers, however far it is."""
+    return AgentJob.objects.filter(graded=search, kind=AgentJob.Kind.GRADE).order_by("-pk").first()

@@ -1,0 +1,192 @@
+"""How an agent searches: so many rounds with an answer after each, or until it answers by itself (BRIGHT-Pro 4.2, 4.3).
+
+An agent sees the question, all its searches and all documents that came back. What it is asked grows at its end alone.
+A turn that brings nothing usable after its repair is an empty round: nothing is searched, and it is counted.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from judges.conversations.agents import SearchTurn, find_citations
+from judges.conversations.requests import Conversation, Step
+from judges.domain.verdicts import NoVerdict
+from judges.errors import Unreachable
+from judges.prompts.agents import ShownDocument, agent_prompt, render_question, render_round
+from judges.prompts.render import repair_prompt
+from judges.records import Judge
+
+FIXED, ADAPTIVE = "fixed", "adaptive"
+ROUNDS = {FIXED: 3, ADAPTIVE: 100}
+MOST = {FIXED: 10, ADAPTIVE: 100}  # The safety caps of both protocols.
+ROOM = {False: 30_000, True: 10_000}  # Tokens of a turn, and of the final answer (BRIGHT-Pro appendix F).
+EMPTY = 3  # Empty rounds in a row after which an adaptive agent has to answer.
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDocument:
+    """A document that a search returned, with its text as far as the agent sees it."""
+
+    id: str
+    text: str
+    is_cut: bool
+
+
+# find(conversation, text, number): the best documents for a text; `number` counts the searches from 0.
+Find = Callable[[Conversation, str, int], Awaitable[Sequence[FoundDocument]]]
+
+
+@dataclass(slots=True)
+class TracedAnswer:
+    """An answer after so many rounds; without a text: `problem` says why there is none."""
+
+    round: int
+    answer: str = ""
+    confidence: int | None = None
+    citations: list[str] = field(default_factory=list)
+    unknown_citations: list[str] = field(default_factory=list)  # Of documents that were not returned until then.
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class TracedRound:
+    """A search and what it returned; an empty search: the turn could not be used."""
+
+    search: str
+    returned: list[str] = field(default_factory=list)
+    truncated: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AgentTrace:
+    """All that an agent did about one question."""
+
+    rounds: list[TracedRound] = field(default_factory=list)
+    answers: list[TracedAnswer] = field(default_factory=list)
+    stop: str = ""  # rounds, answered, limit or empty.
+    early_answers: int = 0  # Turns that tried to answer before the last round of the fixed protocol.
+    several_searches: int = 0  # Turns that asked for several searches once more after their repair.
+
+    @property
+    def searches(self) -> int:
+        """How many searches were made."""
+        return sum(bool(one.search) for one in self.rounds)
+
+
+class SearchingAgent:
+    """An agent at work on one question."""
+
+    def __init__(self, conversation: Conversation, agent: Judge, find: Find) -> None:
+        self.conversation, self.agent, self.find = conversation, agent, find
+        self.trace = AgentTrace()
+        self.question = conversation.subject.text
+        self._fences: list[str] = []
+        self._shown: dict[str, int] = {}  # By document, the round that shows its text.
+        self._material: list[dict[str, Any]] = []
+        self._asked = self._searched = 0
+
+    async def run_fixed(self, rounds: int) -> AgentTrace:
+        """Search so often, and answer after each round from all that was found until then."""
+        for _ in range(rounds):
+            turn = await self._next_turn()
+            if turn is not None and turn.answer is not None:
+                self.trace.early_answers += 1
+                await self._search(self._last_search)
+            else:
+                await self._search(turn.searches[0] if turn is not None else "")
+            await self._answer()
+        self.trace.stop = "rounds"
+        return self.trace
+
+    async def run_adaptive(self, rounds: int) -> AgentTrace:
+        """Search until it answers by itself; at the limit, and where it brings nothing usable, it has to."""
+        while len(self.trace.rounds) < rounds:
+            turn = await self._next_turn()
+            if turn is not None and turn.answer is not None:
+                self._keep_answer(turn)
+                self.trace.stop = "answered"
+                return self.trace
+            await self._search(turn.searches[0] if turn is not None else "")
+            if len(self.trace.rounds) >= EMPTY and not any(one.search for one in self.trace.rounds[-EMPTY:]):
+                break
+        self.trace.stop = "limit" if len(self.trace.rounds) >= rounds else "empty"
+        await self._answer()
+        return self.trace
+
+    @property
+    def _last_search(self) -> str:
+        return next((one.search for one in reversed(self.trace.rounds) if one.search), self.question)
+
+    async def _next_turn(self) -> SearchTurn | None:
+        """One search or an answer; None for a turn that cannot be used. Of several searches the first one counts."""
+        step = self._step(answer=False)
+        turn = await self._ask(step)
+        if turn is None or len(turn.searches) < 2:
+            return turn
+        problem = f"it asks for {len(turn.searches)} searches in one turn, and one is possible"
+        again = await self._ask(replace(step, prompt=repair_prompt(step.prompt, problem), number=self._next()))
+        if again is not None and len(again.searches) > 1:
+            self.trace.several_searches += 1
+        return turn if again is None else again
+
+    async def _search(self, text: str) -> None:
+        """A round: search, and append to what the agent sees. Without a text it stays empty."""
+        number = len(self.trace.rounds) + 1
+        found: Sequence[FoundDocument] = ()
+        if text:
+            found = await self.find(self.conversation, text, self._searched)
+            self._searched += 1
+        shown = [ShownDocument(one.id, one.text, one.is_cut, self._shown.get(one.id, 0)) for one in found]
+        for one in found:
+            self._shown.setdefault(one.id, number)
+        cut = [one.id for one in found if one.is_cut]
+        self.trace.rounds.append(TracedRound(text, [one.id for one in found], cut))
+        self._fences.append(render_round(number, text, shown))
+        new = [{"id": one.id, "text": one.text} for one in shown if not one.earlier]
+        self._material.append({"search": text, "documents": new})
+
+    async def _answer(self) -> None:
+        """Answer from all that was found until now."""
+        step = self._step(answer=True)
+        turn = await self._ask(step)
+        if turn is None:
+            problem = self.conversation.problem_with(step)
+            self.trace.answers.append(TracedAnswer(len(self.trace.rounds), problem=problem or "no answer"))
+        else:
+            self._keep_answer(turn)
+
+    def _keep_answer(self, turn: SearchTurn) -> None:
+        assert turn.answer is not None
+        known, unknown = find_citations(turn.answer, self._shown.keys())
+        answer = TracedAnswer(len(self.trace.rounds), turn.answer, turn.confidence, known, unknown)
+        self.trace.answers.append(answer)
+
+    async def _ask(self, step: Step[SearchTurn]) -> SearchTurn | None:
+        """The turn; None for what is none after its repair. Raises Unreachable where nobody answered at all."""
+        found = await self.conversation.ask(step)
+        if not isinstance(found, NoVerdict):
+            return found
+        if found.outcome == "error":
+            raise Unreachable(self.conversation.problem_with(step))
+        return None
+
+    def _step(self, *, answer: bool) -> Step[SearchTurn]:
+        return Step(
+            "search",
+            SearchTurn,
+            with_room(self.agent, answer=answer),
+            agent_prompt(render_question(self.question), self._fences, answer=answer),
+            number=self._next(),
+            expected={"must_answer": answer},
+            material={"question": self.question, "rounds": list(self._material), "must_answer": answer},
+        )
+
+    def _next(self) -> int:
+        """Number the steps: the same ones in every run, since each follows from the answers before."""
+        self._asked += 1
+        return self._asked - 1
+
+
+def with_room(judge: Judge, *, answer: bool) -> Judge:
+    """The judge with the step's limit of tokens, unless the judges file sets one."""
+    return replace(judge, parameters={"max_output_tokens": ROOM[answer], **judge.parameters})

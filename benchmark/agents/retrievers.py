@@ -1,0 +1,159 @@
+"""Retrievers for agents: what can search for any text. BM25, or the searcher that made a run of the collection."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from django.db import connection
+from django.utils.translation import gettext as _
+
+from benchmark.agents.cutting import cut_text
+from benchmark.agents.protocol import FoundDocument
+from benchmark.agents.traces import TOP
+from benchmark.models import Run
+from benchmark.runs import dense, embedding, rankings
+from benchmark.runs.builders import Stopped, Tell, find_run
+from benchmark.runs.vectors import text_digest
+from corpus.errors import BadInput
+from corpus.models import Collection, Document
+from corpus.search import bm25
+from jobs.models import JobState
+from judges.conversations.requests import Conversation
+from judges.domain.verdicts import NoVerdict
+from judges.errors import Unreachable
+from judges.models import Campaign
+from judges.records import Judge, Turn
+from judges.retrieval import model_requests
+from judges.retrieval.answers import vectors_of
+
+SEARCHING = (Run.Kind.BM25, Run.Kind.DENSE, Run.Kind.EMBEDDING)  # Runs whose searcher takes any text.
+
+
+class Retriever(Protocol):
+    """What finds documents (primary keys, best first) for a text. `prepare` asks what the search needs of models."""
+
+    async def prepare(self, conversation: Conversation, text: str, number: int) -> None: ...
+    def search(self, text: str, depth: int) -> Sequence[int]: ...
+
+
+class LexicalRetriever:
+    """BM25 over the collection's documents."""
+
+    def __init__(self, index: bm25.Index) -> None:
+        self.index = index
+
+    async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
+        """Ask nobody."""
+
+    def search(self, text: str, depth: int) -> Sequence[int]:
+        """Search for the words of a text."""
+        return [key for key, _score in self.index.search(text, depth)]
+
+
+class DenseRetriever:
+    """The vectors of an embed endpoint: each search asks for one, through the conversation's campaign."""
+
+    def __init__(self, searcher: dense.Dense) -> None:
+        self.searcher, self.lock = searcher, threading.Lock()
+
+    async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
+        """Ask for the text's vector unless VAR has it. Raises Unreachable when nobody answers."""
+        sent = self.searcher.prefix + text
+
+        def keep(turn: Turn) -> None:
+            with self.lock:
+                self.searcher.store.add([text_digest(sent)], vectors_of(turn, 1))
+
+        if self.searcher.store.find([text_digest(sent)])[0] < 0:
+            found = await conversation.embed(self.searcher.judge, sent, number, keep)
+            if isinstance(found, NoVerdict):
+                raise Unreachable(f"{self.searcher.judge.name}: {found.outcome}")
+
+    def search(self, text: str, depth: int) -> Sequence[int]:
+        """Search by cosine."""
+        with self.lock:
+            ((documents, _scores),) = self.searcher.rank_known([self.searcher.prefix + text], [depth])
+        return [int(key) for key in documents]
+
+
+class FolderRetriever:
+    """The vectors of a model folder, computed here."""
+
+    def __init__(self, searcher: embedding.FolderSearch) -> None:
+        self.searcher, self.lock = searcher, threading.Lock()
+
+    async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
+        """Ask nobody."""
+
+    def search(self, text: str, depth: int) -> Sequence[int]:
+        """Search by cosine. The model takes one text at a time."""
+        with self.lock:
+            ((documents, _scores),) = self.searcher.rank_texts([text], [depth])
+        return [int(key) for key in documents]
+
+
+def check_retriever(collection: Collection, name: str) -> dict[str, Any]:
+    """What a name stands for: the kind and recipe of a run, or BM25 as the candidates have it. Raises BadInput."""
+    run = find_run(collection, name)
+    if run is None and name == Run.Kind.BM25:
+        return {"name": name, "kind": str(Run.Kind.BM25), "recipe": {}}
+    if run is None or run.state != JobState.READY or run.kind not in SEARCHING:
+        rows = Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY, kind__in=SEARCHING)
+        known = ", ".join(sorted({*rows.values_list("name", flat=True), str(Run.Kind.BM25)}))
+        told = _("%(collection)s has no retriever %(name)s that can search for any text; there are: %(known)s")
+        raise BadInput(told % {"collection": collection.name, "name": name, "known": known})
+    recipe = {key: value for key, value in run.recipe.items() if key not in ("budget", "max_calls")}
+    return {"name": name, "kind": str(run.kind), "recipe": recipe, "run": run.pk}
+
+
+def embedders_of(retrievers: Sequence[dict[str, Any]]) -> list[Judge]:
+    """The judges that the retrievers ask for vectors."""
+    named = [one["recipe"]["judge"] for one in retrievers if one["kind"] == Run.Kind.DENSE]
+    return [model_requests.judge_for("embed", name) for name in dict.fromkeys(named)]
+
+
+def open_retriever(
+    collection: Collection,
+    given: dict[str, Any],
+    campaign: Campaign,
+    judges: Sequence[Judge],
+    tell: Tell,
+    stopped: Stopped,
+) -> Retriever | None:
+    """The retriever, ready to search; None when the work was stopped meanwhile. Documents are embedded first."""
+    recipe = given["recipe"]
+    if given["kind"] == Run.Kind.BM25:
+        index = bm25.index_for(collection, k1=recipe.get("k1", bm25.K1), b=recipe.get("b", bm25.B))
+        return LexicalRetriever(index)
+    if given["kind"] == Run.Kind.EMBEDDING:
+        folder = embedding.FolderSearch(recipe)
+        return FolderRetriever(folder) if folder.embed_documents(collection, tell, stopped) else None
+    run = Run.objects.select_related("collection").get(pk=given["run"])
+    judge = next(one for one in judges if one.name == recipe["judge"])
+    searcher = dense.open_searcher(run, campaign, judge, recipe, tell, stopped)
+    return None if searcher is None else DenseRetriever(searcher)
+
+
+class RetrieverTool:
+    """The one tool of an agent: the best documents of a retriever with their texts, cut, excluded ones left out."""
+
+    def __init__(self, collection: Collection, retriever: Retriever) -> None:
+        self.retriever = retriever
+        self.excluded = rankings.excluded_documents(collection)
+
+    async def find(self, conversation: Conversation, text: str, number: int) -> Sequence[FoundDocument]:
+        """Search, and read the texts, off the loop that the calls run on."""
+        await self.retriever.prepare(conversation, text, number)
+        return await asyncio.to_thread(self._read, conversation.subject.query, text)
+
+    def _read(self, query: int, text: str) -> list[FoundDocument]:
+        left_out = self.excluded.get(query, frozenset())
+        try:
+            keys = self.retriever.search(text, TOP + len(left_out))
+            rows = Document.objects.in_bulk(list(keys))
+        finally:
+            connection.close()
+        found = [rows[key] for key in keys if key in rows and rows[key].external_id not in left_out][:TOP]
+        cut = [cut_text(f"{one.title}\n{one.text}" if one.title else one.text) for one in found]
+        return [FoundDocument(one.external_id, *part) for one, part in zip(found, cut, strict=True)]

@@ -1,0 +1,103 @@
+"""The queries that agents are asked: drawn once for a suite or a collection, and never again (BRIGHT-Pro 6.1)."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from benchmark.models import AgentSample, Suite
+from benchmark.suites.groups import collections_of
+from corpus.errors import BadInput
+from corpus.models import Collection, Query
+
+PER_MEMBER = 25
+SEED = 0
+
+
+def members_of(target: Suite | Collection) -> list[Collection]:
+    """The collections of a suite in their order, or the one itself."""
+    return collections_of(target) if isinstance(target, Suite) else [target]
+
+
+def find_sample(target: Suite | Collection) -> AgentSample | None:
+    """The stored sample, if one was drawn."""
+    return AgentSample.objects.filter(**_of(target)).first()
+
+
+@transaction.atomic
+def ensure_sample(target: Suite | Collection, *, per_member: int | None = None, seed: int | None = None) -> AgentSample:
+    """The stored sample; drawn now where there is none. Raises BadInput for another size or seed than it has."""
+    found = find_sample(target)
+    if found is None:
+        return _draw_sample(target, PER_MEMBER if per_member is None else per_member, SEED if seed is None else seed)
+    if per_member not in (None, found.per_member) or seed not in (None, found.seed):
+        told = _(
+            "the sample of %(name)s was drawn once, with %(count)d queries per collection and seed %(seed)d, and "
+            "stays: leave --sample and --seed out, or make another suite"
+        )
+        raise BadInput(told % {"name": target.name, "count": found.per_member, "seed": found.seed})
+    return found
+
+
+def preview_sample(
+    target: Suite | Collection, *, per_member: int | None = None, seed: int | None = None
+) -> dict[str, list[int]]:
+    """What `ensure_sample` would come to, as it stores queries. Nothing is drawn for good. Raises BadInput."""
+    if (found := find_sample(target)) is not None:
+        return dict(found.queries)
+    return _draw_members(target, PER_MEMBER if per_member is None else per_member, SEED if seed is None else seed)
+
+
+def _draw_members(target: Suite | Collection, per_member: int, seed: int) -> dict[str, list[int]]:
+    if per_member < 1:
+        raise BadInput(_("--sample must be at least 1"))
+    return {str(one.pk): _draw_queries(one, per_member, seed) for one in members_of(target)}
+
+
+def _draw_sample(target: Suite | Collection, per_member: int, seed: int) -> AgentSample:
+    drawn = _draw_members(target, per_member, seed)
+    # Two commands at once: the second one gets what the first one stored.
+    sample, _made = AgentSample.objects.get_or_create(
+        **_of(target), defaults={"seed": seed, "per_member": per_member, "queries": drawn}
+    )
+    return sample
+
+
+def _draw_queries(collection: Collection, count: int, seed: int) -> list[int]:
+    """Of the queries that have aspects, or of all where none has; in the order of their ids."""
+    rows = Query.objects.filter(collection=collection, is_current=True)
+    with_aspects = rows.filter(aspects__is_current=True).distinct()
+    keys = dict((with_aspects if with_aspects.exists() else rows).values_list("external_id", "pk"))
+    if not keys:
+        raise BadInput(_("%(name)s has no queries") % {"name": collection.name})
+    names = sorted(keys)
+    # The name goes into the seed, so that the members of a suite are drawn apart.
+    chosen = random.Random(f"{seed}/{collection.name}").sample(names, min(count, len(names)))
+    return [keys[name] for name in sorted(chosen)]
+
+
+def sampled_queries(sample: AgentSample, collection: Collection) -> Sequence[Query]:
+    """The queries of one collection in a sample, in its order."""
+    keys = sample.queries.get(str(collection.pk), [])
+    rows = Query.objects.in_bulk(keys)
+    return [rows[key] for key in keys if key in rows]
+
+
+def describe_sample(sample: AgentSample) -> dict[str, Any]:
+    """The document `sample.json`: by collection, the ids of the queries."""
+    names = dict(Collection.objects.filter(pk__in=sample.queries).values_list("pk", "name"))
+    rows = Query.objects.in_bulk([key for keys in sample.queries.values() for key in keys])
+    queries = [
+        {"collection": names[int(member)], "query_id": rows[key].external_id}
+        for member, keys in sample.queries.items()
+        if int(member) in names
+        for key in keys
+        if key in rows
+    ]
+    return {"seed": sample.seed, "per_domain": sample.per_member, "queries": queries}
+
+
+def _of(target: Suite | Collection) -> dict[str, Any]:
+    return {"suite": target} if isinstance(target, Suite) else {"collection": target}

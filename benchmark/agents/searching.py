@@ -1,0 +1,200 @@
+"""Agents search: every agent with every retriever about every query of the sample, and a trace of each."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.agents import jobs, sampling
+from benchmark.agents.cutting import LONGEST, TOKENIZER, cut_text
+from benchmark.agents.protocol import FIXED, MOST, ROUNDS, AgentTrace, SearchingAgent, with_room
+from benchmark.agents.retrievers import RetrieverTool, check_retriever, embedders_of, open_retriever
+from benchmark.agents.traces import TOP
+from benchmark.models import AgentJob, AgentSample, Trace
+from corpus.errors import BadInput
+from corpus.models import Collection, Document, Query
+from jobs.leases import Lease
+from judges.campaigns.estimates import Estimate, of_calls
+from judges.conversations.agents import SearchTurn
+from judges.conversations.formats import schema_of
+from judges.conversations.requests import Conversation, Subject, hold_conversations
+from judges.engine.plan import judges_of
+from judges.errors import Unreachable
+from judges.models import Campaign
+from judges.prompts.agents import ShownDocument, agent_prompt, render_question, render_round
+from judges.records import Judge, Prompt
+from judges.retrieval import model_requests
+
+EXAMPLES = 5  # Questions whose prompts an estimate looks at.
+LIKELY = 250  # Tokens of a turn, over searches and answers.
+EXPECTED_SEARCHES = 6  # Of an adaptive agent, as an estimate reckons (B table 4: 5.1 to 7).
+
+
+def start_search(
+    collection: Collection,
+    sample: AgentSample,
+    *,
+    retrievers: Sequence[str],
+    agents: Sequence[str],
+    protocol: str,
+    rounds: int | None = None,
+    limits: Mapping[str, Any],
+    by: str = "",
+) -> AgentJob:
+    """Begin the job, or go on with the one that is the same. Raises BadInput."""
+    depends, judges = describe_search(collection, retrievers, agents, protocol, rounds)
+    total = len(sampling.sampled_queries(sample, collection)) * len(depends["retrievers"]) * len(depends["agents"])
+    return jobs.start_or_join(
+        collection, AgentJob.Kind.SEARCH, depends, judges, total=total, limits=limits, sample=sample, by=by
+    )
+
+
+def describe_search(
+    collection: Collection, retrievers: Sequence[str], agents: Sequence[str], protocol: str, rounds: int | None
+) -> tuple[dict[str, Any], list[Judge]]:
+    """All that the traces depend on beside the sample, and every judge that is asked. Raises BadInput."""
+    if protocol not in ROUNDS:
+        raise BadInput(_("--protocol must be fixed or adaptive"))
+    rounds = ROUNDS[protocol] if rounds is None else rounds
+    if not 1 <= rounds <= MOST[protocol]:
+        told = _("the %(protocol)s protocol takes 1 to %(most)d rounds")
+        raise BadInput(told % {"protocol": protocol, "most": MOST[protocol]})
+    if not retrievers or not agents:
+        raise BadInput(_("name at least one retriever and one agent: --retrievers A,B --agents J1,J2"))
+    named = {name: model_requests.judge_for("search", name) for name in dict.fromkeys(agents)}
+    given = [check_retriever(collection, name) for name in dict.fromkeys(retrievers)]
+    depends = {
+        "protocol": protocol,
+        "rounds": rounds,
+        "retrievers": given,
+        "agents": {name: judge.id for name, judge in named.items()},
+        "top": TOP,
+        "tokens": LONGEST,
+        "tokenizer": TOKENIZER,
+        "prompts": jobs.prompt_hashes("agent-search", "agent-answer"),
+    }
+    return depends, [*named.values(), *embedders_of(given)]
+
+
+def estimate_search(
+    collection: Collection,
+    queries: Sequence[int],
+    *,
+    retrievers: Sequence[str],
+    agents: Sequence[str],
+    protocol: str,
+    rounds: int | None = None,
+) -> Estimate:
+    """What the calls of the agents will cost; vectors for searches are not in it. Raises BadInput."""
+    depends, _judges = describe_search(collection, retrievers, agents, protocol, rounds)
+    texts = list(Query.objects.filter(pk__in=queries[:EXAMPLES]).values_list("text", flat=True))
+    searches = depends["rounds"] if protocol == FIXED else min(EXPECTED_SEARCHES, depends["rounds"])
+    steps = _example_steps(collection, texts, searches, every=protocol == FIXED)
+    calls = len(queries) * len(depends["retrievers"]) * (2 * searches if protocol == FIXED else searches + 1)
+    schema = schema_of(SearchTurn)
+    judges = [with_room(one, answer=False) for one in judges_of(depends["agents"].values())]
+    first, *others = [of_calls(judge, calls, steps, schema, LIKELY) for judge in judges]
+    total = sum(others, first)
+    if protocol == FIXED:
+        return total
+    told = _("an adaptive agent is expected to search %(likely)d times a query; its limit is %(most)d")
+    note = told % {"likely": searches, "most": depends["rounds"]}
+    return replace(total, notes=(*total.notes, note))
+
+
+def _example_steps(collection: Collection, questions: Sequence[str], searches: int, *, every: bool) -> list[Prompt]:
+    """Prompts of all steps about some questions, with documents of the collection as they come."""
+    rows = Document.objects.filter(collection=collection, is_current=True).order_by("pk")[: TOP * searches]
+    texts = [cut_text(one) for one in rows.values_list("text", flat=True)]
+    steps = []
+    for question in questions:
+        fences: list[str] = []
+        for number in range(searches + 1):
+            steps.append(agent_prompt(render_question(question), fences, answer=number == searches))
+            part = texts[TOP * number : TOP * (number + 1)]
+            shown = [ShownDocument(f"document-{at}", text, cut) for at, (text, cut) in enumerate(part)]
+            fences.append(render_round(number + 1, question, shown))
+            if every and number < searches:
+                steps.append(agent_prompt(render_question(question), fences, answer=True))
+    return steps
+
+
+def count_done(job: AgentJob) -> tuple[int, int]:
+    """Traces that are there, of how many."""
+    assert job.sample is not None
+    queries = len(sampling.sampled_queries(job.sample, job.collection))
+    cells = len(job.options["retrievers"]) * len(job.options["agents"])
+    return Trace.objects.filter(job=job).count(), queries * cells
+
+
+def work(job: AgentJob, lease: Lease) -> None:
+    """Let the agents search where a trace is missing. Raises Incomplete."""
+    assert job.sample is not None
+    protocol = str(job.options["protocol"])
+    agents = dict(zip(job.options["agents"], judges_of(job.options["agents"].values()), strict=True))
+    campaign = jobs.campaign_of(job, [*agents.values(), *embedders_of(job.options["retrievers"])])
+    tools = _open_tools(job, campaign, lease)
+    if tools is None:
+        return
+    cells = {
+        f"{retriever}/{agent}/{protocol}": (retriever, agent) for retriever in tools for agent in job.options["agents"]
+    }
+    have = set(Trace.objects.filter(job=job).values_list("query", "retriever", "agent"))
+    subjects = [
+        Subject(query.pk, query.text, topic)
+        for topic, cell in cells.items()
+        for query in sampling.sampled_queries(job.sample, job.collection)
+        if (query.pk, *cell) not in have
+    ]
+    lost: list[str] = []
+
+    async def talk(conversation: Conversation) -> bool:
+        retriever, agent = cells[conversation.subject.topic]
+        searching = SearchingAgent(conversation, agents[agent], tools[retriever].find)
+        rounds = int(job.options["rounds"])
+        try:
+            trace = await (searching.run_fixed(rounds) if protocol == FIXED else searching.run_adaptive(rounds))
+        except Unreachable as error:
+            lost.append(str(error))
+            return False
+        await asyncio.to_thread(_store_trace, job, conversation.subject.query, retriever, agent, trace)
+        return True
+
+    before, phase = len(have), _("agents search")
+    lease.progress(before, before + len(subjects), phase)
+    found = hold_conversations(
+        campaign,
+        subjects,
+        talk,
+        stopped=lease.should_stop,
+        done=lambda count: lease.note(before + count, before + len(subjects), phase),
+        at_once=jobs.AT_ONCE,
+    )
+    jobs.check_end(job, found, lost)
+
+
+def _open_tools(job: AgentJob, campaign: Campaign, lease: Lease) -> dict[str, RetrieverTool] | None:
+    """The retrievers by name, ready to search; None when the job was stopped meanwhile."""
+    judges = model_requests.judges_in(campaign)
+    tools = {}
+    for given in job.options["retrievers"]:
+        opened = open_retriever(job.collection, given, campaign, judges, lease.progress, lease.should_stop)
+        if opened is None:
+            return None
+        tools[str(given["name"])] = RetrieverTool(job.collection, opened)
+    return tools
+
+
+def _store_trace(job: AgentJob, query: int, retriever: str, agent: str, trace: AgentTrace) -> None:
+    values = {
+        "rounds": [asdict(one) for one in trace.rounds],
+        "answers": [asdict(one) for one in trace.answers],
+        "stop": trace.stop,
+        "searches": trace.searches,
+        "early_answers": trace.early_answers,
+        "several_searches": trace.several_searches,
+    }
+    whole = {"job": job, "query_id": query, "retriever": retriever, "agent": agent}
+    jobs.store_result(job, lambda: Trace.objects.get_or_create(**whole, defaults=values))

@@ -1,0 +1,52 @@
+"""What a trace says of its searches: gold by round, repeats, aspects never reached, rounds that bought nothing. Pure.
+
+Gold is a document that supports one of the query's aspects. A slot is a place of a round's list; a document that comes
+again takes its place and adds nothing (BRIGHT-Pro 6.3 and figure 9).
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from benchmark.measures.aspects import Sought, alpha_ndcg
+
+TOP = 5  # Documents of a round.
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFindings:
+    """One trace's searches, in order; `gold_share` and `is_empty` by round."""
+
+    gold_share: tuple[float, ...]  # Of the round's slots; 0 where it returned nothing.
+    without_gold: int  # Rounds.
+    slots: int
+    repeated: int  # Slots with a document that stood there before.
+    after_last_gold: int  # Rounds after the last one with new gold; all, where none had any.
+
+
+def read_searches(rounds: Sequence[Sequence[str]], gold: AbstractSet[str]) -> SearchFindings:
+    """What the rounds of one trace found; `rounds`: the documents that each search returned."""
+    shares, seen, last, repeated = [], set[str](), 0, 0
+    for number, returned in enumerate(rounds, 1):
+        shares.append(sum(one in gold for one in returned) / len(returned) if returned else 0.0)
+        for one in returned:
+            if one in seen:
+                repeated += 1
+            elif one in gold:
+                last = number
+            seen.add(one)
+    without = sum(not set(returned) & gold for returned in rounds)
+    return SearchFindings(tuple(shares), without, sum(map(len, rounds)), repeated, len(rounds) - last)
+
+
+def unreached_aspects(rounds: Sequence[Sequence[str]], aspects: Mapping[str, AbstractSet[str]]) -> list[str]:
+    """Ids of the aspects none of whose documents was returned, in their order."""
+    found = {one for returned in rounds for one in returned}
+    return [name for name, documents in aspects.items() if not documents & found]
+
+
+def agent_ndcg(rounds: Sequence[Sequence[str]], sought: Sought) -> tuple[float, float]:
+    """alpha-nDCG@5R over the rounds' lists behind each other: with repeats in their places, and without them."""
+    listed = [one for returned in rounds for one in returned]
+    cut = TOP * max(1, len(rounds))
+    return alpha_ndcg(listed, sought, cut), alpha_ndcg(list(dict.fromkeys(listed)), sought, cut)

@@ -1,0 +1,160 @@
+"""agents SUITE|COLLECTION: agents search with retrievers, a judge grades their answers, and the table of both."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from benchmark.agents import exchange, grading, jobs, sampling, searching
+from benchmark.agents.board import AgentBoard, build_board
+from benchmark.agents.suites import find_target, suite_board
+from benchmark.management.job_command import JobCommand
+from benchmark.models import AgentJob, Suite
+from corpus.collections.audit_log import shell_user
+from corpus.errors import BadInput, Incomplete
+from corpus.models import Collection
+from jobs import workers
+from jobs.models import JobState
+from judges.campaigns.estimates import Estimate
+from judges.management.commands.judge import split_names
+from judges.retrieval import model_requests
+
+
+class Command(JobCommand):
+    name = "agents"
+    act = "agents.started"
+    help = "Let agents search with retrievers, grade their answers, and show the table. The same command continues."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Add who searches with what, who grades, and the limits."""
+        parser.add_argument("name", help="name of a suite or a collection")
+        parser.add_argument(
+            "--retrievers", type=split_names, default=(), help="bm25, or runs of kind bm25, dense or embedding"
+        )
+        parser.add_argument("--agents", type=split_names, default=(), help="judges that search and answer")
+        parser.add_argument(
+            "--protocol", choices=("fixed", "adaptive"), help="fixed: an answer after each round (default: fixed)"
+        )
+        parser.add_argument("--rounds", type=int, help="rounds, or the limit of an adaptive agent (default: 3, 100)")
+        parser.add_argument("--judge", help="judge that grades the answers")
+        parser.add_argument("--sample", type=int, help="queries of each collection, drawn once (default: 25)")
+        parser.add_argument("--seed", type=int, help="seed of that draw (default: 0)")
+        parser.add_argument("--budget", type=float, help="maximum cost for each collection in USD")
+        parser.add_argument("--max-calls", type=int, help="maximum number of calls for each collection")
+        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
+        parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
+        parser.add_argument("--wait", action="store_true", help="wait for the work and show progress")
+        parser.add_argument("--out", type=Path, metavar="FOLDER", help="write sample, traces and judgments there")
+        parser.add_argument("--csv", type=Path, metavar="F", help="also write the table as CSV")
+        parser.add_argument("--latex", type=Path, metavar="F", help="also write the table as LaTeX")
+
+    def run(self, **options: Any) -> object:
+        """Search where retrievers are named, grade where a judge is, then show the table."""
+        if bool(options["retrievers"]) != bool(options["agents"]):
+            raise BadInput("--retrievers and --agents go together: name both, or neither")
+        target = find_target(options["name"])
+        members = sampling.members_of(target)
+        options["protocol"] = options["protocol"] or ("fixed" if options["retrievers"] else None)
+        if options["estimate"]:
+            return self.estimate(target, members, options)
+        left = []
+        if options["retrievers"]:
+            left += self.search(target, members, options)
+        if options["judge"]:
+            left += self.grade(target, members, options)
+        document = self.report(target, members, options)
+        if options["wait"] and left:
+            raise Incomplete("; ".join(f"{one.collection.name}: {one.error or one.state}" for one in left), document)
+        return document
+
+    def estimate(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> object:
+        """Say what it would cost."""
+        found = self._estimate(target, members, options)
+        line = found.line() if found else "nothing to do: name --retrievers and --agents, or a --judge"
+        self.say(line)
+        return {"name": target.name, "estimate": line}
+
+    def _estimate(
+        self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]
+    ) -> Estimate | None:
+        found = []
+        if options["retrievers"]:
+            asked = {key: options[key] for key in ("retrievers", "agents", "protocol", "rounds")}
+            drawn = sampling.preview_sample(target, per_member=options["sample"], seed=options["seed"])
+            found += [searching.estimate_search(one, drawn[str(one.pk)], **asked) for one in members]
+        elif options["judge"]:
+            searches = [jobs.require_search(one, options["protocol"]) for one in members]
+            found += [grading.estimate_grading(one, options["judge"]) for one in searches]
+        return sum(found[1:], found[0]) if found else None
+
+    def search(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> list[AgentJob]:
+        """Start or go on with the searches; return those that did not come to their end."""
+        found = self._estimate(target, members, options)
+        if found is not None and not found.free:
+            self.note(f"estimate: {found.line()}")
+            self.confirm_start(options)
+        asked = {key: options[key] for key in ("retrievers", "agents", "protocol", "rounds")}
+        limits = {key: options[key] for key in jobs.LIMITS}
+        # All are checked before the sample is drawn for good and the first one begins.
+        for one in members:
+            _depends, judges = searching.describe_search(one, *asked.values())
+            model_requests.check_limits(one, judges, limits["budget"], limits["max_calls"])
+        sample = sampling.ensure_sample(target, per_member=options["sample"], seed=options["seed"])
+        started = [searching.start_search(one, sample, **asked, limits=limits, by=shell_user()) for one in members]
+        return self.see_through(started, options)
+
+    def grade(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> list[AgentJob]:
+        """Grade the newest answers of each member; return the gradings that did not come to their end."""
+        searches = [jobs.require_search(one, options["protocol"]) for one in members]
+        if not options["retrievers"]:  # else the money was asked about already
+            found = [grading.estimate_grading(one, options["judge"]) for one in searches]
+            if not (total := sum(found[1:], found[0])).free:
+                self.note(f"estimate: {total.line()}")
+                self.confirm_start(options)
+        limits = {key: options[key] for key in jobs.LIMITS}
+        started = [grading.start_grading(one, options["judge"], limits=limits, by=shell_user()) for one in searches]
+        return self.see_through(started, options)
+
+    def see_through(self, started: list[AgentJob], options: dict[str, Any]) -> list[AgentJob]:
+        """Wait for the jobs where that was asked for; return those that are not ready."""
+        for job in started:
+            if job.state == JobState.READY:
+                self.note(f"{job.collection.name}: {job.get_kind_display()} is there already")
+            elif options["wait"]:
+                self.wait_for(job, f"{job.collection.name}, {job.get_kind_display()}")
+            elif not workers.live_workers():
+                self.note("no worker serves this instance: start `serve`, or wait here with --wait")
+        return [job for job in started if job.state != JobState.READY]
+
+    def report(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> object:
+        """Print the table of a collection, or of a suite with its unweighted mean."""
+        searches = [jobs.require_search(one, options["protocol"]) for one in members]
+        boards = [build_board(one) for one in searches]
+        if options["out"]:
+            for job in searches:
+                folder = options["out"] / job.collection.name if isinstance(target, Suite) else options["out"]
+                self.note(", ".join(map(str, exchange.write_files(job, folder))))
+        table = suite_board(target, boards).table if isinstance(target, Suite) else boards[0].table
+        for path, text in ((options["csv"], table.csv()), (options["latex"], table.latex())):
+            if path:
+                path.write_text(text, encoding="utf-8")
+        for one in boards:
+            self.show(one)
+        documents = [one.document for one in boards]
+        if isinstance(target, Suite):
+            return {"suite": target.name, "members": documents, "mean": suite_board(target, boards).document}
+        return documents[0]
+
+    def show(self, board: AgentBoard) -> None:
+        """Print one collection's table for people."""
+        options = board.job.options
+        told = (f"{options['protocol']} rounds", board.job.state, f"tokens: {options['tokenizer']}")
+        self.say(f"{board.job.collection.name}: {', '.join(told)}")
+        for line in board.lines:
+            for who, values in [("mean", line.mean), *((cell.agent, cell.values) for cell in line.cells)]:
+                cells = [f"{label} {_format(values[key])}" for key, label in board.columns]
+                self.say(f"  {line.retriever:<20} {who:<20} {'  '.join(cells)}")
+
+
+def _format(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

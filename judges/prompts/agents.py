@@ -1,0 +1,89 @@
+"""What agents that search are asked, and who writes and grades answers (BRIGHT-Pro appendix E), in our own words.
+
+An agent's message grows at its end alone: the question, then a fence for each round. All steps of an agent have one
+system message and one schema, so that a provider's prompt cache keeps all that stood in the step before.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from judges.prompts import templates
+from judges.prompts.render import TEXT_LIMIT, delimit_content, dump_json, make_general_prompt, truncated_field
+from judges.records import Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDocument:
+    """A document as an agent gets it. `earlier`: the round in which its text was shown already."""
+
+    id: str
+    text: str
+    is_cut: bool = False
+    earlier: int = 0
+
+    def fields(self) -> dict[str, str]:
+        """What stands in the prompt: a text is shown once."""
+        if self.earlier:
+            return {"id": self.id, "note": f"its text is in round {self.earlier}"}
+        return {"id": self.id, "text": self.text, **({"note": "cut: only its beginning"} if self.is_cut else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class AspectInPrompt:
+    """An aspect as writers and graders of answers get it."""
+
+    id: str
+    text: str
+    importance: int
+
+    def fields(self) -> dict[str, object]:
+        """What stands in the prompt."""
+        return {"id": self.id, "aspect": self.text[:TEXT_LIMIT], "weight": self.importance}
+
+
+def render_question(question: str) -> str:
+    """The question, which begins every step about it."""
+    return delimit_content(dump_json(truncated_field("question", question, TEXT_LIMIT)))
+
+
+def render_round(number: int, search: str, documents: Sequence[ShownDocument]) -> str:
+    """A round of searching: what was asked and what came back. Without a search: the turn could not be used."""
+    if not search:
+        return delimit_content(
+            dump_json({"round": number, "note": "this turn could not be used; nothing was searched"})
+        )
+    found = [one.fields() for one in documents]
+    return delimit_content(dump_json({"round": number, "search": search, "documents": found}))
+
+
+def agent_prompt(question: str, rounds: Sequence[str], *, answer: bool) -> Prompt:
+    """The next step of an agent; `question` and `rounds`: fences. `answer`: it has to answer now."""
+    name = "agent-answer" if answer else "agent-search"
+    user = templates.render(name, data="\n\n".join([question, *rounds]))
+    return make_general_prompt(name, templates.text("agent-system"), user)
+
+
+def assess_prompt(question: str, aspects: Sequence[AspectInPrompt], reference: str, answer: str) -> Prompt:
+    """Grade an answer. Which system gave it is not said; what all answers to the question share comes first."""
+    shared = {
+        **truncated_field("question", question, TEXT_LIMIT),
+        "aspects": [one.fields() for one in aspects],
+        **truncated_field("reference answer", reference, TEXT_LIMIT),
+    }
+    given = truncated_field("answer to grade", answer, TEXT_LIMIT)
+    data = "\n\n".join(delimit_content(dump_json(one)) for one in (shared, given))
+    user = templates.render("agent-assess", data=data)
+    return make_general_prompt("agent-assess", templates.text("agent-assess-system"), user)
+
+
+def reference_prompt(
+    question: str, aspects: Sequence[AspectInPrompt], passages: Mapping[str, tuple[str, Sequence[str]]]
+) -> Prompt:
+    """Write a reference answer. `passages`: by document id, its text and the ids of the aspects that it supports."""
+    data = {
+        **truncated_field("question", question, TEXT_LIMIT),
+        "aspects": [one.fields() for one in aspects],
+        "passages": [{"id": key, "aspects": list(ids), "text": text} for key, (text, ids) in passages.items()],
+    }
+    user = templates.render("agent-reference", data=delimit_content(dump_json(data)))
+    return make_general_prompt("agent-reference", templates.text("agent-reference-system"), user)

@@ -1,0 +1,160 @@
+"""Both protocols against scripted models: rounds and their answers, limits, repairs, citations."""
+
+import json
+
+import pytest
+
+from benchmark.agents.sampling import ensure_sample
+from benchmark.agents.searching import start_search
+from benchmark.models import Trace
+from corpus.models import Query
+from judges.models.retrieval import RetrievalCall
+from judges.prompts.agents import ShownDocument, agent_prompt, render_question, render_round
+from judges.providers.anthropic import content_blocks
+from judges.records import Inputs, Judge, ModelRequest
+from tests.benchmark.agents.scripted import ANSWERING, agent, answer, finish, says, search, wings
+from tests.engine_parts import make_judge
+from tests.factories import make_document
+from tests.modelserver.fixtures import _model_server_process, model_server
+
+__all__ = ["_model_server_process", "model_server"]
+pytestmark = pytest.mark.django_db(transaction=True)
+NO_LIMITS = {"budget": None, "max_calls": None}
+
+
+@pytest.fixture
+def run(settings, tmp_path, model_server):
+    settings.VAR, settings.RETRY_SECONDS = tmp_path, 0.01
+
+    def start(script, protocol="fixed", collection=None, **options):
+        collection = collection or wings()
+        make_judge(model_server, "reader")
+        model_server.script(reader=script)
+        job = start_search(
+            collection,
+            ensure_sample(collection),
+            retrievers=["bm25"],
+            agents=["reader"],
+            protocol=protocol,
+            limits=NO_LIMITS,
+            **options,
+        )
+        return finish(job), Trace.objects.filter(job=job).first()
+
+    return start
+
+
+def prompts(model_server, *, answers):
+    found = [one["user"] for one in model_server.requests()]
+    return [one for one in found if (ANSWERING in one) == answers]
+
+
+def test_an_answer_follows_each_of_three_rounds(run, model_server):
+    """C1, and what makes a prompt cache work: the prompts of an agent grow at their ends."""
+    job, trace = run(agent(search("alpha"), search("beta"), search("gamma")))
+    assert job.state == "ready", job.error
+    assert [one["search"] for one in trace.rounds] == ["alpha", "beta", "gamma"]
+    assert [one["round"] for one in trace.answers] == [1, 2, 3]
+    assert (trace.stop, trace.searches, trace.early_answers) == ("rounds", 3, 0)
+    first, second, third = prompts(model_server, answers=True)
+    assert first.count("alpha-") == 5 and "beta-" not in first
+    assert second.count("alpha-") == 5 and second.count("beta-") == 5 and "gamma-" not in second
+    assert third.count("gamma-") == 5
+    last = third.rindex("DATA ", 0, third.rindex('"round": 3'))
+    assert third[: last - 4].startswith(second[: second.index("The material ends")].rstrip())
+    systems = {one["system"] for one in model_server.requests()}
+    schemas = {json.dumps(one["body"]["response_format"]) for one in model_server.requests()}
+    assert len(systems) == len(schemas) == 1
+
+
+def test_an_early_answer_does_not_end_the_fixed_rounds(run):
+    _job, trace = run(agent(search("alpha"), answer("Enough [alpha-1].")))
+    assert [one["search"] for one in trace.rounds] == ["alpha", "alpha", "alpha"]
+    assert trace.early_answers == 2 and len(trace.answers) == 3
+
+
+def test_a_document_is_cut_marked_and_keeps_its_id(run, model_server):
+    """C2: a document of 5,000 tokens."""
+    collection = wings()
+    make_document(collection, " ".join(["zeta"] * 5000), external_id="[long]")
+    _job, trace = run(agent(search("zeta")), collection=collection)
+    assert trace.rounds[0]["truncated"] == trace.rounds[0]["returned"] == ["[long]"]
+    shown = prompts(model_server, answers=True)[0]
+    assert shown.count("zeta") == 2049 and "cut: only its beginning" in shown  # the search, too
+    # A text is shown once: the next round names the round that has it.
+    assert prompts(model_server, answers=True)[1].count("zeta") == 2050
+
+
+def test_two_searches_in_a_turn_are_repaired_once_and_then_the_first_counts(run, model_server):
+    """C2."""
+    job, trace = run(agent(search(["alpha", "beta"])), rounds=1)
+    assert job.state == "ready" and [one["search"] for one in trace.rounds] == ["alpha"]
+    assert trace.several_searches == 1
+    assert ["2 searches in one turn" in one for one in prompts(model_server, answers=False)] == [False, True]
+
+
+def test_a_repaired_turn_counts(run):
+    script = [says(search("beta"), contains="searches in one turn"), *agent(search(["alpha", "beta"]))]
+    _job, trace = run(script, rounds=1)
+    assert [one["search"] for one in trace.rounds] == ["beta"] and trace.several_searches == 0
+
+
+def test_a_turn_that_cannot_be_read_is_an_empty_round(run):
+    job, trace = run(agent("I would search for wings."), rounds=2)
+    assert job.state == "ready"
+    assert [(one["search"], one["returned"]) for one in trace.rounds] == [("", []), ("", [])]
+    assert trace.searches == 0 and len(trace.answers) == 2
+    outcomes = RetrievalCall.objects.filter(campaign=job.campaign, outcome="unparsed")
+    assert outcomes.count() == 4  # each once, and once repaired
+
+
+@pytest.mark.parametrize("rounds", [5, pytest.param(None, marks=pytest.mark.slow)])
+def test_an_adaptive_agent_that_never_answers_has_to_in_the_end(run, rounds):
+    """C3: the limit is 100 unless another one is asked for."""
+    _job, trace = run(agent(search("alpha")), "adaptive", rounds=rounds)
+    limit = rounds or 100
+    assert (len(trace.rounds), trace.searches, trace.stop) == (limit, limit, "limit")
+    assert [one["round"] for one in trace.answers] == [limit] and trace.answers[0]["answer"]
+
+
+def test_an_adaptive_agent_may_answer_at_once(run):
+    """C3: R counts as 1."""
+    _job, trace = run(agent(answer("I know [x9].")), "adaptive")
+    assert (trace.rounds, trace.searches, trace.stop) == ([], 0, "answered")
+    assert trace.answers[0]["unknown_citations"] == ["x9"]
+
+
+def test_empty_turns_in_a_row_end_an_adaptive_agent(run):
+    _job, trace = run(agent("prose"), "adaptive")
+    assert (len(trace.rounds), trace.stop) == (3, "empty")
+
+
+def test_a_citation_counts_by_what_was_found_until_its_round(run):
+    """C9: gamma-5 comes in round 3 and is cited after every round."""
+    _job, trace = run(
+        agent(search("alpha"), search("beta"), search("gamma"), answers=answer("So [alpha-5] and [gamma-5], [x9]."))
+    )
+    assert "gamma-5" in trace.rounds[2]["returned"]
+    assert [one["citations"] for one in trace.answers] == [["alpha-5"], ["alpha-5"], ["alpha-5", "gamma-5"]]
+    assert [one["unknown_citations"] for one in trace.answers] == [["gamma-5", "x9"], ["gamma-5", "x9"], ["x9"]]
+
+
+def test_documents_that_a_query_excludes_are_never_returned(run):
+    collection = wings()
+    query = Query.objects.get(collection=collection)
+    query.metadata = {"excluded_ids": ["alpha-1", "alpha-2"]}
+    query.save()
+    _job, trace = run(agent(search("alpha")), collection=collection, rounds=1)
+    assert sorted(trace.rounds[0]["returned"]) == [f"alpha-{number}" for number in (3, 4, 5, 6)]
+
+
+def test_a_provider_that_wants_marks_gets_one_behind_each_of_the_last_two_rounds():
+    fences = [render_round(number, f"search {number}", [ShownDocument("d1", "text")]) for number in (1, 2, 3)]
+    users = [agent_prompt(render_question("how?"), fences[:count], answer=False) for count in (2, 3)]
+    judge = Judge(name="a", provider="anthropic", model="claude", id=1)
+    requests = [ModelRequest(judge, one, {}, Inputs("how?", (), "", ""), "search") for one in users]
+    before, after = (content_blocks(one, {"cache_control": {"type": "ephemeral"}}) for one in requests)
+    assert "".join(block["text"] for block in after) == users[1].user
+    assert ["cache_control" in block for block in after] == [False, False, True, True, False]
+    # What was kept up to its last mark stands at the beginning of the next step, cut alike.
+    assert [block["text"] for block in before[:3]] == [block["text"] for block in after[:3]]
