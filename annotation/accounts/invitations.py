@@ -132,7 +132,7 @@ def mail_invitations(request: HttpRequest, made: Sequence[Invitation]) -> list[I
         subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _("Invitation to %(name)s") % {
             "name": " ".join(where.split())
         }
-        text = render_to_string("accounts/invitation_mail.txt", context)
+        text = render_to_string("accounts/invitation_mail.txt", context).strip() + "\n"
         try:
             EmailMessage(subject, text, to=[one.note], connection=server).send()
         except (OSError, SMTPException) as error:

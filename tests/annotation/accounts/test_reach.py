@@ -30,6 +30,7 @@ MORE_LOOKS = {
     "forced-colours": {"locale": "en", "color_scheme": "dark", "forced_colors": "active"},
 }
 NARROW = {"width": 320, "height": 640}
+PHONE = {"width": 390, "height": 844}
 WIDE = {"width": 1440, "height": 900}
 
 SHIFT = """
@@ -143,8 +144,11 @@ def test_axe_finds_nothing_on_any_page_in_any_look(world, new_page, violations, 
     page = new_page(user=world.people[who], viewport=WIDE, **MORE_LOOKS[look])
     found: dict[str, list[str]] = {}
     for path in pages(world, who):
+        page.set_viewport_size(WIDE)
         page.goto(path)
-        if wrong := violations(page):
+        wrong = violations(page)
+        page.set_viewport_size(PHONE)
+        if wrong := [*wrong, *(f"at 390 px: {one}" for one in violations(page))]:
             found[path] = wrong
     console[:] = [line for line in console if "Failed to load resource" not in line]  # pages that say 4xx
     assert found == {}

@@ -39,4 +39,4 @@ def test_a_ticked_cell_goes_to_people_and_a_number_opens_its_pairs(charlie, new_
     page.get_by_text("4 of 10 pairs").wait_for()
     assert "$4.80" in page.get_by_role("status", name="Expected result").inner_text()
     page.get_by_role("link", name="agreed in round 1: relevant, 3 votes yes, 2 no: 1").click()
-    page.get_by_text("1 pair; states are those of campaign").wait_for()
+    page.get_by_text("1 pair · states of campaign").wait_for()
