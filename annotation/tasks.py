@@ -11,6 +11,7 @@ from annotation.exports.listing import MAKE
 from annotation.exports.snapshots import begin_again, write_snapshot
 from annotation.imports import importing
 from annotation.imports.uploads import sweep_uploads
+from annotation.label_errors import suspects
 from annotation.label_quality.statistics import COMPUTE, store_statistics
 from annotation.models import Snapshot, StoredAgreement
 from annotation.models.imports import FileImport
@@ -22,7 +23,7 @@ from annotation.quality_control import gold_reasons, near_pairs
 from corpus.errors import Incomplete, QuorumError
 from corpus.models import Collection
 from corpus.search import full_text
-from jobs.leases import Lease
+from jobs.leases import Lease, LeaseLost
 from jobs.models import BackgroundJob
 from jobs.tasks import CHORES, JobKind, register_background, register_job_kind
 from judges.models import Campaign
@@ -57,6 +58,21 @@ compute_statistics = register_background(COMPUTE, _act_on(Collection.objects.all
 compute_agreement = register_background(agreement.COMPUTE, _act_on(AGREEMENT, agreement.store))
 compare_policies = register_background(policies.COMPUTE, _act_on(CAMPAIGNS, policies.store_comparison))
 compare_near_pairs = register_background(near_pairs.COMPUTE, _act_on(Collection.objects.all(), near_pairs.store_groups))
+
+
+def _find_label_errors(job: BackgroundJob, lease: Lease) -> None:
+    """Rank the labels by what speaks against them; a job that is lost or cancelled stores nothing."""
+
+    def tell(done: int, total: int, phase: str) -> None:
+        lease.progress(done, total, phase)
+        if lease.should_stop():
+            raise LeaseLost
+
+    if (found := Collection.objects.filter(pk=job.subject).first()) is not None:
+        suspects.store_suspects(found, tell)
+
+
+find_label_errors = register_background(suspects.COMPUTE, _find_label_errors)
 
 
 def _self_check(job: BackgroundJob, _lease: Lease) -> None:

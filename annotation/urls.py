@@ -15,6 +15,7 @@ from annotation.glossary.urls import urlpatterns as glossary
 from annotation.imports.urls import urlpatterns as imports
 from annotation.judge_setup.urls import urlpatterns as judge_setup
 from annotation.judging.urls import urlpatterns as judging
+from annotation.label_errors.urls import urlpatterns as label_errors
 from annotation.label_quality.urls import urlpatterns as trust
 from annotation.panels.urls import urlpatterns as panel
 from annotation.people.urls import urlpatterns as people
@@ -36,6 +37,7 @@ urlpatterns = [
     *people,
     *campaigns,
     *trust,
+    *label_errors,
     *policies,
     *agreement,
     *reports,

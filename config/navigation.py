@@ -75,6 +75,7 @@ ADMIN = (
         _("Quality"),
         (
             Tab("quality", _("Quality"), ("audits/", "agreement/")),
+            Tab("label_errors", _("Suspected label errors")),
             Tab("debate_effect", _("Debate effect study"), ("debate-effect.",)),
         ),
     ),

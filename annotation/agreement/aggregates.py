@@ -8,6 +8,7 @@ from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.dawid_skene import STARTS, Floats, Solution, dawid_skene, sparse_counts, votes_of
+from annotation.agreement.grade_matrix import GradeMatrix
 from annotation.agreement.report import AgreementReport
 from annotation.agreement.resampling import MISSING, group_patterns, pattern_places
 
@@ -56,12 +57,16 @@ class Second:
 
 def fit_dawid_skene(report: AgreementReport) -> Second:
     """Fit Dawid-Skene to the report's grades."""
+    return fit_matrix(report.found, tuple(one.name for one in report.assessors))
+
+
+def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
+    """Fit Dawid-Skene to the grades of assessors with these names."""
     # Equal columns of grades are one item with a weight, so a million pairs are few.
-    grades, pairs = report.found.grades, report.found.pairs
+    grades, pairs = matrix.grades, matrix.pairs
     there = (grades != MISSING).any(axis=0)
     if not there.all():
         grades, pairs = grades[:, there], pairs[there]
-    names = tuple(one.name for one in report.assessors)
     empty = np.empty(0, dtype=np.int64)
     reason = _why_not_fitted(grades)
     if reason:

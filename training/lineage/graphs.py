@@ -133,8 +133,9 @@ def _version_nodes(versions: Iterable[Version], now: Version | None, before: Seq
         grade, origin = version
         start = "judgment-" if origin in PEOPLE else "campaign-"
         made_of = tuple(one.key for one in before if one.key.startswith(start))
-        name = _("grade %(grade)s, from %(origin)s") % {"grade": grade, "origin": origin}
-        note, tone = (_("today"), "accent") if version == now else (_("earlier version"), "warn")
+        name = _("grade %(grade)s") % {"grade": grade}
+        note = (_("%(origin)s, today") if version == now else _("%(origin)s, earlier")) % {"origin": origin}
+        tone = "accent" if version == now else "warn"
         nodes.append(LayerNode(_version_key(version), name, 1, note, tone, sources=made_of))
     return nodes
 
@@ -217,18 +218,11 @@ def _source_nodes(one: ModelSource, known: set[str]) -> list[LayerNode]:
         nodes.append(_campaign_node(record.collection, campaign, told))
     keys = tuple(f"campaign-{campaign}" for campaign, _pairs in campaigns)
     for origin, (labels, changed) in totals.items():
-        name = ngettext("%(count)s label, %(origin)s", "%(count)s labels, %(origin)s", labels)
-        note = ngettext("%(count)s changed since", "%(count)s changed since", changed) % {"count": f"{changed:,}"}
-        nodes.append(
-            LayerNode(
-                f"labels-{record.export}-{origin}",
-                name % {"count": f"{labels:,}", "origin": origin},
-                1,
-                note if changed else "",
-                "warn" if changed else "plain",
-                sources=() if origin in PEOPLE else keys,
-            )
-        )
+        name = ngettext("%(count)s label", "%(count)s labels", labels) % {"count": f"{labels:,}"}
+        told = ngettext("%(origin)s, %(count)s changed", "%(origin)s, %(count)s changed", changed)
+        note = told % {"origin": origin, "count": f"{changed:,}"} if changed else origin
+        tone, made_of = "warn" if changed else "plain", () if origin in PEOPLE else keys
+        nodes.append(LayerNode(f"labels-{record.export}-{origin}", name, 1, note, tone, sources=made_of))
     sources = [node.key for node in nodes if node.column == 1]
     return [node for node in [*nodes, _export_node(record, sources)] if node.key not in known]
 

@@ -118,7 +118,7 @@ def test_models_say_how_many_of_their_labels_changed_since(alice: Client, books:
     assert words in alice.get("/c/books/training/").text
     assert words in alice.get(f"/c/books/training/models/{model.pk}/").text
     page = alice.get(f"/c/books/training/models/{model.pk}/lineage/").text
-    assert page.count(f"/c/books/pairs/{changed[0].pk}/lineage/") == 1 and "4 changed since" in page
+    assert page.count(f"/c/books/pairs/{changed[0].pk}/lineage/") == 1 and "ensemble, 4 changed" in page
     told = alice.get(f"/c/books/pairs/{changed[0].pk}/lineage/").text
     assert words in told and "changed" in told and f"/training/models/{model.pk}/lineage/" in told
 
@@ -177,7 +177,7 @@ def test_the_graph_leads_from_judgments_to_reports_and_back(alice: Client, books
     address = f"/c/books/training/models/{later.pk}/lineage/"
     back = {one["name"]: one["made_of"] for one in alice.get(f"{address}?as=json").json()["lineage"]}
     assert back[later.name] == [f"Export {export_id}, prism", model.name]
-    assert back[f"Export {export_id}, prism"] == [next(name for name in back if name.endswith("labels, ensemble"))]
+    assert back[f"Export {export_id}, prism"] == [next(name for name in back if name.endswith(" labels"))]
     table = alice.get(f"{address}?labels={export_id}").text.splitlines()
     assert table[0] == "collection,query_id,doc_id,split,grade,origin,grade_now,origin_now"
     assert f"books,{line['query_id']},{line['doc_id']},train,2,ensemble,2,ensemble" in table

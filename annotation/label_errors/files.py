@@ -1,0 +1,34 @@
+"""The list as a file: CSV, LaTeX or JSON, with every suspect and each signal in a column of its own."""
+
+import json
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.label_errors.suspects import ShownSuspect
+from charts.cells import csv_line
+from charts.latex import latex_table
+
+NAMES = (
+    "place", "query_id", "doc_id", "grade", "origin", "score", "votes_against", "votes", "dawid_skene",
+    "near_others", "near_group", "model",
+)  # fmt: skip
+TYPES = {"csv": "text/csv", "tex": "application/x-tex", "json": "application/json"}
+
+
+def suspect_values(one: ShownSuspect) -> tuple[Any, ...]:
+    """Return the values of a suspect, in the order of NAMES."""
+    it, row = one.suspect, one.row
+    ids = (one.place, row["query__external_id"], row["document__external_id"], row["grade"], row["origin"])
+    return (*ids, it.score, it.against, it.votes, it.dawid_skene, it.others, it.group, it.model)
+
+
+def write_list(found: list[ShownSuspect], form: str) -> str:
+    """Return the file in one of TYPES."""
+    rows = [suspect_values(one) for one in found]
+    if form == "json":
+        return json.dumps([dict(zip(NAMES, row, strict=True)) for row in rows], ensure_ascii=False, indent=2) + "\n"
+    if form == "csv":
+        return "".join(map(csv_line, [NAMES, *(["" if value is None else value for value in row] for row in rows)]))
+    caption = _("Suspected label errors")
+    return latex_table(NAMES, rows, numbers=5, caption=caption, label="label-errors")

@@ -1,0 +1,180 @@
+"""The ranked list of suspected label errors: found by a worker, stored, and shown with the labels of now."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from annotation.data.pairs import load_rows
+from annotation.label_errors.signals import LabelRows, Tell, gather_signals, read_labels
+from annotation.label_errors.suspicion import PRIOR, Signals, combine_chances, rank_labels
+from annotation.models import Computed
+from corpus.models import Assessor, Collection, CurrentJudgment, Item, Label
+from jobs import background, workers
+from jobs.models import BackgroundJob
+
+COMPUTE = "annotation.find_label_errors"
+KEY = "label_errors"  # Under which `Computed.values` keeps the list beside the other statistics.
+KEPT = 1_000
+PEOPLE = (Assessor.Kind.PERSON, Assessor.Kind.HUMAN_IMPORT)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A label with what speaks against it. `dawid_skene` and `model`: the probability of the other label."""
+
+    pair: int
+    relevant: int  # The label as it was when the signals were measured: 0 or 1.
+    score: float  # Log-odds of an error; annotation.label_errors.suspicion.
+    against: int
+    votes: int
+    dawid_skene: float | None
+    others: int
+    group: int
+    model: float | None
+
+    @property
+    def reasons(self) -> list[str]:
+        """What each signal says, in words and numbers; those that say nothing are left out."""
+        told = []
+        if self.votes:
+            values = {"against": self.against, "votes": self.votes}
+            told.append(_("Judges: %(against)s of %(votes)s votes for the other label") % values)
+        if self.dawid_skene is not None:
+            told.append(_("Dawid-Skene: %(chance)s for the other label") % {"chance": f"{self.dawid_skene:.0%}"})
+        if self.group > 1:
+            values = {"others": self.others, "group": self.group}
+            told.append(_("Near-duplicates: %(others)s of %(group)s pairs carry the other label") % values)
+        if self.model is not None:
+            told.append(_("Model: %(chance)s for the other label") % {"chance": f"{self.model:.0%}"})
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectList:
+    """What is stored. `at` None: it was never computed; `counts`: labels by signal that they have."""
+
+    suspects: tuple[Suspect, ...] = ()
+    at: datetime | None = None
+    compared: int = 0
+    complete: bool = True
+    counts: dict[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSuspect:
+    """A suspect as the page shows it, with its texts, who gave the label, and whether people look at it already."""
+
+    place: int
+    suspect: Suspect
+    row: dict[str, Any]
+    who: tuple[str, ...]
+    sent: str  # "waiting", "checked" or "".
+
+
+def find_suspects(collection: Collection, tell: Tell = lambda done, total, phase: None) -> dict[str, Any]:
+    """Measure all signals now; return the list as it is stored. Nothing but the list is written by anyone."""
+    rows = read_labels(collection)
+    signals = gather_signals(collection, rows, tell)
+    chances = signals.chances()
+    scores = combine_chances(chances)
+    prior = float(np.log(PRIOR / (1 - PRIOR)))
+    order = [at for at in rank_labels(scores)[:KEPT] if scores[at] > prior + 1e-9]
+    names = ("votes", "dawid_skene", "near", "model")
+    return {
+        "at": timezone.now().isoformat(),
+        "compared": len(rows.pairs),
+        "complete": rows.complete,
+        "counts": dict(zip(names, (~np.isnan(chances)).sum(axis=0).tolist(), strict=True)),
+        "suspects": [asdict(_build_suspect(rows, signals, float(scores[at]), int(at))) for at in order],
+    }
+
+
+def _build_suspect(rows: LabelRows, signals: Signals, score: float, at: int) -> Suspect:
+    def rounded(value: float) -> float | None:
+        return None if np.isnan(value) else round(float(value), 4)
+
+    return Suspect(
+        pair=int(rows.pairs[at]),
+        relevant=int(rows.relevant[at]),
+        score=round(score, 4),
+        against=int(signals.against[at]),
+        votes=int(signals.votes[at]),
+        dawid_skene=rounded(signals.dawid_skene[at]),
+        others=int(signals.others[at]),
+        group=int(signals.group[at]),
+        model=rounded(signals.model[at]),
+    )
+
+
+def store_suspects(collection: Collection, tell: Tell = lambda done, total, phase: None) -> dict[str, Any]:
+    """Find them now and keep them with their time, beside the other statistics."""
+    found = find_suspects(collection, tell)
+    with transaction.atomic():
+        # Locked and merged: other statistics are kept in the same row by another worker.
+        row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
+        row.values[KEY] = found
+        row.save(update_fields=["values"])
+    return found
+
+
+def refresh_suspects(collection: Collection) -> bool:
+    """Find them anew: by a worker where one lives (False), else now (True)."""
+    if workers.has_workers():
+        background.enqueue(COMPUTE, collection.pk)
+        return False
+    store_suspects(collection)
+    return True
+
+
+def read_suspects(collection: Collection) -> SuspectList:
+    """Return the stored list without labels that were changed since or are gone."""
+    row = Computed.objects.filter(collection=collection).first()
+    kept: dict[str, Any] | None = row.values.get(KEY) if row else None
+    if kept is None:
+        return SuspectList()
+    suspects = [Suspect(**one) for one in kept["suspects"]]
+    labels = Label.objects.filter(pair__in=[one.pair for one in suspects], aspect=None).values_list("pair", "grade")
+    now = {pair: int(grade >= collection.relevant_from) for pair, grade in labels}
+    same = tuple(one for one in suspects if now.get(one.pair) == one.relevant)
+    return SuspectList(same, parse_datetime(kept["at"]), kept["compared"], kept["complete"], kept["counts"])
+
+
+def last_job(collection: Collection) -> BackgroundJob | None:
+    """Return the job that looks for them, or the last that did."""
+    return background.last(COMPUTE, collection.pk)
+
+
+def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first: int = 1) -> list[ShownSuspect]:
+    """Return suspects with their texts, in their order; `first`: the place of the first."""
+    rows = {row["pk"]: row for row in load_rows([one.pair for one in suspects], collection, None)}
+    who, sent = _name_people(collection, suspects), _find_sent([one.pair for one in suspects])
+    return [
+        ShownSuspect(place, one, rows[one.pair], tuple(who.get(one.pair, ())), sent.get(one.pair, ""))
+        for place, one in enumerate(suspects, first)
+    ]
+
+
+def _name_people(collection: Collection, suspects: Sequence[Suspect]) -> dict[int, list[str]]:
+    """Return by pair the people and imports whose grade is the label."""
+    labels = {one.pair: one.relevant for one in suspects}
+    said = CurrentJudgment.objects.filter(pair__in=list(labels), aspect=None, assessor__kind__in=PEOPLE)
+    found: dict[int, list[str]] = {}
+    for pair, name, grade in said.order_by("pk").values_list("pair", "assessor__name", "grade"):
+        names = found.setdefault(pair, [])
+        if int(grade >= collection.relevant_from) == labels[pair] and name not in names:
+            names.append(name)
+    return found
+
+
+def _find_sent(pairs: Sequence[int]) -> dict[int, str]:
+    """Return by pair whether it was sent to people: "waiting", or "checked" once they answered."""
+    words = {Item.State.OPEN: "waiting", Item.State.CONFLICT: "waiting", Item.State.SETTLED: "checked"}
+    items = Item.objects.filter(pair__in=pairs, reason=Item.Reason.REQUESTED).order_by("pk")
+    return {pair: words.get(Item.State(state), "") for pair, state in items.values_list("pair", "state")}

@@ -1,0 +1,69 @@
+"""The page of suspected label errors. It changes no label: what is selected goes to people by a bulk action."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.audit_log.recording import record
+from annotation.label_errors import files, suspects
+from annotation.permissions import Scope, action
+from jobs import leases
+
+SHOWN = 50
+
+
+@action("admin")
+@require_GET
+def label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show labels that something speaks against, the most suspicious first; HTMX asks for the state of the work."""
+    job = suspects.last_job(scope.collection)
+    is_running = job is not None and not job.is_over
+    context: dict[str, Any] = {"scope": scope, "job": job, "is_running": is_running}
+    if request.headers.get("HX-Request"):
+        response = render(request, "label_errors/_state.html", context, status=200 if is_running else 286)
+        if not is_running:  # the list is new: the page is asked for again
+            response["HX-Refresh"] = "true"
+        return response
+    found = suspects.read_suspects(scope.collection)
+    if (form := request.GET.get("as")) is not None:
+        return _send_list(scope, found, form)
+    page = Paginator(found.suspects, SHOWN).get_page(request.GET.get("page"))
+    shown = suspects.describe_suspects(scope.collection, list(page.object_list), page.start_index())
+    return render(request, "label_errors/label_errors.html", context | {"found": found, "page": page, "shown": shown})
+
+
+def _send_list(scope: Scope, found: suspects.SuspectList, form: str) -> HttpResponse:
+    if form not in files.TYPES:
+        raise Http404(_("File not found."))
+    text = files.write_list(suspects.describe_suspects(scope.collection, found.suspects), form)
+    name = f"{scope.collection.name}-label-errors.{form}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(text, content_type=f"{files.TYPES[form]}; charset=utf-8", headers=headers)
+
+
+@action("admin")
+@require_POST
+def find_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Look for label errors anew: a worker does it where one lives."""
+    with transaction.atomic():
+        done = suspects.refresh_suspects(scope.collection)
+        record(scope, "statistics.asked", what="label errors")
+    if done:
+        messages.success(request, _("Figures updated."))
+    return redirect("label_errors", scope.collection.name)
+
+
+@action("admin")
+@require_POST
+def cancel_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Cancel the work; the list of before stays."""
+    job = suspects.last_job(scope.collection)
+    if job is None or not leases.cancel(job):
+        messages.error(request, _("No changes made: the job's state no longer allows this action."))
+    return redirect("label_errors", scope.collection.name)

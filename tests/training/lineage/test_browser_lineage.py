@@ -1,0 +1,103 @@
+"""Lineage and suspected label errors in a real Chromium: axe, dark, a phone, Chinese, and by keyboard alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from annotation.label_errors import suspects
+from annotation.models import Role
+from benchmark.models import Qrels, QrelsRow, Report, Run
+from corpus.models import Collection, Item, Label, Pair
+from judges.models import Campaign, Work
+from tests.annotation.accounts.test_reach import OVERFLOW
+from tests.evidence import make_assessor, make_judgment
+from tests.factories import make_member
+from tests.judged_books import export, lines, make_books
+from tests.training.lineage.test_lineage import pair_of, trained, whole_export
+from training.models import Model
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.plugin_browser import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+WIDE = {"width": 1280, "height": 900}
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": WIDE},
+    "dark": {"viewport": WIDE, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 375, "height": 700}, "has_touch": True},
+    "Chinese": {"viewport": WIDE, "locale": "zh-CN"},
+}
+
+
+def travelled_label(books: Collection, folder: Path) -> tuple[Pair, Model]:
+    """A label that went to two exports, a model, runs and a report, and changed since."""
+    whole_export(books, "qrels", folder / "qrels")
+    export(books, "prism", folder / "set", teacher="labels", split=0.5)
+    model = trained(books, folder / "set")
+    pair = pair_of(books, lines(folder / "set" / "train.jsonl")[0])
+    campaign = Campaign.objects.get(collection=books)
+    Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1)
+    make_judgment(pair, make_assessor(books, "bob"), 0)
+    Label.objects.filter(pair=pair).update(grade=0, origin="people")
+    run = Run.objects.create(
+        collection=books, name="dense", kind="embedding", state="ready", depth=10, recipe={"model": model.folder}
+    )
+    qrels = Qrels.objects.create(collection=books, number=1, kind="labels")
+    columns = {"documents": [pair.document_id], "grades": [2], "origins": ["ensemble"]}
+    QrelsRow.objects.create(qrels=qrels, query=pair.query, **columns)
+    Report.objects.create(
+        collection=books, before=qrels, after=qrels, key="k", options={"runs": [run.pk]}, state="ready"
+    )
+    return pair, model
+
+
+def test_a_label_is_followed_and_suspects_are_sent_to_people_in_every_look_and_by_keyboard(
+    instance: dict[str, str],
+    new_page: "NewPage",
+    violations: "Callable[[Page], list[str]]",
+    tmp_path: Path,
+) -> None:
+    books = make_books()
+    alice = make_member(books, "alice", Role.ADMIN)
+    pair, model = travelled_label(books, tmp_path)
+    suspects.store_suspects(books)
+    addresses = [
+        f"/c/books/pairs/{pair.pk}/lineage/",
+        f"/c/books/training/models/{model.pk}/lineage/",
+        "/c/books/quality/label-errors/",
+    ]
+    found: dict[str, list[str]] = {}
+    for look, options in LOOKS.items():
+        page = new_page(user=alice.user, **options)
+        for address in addresses:
+            page.goto(address)
+            for summary in page.locator("main details > summary").all():
+                summary.click()
+            if problems := violations(page) + page.evaluate(OVERFLOW):
+                found[f"{look} {address}"] = problems
+        if look == "Chinese":
+            assert "疑似标签错误" in page.inner_text("h1")
+    assert found == {}
+
+    page = new_page(user=alice.user, viewport=WIDE)
+    page.goto(f"/c/books/pairs/{pair.pk}/")
+    page.locator("a:has-text('Where this label went')").press("Enter")
+    page.wait_for_url("**/lineage/")
+    assert "ensemble, earlier" in page.inner_text("main figure") and "changed" in page.inner_text("main")
+    page.locator(f"main ul a:has-text('{model.name}')").press("Enter")
+    page.wait_for_url("**/models/*/lineage/")
+    assert "Labels that changed since" in page.inner_text("main")
+    page.goto("/c/books/quality/label-errors/")
+    first = page.locator("tbody input[name=pair]").first
+    first.focus()
+    page.keyboard.press("Space")
+    page.locator("button:has-text('Send to people')").press("Enter")
+    page.wait_for_url("**/pairs/actions/*/")
+    assert not Item.objects.exists()
+    page.locator("main form button.primary").first.press("Enter")
+    page.wait_for_function("() => /Undo/.test(document.querySelector('main').innerText)")
+    assert Item.objects.get().reason == "requested"
