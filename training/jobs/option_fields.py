@@ -37,6 +37,7 @@ LABELS = {
     "lora_targets": gettext_lazy("LoRA layers"),
     "point_weight": gettext_lazy("Weight of the point-wise loss"),
     "sft_weight": gettext_lazy("Weight of the text loss"),
+    "sft_share": gettext_lazy("Share of the texts that are learned"),
     "sft_reduction": gettext_lazy("Cross-entropy of a row's tokens"),
     "loss": gettext_lazy("Loss"),
     "prompt": gettext_lazy("Prompt"),

@@ -1,8 +1,9 @@
 """A training set from disk: rows of a prism export, with what the manifest says of them (pure; FORMATS)."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -142,6 +143,17 @@ def _parse_example(row: Mapping[str, Any], number: int) -> Example:
         doc_id=str(row.get("doc_id") or f"line-{number}"),
         losses=losses,
     )
+
+
+def thin_texts(rows: Sequence[Example], share: float, seed: int) -> list[Example]:
+    """Return the rows with the text of a seeded share of them, the same at every call; the others learn their score.
+
+    Each row is drawn by its own ids, so that rows of another set change nothing for it.
+    """
+    if share >= 1:
+        return list(rows)
+    kept = [random.Random(f"{seed}:{row.query_id}:{row.doc_id}").random() < share for row in rows]
+    return [row if keeps else replace(row, losses=row.losses - {SFT}) for row, keeps in zip(rows, kept, strict=True)]
 
 
 def check_for_prism(found: TrainingSet, *, needs_teacher: bool = True) -> None:

@@ -53,6 +53,14 @@ class RecipeOptions:
 
 
 @dataclass(frozen=True)
+class PrismOptions(RecipeOptions):
+    """What only recipes have whose model scores and writes."""
+
+    # Of the rows with a text, the share whose text is learned; below 1: the first stage of two (P 6.3).
+    sft_share: float = 1.0
+
+
+@dataclass(frozen=True)
 class ChainOptions(RecipeOptions):
     """What both recipes of ERank have besides."""
 
@@ -87,7 +95,7 @@ class RetrieverOptions(RecipeOptions):
 
 
 @dataclass(frozen=True)
-class ExtendOptions(RecipeOptions):
+class ExtendOptions(PrismOptions):
     """What only the extension of a reranker of others has."""
 
     teacher: str = "base"  # Whose scores are learned: the base's own, before it is trained. There is no other.
@@ -115,7 +123,7 @@ class RecipeEntry:
     reader: str = "training.recipes.data.read_training_set"
 
 
-PRISM = RecipeOptions()
+PRISM = PrismOptions()
 # `tiny` is ours: tiny models learn nothing at the paper's rate. Its lengths fit 95% of the bundled collection's rows.
 PRISM_PRESETS = {
     "paper": PRISM,
@@ -300,6 +308,8 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
         raise BadInput("warmup_ratio must be 0 or more and below 1")
     if chosen.max_steps is not None and chosen.max_steps < 1:
         raise BadInput("max_steps must be 1 or more")
+    if isinstance(chosen, PrismOptions) and not 0 <= chosen.sft_share <= 1:
+        raise BadInput("sft_share must be from 0 to 1")
     if isinstance(chosen, GrpoOptions):
         _check_grpo_options(chosen)
     if isinstance(chosen, RetrieverOptions):

@@ -22,7 +22,8 @@ from transformers import Trainer, TrainingArguments
 from corpus.errors import BadInput
 from training.jobs.folder import JobFolder
 from training.recipes import rendering
-from training.recipes.data import POINT, SFT, Example, check_for_prism
+from training.recipes.data import POINT, SFT, Example, check_for_prism, thin_texts
+from training.recipes.table import PrismOptions
 from training.trainers.base import answer_ids, check_causal, check_end_token, load_model, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.causal import LoraTrained
@@ -70,7 +71,9 @@ class PrismRecipe:
         self.tokenizer = load_tokenizer(task.base)
         self.yes_id, self.no_id = answer_ids(self.tokenizer)
         self.end_id = check_end_token(self.tokenizer)
-        self.rows = self._tokenized([one for one in task.data.train if one.losses])
+        self.share = options.sft_share if isinstance(options, PrismOptions) else 1.0
+        taught = thin_texts(task.data.train, self.share, options.seed)
+        self.rows = self._tokenized([one for one in taught if one.losses])
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
         self._lengths = list_lengths(self.rows.table, "ids")
         answers = max(length - start for length, start in zip(self._lengths, self.rows.table["start"], strict=True))
@@ -79,7 +82,7 @@ class PrismRecipe:
 
     def _tokenized(self, examples: Sequence[Example]) -> TokenRows:
         task, tokens = self.task, self.tokenizer.backend_tokenizer.to_str()
-        parts = (task.data.sha256, self.asked.sha256, tokens, task.options.max_length)
+        parts = (task.data.sha256, self.asked.sha256, tokens, task.options.max_length, self.share, task.options.seed)
         key = sha256("\0".join(map(str, parts)).encode()).hexdigest()
         make = lambda number: asdict(self._row(examples[number]))  # noqa: E731
         return TokenRows(make_table(len(examples), make, task.cache, key), PrismRow)
