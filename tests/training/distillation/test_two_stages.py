@@ -89,4 +89,4 @@ def test_a_base_learns_to_rank_from_labels_and_then_to_write_without_losing_its_
     print(f"AUC {found}, order of both stages {kept:.3f}, written {written} of 5")
     assert found[1] > 0.95 and found[1] > found[0] + 0.2, found
     assert found[2] > found[1] - 0.02 and kept > 0.8, (found, kept)
-    assert written[2] >= 4 and written[0] == 0, written
+    assert written[2] >= 3 and written[0] == 0, written
