@@ -19,7 +19,7 @@ from corpus.errors import BadInput
 from jobs import background, leases
 from training.jobs import graded_outputs, lifecycle, pages, rollouts
 from training.jobs.forms import JudgeForm, TrainForm, UseForm
-from training.lineage.model_sources import count_changed
+from training.lineage.model_sources import count_changed, read_changed
 from training.models import Job, Model
 from training.recipes.table import is_embedding_recipe
 
@@ -49,7 +49,7 @@ def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 def _lists_context(scope: AccessScope) -> dict[str, object]:
     jobs = Job.objects.filter(collection=scope.collection).select_related("model").order_by("-pk")[:SHOWN]
     models = list(Model.objects.filter(collection=scope.collection).select_related("job").order_by("-pk")[:SHOWN])
-    changed = count_changed(models)
+    changed = read_changed(scope.collection, models)
     extra = pages.extra_state()
     return {
         "scope": scope,

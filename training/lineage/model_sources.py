@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from django.core.cache import cache
 from django.db.models import Q
 
 from benchmark.models import Report, Run
@@ -13,6 +14,8 @@ from corpus.models import Collection, ExportRecord
 from jobs.models import JobState
 from training.lineage.held_labels import HeldCounts, count_held, find_exports
 from training.models import Job, Model
+
+KEPT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,12 @@ def count_changed(models: Iterable[Model]) -> dict[int, int]:
         if known and (changed := counts[known[0].export].changed):
             found[model.pk] = changed
     return found
+
+
+def read_changed(collection: Collection, models: Sequence[Model]) -> dict[int, int]:
+    """Return `count_changed` of a collection's models as of the last minute: a list asks every two seconds."""
+    key = f"changed-labels-{collection.pk}-{max((model.pk for model in models), default=0)}"
+    return cast(dict[int, int], cache.get_or_set(key, lambda: count_changed(models), KEPT_S))
 
 
 def list_trained(hashes: Sequence[str]) -> list[Model]:
