@@ -58,6 +58,13 @@ def count_states(collection: Collection) -> dict[str, int]:
     return {**found, "all": sum(found.values())}
 
 
+def count_reviewed(collection: Collection) -> int:
+    """Count the queries whose newest set a second person reviewed."""
+    newest = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
+    submitted = AspectReview.objects.filter(query__collection=collection, query__is_current=True, state=State.SUBMITTED)
+    return submitted.filter(final=Subquery(newest)).values("query").distinct().count()
+
+
 def reviewable_queries(member: Membership) -> QuerySet[Any]:
     """The queries that the member may take now, in the order of their import."""
     before = AspectReview.objects.filter(query=OuterRef("query"), state=State.SUBMITTED).order_by("-pk")
@@ -73,7 +80,8 @@ def reviewable_queries(member: Membership) -> QuerySet[Any]:
 
 def open_review(member: Membership) -> AspectReview | None:
     """The review that the member has begun and that no other person took over."""
-    return AspectReview.objects.filter(reviewer=member.assessor, state=State.OPEN).select_related("query").first()
+    begun = AspectReview.objects.filter(reviewer=member.assessor, state=State.OPEN, query__is_current=True)
+    return begun.select_related("query").first()
 
 
 @transaction.atomic

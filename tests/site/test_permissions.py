@@ -112,7 +112,7 @@ class World:
             made_by=self.people["owner"],
         )
         adjudicator = Membership.objects.get(user=self.people["adjudicator"])
-        revision = revising.add_aspect(self.pair.query, adjudicator.assessor, Wording("Flow", "An answer needs it."))
+        revision = revising.add_aspect(self.pair.query, adjudicator.assessor, Wording("item", "An answer needs it."))
         self.review = AspectReview.objects.create(
             query=self.pair.query,
             revision=revision,

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.aspects import drafts, forms, listing
-from annotation.aspects.reviews import blind_review_of, count_states
+from annotation.aspects.reviews import blind_review_of, count_reviewed
 from annotation.aspects.workspace import incoming_of, load_workspace
 from annotation.audit_log.recording import record
 from annotation.permissions import Scope, action
@@ -34,7 +34,7 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
         "q": words,
         "state": state,
         "totals": listing.count_totals(scope.collection),
-        "reviewed": count_states(scope.collection)["reviewed"],
+        "reviewed": count_reviewed(scope.collection),
         "listing": listing.list_queries(scope.collection, q=words, state=state, **keys),
     }
     return render(request, "aspects/queries.html", context)

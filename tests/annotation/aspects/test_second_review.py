@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 from sklearn.metrics import cohen_kappa_score
@@ -117,6 +119,36 @@ def test_one_person_at_a_time_has_a_query_until_the_lease_ends(office: Office) -
         AspectReview.objects.filter(pk=mine.pk).update(state="open")
 
 
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_two_people_who_claim_at_the_same_moment_get_two_queries() -> None:
+    office = Office()
+    office.second_query()
+    together = Barrier(6)
+
+    def claim(member: Membership) -> int:
+        together.wait()
+        try:
+            return reviews.claim_review(member).query_id
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        taken = list(pool.map(claim, [office.dana, office.eve] * 3))
+    # Each presses three times and has one query; nobody has the other's.
+    assert len(set(taken[::2])) == len(set(taken[1::2])) == 1 and taken[0] != taken[1]
+    assert AspectReview.objects.filter(state="open").count() == 2
+
+
+def test_a_new_text_of_the_query_ends_the_review(office: Office) -> None:
+    review = office.weighed()
+    Query.objects.filter(pk=office.query.pk).update(is_current=False)
+    with pytest.raises(BadInput, match="newer text"):
+        review_steps.judge_aspects(review, office.dana, ACCEPTED, {}, newest(office.query))
+    other = office.second_query()
+    assert reviews.claim_review(office.dana).query == other
+
+
 def test_a_lease_that_ended_is_still_good_where_nobody_took_the_query(office: Office) -> None:
     mine = reviews.claim_review(office.dana)
     AspectReview.objects.filter(pk=mine.pk).update(leased_until=timezone.now() - timedelta(days=1))
@@ -155,7 +187,7 @@ def test_everything_accepted_changes_nothing(office: Office) -> None:
     before = newest(office.query)
     review = accept_all(office.dana)
     assert (review.state, review.accepted, newest(office.query)) == ("submitted", True, before)
-    assert reviews.count_states(office.collection)["reviewed"] == 1
+    assert reviews.count_states(office.collection)["reviewed"] == reviews.count_reviewed(office.collection) == 1
     with pytest.raises(BadInput):
         reviews.claim_review(office.eve)
 
