@@ -1,7 +1,8 @@
-"""Addresses of the benchmark: leaderboard, runs, hole filling, reports, queries, qrels versions, suites."""
+"""Addresses of the benchmark: leaderboard, runs, hole filling, reports, queries, qrels versions, answers, suites."""
 
 from django.urls import URLPattern, path
 
+from benchmark.answers import urls as answers
 from benchmark.hole_filling import views
 from benchmark.qrels import views as qrels
 from benchmark.report import views as report
@@ -35,6 +36,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}qrels/", qrels.versions, name="qrels"),
     path(f"{HERE}qrels/diff/", qrels.qrels_diff, name="qrels_diff"),
     path(f"{HERE}qrels/<int:number>.txt", qrels.qrels_file, name="qrels_file"),
+    *answers.urlpatterns,
     path("suites/", suites.suites, name="suites"),
     path("suites/<int:suite>/", suites.suite, name="suite"),
     path("suites/<int:suite>/<slug:act>/", suites.control_suite, name="control_suite"),

@@ -97,6 +97,7 @@ ADMIN = (
             Tab("hole_fillings", _("Hole filling")),
             Tab("benchmark_queries", _("Queries")),
             Tab("qrels", _("Qrels")),
+            Tab("answers", _("Answers")),
         ),
     ),
 )

@@ -130,8 +130,8 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
         return found
     runs = stored.runs
     documents = stack_rankings(_top_of(runs, evaluation.options["k"]), whole, evaluation.options["k"])
-    before = _grade(documents, chosen.before, whole, evaluation.collection)
-    after = _grade(documents, chosen.after, whole, evaluation.collection) if chosen.after else None
+    before = grade_runs(documents, chosen.before, whole, evaluation.collection)
+    after = grade_runs(documents, chosen.after, whole, evaluation.collection) if chosen.after else None
     names = [run.name for run in runs]
     found |= compare_versions(names, stored.generators, before, after, stored.outcomes(whole), SEED)
     _add_counts(found, evaluation, stored)
@@ -145,7 +145,7 @@ def _top_of(runs: Sequence[Run], k: int) -> list[dict[int, Ints]]:
     return [loaded[run.pk] for run in runs]
 
 
-def _grade(documents: Ints, version: Qrels, queries: Sequence[int], collection: Collection) -> RetrievalOutcomes:
+def grade_runs(documents: Ints, version: Qrels, queries: Sequence[int], collection: Collection) -> RetrievalOutcomes:
     """Hit@k and nDCG@k (exponential gain, DREAM J.1) by one version."""
     known = Version.of(load_judgments(version), queries)
     graded = measures.Graded(documents, known.look_up(encode_pairs(documents)), known, collection.relevant_from)

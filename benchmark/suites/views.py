@@ -52,7 +52,7 @@ def suites(request: HttpRequest, scope: AccessSiteScope) -> HttpResponse:
     return render(request, "benchmark/suites.html", context, status=422 if form.is_bound else 200)
 
 
-def _get_suite(scope: AccessSiteScope, suite: int) -> Suite:
+def get_suite(scope: AccessSiteScope, suite: int) -> Suite:
     """404 for a suite with a member that the reader may not admin: they do not know of it."""
     found = get_object_or_404(Suite, pk=suite)
     mine = {one.pk for one in administered(scope.user)}
@@ -84,7 +84,7 @@ def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
 @require_GET
 def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
     """Systems by members, by one measure, and the unweighted mean."""
-    found = _get_suite(scope, suite)
+    found = get_suite(scope, suite)
     shown = show_suite(found, request.GET.get("measure", ""), work="tests" in request.GET)
     if (file := tables.download(request, [], [shown["table"]])) is not None:
         return file
@@ -95,7 +95,7 @@ def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpRespo
 @require_POST
 def control_suite(request: HttpRequest, scope: AccessSiteScope, suite: int, act: str) -> HttpResponse:
     """delete: its collections and their reports stay."""
-    found = _get_suite(scope, suite)
+    found = get_suite(scope, suite)
     if act != "delete":
         raise Http404(_("Unknown action."))
     services.delete_suite(found, by=scope)

@@ -1,0 +1,61 @@
+"""Pictures of an evaluation: normalised retrieval and generation over the systems (DREAM figure 4)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from benchmark.answers.alignment import normalise
+from charts import Chart, draw_lines
+
+VERSIONS = ("before", "after")
+
+
+def draw_versions(result: Mapping[str, Any]) -> list[Chart]:
+    """A picture for each version of the qrels: systems by Hit@k, ascending; none for fewer than two systems."""
+    if len(result["systems"]) < 2 or not result["complete"]:
+        return []
+    return [_draw_version(result, when) for when in VERSIONS if result[when] is not None]
+
+
+def _draw_version(result: Mapping[str, Any], when: str) -> Chart:
+    systems = sorted(result["systems"], key=lambda one: (one[when], one["name"]))
+    places: dict[float, str] = {float(at): one["name"] for at, one in enumerate(systems)}
+    retrieval = normalise([one[when] for one in systems])
+    series = {_("retrieval"): list(zip(places, retrieval, strict=True))}
+    rates = {(cell["system"], cell["generator"]): cell["generation"] for cell in result["cells"]}
+    for name in result["generators"]:
+        found = normalise([rates[one["name"], name] for one in systems])
+        series[_("generation: %(generator)s") % {"generator": name}] = list(zip(places, found, strict=True))
+    titles = {"before": _("Retrieval and generation by system, original"),
+              "after": _("Retrieval and generation by system, filled")}  # fmt: skip
+    return draw_lines(
+        f"rag-{when}",
+        titles[when],
+        series,
+        x=_("system, by Hit@%(k)s") % {"k": result["k"]},
+        y=_("normalized value (0: lowest system, 1: highest)"),
+        names=places,
+        low=0.0,
+        high=1.0,
+        empty=_("All systems have the same values."),
+        summary=_summarise(result, when),
+        source=_("%(collection)s, qrels %(number)s, k = %(k)s, %(queries)s queries")
+        % {
+            "collection": result["collection"],
+            "number": result[when],
+            "k": result["k"],
+            "queries": f"{result['queries']:,}",
+        },
+    )
+
+
+def _summarise(result: Mapping[str, Any], when: str) -> str:
+    """Say how Hit@k and the share of correct answers correlate over the systems."""
+    known = [one for one in result["correlation"] if one.get(when) is not None]
+    if not known:
+        return _(
+            "Too few systems, or too little difference, for a correlation of Hit@k with the share of correct answers."
+        )
+    told = ", ".join(f"{one['generator']} {one[when]:.3f}" for one in known)
+    return _("Correlation of Hit@k with the share of correct answers over the systems: %(told)s.") % {"told": told}

@@ -1,0 +1,121 @@
+"""Answers to read: a list by query with both outcomes, and one answer with its contexts and verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.answers.contexts import EVIDENCE
+from benchmark.answers.evaluations import answered_queries, runs_in
+from benchmark.answers.results import VersionPair, grade_runs
+from benchmark.models import AnswerEvaluation, GeneratedAnswer, Qrels, QrelsRow, Run
+from benchmark.report.graded_runs import stack_rankings
+from benchmark.runs import rankings
+from corpus.models import Document, Query
+from judges.prompts.conversations import CONTEXT_LIMIT
+
+PAGE = 50
+SHOWN = ("all", "disagree", "wrong", "problems")
+
+
+@dataclass(frozen=True)
+class ListedAnswer:
+    """A query with what retrieval and generation came to. `hits`: by the version before, and after where there is."""
+
+    query: Query
+    answer: GeneratedAnswer
+    hits: tuple[bool, ...]
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether the newest version's retrieval outcome differs from the verdict."""
+        return self.answer.correct is not None and self.hits[-1] != self.answer.correct
+
+
+def list_answers(
+    evaluation: AnswerEvaluation, chosen: VersionPair, *, run: Run, generator: str, show: str, page: int
+) -> dict[str, Any]:
+    """A page of one run's and generator's answers, by query id."""
+    queries = answered_queries(evaluation.collection)
+    stored = GeneratedAnswer.objects.filter(evaluation=evaluation, run=run, generator=generator, query__in=queries)
+    by_query = {one.query_id: one for one in stored.defer("evidence")}
+    present = [query for query in queries if query.pk in by_query]
+    hits = _hits_of(evaluation, run, [query.pk for query in present], chosen)
+    rows = [ListedAnswer(query, by_query[query.pk], hits[query.pk]) for query in present]
+    kept = [one for one in rows if _is_shown(one, show)]
+    return {
+        "rows": kept[(page - 1) * PAGE : page * PAGE],
+        "count": len(kept),
+        "page": page,
+        "has_more": len(kept) > page * PAGE,
+    }
+
+
+def _is_shown(one: ListedAnswer, show: str) -> bool:
+    if show == "disagree":
+        return one.disagrees
+    if show == "wrong":
+        return one.answer.correct is False
+    return bool(one.answer.problem) if show == "problems" else True
+
+
+def _hits_of(
+    evaluation: AnswerEvaluation, run: Run, queries: Sequence[int], chosen: VersionPair
+) -> dict[int, tuple[bool, ...]]:
+    k = int(evaluation.options["k"])
+    documents = stack_rankings([rankings.load([run.pk], k)[run.pk]], queries, k)
+    found = [
+        grade_runs(documents, version, queries, evaluation.collection).hit[0] > 0
+        for version in (chosen.before, chosen.after)
+        if version is not None
+    ]
+    columns = np.array(found).T.tolist() if queries else []
+    return {query: tuple(row) for query, row in zip(queries, columns, strict=True)}
+
+
+@dataclass(frozen=True)
+class AnswerContext:
+    """What the generator was shown of one document. Grades None: nobody judged it."""
+
+    rank: int
+    document: Document
+    text: str
+    is_cut: bool
+    grades: tuple[int | None, ...]
+    is_relevant: bool  # By the newest version.
+
+
+def list_contexts(answer: GeneratedAnswer, chosen: VersionPair) -> list[AnswerContext]:
+    """The contexts of an answer, as it was shown them."""
+    evaluation = answer.evaluation
+    documents = Document.objects.in_bulk(answer.documents)
+    versions = [one for one in (chosen.before, chosen.after) if one is not None]
+    grades = [_grades_of(answer.query, version) for version in versions]
+    found = []
+    for at, key in enumerate(answer.documents):
+        document = documents[key]
+        whole = answer.evidence[at] if evaluation.options["contexts"] == EVIDENCE else document.text
+        given = tuple(one.get(key) for one in grades)
+        is_relevant = given[-1] is not None and given[-1] >= evaluation.collection.relevant_from
+        is_cut = len(whole) > CONTEXT_LIMIT
+        found.append(AnswerContext(at + 1, document, whole[:CONTEXT_LIMIT], is_cut, given, is_relevant))
+    return found
+
+
+def _grades_of(query: Query, version: Qrels) -> dict[int, int]:
+    row = QrelsRow.objects.filter(qrels=version, query=query).first()
+    return dict(zip(row.documents, row.grades, strict=True)) if row else {}
+
+
+def side_by_side(evaluation: AnswerEvaluation, query: Query) -> list[dict[str, Any]]:
+    """What every generator answered from every run, by run and generator."""
+    found = {
+        (one.run_id, one.generator): one
+        for one in GeneratedAnswer.objects.filter(evaluation=evaluation, query=query).defer("evidence")
+    }
+    return [
+        {"run": run, "generator": name, "answer": found.get((run.pk, name))}
+        for run in runs_in(evaluation)
+        for name in evaluation.options["generators"]
+    ]

@@ -1,0 +1,204 @@
+"""Answers: the newest evaluation, its start with an estimate, progress, cancel and resume, and single answers."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from benchmark.answers import evaluations, figures, listing, results, suites
+from benchmark.answers import tables as downloads
+from benchmark.answers.forms import AnswersForm
+from benchmark.answers.results import VersionPair
+from benchmark.forms import LimitsForm
+from benchmark.models import AnswerEvaluation, GeneratedAnswer
+from benchmark.report import tables
+from benchmark.suites.groups import collections_of
+from benchmark.suites.views import get_suite
+from benchmark.systems import chosen
+from corpus.access import AccessScope, AccessSiteScope, action
+from corpus.collections.audit_log import record_act
+from corpus.errors import BadInput
+from corpus.models import Query
+
+SHOWN = 30
+
+
+@action("admin")
+@require_GET
+def answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """The newest evaluation of answers, or what it takes to have one."""
+    found = AnswerEvaluation.objects.filter(collection=scope.collection).order_by("-pk").first()
+    if found is None:
+        form = AnswersForm(collection=scope.collection)
+        context = {"scope": scope, "form": form, "answerable": bool(evaluations.answered_queries(scope.collection))}
+        return render(request, "benchmark/answers/empty.html", context)
+    return _render_evaluation(request, scope, found)
+
+
+@action("admin")
+@require_GET
+def answer_evaluation(request: HttpRequest, scope: AccessScope, evaluation: int) -> HttpResponse:
+    """One evaluation; HTMX asks for news while it is worked on."""
+    return _render_evaluation(request, scope, _get_evaluation(scope, evaluation))
+
+
+def _get_evaluation(scope: AccessScope, evaluation: int) -> AnswerEvaluation:
+    rows = AnswerEvaluation.objects.select_related("collection")
+    return get_object_or_404(rows, pk=evaluation, collection=scope.collection)
+
+
+def _asked_versions(request: HttpRequest, scope: AccessScope) -> VersionPair:
+    """The versions that the reader chose, else the original and the newest filled one. Raises BadInput."""
+    numbers = [int(text) if (text := request.GET.get(name, "")[:9]).isdecimal() else None for name in figures.VERSIONS]
+    return results.choose_versions(scope.collection, *numbers)
+
+
+def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEvaluation) -> HttpResponse:
+    context: dict[str, Any] = {
+        "evaluation": found,
+        "versions": chosen.versions_of(scope.collection),
+        "others": AnswerEvaluation.objects.filter(collection=scope.collection)
+        .exclude(pk=found.pk)
+        .order_by("-pk")[:SHOWN],
+        "limits": LimitsForm(initial=found.options),
+        "unattended": chosen.is_unattended(found),
+        "cost": results.cost_of(found),
+        "is_missing": found.is_over and bool(evaluations.count_missing(found)),
+    }
+    files: dict[str, Any] = {}
+    try:
+        pair = _asked_versions(request, scope)
+    except BadInput as error:
+        context["problem"] = str(error)
+    else:
+        result = results.load_result(found, pair)
+        files = {"charts": figures.draw_versions(result), "tables": downloads.result_tables(result)}
+        context |= {"result": result, "charts": files["charts"], "listed": _list_answers(request, found, pair)}
+        context["asked"] = f"before={pair.before.number}" + (f"&after={pair.after.number}" if pair.after else "")
+    news: dict[str, Any] = {"news": "benchmark/answers/_evaluation.html", "is_over": found.is_over}
+    return tables.answer_page(request, scope, "benchmark/answers/evaluation.html", context, **files, **news)
+
+
+def _list_answers(request: HttpRequest, found: AnswerEvaluation, pair: VersionPair) -> dict[str, Any]:
+    """The list of answers of the run and generator that were asked for, else the first ones."""
+    runs = evaluations.runs_in(found)
+    run = next((one for one in runs if one.name == request.GET.get("system")), runs[0])
+    generators = found.options["generators"]
+    generator = request.GET.get("generator", "")
+    generator = generator if generator in generators else generators[0]
+    show = request.GET.get("show", "")
+    show = show if show in listing.SHOWN else listing.SHOWN[0]
+    text = request.GET.get("page", "")[:6]
+    page = max(int(text), 1) if text.isdecimal() else 1
+    rows = listing.list_answers(found, pair, run=run, generator=generator, show=show, page=page)
+    asked = {"system": run.name, "generator": generator, "show": show, "before": pair.before.number}
+    asked |= {"after": pair.after.number} if pair.after else {}
+    told = {"run": run, "runs": runs, "generator": generator, "generators": generators, "show": show}
+    return {**rows, **told, "asked": urlencode(asked)}
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def start_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """The form; what it will ask of models and cost; then an evaluation that waits for a worker."""
+    form = AnswersForm(request.POST if request.method == "POST" else None, collection=scope.collection)
+    if form.is_bound and form.is_valid():
+        try:
+            options = form.options()
+            if "confirm" in request.POST:
+                return _start_evaluation(scope, options)
+            return _render_confirmation(request, scope, form, options)
+        except BadInput as error:
+            form.add_error(None, str(error).capitalize() if str(error)[:1].islower() else str(error))
+    context = {"scope": scope, "form": form}
+    return render(request, "benchmark/answers/start.html", context, status=422 if form.is_bound else 200)
+
+
+def _render_confirmation(
+    request: HttpRequest, scope: AccessScope, form: AnswersForm, options: dict[str, Any]
+) -> HttpResponse:
+    queries = len(evaluations.answered_queries(scope.collection))
+    context = {
+        "scope": scope,
+        "options": options,
+        "systems": form.cleaned_data["systems"],
+        "queries": queries,
+        "answers": queries * len(options["runs"]) * len(options["generators"]),
+        "estimate": evaluations.estimate_cost(scope.collection, options),
+        "hidden": [(name, value) for name in form.fields for value in request.POST.getlist(name) if value],
+    }
+    return render(request, "benchmark/answers/confirm.html", context)
+
+
+def _start_evaluation(scope: AccessScope, options: dict[str, Any]) -> HttpResponse:
+    with transaction.atomic():
+        found = evaluations.start_or_join(scope.collection, options, scope.user.username)
+        record_act(scope, "answers.started", evaluation=found.pk, k=options["k"], generators=options["generators"])
+    return redirect("answer_evaluation", scope.collection.name, found.pk)
+
+
+@action("admin")
+@require_POST
+def control_answers(request: HttpRequest, scope: AccessScope, evaluation: int, act: str) -> HttpResponse:
+    """cancel, or go on after a cancellation, a failure, or with queries that came later."""
+    found = _get_evaluation(scope, evaluation)
+    acts = {"cancel": evaluations.cancel, "go-on": evaluations.go_on}
+    if act not in acts:
+        raise Http404(_("Unknown action."))
+    form = LimitsForm(request.POST)
+    try:
+        with transaction.atomic():
+            if act == "go-on" and form.is_valid():
+                evaluations.set_limits(found, **form.cleaned_data)
+            done = acts[act](found)
+            if done:
+                record_act(scope, "answers.control", evaluation=found.pk, what=act)
+    except BadInput as error:
+        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
+    else:
+        if not done:
+            messages.error(request, _("No changes made: the evaluation's state no longer allows this action."))
+    return redirect("answer_evaluation", scope.collection.name, found.pk)
+
+
+@action("admin")
+@require_GET
+def judged_answer(request: HttpRequest, scope: AccessScope, evaluation: int, query: int) -> HttpResponse:
+    """What every generator answered to one query, and one of the answers with its contexts and its verdict."""
+    found = _get_evaluation(scope, evaluation)
+    asked = get_object_or_404(Query, pk=query, collection=scope.collection)
+    rows = listing.side_by_side(found, asked)
+    wanted = request.GET.get("system", ""), request.GET.get("generator", "")
+    named = [row for row in rows if (row["run"].name, row["generator"]) == wanted]
+    shown: GeneratedAnswer | None = next((row["answer"] for row in [*named, *rows] if row["answer"] is not None), None)
+    context: dict[str, Any] = {"scope": scope, "evaluation": found, "query": asked, "rows": rows, "shown": shown}
+    if shown is not None:
+        whole = GeneratedAnswer.objects.select_related("run", "query", "evaluation__collection").get(pk=shown.pk)
+        context |= {"shown": whole, "contexts": _contexts_of(request, scope, whole)}
+    return render(request, "benchmark/answers/answer.html", context)
+
+
+def _contexts_of(request: HttpRequest, scope: AccessScope, answer: GeneratedAnswer) -> list[listing.AnswerContext]:
+    try:
+        return listing.list_contexts(answer, _asked_versions(request, scope))
+    except BadInput as error:
+        raise Http404(str(error)) from None
+
+
+@action("site")
+@require_GET
+def suite_answers(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
+    """RAGAlign of each member's newest evaluation, and the unweighted mean."""
+    found = get_suite(scope, suite)
+    members = [suites.member_answers(one, chosen.K) for one in collections_of(found)]
+    lines = suites.suite_lines(members)
+    table = downloads.suite_table(found.name, chosen.K, [one.collection.name for one in members], lines)
+    if (file := tables.download(request, [], [table])) is not None:
+        return file
+    context = {"scope": scope, "suite": found, "members": members, "lines": lines, "table": table, "k": chosen.K}
+    return render(request, "benchmark/answers/suite.html", context)
