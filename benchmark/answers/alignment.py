@@ -16,6 +16,8 @@ from benchmark.significance.tests import Values, add_tests, mean_changes, rank_m
 from charts.translation import gettext_noop
 
 Bools = NDArray[np.bool_]
+# What is known of a cell's RAGAlign; all but `before` are None where there is one version alone.
+TESTED = ("before", "after", "change", "low", "high", "p", "p_holm")
 SAME = 1e-12  # A spread below it is none.
 NO_SPREAD = {
     "answers": gettext_noop("all answers have the same verdict"),
@@ -125,27 +127,25 @@ def _align_cells(agree: Mapping[str, Floats], names: Sequence[str], seed: int) -
     """RAGAlign of each cell, with the interval and p of its change (paired over the queries, Holm over the cells)."""
     flat = {when: found.reshape(-1, found.shape[-1]) for when, found in agree.items()}
     if "after" not in flat:
-        return [{"before": float(row.mean()), "after": None, "change": None} for row in flat["before"]]
+        return [dict.fromkeys(TESTED) | {"before": float(row.mean())} for row in flat["before"]]
     values = Values(flat["before"], flat["after"])
     told = {"align": mean_changes(values)}
     add_tests(told, {"align": values}, names, seed)
-    kept = ("before", "after", "change", "low", "high", "p", "p_holm")
-    return [{name: row[name] for name in kept} for row in told["align"]]
+    return [{name: row[name] for name in TESTED} for row in told["align"]]
 
 
 def _graded(versions: Mapping[str, RetrievalOutcomes], system: int, correct: Bools) -> dict[str, Any]:
-    found: dict[str, Any] = {"before": None, "after": None, "change": None, "reasons": {}}
+    found: dict[str, Any] = {"before": None, "after": None, "change": None, "reasons": {"before": "", "after": ""}}
     for when, one in versions.items():
-        found[when], why = graded_align(one.ndcg[system], correct)
-        if why:
-            found["reasons"][when] = why
+        found[when], found["reasons"][when] = graded_align(one.ndcg[system], correct)
     if found["before"] is not None and found["after"] is not None:
         found["change"] = found["after"] - found["before"]
     return found
 
 
 def _rank_systems(systems: Sequence[str], hits: Mapping[str, list[float]]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [{"name": name, "before": None, "after": None} for name in systems]
+    blank = dict.fromkeys(("before", "after", "rank_before", "rank_after"))
+    rows: list[dict[str, Any]] = [{"name": name, **blank} for name in systems]
     for when, found in hits.items():
         for row, value, rank in zip(rows, found, rank_means(found), strict=True):
             row |= {when: value, f"rank_{when}": rank}

@@ -91,7 +91,14 @@ def judges_of(options: Mapping[str, Any]) -> list[Judge]:
 
 def answered_queries(collection: Collection) -> list[Query]:
     """The current queries with a reference answer, by external id."""
-    return [query for query in rankings.current_queries(collection) if any(map(str.strip, query.answers))]
+    return split_queries(collection)[0]
+
+
+def split_queries(collection: Collection) -> tuple[list[Query], int]:
+    """The current queries with a reference answer, and how many have none."""
+    current = rankings.current_queries(collection)
+    answered = [query for query in current if any(map(str.strip, query.answers))]
+    return answered, len(current) - len(answered)
 
 
 def runs_in(evaluation: AnswerEvaluation) -> list[Run]:

@@ -34,7 +34,7 @@ def _draw_version(result: Mapping[str, Any], when: str) -> Chart:
         titles[when],
         series,
         x=_("system, by Hit@%(k)s") % {"k": result["k"]},
-        y=_("normalized value (0: lowest system, 1: highest)"),
+        y=_("normalized value"),
         names=places,
         low=0.0,
         high=1.0,

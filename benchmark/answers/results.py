@@ -1,18 +1,18 @@
 """What an evaluation's stored answers come to under two versions of the qrels. Reads only, and asks nobody."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.core.cache import cache
-from django.db.models import Max, Sum
+from django.db.models import Count, Max
 from django.utils.translation import gettext as _
 
 from benchmark.answers.alignment import AnswerOutcomes, RetrievalOutcomes, compare_versions
-from benchmark.answers.evaluations import answered_queries, runs_in
+from benchmark.answers.evaluations import runs_in, split_queries
 from benchmark.models import AnswerEvaluation, GeneratedAnswer, Qrels, Run
 from benchmark.qrels import versions
 from benchmark.report import measures
@@ -42,60 +42,76 @@ def choose_versions(collection: Collection, before: int | None = None, after: in
 
     Raises BadInput for a number that is none, and where there is no version yet.
     """
-    first = versions.latest_version(collection, Qrels.Kind.ORIGINAL) or versions.latest_version(collection)
-    if before is not None:
-        first = versions.version_numbered(collection, before)
-    if first is None:
+    known = list(Qrels.objects.filter(collection=collection).order_by("-number"))
+    if not known:
         raise BadInput(_("%(name)s has no qrels yet: import or judge some pairs first") % {"name": collection.name})
-    if after is not None:
-        later: Qrels | None = versions.version_numbered(collection, after)
-    else:
-        filled = versions.latest_version(collection, Qrels.Kind.FILLED)
-        later = filled or versions.latest_version(collection, Qrels.Kind.LABELS)
+    first = _numbered(known, before) or _newest(known, Qrels.Kind.ORIGINAL) or known[0]
+    later = _numbered(known, after) or _newest(known, Qrels.Kind.FILLED) or _newest(known, Qrels.Kind.LABELS)
     return VersionPair(first, None if later is None or later.pk == first.pk else later)
+
+
+def _newest(known: Sequence[Qrels], kind: str) -> Qrels | None:
+    return next((one for one in known if one.kind == kind), None)
+
+
+def _numbered(known: Sequence[Qrels], number: int | None) -> Qrels | None:
+    """The version of this number. Raises BadInput that names those that exist."""
+    found = next((one for one in known if one.number == number), None)
+    return found if found or number is None else versions.version_numbered(known[0].collection, number)
 
 
 def load_result(evaluation: AnswerEvaluation, chosen: VersionPair) -> dict[str, Any]:
     """All figures of an evaluation, cached by its answers and the two versions; no figures before a query is whole."""
     stored = GeneratedAnswer.objects.filter(evaluation=evaluation)
-    newest = stored.aggregate(newest=Max("pk"))["newest"]
-    queries = answered_queries(evaluation.collection)
-    asked = repr((VERSION, evaluation.pk, newest, stored.count(), [query.pk for query in queries], chosen.before.pk,
+    there = stored.aggregate(newest=Max("pk"), count=Count("pk"))
+    queries, left_out = split_queries(evaluation.collection)
+    asked = repr((VERSION, evaluation.pk, there, left_out, [query.pk for query in queries], chosen.before.pk,
                   chosen.after and chosen.after.pk, evaluation.collection.relevant_from))  # fmt: skip
     key = f"rag-align:{sha256(asked.encode()).hexdigest()}"
     if (known := cache.get(key)) is None:
-        known = compute_result(evaluation, queries, chosen)
+        known = compute_result(evaluation, queries, chosen) | {"no_answers": left_out}
         cache.set(key, known, KEPT_S)
     found: dict[str, Any] = known
     return found
 
 
+class StoredAnswer(NamedTuple):
+    """What figures are made of. `correct` None: the judge gave no verdict."""
+
+    correct: bool | None
+    is_exact_match: bool
+    problem: str
+    document_length: int
+    context_length: int
+    without_evidence: int
+
+
 @dataclass(frozen=True)
 class StoredAnswers:
-    """The answers of an evaluation by query, run and generator: verdict (None: none), exact match, problem."""
+    """The answers of an evaluation by query, run and generator."""
 
     runs: list[Run]
     generators: list[str]
-    rows: dict[tuple[int, int, str], tuple[bool | None, bool, str]]
+    rows: dict[tuple[int, int, str], StoredAnswer]
 
-    def units(self, query: int) -> list[tuple[bool | None, bool, str] | None]:
+    def units(self, query: int) -> list[StoredAnswer | None]:
         """What there is of a query, in the order of runs and generators; None where nothing is yet."""
         return [self.rows.get((query, run.pk, name)) for run in self.runs for name in self.generators]
 
     def outcomes(self, queries: Sequence[int]) -> AnswerOutcomes:
         """Arrays over queries that are whole."""
+        units = [one for query in queries for one in self.units(query) if one is not None]
         shape = len(queries), len(self.runs), len(self.generators)
-        units = [[one or (None, False, "") for one in self.units(query)] for query in queries]
-        correct = np.array([[bool(one[0]) for one in row] for row in units], dtype=np.bool_).reshape(shape)
-        exact = np.array([[one[1] for one in row] for row in units], dtype=np.bool_).reshape(shape)
+        correct = np.array([bool(one.correct) for one in units], dtype=np.bool_).reshape(shape)
+        exact = np.array([one.is_exact_match for one in units], dtype=np.bool_).reshape(shape)
         return AnswerOutcomes(correct.transpose(1, 2, 0), exact.transpose(1, 2, 0))
 
 
 def load_answers(evaluation: AnswerEvaluation) -> StoredAnswers:
     """Read the verdicts of an evaluation."""
     found = GeneratedAnswer.objects.filter(evaluation=evaluation)
-    values = found.values_list("query_id", "run_id", "generator", "correct", "is_exact_match", "problem")
-    rows = {(query, run, generator): (correct, exact, why) for query, run, generator, correct, exact, why in values}
+    values = found.values_list("query_id", "run_id", "generator", *StoredAnswer._fields)
+    rows = {(query, run, generator): StoredAnswer(*rest) for query, run, generator, *rest in values}
     return StoredAnswers(runs_in(evaluation), list(evaluation.options["generators"]), rows)
 
 
@@ -107,7 +123,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
         units = stored.units(query.pk)
         if None in units:
             waiting += 1
-        elif any(one is not None and one[0] is None for one in units):
+        elif any(one is not None and one.correct is None for one in units):
             unjudged += 1
         else:
             whole.append(query.pk)
@@ -120,7 +136,6 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
         "queries": len(whole),
         "waiting": waiting,
         "no_verdict": unjudged,
-        "no_answers": len(rankings.current_queries(evaluation.collection)) - len(queries),
         "complete": not waiting,
         "seed": SEED,
         **{key: [] for key in ("cells", "means", "systems", "correlation")},
@@ -134,7 +149,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
     after = grade_runs(documents, chosen.after, whole, evaluation.collection) if chosen.after else None
     names = [run.name for run in runs]
     found |= compare_versions(names, stored.generators, before, after, stored.outcomes(whole), SEED)
-    _add_counts(found, evaluation, stored)
+    _add_counts(found, stored)
     if waiting:
         found["means"] = []  # what is whole is shown; a mean over systems waits for the rest
     return found
@@ -152,28 +167,25 @@ def grade_runs(documents: Ints, version: Qrels, queries: Sequence[int], collecti
     return RetrievalOutcomes(measures.hit(graded), measures.ndcg_exp(graded))
 
 
-def _add_counts(found: dict[str, Any], evaluation: AnswerEvaluation, stored: StoredAnswers) -> None:
+def _add_counts(found: dict[str, Any], stored: StoredAnswers) -> None:
     """Add what went wrong and how much was shown, over all answers that there are."""
     names = {run.pk: run.name for run in stored.runs}
-    malformed: Counter[tuple[str, str]] = Counter()
-    silent: Counter[tuple[str, str]] = Counter()
-    for (_query, run, generator), (correct, _exact, problem) in stored.rows.items():
-        silent[names[run], generator] += correct is None
-        malformed[names[run], generator] += correct is not None and bool(problem)
-    shown = GeneratedAnswer.objects.filter(evaluation=evaluation).values("run_id", "generator")
-    sums = {
-        (names[row["run_id"]], row["generator"]): row
-        for row in shown.annotate(
-            documents=Sum("document_length"), contexts=Sum("context_length"), left_out=Sum("without_evidence")
-        )
-    }
+    by_cell: dict[tuple[str, str], list[StoredAnswer]] = defaultdict(list)
+    for (_query, run, generator), one in stored.rows.items():
+        by_cell[names[run], generator].append(one)
     for cell in found["cells"]:
-        place = cell["system"], cell["generator"]
-        words = sums[place]
-        saved = 1 - words["contexts"] / words["documents"] if words["documents"] else None
-        cell |= {"malformed": malformed[place], "no_verdict": silent[place]}
-        cell |= {"document_length": words["documents"], "context_length": words["contexts"]}
-        cell |= {"saved": saved, "without_evidence": words["left_out"]}
+        rows = by_cell[cell["system"], cell["generator"]]
+        documents, contexts = (
+            sum(getattr(one, name) for one in rows) for name in ("document_length", "context_length")
+        )
+        cell |= {
+            "malformed": sum(one.correct is not None and bool(one.problem) for one in rows),
+            "no_verdict": sum(one.correct is None for one in rows),
+            "document_length": documents,
+            "context_length": contexts,
+            "saved": 1 - contexts / documents if documents else None,
+            "without_evidence": sum(one.without_evidence for one in rows),
+        }
 
 
 def cost_of(evaluation: AnswerEvaluation) -> dict[str, Any]:

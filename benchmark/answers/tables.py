@@ -5,14 +5,14 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from benchmark.answers.alignment import TESTED
 from benchmark.report.downloads import Cell, DownloadTable
 
-TESTS = ("before", "after", "change", "low", "high", "p", "p_holm")
 MEAN = ""  # The system of a row that is the mean over all systems.
 
 
 def test_names(k: int) -> tuple[str, ...]:
-    """Headers of TESTS."""
+    """Headers of alignment.TESTED."""
     label = f"RAGAlign@{k}"
     versions = _("%(measure)s, original"), _("%(measure)s, filled")
     return (
@@ -46,7 +46,7 @@ def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
         (
             cell["system"],
             cell["generator"],
-            *(cell["align"].get(name) for name in TESTS),
+            *(cell["align"][name] for name in TESTED),
             *(cell["graded"][when] for when in ("before", "after")),
             *(cell[name] for name in ("generation", "exact_match", "malformed", "no_verdict", "saved")),
             cell["without_evidence"],
@@ -54,7 +54,7 @@ def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
         for cell in result["cells"]
     ]
     for one in result["means"]:
-        values = [one["align"].get(name) for name in TESTS]
+        values = [one["align"][name] for name in TESTED]
         # What is counted by cell has no mean.
         blank: list[Cell] = [None] * (len(header) - len(values) - 5)
         rows.append((_("mean"), one["generator"], *values, None, None, one["generation"], *blank))
@@ -68,8 +68,7 @@ def retrieval_table(result: Mapping[str, Any]) -> DownloadTable:
     versions = _("%(measure)s, original"), _("%(measure)s, filled")
     header = (_("system"), *(name % {"measure": label} for name in versions), _("rank before"), _("rank after"))
     rows = tuple(
-        (one["name"], one["before"], one["after"], one.get("rank_before"), one.get("rank_after"))
-        for one in result["systems"]
+        (one["name"], one["before"], one["after"], one["rank_before"], one["rank_after"]) for one in result["systems"]
     )
     return DownloadTable("rag-retrieval", _("Retrieval by system"), header, rows)
 
@@ -83,7 +82,7 @@ def suite_table(name: str, k: int, members: Sequence[str], lines: Sequence[Mappi
         (
             line["system"] or _("mean"),
             line["generator"],
-            *(value[when] if value else None for value in (*line["values"], line["mean"]) for when in TESTS[:2]),
+            *(value[when] if value else None for value in (*line["values"], line["mean"]) for when in TESTED[:2]),
         )
         for line in lines
     ]

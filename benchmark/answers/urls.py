@@ -10,6 +10,7 @@ urlpatterns: list[URLPattern] = [
     path(HERE, views.answers, name="answers"),
     path(f"{HERE}start/", views.start_answers, name="start_answers"),
     path(f"{HERE}<int:evaluation>/", views.answer_evaluation, name="answer_evaluation"),
+    path(f"{HERE}<int:evaluation>/queries/", views.listed_answers, name="listed_answers"),
     path(f"{HERE}<int:evaluation>/queries/<int:query>/", views.judged_answer, name="judged_answer"),
     path(f"{HERE}<int:evaluation>/<slug:act>/", views.control_answers, name="control_answers"),
     path("suites/<int:suite>/answers/", views.suite_answers, name="suite_answers"),

@@ -32,7 +32,8 @@ SHOWN = 30
 @require_GET
 def answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """The newest evaluation of answers, or what it takes to have one."""
-    found = AnswerEvaluation.objects.filter(collection=scope.collection).order_by("-pk").first()
+    rows = AnswerEvaluation.objects.filter(collection=scope.collection).select_related("collection")
+    found = rows.order_by("-pk").first()
     if found is None:
         form = AnswersForm(collection=scope.collection)
         context = {"scope": scope, "form": form, "answerable": bool(evaluations.answered_queries(scope.collection))}
@@ -68,7 +69,7 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEv
         "limits": LimitsForm(initial=found.options),
         "unattended": chosen.is_unattended(found),
         "cost": results.cost_of(found),
-        "is_missing": found.is_over and bool(evaluations.count_missing(found)),
+        "result": None,
     }
     files: dict[str, Any] = {}
     try:
@@ -78,28 +79,51 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEv
     else:
         result = results.load_result(found, pair)
         files = {"charts": figures.draw_versions(result), "tables": downloads.result_tables(result)}
-        context |= {"result": result, "charts": files["charts"], "listed": _list_answers(request, found, pair)}
-        context["asked"] = f"before={pair.before.number}" + (f"&after={pair.after.number}" if pair.after else "")
+        context["reasons"] = _reasons_of(result)
+        context |= {"result": result, "charts": files["charts"], "asked": _name_versions(pair)}
     news: dict[str, Any] = {"news": "benchmark/answers/_evaluation.html", "is_over": found.is_over}
     return tables.answer_page(request, scope, "benchmark/answers/evaluation.html", context, **files, **news)
 
 
-def _list_answers(request: HttpRequest, found: AnswerEvaluation, pair: VersionPair) -> dict[str, Any]:
-    """The list of answers of the run and generator that were asked for, else the first ones."""
-    runs = evaluations.runs_in(found)
-    run = next((one for one in runs if one.name == request.GET.get("system")), runs[0])
-    generators = found.options["generators"]
-    generator = request.GET.get("generator", "")
-    generator = generator if generator in generators else generators[0]
-    show = request.GET.get("show", "")
-    show = show if show in listing.SHOWN else listing.SHOWN[0]
-    text = request.GET.get("page", "")[:6]
-    page = max(int(text), 1) if text.isdecimal() else 1
+def _reasons_of(result: dict[str, Any]) -> list[dict[str, str]]:
+    """Why cells have no graded value, in the order of the table."""
+    return [
+        {"system": cell["system"], "generator": cell["generator"], "when": when, "why": why}
+        for cell in result["cells"]
+        for when, why in cell["graded"]["reasons"].items()
+        if why
+    ]
+
+
+def _name_versions(pair: VersionPair) -> str:
+    """The part of an address that asks for these versions."""
+    return urlencode({"before": pair.before.number} | ({"after": pair.after.number} if pair.after else {}))
+
+
+@action("admin")
+@require_GET
+def listed_answers(request: HttpRequest, scope: AccessScope, evaluation: int) -> HttpResponse:
+    """The answers of one run and generator by query; the first ones unless others are asked for."""
+    found = _get_evaluation(scope, evaluation)
+    runs, generators = evaluations.runs_in(found), found.options["generators"]
+    asked = {name: request.GET.get(name, "") for name in ("system", "generator", "show", "page")}
+    run = next((one for one in runs if one.name == asked["system"]), runs[0])
+    generator = asked["generator"] if asked["generator"] in generators else generators[0]
+    show = asked["show"] if asked["show"] in listing.SHOWN else listing.SHOWN[0]
+    page = max(int(asked["page"][:6]), 1) if asked["page"][:6].isdecimal() else 1
+    pair = _versions_or_404(request, scope)
     rows = listing.list_answers(found, pair, run=run, generator=generator, show=show, page=page)
-    asked = {"system": run.name, "generator": generator, "show": show, "before": pair.before.number}
-    asked |= {"after": pair.after.number} if pair.after else {}
-    told = {"run": run, "runs": runs, "generator": generator, "generators": generators, "show": show}
-    return {**rows, **told, "asked": urlencode(asked)}
+    told = {"run": run, "runs": runs, "generator": generator, "generators": generators, "show": show, "pair": pair}
+    again = urlencode({"system": run.name, "generator": generator, "show": show}) + "&" + _name_versions(pair)
+    context = {"scope": scope, "evaluation": found, "listed": {**rows, **told, "asked": again}}
+    return render(request, "benchmark/answers/listed.html", context)
+
+
+def _versions_or_404(request: HttpRequest, scope: AccessScope) -> VersionPair:
+    try:
+        return _asked_versions(request, scope)
+    except BadInput as error:
+        raise Http404(str(error)) from None
 
 
 @action("admin")
@@ -179,15 +203,8 @@ def judged_answer(request: HttpRequest, scope: AccessScope, evaluation: int, que
     context: dict[str, Any] = {"scope": scope, "evaluation": found, "query": asked, "rows": rows, "shown": shown}
     if shown is not None:
         whole = GeneratedAnswer.objects.select_related("run", "query", "evaluation__collection").get(pk=shown.pk)
-        context |= {"shown": whole, "contexts": _contexts_of(request, scope, whole)}
+        context |= {"shown": whole, "contexts": listing.list_contexts(whole, _versions_or_404(request, scope))}
     return render(request, "benchmark/answers/answer.html", context)
-
-
-def _contexts_of(request: HttpRequest, scope: AccessScope, answer: GeneratedAnswer) -> list[listing.AnswerContext]:
-    try:
-        return listing.list_contexts(answer, _asked_versions(request, scope))
-    except BadInput as error:
-        raise Http404(str(error)) from None
 
 
 @action("site")

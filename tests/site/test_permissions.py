@@ -15,7 +15,7 @@ from annotation.models.imports import FileImport, Upload
 from annotation.models.pair_table import BulkAct
 from annotation.permissions import SMALLEST
 from benchmark.hole_filling.funnel import Funnel
-from benchmark.models import Filling, Qrels, Ranking, Report, Run, Suite, SuiteMember
+from benchmark.models import AnswerEvaluation, Filling, GeneratedAnswer, Qrels, Ranking, Report, Run, Suite, SuiteMember
 from corpus.aspects import revising
 from corpus.aspects.entries import Wording
 from corpus.models import Assessor, Item, Judgment, Pair
@@ -62,6 +62,20 @@ FUNNEL = Funnel.begun(pool=0, judged=0, candidates=0, known=0).document
 COUNTS = {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}
 
 
+ANSWERED = {"generators": ["j"], "judge": "j", "k": 10, "contexts": "document", "characters": 4000}
+
+
+def evaluation_of(pair: Pair, run: Run) -> AnswerEvaluation:
+    """Answers to the pair's query from a run."""
+    options = {**ANSWERED, "runs": [run.pk]}
+    found = AnswerEvaluation.objects.create(collection=pair.collection, key="k", state="ready", options=options)
+    shown = {"documents": [pair.document_id], "document_length": 5, "context_length": 5}
+    GeneratedAnswer.objects.create(
+        evaluation=found, query=pair.query, run=run, generator="j", answer="yes", correct=True, **shown
+    )
+    return found
+
+
 def benchmark_of(pair: Pair) -> tuple[Run, Qrels, Filling, Report, Suite]:
     """One of everything that the benchmark keeps."""
     collection = pair.collection
@@ -103,6 +117,7 @@ class World:
         CurvePoint.objects.create(curve=self.curve, job=self.job, asked=500, labels=500, queries=50)
         self.study = Study.objects.create(collection=self.collection)
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
+        self.evaluation = evaluation_of(self.pair, self.run)
         self.bulk = BulkAct.objects.create(
             collection=self.collection,
             kind="send",
@@ -153,6 +168,7 @@ class World:
             "<int:run>": self.run.pk,
             "<int:filling>": self.filling.pk,
             "<int:report>": self.report.pk,
+            "<int:evaluation>": self.evaluation.pk,
             "<int:number>": self.qrels.number,
             "<int:suite>": self.suite.pk,
             "<int:file_import>": self.file_import.pk,

@@ -1,0 +1,237 @@
+"""Benchmark > Answers: start with an estimate, progress, the tables, one answer, a suite, and what is refused."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from annotation.models import AuditEntry, Role
+from benchmark.answers import evaluations, results
+from benchmark.models import AnswerEvaluation, GeneratedAnswer
+from benchmark.suites.groups import make_suite
+from jobs import leases
+from jobs.models import JobState
+from tests.benchmark.answers import scene
+from tests.evidence import make_judge
+from tests.factories import make_collection, make_member, make_query
+
+pytestmark = pytest.mark.django_db
+HOME = "/c/wings/benchmark/answers/"
+
+
+@pytest.fixture
+def wings():
+    collection = scene.wings_collection()
+    scene.two_runs(collection)
+    for name in ("writer", "grader"):
+        make_judge(name)
+    return collection
+
+
+@pytest.fixture
+def charlie(wings):
+    client = Client()
+    client.force_login(make_member(wings, "charlie", Role.ADMIN).user)
+    return client
+
+
+def evaluation_of(collection, *, correct=("q1",), **more):
+    """A finished evaluation without a model: answers to these queries are right from every run."""
+    evaluation = scene.begin(collection, **more)
+    for run in evaluations.runs_in(evaluation):
+        for query in evaluations.answered_queries(collection):
+            for name in evaluation.options["generators"]:
+                GeneratedAnswer.objects.create(
+                    evaluation=evaluation, query=query, run=run, generator=name, documents=[], document_length=8,
+                    context_length=8, answer=f"{name} says it lifts.", correct=query.external_id in correct,
+                )  # fmt: skip
+    AnswerEvaluation.objects.filter(pk=evaluation.pk).update(state=JobState.READY, done=evaluation.total)
+    evaluation.refresh_from_db()
+    return evaluation
+
+
+def text(client, path, status=200):
+    response = client.get(path)
+    assert response.status_code == status, path
+    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+
+
+def test_without_runs_or_answers_the_page_says_what_to_do_next(wings, charlie):
+    assert "Choose runs and models. You see the cost before anything starts." in text(charlie, HOME)
+    wings.query_set.update(answers=[])
+    assert "No query has a reference answer" in text(charlie, HOME)
+    wings.runs.all().delete()
+    assert "Add a run first." in text(charlie, HOME)
+    assert "Add a run first." in text(charlie, f"{HOME}start/")
+
+
+GIVEN = {"systems": ["bm25"], "generators": ["writer"], "judge": "grader", "k": "2", "contexts": "document"}
+
+
+def test_the_form_shows_what_it_costs_and_starts_when_that_is_confirmed(wings, charlie):
+    shown = charlie.post(f"{HOME}start/", {**GIVEN, "max_calls": "9"})
+    assert shown.context["estimate"].calls.expected == 4 and shown.context["answers"] == 2
+    assert not AnswerEvaluation.objects.exists()
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown.content.decode()))
+    del hidden["csrfmiddlewaretoken"]
+    started = charlie.post(f"{HOME}start/", {**hidden, "confirm": "1"})
+    found = AnswerEvaluation.objects.get()
+    assert started["Location"] == f"{HOME}{found.pk}/"
+    assert (found.state, found.made_by, found.options["max_calls"]) == (JobState.WAITING, "charlie", 9)
+    assert AuditEntry.objects.filter(act="answers.started").count() == 1
+    page = charlie.get(f"{HOME}{found.pk}/").content.decode()
+    assert "data-poll" in page and "0 of 2 answers." in text(charlie, f"{HOME}{found.pk}/")
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"k": "3"}, "The run bm25 returns only 2 documents per query. Choose k up to this number."),
+        ({"generators": []}, "This field is required."),
+        ({"budget": "-1"}, "greater than or equal to"),
+    ],
+)
+def test_a_form_that_cannot_work_is_kept_with_its_problem(wings, charlie, given, problem):
+    response = charlie.post(f"{HOME}start/", {**GIVEN, **given})
+    assert response.status_code == 422 and not AnswerEvaluation.objects.exists()
+    assert problem in response.content.decode()
+    assert 'value="bm25" ' in response.content.decode()
+
+
+def test_the_table_has_both_versions_with_interval_and_the_ranks_that_changed(wings, charlie):
+    evaluation_of(wings)
+    scene.filled_version(wings, q1="d3", q2="d3")
+    page = charlie.get(HOME)
+    result = page.context["result"]
+    assert [(one["system"], one["align"]["before"], one["align"]["after"]) for one in result["cells"]] == [
+        ("bm25", 1.0, 1.0),
+        ("dense", 0.5, 0.5),
+    ]
+    told = text(charlie, HOME)
+    assert "2 of 2 systems changed rank by Hit@2." in told
+    assert "1 query has no reference answer and is left out." in told
+    assert "Mean over systems writer 0.7500 0.7500" in told
+    swapped = text(charlie, f"{HOME}?before=2&after=1")
+    assert "2 of 2 systems changed rank by Hit@2." in swapped
+
+
+def test_while_nothing_is_filled_the_page_says_that_the_same_answers_will_be_used(wings, charlie):
+    evaluation_of(wings)
+    told = text(charlie, HOME)
+    assert "There is one version of the qrels only" in told and "the same answers are used" in told
+
+
+def test_graded_values_without_variance_say_why(wings, charlie):
+    evaluation_of(wings, correct=("q1", "q2"))
+    assert "all answers have the same verdict" in text(charlie, HOME)
+
+
+def test_a_partial_result_is_marked_and_has_no_mean(wings, charlie):
+    found = evaluation_of(wings)
+    GeneratedAnswer.objects.filter(query__external_id="q2", run__name="dense").delete()
+    AnswerEvaluation.objects.update(state=JobState.FAILED, error="stopped by the call limit: raise it")
+    told = text(charlie, f"{HOME}{found.pk}/")
+    assert "Partial result: 1 query still waits for answers." in told and "Mean over systems" not in told
+    assert "Stopped by the call limit: raise it" in told and "Resume" in told
+
+
+def test_cancel_and_resume_with_other_limits(wings, charlie):
+    found = scene.begin(wings, max_calls=3)
+    charlie.post(f"{HOME}{found.pk}/cancel/")
+    found.refresh_from_db()
+    assert found.state == JobState.CANCELLED
+    charlie.post(f"{HOME}{found.pk}/go-on/", {"max_calls": "50"})
+    found.refresh_from_db()
+    assert (found.state, found.options["max_calls"]) == (JobState.WAITING, 50)
+    assert list(
+        AuditEntry.objects.filter(act="answers.control").order_by("pk").values_list("details__what", flat=True)
+    ) == [
+        "cancel",
+        "go-on",
+    ]
+    leases.claim(AnswerEvaluation)
+    page = charlie.post(f"{HOME}{found.pk}/go-on/", follow=True).content.decode()
+    assert "no longer allows this action" in page
+    assert charlie.post(f"{HOME}{found.pk}/explode/").status_code == 404
+
+
+def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(wings, charlie):
+    found = evaluation_of(wings, generators=("writer", "grader"))
+    address = f"{HOME}{found.pk}/queries/"
+    assert address in charlie.get(HOME).content.decode()
+    all_of = charlie.get(f"{address}?system=dense&generator=grader").context["listed"]
+    assert (all_of["run"].name, all_of["generator"], all_of["count"]) == ("dense", "grader", 2)
+    # dense finds nothing by the original qrels, and q1 was answered rightly all the same.
+    rows = charlie.get(f"{address}?system=dense&generator=grader&show=disagree").context["listed"]["rows"]
+    assert [one.query.external_id for one in rows] == ["q1"]
+    assert [one.query.external_id for one in charlie.get(f"{address}?show=wrong").context["listed"]["rows"]] == ["q2"]
+    assert "No answers to show." in text(charlie, f"{address}?show=problems")
+    assert charlie.get(f"{address}?system=nothing&page=x&show=y").context["listed"]["count"] == 2
+    assert charlie.get(f"{address}?before=77").status_code == 404
+
+
+def test_the_list_has_pages(wings, charlie, monkeypatch):
+    monkeypatch.setattr("benchmark.answers.listing.PAGE", 1)
+    address = f"{HOME}{evaluation_of(wings).pk}/queries/"
+    first = charlie.get(address)
+    assert first.context["listed"]["has_more"]
+    link = re.search(r'href="([^"]+page=2)"', first.content.decode())
+    assert link
+    second = charlie.get(address + link[1].replace("&amp;", "&")).context["listed"]
+    assert [one.query.external_id for one in second["rows"]] == ["q2"] and not second["has_more"]
+
+
+def test_one_answer_shows_its_contexts_and_its_verdict(wings, charlie):
+    found = evaluation_of(wings)
+    query = wings.query_set.get(external_id="q1")
+    first = wings.document_set.get(external_id="d1")
+    answer = GeneratedAnswer.objects.get(query=query, run__name="bm25")
+    answer.documents = [first.pk]
+    answer.save()
+    told = text(charlie, f"{HOME}{found.pk}/queries/{query.pk}/?system=bm25&generator=writer")
+    assert "writer from bm25" in told and "writer says it lifts." in told and "a secret lift" in told
+    assert scene.TEXTS["d1"] in told and "1. d1 relevant" in told
+    assert "Judged by grader." in told
+    later = make_query(wings, "new", external_id="new", answers=["x"])
+    assert "not answered yet" in text(charlie, f"{HOME}{found.pk}/queries/{later.pk}/")
+    stranger = make_query(make_collection("stones"), "other")
+    text(charlie, f"{HOME}{found.pk}/queries/{stranger.pk}/", status=404)
+
+
+def test_tables_and_charts_are_saved_in_every_form(wings, charlie):
+    evaluation_of(wings)
+    scene.filled_version(wings, q2="d3")
+    csv = charlie.get(f"{HOME}?table=rag-align&as=csv").content.decode()
+    assert csv.startswith("system,generator,") and csv.count("\n") == 1 + 2 + 1
+    told = json.loads(charlie.get(f"{HOME}?table=rag-align&as=json").content)
+    assert told["rows"][0][:5] == ["bm25", "writer", 1.0, 1.0, 0.0]
+    assert "\\begin{tabular}" in charlie.get(f"{HOME}?table=rag-retrieval&as=tex").content.decode()
+    for key in ("rag-before", "rag-after"):
+        assert charlie.get(f"{HOME}?chart={key}&as=csv").content.decode().count("\n") == 3
+    assert charlie.get(f"{HOME}?table=none&as=csv").status_code == 404
+
+
+def test_a_suites_page_has_a_column_for_each_member(wings, charlie):
+    stones = make_collection("stones")
+    make_member(stones, "bob", Role.ADMIN)
+    evaluation_of(wings, k=2)
+    suite = make_suite(name="main", collections=[wings])
+    address = f"/suites/{suite.pk}/answers/"
+    assert "No answers yet" in text(charlie, address), "its newest evaluation is at another k"
+    AnswerEvaluation.objects.update(options={**AnswerEvaluation.objects.get().options, "k": 10})
+    told = text(charlie, address)
+    assert "Mean over systems writer" in told and "bm25 writer" in told
+    assert json.loads(charlie.get(f"{address}?table=main-rag-align&as=json").content)["rows"][0][0] == "mean"
+    assert address in charlie.get(f"/suites/{suite.pk}/").content.decode()
+    hidden = make_suite(name="hidden", collections=[wings, stones])
+    text(charlie, f"/suites/{hidden.pk}/answers/", status=404)
+
+
+def test_a_result_is_worked_out_once(wings, charlie, monkeypatch):
+    found = evaluation_of(wings)
+    first = text(charlie, HOME)
+    monkeypatch.setattr("benchmark.answers.results.compute_result", lambda *_: pytest.fail("it is stored"))
+    assert text(charlie, HOME) == first
+    pair = results.choose_versions(wings)
+    assert results.load_result(found, pair)["complete"]

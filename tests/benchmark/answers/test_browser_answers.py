@@ -1,0 +1,105 @@
+"""Benchmark > Answers in a real Chromium: axe, light and a phone, in both languages; from the form to one answer."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from annotation.models import Role
+from benchmark.answers import evaluation_job
+from benchmark.models import AnswerEvaluation
+from benchmark.suites.groups import make_suite
+from jobs import leases
+from tests.benchmark.answers import scene
+from tests.factories import make_member
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+HOME = "/c/wings/benchmark/answers/"
+SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+LOOKS = {
+    "light": {"viewport": {"width": 1280, "height": 900}},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 375, "height": 700}},
+    "chinese": {"viewport": {"width": 1280, "height": 900}, "locale": "zh-CN"},
+}
+SHOTS = os.environ.get("QUORUM_SCREENSHOTS")
+OFFLINE = "offline-rewriter"
+
+
+@pytest.fixture
+def wings(settings, tmp_path):
+    collection = scene.wings_collection()
+    for query, answer in {"q1": "angle of the wing", "q2": "flows through a plate"}.items():
+        collection.query_set.filter(external_id=query).update(answers=[answer])
+    scene.two_runs(collection)
+    return collection
+
+
+def answer_all():
+    """Work on what waits, as a worker does: in a thread, because the browser's own loop runs in this one."""
+
+    def work():
+        evaluation_job.work_on_evaluation(leases.claim(AnswerEvaluation), lambda: False)
+        connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()
+
+
+def answered(collection):
+    """What the offline judge answers and says of it, and a filled version."""
+    evaluation = scene.begin(collection, generators=(OFFLINE,), judge=OFFLINE)
+    answer_all()
+    scene.filled_version(collection, q2="d3")
+    evaluation.refresh_from_db()
+    assert evaluation.state == "ready", evaluation.error
+    return evaluation
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_page_of_answers_has_a_violation(wings, instance, new_page, violations, look):
+    page = new_page(user=make_member(wings, "charlie", Role.ADMIN).user, **LOOKS[look])
+    suite = make_suite(name="main", collections=[wings])
+    found = {}
+
+    def look_at(name, address):
+        answer = page.goto(address)
+        assert answer and answer.ok, address
+        if SHOTS:
+            page.screenshot(path=Path(SHOTS) / f"answers-{name}-{look}.png", full_page=True)
+        page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
+        found[name] = violations(page) + (["scrolls sideways"] if page.evaluate(SIDEWAYS) else [])
+
+    look_at("empty", HOME)
+    look_at("start", f"{HOME}start/")
+    evaluation = answered(wings)
+    query = wings.query_set.get(external_id="q1")
+    look_at("home", HOME)
+    look_at("listed", f"{HOME}{evaluation.pk}/queries/")
+    look_at("answer", f"{HOME}{evaluation.pk}/queries/{query.pk}/")
+    AnswerEvaluation.objects.update(options={**evaluation.options, "k": 10})
+    look_at("suite", f"/suites/{suite.pk}/answers/")
+    scene.begin(wings, generators=(OFFLINE,), judge=OFFLINE, k=1)
+    look_at("waiting", HOME)
+    assert {name: problems for name, problems in found.items() if problems} == {}
+
+
+def test_from_the_form_to_one_answer_by_keyboard(wings, instance, new_page):
+    page = new_page(user=make_member(wings, "charlie", Role.ADMIN).user)
+    page.goto("/c/wings/benchmark/")
+    page.get_by_role("link", name="Answers", exact=True).press("Enter")
+    page.get_by_role("link", name="Evaluate answers").press("Enter")
+    page.get_by_label(OFFLINE).press("Space")
+    page.get_by_label("Depth k").fill("2")
+    page.get_by_role("button", name="Estimate cost").press("Enter")
+    assert page.get_by_text("these calls are free").is_visible()
+    page.get_by_role("button", name="Start now").press("Enter")
+    page.get_by_text("0 of 4 answers.").wait_for()
+    answer_all()
+    page.get_by_role("heading", name="RAGAlign@2").wait_for(timeout=15_000)
+    page.get_by_role("link", name="Show answers by query").press("Enter")
+    page.get_by_role("link", name="wing lift").press("Enter")
+    assert page.get_by_role("heading", name=f"{OFFLINE} from bm25").is_visible()
+    assert page.get_by_text(scene.TEXTS["d1"]).first.is_visible()
