@@ -80,6 +80,7 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEv
         result = results.load_result(found, pair)
         files = {"charts": figures.draw_versions(result), "tables": downloads.result_tables(result)}
         context["reasons"] = _reasons_of(result)
+        context["malformed"] = [cell for cell in result["cells"] if cell["malformed"]]
         context |= {"result": result, "charts": files["charts"], "asked": _name_versions(pair)}
     news: dict[str, Any] = {"news": "benchmark/answers/_evaluation.html", "is_over": found.is_over}
     return tables.answer_page(request, scope, "benchmark/answers/evaluation.html", context, **files, **news)
