@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from annotation.label_errors import suspects
 from annotation.models import Role
 from benchmark.qrels import versions
 from benchmark.report import reports
@@ -15,8 +16,10 @@ from corpus.models import Collection
 from judges.panels.offline_panel import ensure_offline
 from tests import benchmark_scene as scene
 from tests.factories import make_collection, make_member
+from tests.judged_books import make_books
 from tests.judging_scene import make_scene
 from tests.large_site import analyse, large_site
+from tests.training.lineage.test_browser_lineage import travelled_label
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -72,6 +75,17 @@ def test_pictures_of_a_collection(instance: dict[str, str], new_page: "NewPage",
     page.set_viewport_size({"width": 1280, "height": 900})
     page.locator("#matrix").evaluate("heading => scrollTo(0, heading.getBoundingClientRect().top + scrollY - 24)")
     picture(page, "agreement", folder)
+    suspects.store_suspects(books)
+    page.goto("/c/books/quality/label-errors/")
+    picture(page, "label-errors", folder)
+
+
+def test_picture_of_lineage(instance: dict[str, str], new_page: "NewPage", folder: Path, tmp_path: Path) -> None:
+    books = make_books()
+    pair, _model = travelled_label(books, tmp_path)
+    page = new_page(user=make_member(books, "charlie", Role.ADMIN).user, **LIGHT)
+    page.goto(f"/c/books/pairs/{pair.pk}/lineage/")
+    picture(page, "lineage", folder)
 
 
 def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
