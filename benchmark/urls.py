@@ -1,7 +1,8 @@
-"""Addresses of the benchmark: leaderboard, runs, hole filling, reports, queries, qrels versions, answers, suites."""
+"""Addresses of the benchmark: leaderboard, runs, hole filling, reports, queries, qrels, answers, agents, suites."""
 
 from django.urls import URLPattern, path
 
+from benchmark.agents import urls as agents
 from benchmark.answers import urls as answers
 from benchmark.hole_filling import views
 from benchmark.qrels import views as qrels
@@ -37,6 +38,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}qrels/diff/", qrels.qrels_diff, name="qrels_diff"),
     path(f"{HERE}qrels/<int:number>.txt", qrels.qrels_file, name="qrels_file"),
     *answers.urlpatterns,
+    *agents.urlpatterns,
     path("suites/", suites.suites, name="suites"),
     path("suites/<int:suite>/", suites.suite, name="suite"),
     path("suites/<int:suite>/<slug:act>/", suites.control_suite, name="control_suite"),

@@ -98,6 +98,7 @@ ADMIN = (
             Tab("benchmark_queries", _("Queries")),
             Tab("qrels", _("Qrels")),
             Tab("answers", _("Answers")),
+            Tab("agents", _("Agents")),
         ),
     ),
 )

@@ -45,6 +45,15 @@ class SuiteAgentBoard:
         return DownloadTable("suite-agents", title % {"name": self.suite.name}, header, tuple(rows), numbers=2)
 
     @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The table as the page shows it: a mean (without an agent) above the agents of each retriever."""
+        found = []
+        for retriever, agents in self.lines.items():
+            for agent, values in (("", self.means[retriever]), *agents.items()):
+                found.append({"retriever": retriever, "agent": agent, "values": values})
+        return found
+
+    @property
     def document(self) -> dict[str, Any]:
         """The table as JSON."""
         return {name: {"mean": self.means[name], "agents": agents} for name, agents in self.lines.items()}

@@ -15,7 +15,20 @@ from annotation.models.imports import FileImport, Upload
 from annotation.models.pair_table import BulkAct
 from annotation.permissions import SMALLEST
 from benchmark.hole_filling.funnel import Funnel
-from benchmark.models import AnswerEvaluation, Filling, GeneratedAnswer, Qrels, Ranking, Report, Run, Suite, SuiteMember
+from benchmark.models import (
+    AgentJob,
+    AgentSample,
+    AnswerEvaluation,
+    Filling,
+    GeneratedAnswer,
+    Qrels,
+    Ranking,
+    Report,
+    Run,
+    Suite,
+    SuiteMember,
+    Trace,
+)
 from corpus.aspects import revising
 from corpus.aspects.entries import Wording
 from corpus.models import Assessor, Item, Judgment, Pair
@@ -92,6 +105,23 @@ def benchmark_of(pair: Pair) -> tuple[Run, Qrels, Filling, Report, Suite]:
     return run, qrels, filling, report, suite
 
 
+AGENTS = {"protocol": "fixed", "rounds": 1, "tokens": 2048, "tokenizer": "pieces", "agents": {"j": 1}}
+
+
+def traced_by_an_agent(pair: Pair) -> tuple[AgentJob, Trace]:
+    """What an agent searched and answered about the pair's query."""
+    collection = pair.collection
+    sample = AgentSample.objects.create(
+        collection=collection, seed=0, per_member=1, queries={str(collection.pk): [pair.query_id]}
+    )
+    options = {**AGENTS, "retrievers": [{"name": "bm25", "kind": "bm25", "recipe": {}}]}
+    job = AgentJob.objects.create(collection=collection, kind="search", key="k", sample=sample, options=options)
+    rounds = [{"search": "birds", "returned": [pair.document.external_id], "truncated": []}]
+    answers = [{"round": 1, "answer": "So.", "confidence": 9, "citations": [], "unknown_citations": [], "problem": ""}]
+    whole = {"rounds": rounds, "answers": answers, "stop": "rounds", "searches": 1}
+    return job, Trace.objects.create(job=job, query=pair.query, retriever="bm25", agent="j", **whole)
+
+
 class World:
     """A collection with one of everything, and the people around it."""
 
@@ -118,6 +148,7 @@ class World:
         self.study = Study.objects.create(collection=self.collection)
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
         self.evaluation = evaluation_of(self.pair, self.run)
+        self.agent_job, self.trace = traced_by_an_agent(self.pair)
         self.bulk = BulkAct.objects.create(
             collection=self.collection,
             kind="send",
@@ -175,6 +206,10 @@ class World:
             "<int:upload>": self.upload.pk,
             "<int:version>": self.judge.pk,
             "<slug:kind>": "bm25",
+            "<slug:work>": "search",
+            "<int:agent_job>": self.agent_job.pk,
+            "<int:trace>": self.trace.pk,
+            "<slug:file>": "traces",
             "<int:session>": 1,
             "<slug:provider_id>": "sso",
             "(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[0-9A-Za-z-]+)": "1-nothing",

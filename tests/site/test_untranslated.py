@@ -29,8 +29,8 @@ NAMES = r"""
     Quorum English USD CSV TSV SVG HTTP UTC MB BM25 TREC BEIR RAG LARA JSON lines? qrels jsonl? sha256 manifest metrics
     Krippendorff Cohen Fleiss Clopper Pearson Dawid Skene kappa Kappa alpha Alpha nDCG AUC sigmoid
     Prism Parquet Hugging Face Hub datasets load_dataset trec_eval ir_measures sentence transformers GPU CPU token Token
-    RAGAlign(?:@\d+)? serve gpu-workers workers configure_judges import_collection changepassword manage paper released pair triplet
-    tuple list
+    RAGAlign(?:@\d+)? serve gpu-workers workers configure_judges import_collection changepassword manage paper
+    released pair triplet tuple list
     scores votes labels resolved people machine negative_ prism tiny qwen\S* rerank
     (?:Hole|Judged|Unjudged)@\d+ (?:Hit|Recall)(?:@\d+)? Kendall Holm tau LaTeX HyDE query2doc MuGI BRIDGE FollowIR
     Pyserini BRIGHT-Pro QUORUM_BASE_MODELS tokenizer\.json owner/name filled

@@ -117,6 +117,13 @@ LEFT: dict[str, Act] = {
     "control_filling": Act(
         "filling.ended", path=lambda world: f"/c/birds/benchmark/hole-filling/{world.filling.pk}/cancel/"
     ),
+    "start_agents": Act(
+        "agents.started",
+        data={"retrievers": ["bm25"], "agents": ["offline-rewriter"], "protocol": "adaptive", "confirm": "1"},
+    ),
+    "control_agents": Act(
+        "agents.control", path=lambda world: f"/c/birds/benchmark/agents/{world.agent_job.pk}/cancel/"
+    ),
     "qrels": Act("qrels.made", data={"what": "original"}),
     "suites": Act("suite.made", "owner", {"name": "two", "members": ["birds"]}),
     "control_suite": Act("suite.deleted", "owner", path=lambda world: f"/suites/{world.suite.pk}/delete/"),

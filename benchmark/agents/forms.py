@@ -1,0 +1,135 @@
+"""Forms of the pages of agents: who searches with what, who grades, who writes reference answers."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from benchmark.agents import grading, jobs, references, sampling, searching
+from benchmark.agents.protocol import ADAPTIVE, FIXED
+from benchmark.agents.retrievers import SEARCHING
+from benchmark.forms import LimitsForm
+from benchmark.models import AgentJob, Run
+from benchmark.systems.chosen import ready_runs
+from corpus.models import Collection
+from judges.campaigns.estimates import Estimate
+from judges.retrieval.model_requests import judges_for
+
+PROTOCOLS = [
+    (FIXED, gettext_lazy("fixed: an answer after each of three rounds")),
+    (ADAPTIVE, gettext_lazy("adaptive: the agent decides when it has found enough")),
+]
+
+
+class AgentJobForm(LimitsForm):
+    """What the forms share: the collection, and the limits of what is started."""
+
+    def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.collection = collection
+        self.fields["budget"].help_text = gettext_lazy("The work stops at this limit. You can resume it later.")
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What may be spent."""
+        return {name: self.cleaned_data[name] for name in jobs.LIMITS}
+
+    def estimate(self) -> Estimate:
+        """What it would cost. Raises BadInput."""
+        raise NotImplementedError
+
+    def start(self, by: str) -> AgentJob:
+        """Begin it, or go on with the same. Raises BadInput."""
+        raise NotImplementedError
+
+
+class AgentsForm(AgentJobForm):
+    """Who searches with what."""
+
+    retrievers = forms.MultipleChoiceField(
+        label=gettext_lazy("Retrievers"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("BM25, and runs whose system can search for any text: BM25 and dense."),
+    )
+    agents = forms.MultipleChoiceField(
+        label=gettext_lazy("Agents"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("A mean over agents needs at least two."),
+    )
+    protocol = forms.ChoiceField(choices=PROTOCOLS, label=gettext_lazy("Rounds"))
+    field_order = ("retrievers", "agents", "protocol", "budget", "max_calls")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        runs = [run.name for run in ready_runs(self.collection) if run.kind in SEARCHING]
+        names = list(dict.fromkeys([str(Run.Kind.BM25), *runs]))
+        writers = judges_for("search")
+        for field, offered in (("retrievers", names), ("agents", writers)):
+            self.fields[field].choices = [(name, name) for name in offered]  # type: ignore[attr-defined]
+        self.fields["retrievers"].initial = names
+
+    def asked(self) -> dict[str, Any]:
+        """What the services take."""
+        return {name: self.cleaned_data[name] for name in ("retrievers", "agents", "protocol")}
+
+    def estimate(self) -> Estimate:
+        """What the searches would cost. Raises BadInput."""
+        queries = sampling.preview_sample(self.collection)[str(self.collection.pk)]
+        return searching.estimate_search(self.collection, queries, **self.asked())
+
+    def start(self, by: str) -> AgentJob:
+        """Begin the searches over the collection's sample. Raises BadInput."""
+        sample = sampling.ensure_sample(self.collection)
+        return searching.start_search(self.collection, sample, **self.asked(), limits=self.limits, by=by)
+
+
+class GradeForm(AgentJobForm):
+    """Who grades the newest answers by a protocol."""
+
+    protocol = forms.ChoiceField(choices=PROTOCOLS, label=gettext_lazy("Answers of"))
+    judge = forms.ChoiceField(
+        label=pgettext_lazy("answers", "Judge"),
+        help_text=gettext_lazy("Grades each answer without knowing which agent and retriever it is from."),
+    )
+    field_order = ("protocol", "judge", "budget", "max_calls")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["judge"].choices = [(name, name) for name in judges_for("assess")]  # type: ignore[attr-defined]
+
+    @property
+    def _search(self) -> AgentJob:
+        return jobs.require_search(self.collection, self.cleaned_data["protocol"])
+
+    def estimate(self) -> Estimate:
+        """What the grading would cost. Raises BadInput."""
+        return grading.estimate_grading(self._search, self.cleaned_data["judge"])
+
+    def start(self, by: str) -> AgentJob:
+        """Begin to grade. Raises BadInput."""
+        return grading.start_grading(self._search, self.cleaned_data["judge"], limits=self.limits, by=by)
+
+
+class ReferencesForm(AgentJobForm):
+    """Who writes reference answers."""
+
+    judge = forms.ChoiceField(
+        label=gettext_lazy("Writer"),
+        help_text=gettext_lazy("Writes one answer per query, from the passages of its aspects alone."),
+    )
+    field_order = ("judge", "budget", "max_calls")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["judge"].choices = [(name, name) for name in judges_for("reference")]  # type: ignore[attr-defined]
+
+    def estimate(self) -> Estimate:
+        """What writing would cost. Raises BadInput."""
+        return references.estimate_references(self.collection, self.cleaned_data["judge"])
+
+    def start(self, by: str) -> AgentJob:
+        """Begin to write. Raises BadInput."""
+        return references.start_references(self.collection, self.cleaned_data["judge"], limits=self.limits, by=by)
+
+
+FORMS: dict[str, type[AgentJobForm]] = {"search": AgentsForm, "grade": GradeForm, "reference": ReferencesForm}

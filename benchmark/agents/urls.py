@@ -1,0 +1,18 @@
+"""Addresses of agents."""
+
+from django.urls import URLPattern, path
+
+from benchmark.agents import views
+
+HERE = "c/<slug:name>/benchmark/agents/"
+
+urlpatterns: list[URLPattern] = [
+    path(HERE, views.agents, name="agents"),
+    path(f"{HERE}references/", views.reference_answers, name="reference_answers"),
+    path(f"{HERE}start/<slug:work>/", views.start_agents, name="start_agents"),
+    path(f"{HERE}traces/<int:trace>/", views.agent_trace, name="agent_trace"),
+    path(f"{HERE}<int:agent_job>/traces/", views.agent_traces, name="agent_traces"),
+    path(f"{HERE}<int:agent_job>/<slug:file>.jsonl", views.agent_file, name="agent_file"),
+    path(f"{HERE}<int:agent_job>/<slug:act>/", views.control_agents, name="control_agents"),
+    path("suites/<int:suite>/agents/", views.suite_agents, name="suite_agents"),
+]

@@ -1,0 +1,200 @@
+"""Agents: their table, traces together and one by one, reference answers; jobs begun, cancelled and gone on with."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from benchmark.agents import exchange, grading, jobs, references, suites, trace_figures
+from benchmark.agents.board import build_board
+from benchmark.agents.forms import FORMS, AgentJobForm
+from benchmark.agents.protocol import ADAPTIVE, FIXED
+from benchmark.forms import LimitsForm
+from benchmark.models import AgentJob, ReferenceAnswer, Trace
+from benchmark.report import tables
+from benchmark.suites.groups import collections_of
+from benchmark.suites.views import get_suite
+from benchmark.systems import chosen
+from corpus.access import AccessScope, AccessSiteScope, action
+from corpus.collections.audit_log import record_act
+from corpus.errors import BadInput
+
+SHOWN = 100
+HOME = {AgentJob.Kind.SEARCH: "agents", AgentJob.Kind.GRADE: "agents", AgentJob.Kind.REFERENCE: "reference_answers"}
+
+
+@action("admin")
+@require_GET
+def agents(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """The table of the newest search by a protocol, and how far it and its grading are. HTMX asks for news."""
+    protocol = request.GET.get("protocol", "")
+    only = {"options__protocol": protocol} if protocol in (FIXED, ADAPTIVE) else {}
+    job = jobs.newest_job(scope.collection, AgentJob.Kind.SEARCH, **only)
+    if job is None:
+        context = {"scope": scope, "protocol": protocol, "form": FORMS["search"](collection=scope.collection)}
+        return render(request, "benchmark/agents/empty.html", context)
+    board = build_board(job)
+    moving = [one for one in (job, board.grading) if one is not None]
+    context = {
+        "board": board,
+        "protocol": job.options["protocol"],
+        "jobs": [one for one in moving if one.state != AgentJob.READY],
+        "limits": LimitsForm(),
+        "unattended": chosen.is_unattended(*moving),
+        "references": jobs.newest_job(scope.collection, AgentJob.Kind.REFERENCE),
+    }
+    news: dict[str, Any] = {"news": "benchmark/agents/_board.html", "is_over": all(one.is_over for one in moving)}
+    return tables.answer_page(request, scope, "benchmark/agents/board.html", context, tables=[board.table], **news)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def start_agents(request: HttpRequest, scope: AccessScope, work: str) -> HttpResponse:
+    """The form of a kind of job; what it will cost; then a job that waits for a worker."""
+    if work not in FORMS:
+        raise Http404(_("Unknown type of job."))
+    given = request.POST if request.method == "POST" else None
+    initial = {"protocol": request.GET.get("protocol")} if request.GET.get("protocol") else {}
+    form = FORMS[work](given, collection=scope.collection, initial=initial)
+    if form.is_bound and form.is_valid():
+        try:
+            if "confirm" in request.POST:
+                return _start_job(scope, work, form)
+            hidden = [(name, value) for name in form.fields for value in request.POST.getlist(name) if value]
+            context = {"scope": scope, "kind": work, "estimate": form.estimate(), "hidden": hidden}
+            return render(request, "benchmark/agents/confirm.html", context)
+        except BadInput as error:
+            form.add_error(None, str(error).capitalize() if str(error)[:1].islower() else str(error))
+    context = {"scope": scope, "kind": work, "form": form}
+    return render(request, "benchmark/agents/start.html", context, status=422 if form.is_bound else 200)
+
+
+def _start_job(scope: AccessScope, kind: str, form: AgentJobForm) -> HttpResponse:
+    with transaction.atomic():
+        job = form.start(scope.user.username)
+        act = "references.started" if kind == AgentJob.Kind.REFERENCE else "agents.started"
+        record_act(scope, act, job=job.pk, kind=kind)
+    return redirect(_home_of(job))
+
+
+def _home_of(job: AgentJob) -> str:
+    address = reverse(HOME[AgentJob.Kind(job.kind)], args=[job.collection.name])
+    search = job.graded or job
+    protocol = search.options.get("protocol")
+    return f"{address}?protocol={protocol}" if protocol else address
+
+
+def _get_job(scope: AccessScope, job: int, **only: Any) -> AgentJob:
+    rows = AgentJob.objects.select_related("collection", "sample", "graded")
+    return get_object_or_404(rows, pk=job, collection=scope.collection, **only)
+
+
+@action("admin")
+@require_POST
+def control_agents(request: HttpRequest, scope: AccessScope, agent_job: int, act: str) -> HttpResponse:
+    """cancel, or go on after a cancellation or a failure."""
+    found = _get_job(scope, agent_job)
+    acts = {"cancel": jobs.cancel_job, "go-on": jobs.go_on}
+    if act not in acts:
+        raise Http404(_("Unknown action."))
+    form = LimitsForm(request.POST)
+    try:
+        with transaction.atomic():
+            if act == "go-on" and form.is_valid():
+                jobs.set_limits(found, **form.cleaned_data)
+            done = acts[act](found)
+            if done:
+                record_act(scope, "agents.control", job=found.pk, what=act)
+    except BadInput as error:
+        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
+    else:
+        if not done:
+            messages.error(request, _("No changes made: the job's state no longer allows this action."))
+    return redirect(_home_of(found))
+
+
+@action("admin")
+@require_GET
+def agent_traces(request: HttpRequest, scope: AccessScope, agent_job: int) -> HttpResponse:
+    """What the traces of a job say together, and the traces one by one."""
+    found = _get_job(scope, agent_job, kind=AgentJob.Kind.SEARCH)
+    summary = trace_figures.summarise_traces(found)
+    rows = Trace.objects.filter(job=found).select_related("query").order_by("query", "retriever", "agent")
+    context = {"job": found, "summary": summary, "traces": rows[:SHOWN], "count": rows.count()}
+    page = "benchmark/agents/traces.html"
+    return tables.answer_page(request, scope, page, context, charts=[summary.chart], tables=summary.tables)
+
+
+@action("admin")
+@require_GET
+def agent_trace(request: HttpRequest, scope: AccessScope, trace: int) -> HttpResponse:
+    """All that one agent did about one query, with the grades of its answers."""
+    rows = Trace.objects.select_related("job__collection", "query")
+    found = get_object_or_404(rows, pk=trace, job__collection=scope.collection)
+    context = {"scope": scope, "trace": found, "shown": trace_figures.show_trace(found)}
+    return render(request, "benchmark/agents/trace.html", context)
+
+
+@action("admin")
+@require_GET
+def agent_file(request: HttpRequest, scope: AccessScope, agent_job: int, file: str) -> HttpResponseBase:
+    """Traces, judgments or reference answers as JSON Lines."""
+    found = _get_job(scope, agent_job)
+    graded = grading.newest_grading(found)
+    if file == "traces" and found.kind == AgentJob.Kind.SEARCH:
+        rows = exchange.describe_traces(found)
+    elif file == "judgments" and graded is not None:
+        rows = exchange.describe_judgments(graded)
+    elif file == "references" and found.kind == AgentJob.Kind.REFERENCE:
+        rows = iter(references.describe_references(found))
+    else:
+        raise Http404(_("Unknown file."))
+    response = StreamingHttpResponse(exchange.as_lines(rows), content_type="application/x-ndjson; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{file}.jsonl"'
+    return response
+
+
+@action("admin")
+@require_GET
+def reference_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """The newest reference answers, and how far their writing is. HTMX asks for news."""
+    job = jobs.newest_job(scope.collection, AgentJob.Kind.REFERENCE)
+    rows = ReferenceAnswer.objects.filter(job=job).select_related("query").order_by("query__external_id")
+    context = {
+        "job": job,
+        "answers": rows[:SHOWN] if job else [],
+        "count": rows.count() if job else 0,
+        "jobs": [job] if job and job.state != AgentJob.READY else [],
+        "limits": LimitsForm(),
+        "unattended": job is not None and chosen.is_unattended(job),
+        "passages": bool(references.queries_with_passages(scope.collection)),
+    }
+    news: dict[str, Any] = {"news": "benchmark/agents/_references.html", "is_over": job is None or job.is_over}
+    return tables.answer_page(request, scope, "benchmark/agents/references.html", context, **news)
+
+
+@action("site")
+@require_GET
+def suite_agents(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
+    """Agents over a suite: the newest searches of its members by one protocol, and the unweighted means."""
+    found = get_suite(scope, suite)
+    protocol = ADAPTIVE if request.GET.get("protocol") == ADAPTIVE else FIXED
+    members = collections_of(found)
+    searches = [jobs.newest_job(one, AgentJob.Kind.SEARCH, options__protocol=protocol) for one in members]
+    missing = [one for one, job in zip(members, searches, strict=True) if job is None]
+    context: dict[str, Any] = {"scope": scope, "suite": found, "protocol": protocol, "missing": missing, "board": None}
+    if not missing:
+        try:
+            context["board"] = suites.suite_board(found, [build_board(job) for job in searches if job is not None])
+        except BadInput as error:
+            context["problem"] = str(error)
+    shown = [context["board"].table] if context["board"] else []
+    if (file := tables.download(request, [], shown)) is not None:
+        return file
+    return render(request, "benchmark/agents/suite.html", context)

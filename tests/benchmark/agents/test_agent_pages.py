@@ -1,0 +1,205 @@
+"""Pages of agents: the table, traces, one trace, reference answers, starting and stopping, files, suites."""
+
+import csv
+import json
+from io import StringIO
+
+import pytest
+from django.test import Client
+
+from annotation.models import AuditEntry, Role
+from benchmark.agents import grading, references
+from benchmark.agents.sampling import ensure_sample
+from benchmark.agents.searching import start_search
+from benchmark.models import AgentJob, AgentSample, Suite, SuiteMember, Trace
+from tests.benchmark.agents.scripted import finish, wings, with_aspects
+from tests.factories import make_member
+from tests.reading import flat
+from tests.site.test_statements import statements as statements
+
+pytestmark = pytest.mark.django_db
+HOME = "/c/wings/benchmark/agents/"
+NO_LIMITS = {"budget": None, "max_calls": None}
+OFFLINE = "offline-rewriter"
+JUDGED = {"aspect_scores": {"a1": 1.0, "a2": 0.5}, "importances": {"a1": 3, "a2": 1}, "overall_quality": 4}
+
+
+@pytest.fixture
+def collection():
+    return with_aspects(wings(2))
+
+
+@pytest.fixture
+def charlie(collection):
+    client = Client()
+    client.force_login(make_member(collection, "charlie", Role.ADMIN).user)
+    return client
+
+
+def traced(collection, protocol="adaptive", agents=("reader", "writer")):
+    """A ready job whose traces are written by hand: both agents search twice, the second time alike."""
+    sample = ensure_sample(collection)
+    options = {"protocol": protocol, "rounds": 3 if protocol == "fixed" else 100, "tokens": 2048}
+    options |= {"tokenizer": "word pieces of 5", "agents": {name: 1 for name in agents}}
+    options |= {"retrievers": [{"name": "bm25", "kind": "bm25", "recipe": {}}]}
+    job = AgentJob.objects.create(
+        collection=collection, kind="search", key=protocol, sample=sample, options=options, state="ready"
+    )
+    for query in sample.queries[str(collection.pk)]:
+        for name in agents:
+            found = {"returned": ["alpha-1", "gamma-1"], "truncated": ["gamma-1"]}
+            rounds = [{"search": "alpha", **found}, {"search": "alpha again", **found}]
+            said = {"answer": "It lifts [alpha-1] [x9].", "confidence": 80, "citations": ["alpha-1"]}
+            answers = [{"round": 2, **said, "unknown_citations": ["x9"], "problem": ""}]
+            values = {"rounds": rounds, "answers": answers, "stop": "answered", "searches": 2}
+            Trace.objects.create(job=job, query_id=query, retriever="bm25", agent=name, **values)
+    return job
+
+
+def graded(job):
+    found = AgentJob.objects.create(
+        collection=job.collection, kind="grade", key="g", graded=job, options={"judge": {"grader": 1}}, state="ready"
+    )
+    for trace in Trace.objects.filter(job=job):
+        found.assessments.create(trace=trace, round=2, completeness=5, justification="Fine.", **JUDGED)
+    return found
+
+
+def text(client, path, status=200):
+    response = client.get(path)
+    assert response.status_code == status, response.content.decode()[:500]
+    return flat(response.content.decode())
+
+
+def test_without_a_job_the_page_says_how_to_begin(charlie):
+    page = text(charlie, HOME)
+    assert "No agents have searched yet" in page and f"{HOME}start/search/" in page
+    assert "No reference answers yet" in text(charlie, f"{HOME}references/")
+
+
+def test_the_table_shows_values_means_and_what_they_are(charlie, collection):
+    graded(traced(collection))
+    page = text(charlie, HOME)
+    aer = f"{4 * 0.951229424500714:.4f}"
+    assert page.count(aer) == 3 and f"<strong>{aer}</strong>" in page  # two agents and their mean
+    assert "word pieces of 5" in page and "halves up" in page and "grader" in page
+    rows = list(csv.reader(StringIO(charlie.get(f"{HOME}?table=agents&as=csv").content.decode())))
+    assert [row[1] for row in rows[1:]] == ["mean", "reader", "writer"]
+    assert json.loads(charlie.get(f"{HOME}?table=agents&as=json").content)
+    assert b"toprule" in charlie.get(f"{HOME}?table=agents&as=tex").content
+
+
+def test_a_single_agent_has_no_mean(charlie, collection):
+    graded(traced(collection, agents=("reader",)))
+    assert "<strong>" not in text(charlie, HOME).split("<tbody>")[1].split("</tbody>")[0]
+
+
+def test_each_protocol_has_its_newest_job(charlie, collection):
+    traced(collection)
+    traced(collection, "fixed")
+    assert "alpha-nDCG@15" in text(charlie, HOME) and "alpha-nDCG@15" in text(charlie, f"{HOME}?protocol=fixed")
+    assert "AER" in text(charlie, f"{HOME}?protocol=adaptive")
+
+
+def test_traces_say_what_was_found_and_what_was_never_reached(charlie, collection):
+    job = traced(collection)
+    page = text(charlie, f"{HOME}{job.pk}/traces/")
+    assert "over 2 queries whose aspects have documents" in page
+    assert "50.0%" in page  # of the places, repeated
+    assert "25.0%" in page  # the weight of a2, which beta-1 alone supports
+    assert "2 of 2" in page and "part 2 of lift" in page
+    rows = list(csv.reader(StringIO(charlie.get(f"{HOME}{job.pk}/traces/?table=traces&as=csv").content.decode())))
+    assert rows[1][:2] == ["bm25", "reader"] and list(map(float, rows[1][2:])) == [2, 0, 0.5, 1, 0.25, 0.5, 0.5]
+    assert charlie.get(f"{HOME}{job.pk}/traces/?chart=gold&as=svg").status_code == 200
+    lines = b"".join(charlie.get(f"{HOME}{job.pk}/traces.jsonl").streaming_content).decode().splitlines()
+    assert len(lines) == 8 and json.loads(lines[0])["returned"] == ["alpha-1", "gamma-1"]
+    assert charlie.get(f"{HOME}{job.pk}/judgments.jsonl").status_code == 404
+
+
+def test_one_trace_shows_rounds_documents_answers_and_grades(charlie, collection):
+    graded(traced(collection))
+    trace = Trace.objects.first()
+    page = text(charlie, f"{HOME}traces/{trace.pk}/")
+    for words in (
+        "reader with bm25",
+        "gold: a1",
+        "shown before",
+        "no gold",
+        ", cut",
+        "Cites documents that were not returned until then: x9",
+        "confidence 80 of 100",
+        "4 / 5",
+        "5 / 5",
+        "a2: part 2 of lift (25.0%)",
+        "Fine.",
+    ):
+        assert words in page, words
+
+
+def test_pages_cost_few_statements(charlie, collection, statements):
+    job = traced(collection)
+    graded(job)
+    for path in (HOME, f"{HOME}{job.pk}/traces/", f"{HOME}traces/{Trace.objects.first().pk}/", f"{HOME}references/"):
+        statements.clear()
+        text(charlie, path)
+        assert len(statements) <= 20, (path, statements)
+
+
+def test_a_job_is_estimated_confirmed_cancelled_and_resumed(charlie, collection):
+    given = {"retrievers": ["bm25"], "agents": [OFFLINE], "protocol": "fixed", "budget": "2"}
+    page = flat(charlie.post(f"{HOME}start/search/", given).content.decode())
+    assert "Start these agents?" in page and not AgentJob.objects.exists() and not AgentSample.objects.exists()
+    moved = charlie.post(f"{HOME}start/search/", {**given, "confirm": "1"})
+    assert (moved.status_code, moved["Location"]) == (302, f"{HOME}?protocol=fixed")
+    job = AgentJob.objects.get()
+    assert (job.options["budget"], job.total, job.made_by) == (2.0, 2, "charlie")
+    assert "0 of 2 done." in text(charlie, HOME)
+    charlie.post(f"{HOME}{job.pk}/cancel/")
+    job.refresh_from_db()
+    assert job.state == "cancelled"
+    charlie.post(f"{HOME}{job.pk}/go-on/", {"budget": "3", "max_calls": ""})
+    job.refresh_from_db()
+    assert (job.state, job.options["budget"]) == ("waiting", 3.0)
+    acts = AuditEntry.objects.filter(act__startswith="agents.").order_by("pk").values_list("act", flat=True)
+    assert list(acts) == ["agents.started", "agents.control", "agents.control"]
+
+
+def test_what_cannot_be_started_keeps_the_form(charlie, collection):
+    response = charlie.post(f"{HOME}start/search/", {"protocol": "fixed"})
+    assert response.status_code == 422 and "This field is required" in response.content.decode()
+    response = charlie.post(f"{HOME}start/grade/", {"protocol": "fixed", "judge": OFFLINE})
+    assert response.status_code == 422 and "Agents have not searched wings yet" in response.content.decode()
+    assert charlie.get(f"{HOME}start/else/").status_code == 404
+
+
+def test_a_suite_shows_the_unweighted_mean(charlie, collection):
+    suite = Suite.objects.create(name="one")
+    SuiteMember.objects.create(suite=suite, collection=collection, place=1)
+    page = f"/suites/{suite.pk}/agents/"
+    assert "No agents have searched yet" in text(charlie, page)
+    graded(traced(collection))
+    assert f"{4 * 0.951229424500714:.4f}" in text(charlie, f"{page}?protocol=adaptive")
+    assert b"unweighted" in charlie.get(f"{page}?protocol=adaptive&table=suite-agents&as=tex").content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_offline_agents_fill_all_pages(charlie, collection, settings, tmp_path):
+    settings.VAR = tmp_path
+    written = finish(references.start_references(collection, OFFLINE, limits=NO_LIMITS))
+    search = start_search(
+        collection,
+        ensure_sample(collection),
+        retrievers=["bm25"],
+        agents=[OFFLINE],
+        protocol="fixed",
+        limits=NO_LIMITS,
+    )
+    finish(search)
+    finish(grading.start_grading(search, OFFLINE, limits=NO_LIMITS))
+    page = text(charlie, HOME)
+    assert "2 of 2" in page and OFFLINE in page
+    assert "cites" in text(charlie, f"{HOME}references/")
+    lines = b"".join(charlie.get(f"{HOME}{written.pk}/references.jsonl").streaming_content).decode().splitlines()
+    assert len(lines) == 2
+    assert charlie.get(f"{HOME}{search.pk}/judgments.jsonl").status_code == 200
+    assert "Round 3" in text(charlie, f"{HOME}traces/{Trace.objects.first().pk}/")
