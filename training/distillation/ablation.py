@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from corpus.errors import BadInput
 from training.distillation.groups import group_candidates
 from training.distillation.losses import list_loss, point_loss, rank_loss
 from training.jobs.folder import JobFolder
@@ -31,8 +30,6 @@ class LossAblation(PrismRecipe):
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, AblationOptions)
         self.options = task.options
-        if self.options.packing:
-            raise BadInput("recipe ablation packs no rows: leave packing off")
         found = group_candidates(task.data.train, self.options.negatives, self.options.seed)
         self.summary = found.summary
         used = sorted({place for group in found.groups for place in group.places})

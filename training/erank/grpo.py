@@ -20,7 +20,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from corpus.errors import BadInput
 from judges.domain.chains import parse_answer
-from training.erank.chains import ChainPrompt, answer_text, write_answers
+from training.erank.chains import ChainPrompt, answer_text, encode_chain_prompts, write_answers
 from training.erank.sft import describe_answers, split_step
 from training.erank.trained import ErankTrained
 from training.jobs.folder import JobFolder, read_lines, write_atomically
@@ -48,15 +48,17 @@ class ErankGrpo:
         self.tokenizer = load_tokenizer(task.base)
         check_end_token(self.tokenizer)
         self.prompt = ChainPrompt(self.options.max_prompt, self.options.max_response)
+        self.row_lengths: dict[str, Any] = {}  # Until train has said them.
         self.rounds = plan_rounds({query: len(rows) for query, rows in queries.items()}, self.options)
         self.rows: list[ScoredExample] = [row for rows in queries.values() for row in rows]  # type: ignore[misc]
         first, at = {}, 0
         for query, rows in queries.items():
             first[query], at = at, at + len(rows)
         self.places = {query: range(first[query], first[query] + len(rows)) for query, rows in queries.items()}
+        self.lengths = [len(ids) for ids in encode_chain_prompts(self.tokenizer, self.rows)]
         self.encoded = self.prompt.encode(self.tokenizer, self.rows)
         # In fp32 whatever the device: steps of 1e-6 vanish in bf16's weights; the passes may be bf16 all the same.
-        self.model = load_causal(task.base, task.device)
+        self.model = load_causal(task.base, task.device, attention=self.options.attention)
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = RoundCallback(folder, self.task, asked_to_stop, self.dev_margins)
@@ -67,6 +69,7 @@ class ErankGrpo:
             print(f"{len(self.places):,} queries, {len(self.rows):,} documents; {self.left_out:,} queries left out")  # noqa: T201
             print(describe_plan(self.options, self.rounds), flush=True)  # noqa: T201
             keep_rollouts(folder.path / "rollouts.jsonl", (folder.steps() or [0])[-1])
+        self.row_lengths = callback.tell_lengths(self.lengths, self.options.max_prompt)
         return callback.train(trainer)
 
     def reference_scores(self, folder: JobFolder) -> list[float | None]:
@@ -176,7 +179,8 @@ class ErankGrpo:
         return ErankTrained(self.task.base, checkpoint, None, self.prompt, device=self.task.device)
 
     def record(self) -> dict[str, Any]:
-        return describe_answers(self.prompt) | {"notes": {"queries_left_out": self.left_out}}
+        left_out = {"queries_left_out": self.left_out}
+        return describe_answers(self.prompt) | {"notes": left_out, "row_lengths": self.row_lengths}
 
 
 def sampling_seed(seed: int, step: int, process: int) -> int:

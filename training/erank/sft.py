@@ -26,6 +26,8 @@ from training.recipes.rendering import END
 from training.recipes.table import ChainOptions
 from training.trainers.base import check_causal, check_end_token, load_model, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
+from training.trainers.prism import lora_targets
+from training.trainers.processes import is_leading
 from training.trainers.recipe import TrainingTask
 from training.trainers.tokens import encode_parted, part_controls, truncate_ids
 
@@ -36,7 +38,7 @@ class ChainRow:
 
     ids: list[int]
     start: int
-    is_cut: bool
+    whole: int  # Tokens before its document was cut.
 
 
 class ErankSft:
@@ -49,6 +51,7 @@ class ErankSft:
         self.tokenizer = load_tokenizer(task.base)
         check_end_token(self.tokenizer)
         self.prompt = ChainPrompt(options.max_prompt, options.max_response)
+        self.row_lengths: dict[str, Any] = {}  # Until train has said them.
         rows = [
             encode_chain(one, self.tokenizer, options.max_length)
             for one in task.data.train
@@ -62,7 +65,7 @@ class ErankSft:
 
     def _adapted(self) -> Any:
         options = self.task.options
-        base = load_model(self.task.base, self.task.device, self.task.dtype)
+        base = load_model(self.task.base, self.task.device, self.task.dtype, options.attention)
         if not options.lora_rank:
             return base
         torch.manual_seed(options.seed)  # LoRA's first matrices are random.
@@ -70,7 +73,7 @@ class ErankSft:
             r=options.lora_rank,
             lora_alpha=options.lora_alpha,
             lora_dropout=options.lora_dropout,
-            target_modules="all-linear",
+            target_modules=lora_targets(base, options.lora_targets),
             task_type="CAUSAL_LM",
         )
         return get_peft_model(base, lora)
@@ -78,8 +81,9 @@ class ErankSft:
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
         trainer = make_trainer(self.model, self.tokenizer, self.rows, self.task, callback)
-        cut = sum(row.is_cut for row in self.rows)
-        print(f"{len(self.rows):,} rows, {cut:,} with a cut document, {self.dropped:,} dropped", flush=True)  # noqa: T201
+        if is_leading():
+            print(f"{len(self.rows):,} rows, {self.dropped:,} dropped", flush=True)  # noqa: T201
+        self.row_lengths = callback.tell_lengths([row.whole for row in self.rows], self.task.options.max_length)
         return callback.train(trainer)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
@@ -93,7 +97,8 @@ class ErankSft:
         return ErankTrained(self.task.base, weights, adapter, self.prompt, device=self.task.device)
 
     def record(self) -> dict[str, Any]:
-        return describe_answers(self.prompt) | {"notes": {"rows_dropped": self.dropped}}
+        dropped = {"rows_dropped": self.dropped}
+        return describe_answers(self.prompt) | {"notes": dropped, "row_lengths": self.row_lengths}
 
 
 def describe_answers(prompt: ChainPrompt) -> dict[str, Any]:
@@ -118,7 +123,7 @@ def encode_chain(one: ScoredExample, tokenizer: Any, max_length: int) -> ChainRo
     if len(bare) > room:
         return None
     prompt = truncate_ids(whole, tokenizer, room, TAIL)
-    return ChainRow([*prompt, *answer], len(prompt), len(whole) > room)
+    return ChainRow([*prompt, *answer], len(prompt), len(whole) + len(answer))
 
 
 class ChainTrainer(SFTTrainer):

@@ -240,6 +240,8 @@ RECIPES: Mapping[str, RecipeEntry] = {
 TABLE = {name: entry.presets for name, entry in RECIPES.items()}  # Recipe -> preset -> defaults.
 LOSSES = {name: entry.losses for name, entry in RECIPES.items()}
 
+PACKED = ("prism", "prism-extend")  # Recipes whose rows may share a sequence.
+
 CHOICES = {
     "schedule": ("cosine", "constant"),
     "sft_reduction": ("sum", "mean"),
@@ -310,6 +312,8 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
         raise BadInput("max_steps must be 1 or more")
     if isinstance(chosen, PrismOptions) and not 0 <= chosen.sft_share <= 1:
         raise BadInput("sft_share must be from 0 to 1")
+    if chosen.packing and recipe not in PACKED:
+        raise BadInput(f"recipe {recipe} packs no rows: leave packing off")
     if isinstance(chosen, GrpoOptions):
         _check_grpo_options(chosen)
     if isinstance(chosen, RetrieverOptions):

@@ -143,6 +143,13 @@ class JobCallback(TrainerCallback):
             trainer.train(resume_from_checkpoint=str(self.folder.checkpoint(steps[-1])) if steps else None)
         except NothingLeft:
             pass
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            budget = self.progress.token_budget
+            raise DoesNotFit(
+                f"a step takes more memory than there is: lower token_budget ({budget:,}) or max_length"
+            ) from error
         except StopInStep:
             self.cancelled = True
             if self.progress.step not in self.folder.steps():

@@ -68,8 +68,9 @@ def chat_messages(query: str, document: str, instruction: str) -> list[dict[str,
     return [*system, {"role": "query", "content": query}, {"role": "document", "content": document}]
 
 
-def load_causal(folder: Path, device: str = "cpu", precision: str = "fp32") -> Any:
+def load_causal(folder: Path, device: str = "cpu", precision: str = "fp32", attention: str = "auto") -> Any:
     """Load a causal model for scoring."""
-    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype_of(precision))
+    chosen = {} if attention == "auto" else {"attn_implementation": attention}
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype_of(precision), **chosen)
     warn_of_slow_path(model.config, device)
     return model.to(device).eval()

@@ -10,6 +10,12 @@ from sentence_transformers.util import cos_sim, get_rank
 from torch import Tensor
 
 from training.recipes.bundles import Bundle, Passage
+from training.trainers.processes import gather
+
+
+class RanOutElsewhere(RuntimeError):
+    """Another process of the training ran out of memory in this step: all of them do it again."""
+
 
 SCORED = 64  # Queries whose similarities with all documents of the batch are held at a time.
 
@@ -41,11 +47,12 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
             mini_batch_num_tokens=token_budget,
             gather_across_devices=across_processes,
         )
-        self.bundles, self.mask, self.note, self.chunks = bundles, mask, note, 0
+        self.bundles, self.mask, self.note = bundles, mask, note
+        self.chunks = self.replayed = 0  # Passes of this step: without gradients, and with them.
 
     def forward(self, sentence_features: Any, labels: Tensor) -> Tensor:
         features = list(sentence_features)
-        self.chunks = 0
+        self.chunks = self.replayed = 0
         tokens = sum(int(one["attention_mask"].sum()) for one in features)
         loss: Tensor = super().forward(features, labels)
         self.note(tokens=tokens, chunks=self.chunks)
@@ -55,10 +62,14 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
         self, sentence_feature: Any, begin: int, end: int, with_grad: bool, *rest: Any, **more: Any
     ) -> Any:
         self.chunks += not with_grad  # The second pass takes the same ones again.
+        self.replayed += with_grad
+        if with_grad and self.replayed == self.chunks:
+            agree(False)  # The last one adds up the gradients of all processes.
         return super().embed_minibatch(sentence_feature, begin, end, with_grad, *rest, **more)
 
     def calculate_loss(self, reps: Any, labels: Tensor | None = None, *, with_backward: bool = False) -> Tensor:
         assert labels is not None
+        agree(False)  # From here on each process needs the others' vectors.
         own, everyone = labels.tolist(), self._gather_labels(labels)
         offset = get_rank() * len(own) if self.gather_across_devices else 0
         blocked = find_false_negatives(self.bundles, own, everyone, offset).to(labels.device)
@@ -95,6 +106,12 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
         found = [torch.zeros_like(labels) for _ in range(torch.distributed.get_world_size())]
         torch.distributed.all_gather(found, labels)
         return torch.cat(found).tolist()
+
+
+def agree(ran_out: bool) -> None:
+    """Tell the others whether memory ran out here. Raises RanOutElsewhere where it did so in one of them."""
+    if any(gather(ran_out)) and not ran_out:
+        raise RanOutElsewhere
 
 
 def find_false_negatives(

@@ -18,18 +18,22 @@ from training.recipes.table import RetrieverOptions
 from training.serving.embedder import open_embedder, pooling_of, read_query_prefix
 from training.serving.publication import Kind
 from training.trainers.callback import JobCallback
-from training.trainers.contrastive import InBatchLoss
-from training.trainers.processes import place_in_world
+from training.trainers.contrastive import InBatchLoss, RanOutElsewhere, agree
+from training.trainers.margins import is_out_of_memory
+from training.trainers.memory import DoesNotFit, free_memory
+from training.trainers.prism import lora_targets
+from training.trainers.processes import gather, place_in_world
 from training.trainers.recipe import TrainingTask
 
 # As Qwen3-Embedding was trained; the paper tunes that model.
 QWEN_PREFIX = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 
 
-def load_embedder(folder: Path, options: RetrieverOptions, device: str) -> SentenceTransformer:
+def load_embedder(folder: Path, options: RetrieverOptions, device: str, attention: str = "auto") -> SentenceTransformer:
     """Load a base with its pooling, unit vectors and the prompt of queries; causal ones end every text."""
     pooling = pooling_of(folder, options.pooling)
-    body = Transformer(str(folder), max_seq_length=options.max_length, model_kwargs={"dtype": torch.float32})
+    chosen = {} if attention == "auto" else {"attn_implementation": attention}
+    body = Transformer(str(folder), max_seq_length=options.max_length, model_kwargs={"dtype": torch.float32, **chosen})
     tokenizer = body.tokenizer
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -69,13 +73,53 @@ class Draws(TrainerCallback):
         return rows
 
 
+class RetrieverTrainer(SentenceTransformerTrainer):
+    """sentence-transformers' trainer, which does a step again with half of the tokens when memory runs out in it."""
+
+    callback: JobCallback
+    cached: InBatchLoss
+
+    def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Any:
+        while True:
+            self.cached.mini_batch_num_tokens = self.callback.progress.token_budget
+            try:
+                return super().training_step(model, dict(inputs), num_items_in_batch)
+            except RanOutElsewhere:
+                pass
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                agree(True)
+            # Outside the handler: the error holds the frames, and these hold what does not fit.
+            self.shrink(inputs)
+
+    def shrink(self, inputs: dict[str, Any]) -> None:
+        """Halve the token budget in all processes, down to one text for each pass. Raises DoesNotFit."""
+        for value in self.model.parameters():
+            value.grad = None
+        lengths = [mask.sum(1) for name, mask in inputs.items() if name.endswith("attention_mask")]
+        longest, used = (max(found) for found in zip(*gather(_measure_texts(lengths)), strict=True))
+        budget = self.callback.progress.token_budget
+        if budget <= longest:
+            raise DoesNotFit(f"a text of {longest} tokens alone takes more memory than there is: lower max_length")
+        self.callback.progress.token_budget = max(1, min(budget, used) // 2)
+        free_memory()
+        self.callback.say(f"out of memory: going on with {self.callback.progress.token_budget:,} tokens at once")
+
+
+def _measure_texts(lengths: Sequence[torch.Tensor]) -> tuple[int, int]:
+    """Return the tokens of the longest text, and of the longest column of a batch: the most that is there at once."""
+    return max(int(one.max()) for one in lengths), max(int(one.sum()) for one in lengths)
+
+
 class RTriever:
     """`recipe.Recipe` of an embedder."""
 
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, RetrieverOptions)
         self.task, self.options = task, task.options
-        self.model = load_embedder(task.base, self.options, task.device)
+        self.row_lengths: dict[str, Any] = {}  # Until train has said them.
+        self.model = load_embedder(task.base, self.options, task.device, self.options.attention)
         body: Any = self.model[0]
         for weights in body.model.get_input_embeddings().parameters():
             weights.requires_grad = False
@@ -86,7 +130,7 @@ class RTriever:
                     r=self.options.lora_rank,
                     lora_alpha=self.options.lora_alpha,
                     lora_dropout=self.options.lora_dropout,
-                    target_modules="all-linear",
+                    target_modules=lora_targets(body.model, self.options.lora_targets),
                     task_type="FEATURE_EXTRACTION",
                 )
             )
@@ -97,6 +141,7 @@ class RTriever:
         rows = Dataset.from_dict({"anchor": list(range(len(bundles)))})
         rows.set_transform(draws)
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
+        self.row_lengths = callback.tell_lengths(self._text_lengths(), options.max_length)
         _, processes = place_in_world()
         arguments = callback.arguments(
             SentenceTransformerTrainingArguments,
@@ -104,6 +149,7 @@ class RTriever:
             batch_sampler="no_duplicates",
             prompts={"anchor": self.model.prompts["query"]},
             dataloader_drop_last=processes > 1,
+            ddp_broadcast_buffers=False,  # Processes may have other numbers of passes, and nothing here changes.
         )
         loss = InBatchLoss(
             self.model,
@@ -114,10 +160,18 @@ class RTriever:
             across_processes=processes > 1,
             note=callback.note,
         )
-        trainer = SentenceTransformerTrainer(
+        trainer = RetrieverTrainer(
             self.model, args=arguments, train_dataset=rows, loss=loss, callbacks=[draws, callback]
         )
+        trainer.callback, trainer.cached = callback, loss
         return callback.train(trainer)
+
+    def _text_lengths(self) -> list[int]:
+        """Return how many tokens each text of the training split would have if nothing were cut."""
+        prompt = self.model.prompts["query"]
+        texts = [prompt + one.query for one in self.task.data.train]
+        texts += {text.text for one in self.task.data.train for text in (*one.positives, *one.negatives)}
+        return [len(ids) for ids in self.model.tokenizer(texts, truncation=False, verbose=False)["input_ids"]]
 
     def dev_margins(self, rows: Sequence[Any]) -> list[float]:
         """Return the cosine of query and document of each row."""
@@ -134,6 +188,7 @@ class RTriever:
         return {
             "kind": "embedder",
             "max_length": self.options.max_length,
+            "row_lengths": self.row_lengths,
             "embedder": {
                 "dimensions": self.model.get_embedding_dimension(),
                 "pooling": {"lasttoken": "last"}.get(pooling, pooling),

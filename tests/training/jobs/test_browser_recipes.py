@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
@@ -79,9 +80,11 @@ def train(page: "Page", recipe: str, base: str, **filled: str) -> Model:
         page.fill(f"[name={name}]", value)
     page.click("button:has-text('Start training')")
     finishes(page, recipe)
+    assert "Length of the training rows" in page.inner_text("main")
     page.click("text=Show model")
     page.wait_for_url("**/training/models/*/")
     model = Model.objects.latest("pk")
+    assert json.loads((Path(model.folder) / "reranker.json").read_text())["row_lengths"]["rows"] > 0
     assert model.recipe == recipe and "tiny model, CPU" in page.inner_text("main")
     return model
 

@@ -11,6 +11,8 @@ from transformers import AutoConfig, AutoTokenizer, Qwen3Config, Qwen3ForCausalL
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.tiny_models import with_vision  # noqa: E402
+from tests.training.recipes.test_bundles import row, write  # noqa: E402
+from tests.training.trainers.scored import ask, export_scores  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training.jobs.folder import JobFolder  # noqa: E402
 from training.recipes import data, table  # noqa: E402
@@ -20,7 +22,7 @@ from training.trainers.memory import check_memory, count_weights, finishing_memo
 from training.trainers.prism import PrismRecipe, lora_targets  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
 from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
-from training.trainers.training import train_model  # noqa: E402
+from training.trainers.training import open_recipe, prepare_task, train_model  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -112,3 +114,18 @@ def test_memory_of_an_encoder_is_checked_too(rows: Path, tmp_path: Path) -> None
     base = tiny_encoder(tmp_path / "base")
     with pytest.raises(BadInput, match="this training needs at least"):
         CrossEncoderRecipe(make_task(base, rows, "cross-encoder", memory_mb=1.0))
+
+
+@pytest.mark.parametrize("name", ["erank-sft", "rtriever"])
+def test_other_recipes_put_adapters_into_the_layers_that_are_named(name: str, tmp_path: Path) -> None:
+    data = write(tmp_path / "set", [row(1), row(2)]) if name == "rtriever" else export_scores(tmp_path / "set", dev=0)
+
+    def adapted(layers: str) -> set[str]:
+        job = ask(tmp_path / layers, name, data, "tiny:qwen3", lora_rank=4, lora_targets=layers)
+        model: Any = open_recipe(prepare_task(job, job.job)).model
+        parts = (part for part, value in model.named_parameters() if "lora_" in part)
+        return {part.partition(".lora_")[0].rpartition(".")[2] for part in parts}
+
+    assert adapted("q_proj,v_proj") == {"q_proj", "v_proj"}
+    with pytest.raises(BadInput, match="lora_targets: the base has no linear layer named 'sideways'"):
+        adapted("sideways")

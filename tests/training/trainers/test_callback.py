@@ -159,6 +159,19 @@ def test_the_optimiser_has_its_memory_before_the_first_step_and_no_weight_has_mo
     assert optimizer.param_groups[0]["lr"] == 0.1
 
 
+def test_a_step_that_does_not_fit_says_what_to_lower(
+    parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a library's trainer cannot do a step again with less. The error is torch's own, raised by the test."""
+
+    def fail(*given: Any, **named: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
+
+    monkeypatch.setattr(Trainer, "training_step", fail)
+    with pytest.raises(DoesNotFit, match=r"a step takes more memory than there is: lower token_budget \(3,072\)"):
+        train(JobFolder(tmp_path / "job"), parts)
+
+
 def test_an_optimiser_that_does_not_fit_is_refused_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is torch's own, raised by the test."""
     layer = torch.nn.Linear(4, 4)

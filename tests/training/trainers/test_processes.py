@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.instances import PATIENCE  # noqa: E402
+from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.trainers.scored import ask, export_scores  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training.jobs.folder import JobFolder, read_lines  # noqa: E402
@@ -145,3 +146,55 @@ def test_rollouts_of_whole_queries_in_two_processes_give_the_gradient_of_one(tmp
     assert len(kept[0]) == 36 and kept[0] == kept[1]
     lines = [next(line for line in JobFolder(path).lines() if "reward_mean" in line) for path in (one, two)]
     assert lines[0]["reward_mean"] == pytest.approx(lines[1]["reward_mean"])
+
+
+BUNDLES = """
+import sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from training.jobs.folder import JobFolder
+from training.trainers import callback, rtriever
+from training.trainers.contrastive import InBatchLoss
+from training.trainers.processes import is_leading, place_in_world, share_training
+from training.trainers.training import open_recipe, prepare_task
+folder, size, fails = JobFolder(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
+class Keep(callback.JobCallback):
+    def on_pre_optimizer_step(self, args, state, control, **rest):
+        if int(state.global_step) == 0 and is_leading():
+            grads = {name: value.grad for name, value in rest["model"].named_parameters() if value.grad is not None}
+            torch.save({"grads": grads, "budget": self.progress.token_budget}, folder.path / "grads.pt")
+rtriever.JobCallback = Keep
+embed, passes = InBatchLoss.embed_minibatch, []
+def fail_once(self, sentence_feature, begin, end, with_grad, *rest, **more):
+    # In the second pass without gradients, or with them, of the last process; the first has left some.
+    passes.append(with_grad)
+    last = place_in_world()[0] == size - 1
+    if last and fails == ("replay" if with_grad else "embed") and passes.count(with_grad) == 2:
+        raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
+    return embed(self, sentence_feature, begin, end, with_grad, *rest, **more)
+InBatchLoss.embed_minibatch = fail_once
+task = prepare_task(folder, folder.job)
+with share_training(folder.path, size, "cpu", program=["-c", sys.argv[4], *sys.argv[1:]]):
+    open_recipe(task).train(folder, lambda: False)
+"""
+
+
+@pytest.mark.slow
+def test_a_retriever_in_two_processes_has_the_gradient_of_one_also_when_one_runs_out_of_memory(tmp_path: Path) -> None:
+    rows = write(tmp_path / "set", [row(number) for number in range(8)])
+    found = {}
+    for size, fails in ((1, "no"), (2, "no"), (1, "replay"), (2, "embed"), (2, "replay")):
+        options = {"epochs": 1, "batch": 8, "max_steps": 1, "token_budget": 64, "max_length": 32, "clip": 0.0,
+                   "processes": size}  # fmt: skip
+        job = ask(tmp_path / f"{size}-{fails}", "rtriever", rows, "tiny:qwen3", **options)
+        args = [sys.executable, "-c", BUNDLES, str(job.path), str(size), fails, BUNDLES]
+        done = subprocess.run(args, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 0, done.stderr
+        found[size, fails] = torch.load(job.path / "grads.pt", weights_only=True)
+    ours = found.pop((1, "no"))
+    assert max(float(value.abs().max()) for value in ours["grads"].values()) > 1e-4
+    for (_size, fails), one in found.items():
+        assert one["budget"] == 64 if fails == "no" else one["budget"] < 64
+        for name, value in ours["grads"].items():
+            assert torch.allclose(value, one["grads"][name], atol=1e-5), name
