@@ -100,6 +100,29 @@ def test_a_set_of_another_format_is_refused_in_one_line(alice: Client, rows: Pat
     assert Job.objects.get().options["recipe"] == "rtriever"
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_begins_with_its_own_format_and_base_and_refuses_others(
+    alice: Client, birds: Collection, recipe: str
+) -> None:
+    entry = RECIPES[recipe]
+    for form in ("prism", "erank-sft", "rtriever"):
+        folder = Path(settings.VAR) / "exports" / "birds" / form
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "manifest.json").write_text(json.dumps({"format": form}))
+        asked = {"training_set": str(folder), "recipe": recipe, "device": "cpu", "base": "tiny:qwen3"}
+        for base in ("tiny:qwen3", "tiny:encoder"):
+            answer = alice.post("/c/birds/training/start/", {**asked, "base": base})
+            fits = entry.base == "embedder" or (base == "tiny:encoder") == (entry.base == "encoder")
+            assert answer.status_code == (302 if fits and form == entry.format else 422), (form, base)
+            if form != entry.format:
+                told = f"The recipe {recipe} learns from exports in the format {entry.format}; this one is {form}."
+                assert told in answer.content.decode()
+            if not fits:
+                assert f"The recipe {recipe} cannot train this base model" in answer.content.decode()
+    assert all(job.options["options"] == {"preset": "tiny"} for job in Job.objects.all())
+    assert Job.objects.count() == (2 if entry.base == "embedder" else 1)
+
+
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])
 def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
     alice: Client, rows: Path, name: str, monkeypatch: pytest.MonkeyPatch
