@@ -8,9 +8,15 @@ from django.core.management import call_command
 
 from annotation.accounts.invitations import create_accounts
 from annotation.models import User
+from benchmark.answers import evaluations
+from benchmark.models import Run
+from benchmark.qrels import versions
+from benchmark.runs import builders
 from corpus import bundled
 from corpus.models import Collection
+from jobs.models import JobState
 from judges.campaigns import configurations, forecasts
+from judges.panels.offline_panel import OFFLINE_REWRITER
 
 # How many accounts of each role.
 ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
@@ -47,3 +53,40 @@ def estimate_line(collection: Collection, panel: str) -> str | None:
     """Return a line on what judging with this panel would still cost; None when nothing is left or paid for."""
     expected = forecasts.forecast_judging(collection, configurations.build_configuration(panel=panel))
     return None if expected is None or expected.free else expected.line()
+
+
+DEPTH = 10  # Documents that the demo's runs return.
+RUNS: dict[str, tuple[str, dict[str, str]]] = {
+    "bm25": (Run.Kind.BM25, {}),
+    "hyde-offline": (Run.Kind.REWRITE, {"method": "hyde", "judge": OFFLINE_REWRITER}),
+    "query2doc-offline": (Run.Kind.REWRITE, {"method": "query2doc", "judge": OFFLINE_REWRITER}),
+}
+
+
+def start_runs(collection: Collection) -> list[Run]:
+    """Runs without a key, made in the background: BM25, and BM25 over passages that the offline judge writes."""
+    return [
+        builders.start_or_join(collection=collection, name=name, kind=kind, recipe=recipe, depth=DEPTH)
+        for name, (kind, recipe) in RUNS.items()
+    ]
+
+
+def are_ready(runs: list[Run]) -> bool:
+    """Whether every run has come to its end, good or bad."""
+    return not Run.objects.filter(
+        pk__in=[run.pk for run in runs], state__in=[JobState.WAITING, JobState.RUNNING]
+    ).exists()
+
+
+def start_answers(collection: Collection) -> None:
+    """Versions of the qrels before and after judging, and offline answers from all runs, in the background."""
+    versions.original_version(collection)
+    versions.labels_version(collection)
+    options = evaluations.check_options(
+        collection,
+        systems=list(RUNS),
+        generators=[OFFLINE_REWRITER],
+        judge=OFFLINE_REWRITER,
+        k=DEPTH,
+    )
+    evaluations.start_or_join(collection, options)

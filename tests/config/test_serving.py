@@ -123,6 +123,14 @@ def test_with_the_real_linger_no_process_is_left_after_30_seconds(
     assert instance.sql("SELECT n FROM kept") == "7"
 
 
+def answers_of(instance: Instance) -> dict[str, Any]:
+    """What the demo's evaluation of answers says; the command joins it."""
+    judge = "offline-rewriter"
+    asked = ("--systems", "bm25,hyde-offline,query2doc-offline", "--generator", judge, "--judge", judge, "--json")
+    found: dict[str, Any] = json.loads(instance.manage("rag", "python-reference", *asked).stdout)
+    return found
+
+
 @pytest.mark.slow
 def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Callable[..., Instance]):
     instance = make_instance()
@@ -137,6 +145,10 @@ def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Cal
             assert status["state"] == "finished" and status["pairs"] > 300 and status["escalated"] >= 10
             ended = ("pending", "running", "labelled", "escalated", "failed")
             assert status["pairs"] == sum(status[key] for key in ended)
+            until(lambda: answers_of(instance)["state"] == "ready", "the answers")
+            shown = answers_of(instance)
+            assert (shown["done"], shown["queries"], shown["complete"]) == (48 * 3, 48, True)
+            assert {cell["generator"] for cell in shown["cells"]} == {"offline-rewriter"}
         child.kill()  # the top process alone
         child.wait()
         until(instance.nothing_left, "the end of all processes")

@@ -74,6 +74,7 @@ class Command(QuorumCommand):
         panel = self.panel(options["judges"], collection)
         children.wait_until(children.workers_are_ready, "the judge workers")
         self.judge(collection, panel)
+        self.measure(children, collection)
         staticfiles.collect()
         address = serving.address_of(listener)
         children.web(listener)
@@ -103,6 +104,15 @@ class Command(QuorumCommand):
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise BadInput("not started: without JUDGES the demo is judged offline and costs nothing")
         return panel
+
+    def measure(self, children: serving.Children, collection: Collection) -> None:
+        """Make runs, and start what is made of them in the background; no benchmark does not keep the site down."""
+        try:
+            runs = demo.start_runs(collection)
+            children.wait_until(lambda: demo.are_ready(runs), "the runs")
+            demo.start_answers(collection)
+        except BadInput as error:
+            self.stderr.write(f"The benchmark is not shown: {error}")
 
     def judge(self, collection: Collection, panel: str) -> None:
         """Judge by the ordinary command, which shows progress; failed pairs do not keep the site down."""
