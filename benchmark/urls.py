@@ -9,6 +9,7 @@ from benchmark.qrels import views as qrels
 from benchmark.report import views as report
 from benchmark.runs import views as runs
 from benchmark.suites import views as suites
+from benchmark.synthesis import views as synthesis
 from benchmark.systems import views as systems
 
 HERE = "c/<slug:name>/benchmark/"
@@ -39,6 +40,11 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}qrels/<int:number>.txt", qrels.qrels_file, name="qrels_file"),
     *answers.urlpatterns,
     *agents.urlpatterns,
+    path(f"{HERE}synthesis/", synthesis.syntheses, name="syntheses"),
+    path(f"{HERE}synthesis/<int:synthesis>/", synthesis.synthesis, name="synthesis"),
+    path(f"{HERE}synthesis/<int:synthesis>/bundles.jsonl", synthesis.synthesis_file, name="synthesis_file"),
+    path(f"{HERE}synthesis/<int:synthesis>/<int:place>/", synthesis.synthetic_bundle, name="synthetic_bundle"),
+    path(f"{HERE}synthesis/<int:synthesis>/<slug:act>/", synthesis.control_synthesis, name="control_synthesis"),
     path("suites/", suites.suites, name="suites"),
     path("suites/<int:suite>/", suites.suite, name="suite"),
     path("suites/<int:suite>/<slug:act>/", suites.control_suite, name="control_suite"),

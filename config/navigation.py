@@ -99,6 +99,7 @@ ADMIN = (
             Tab("qrels", _("Qrels")),
             Tab("answers", _("Answers")),
             Tab("agents", _("Agents")),
+            Tab("syntheses", _("Synthesis")),
         ),
     ),
 )

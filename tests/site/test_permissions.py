@@ -27,6 +27,8 @@ from benchmark.models import (
     Run,
     Suite,
     SuiteMember,
+    Synthesis,
+    SyntheticBundle,
     Trace,
 )
 from corpus.aspects import revising
@@ -71,6 +73,15 @@ def _walk(patterns: list[object], prefix: str, world: "World") -> Iterator[Route
             yield Route(pattern.name or here, world.fill(here), getattr(pattern.callback, "action", None))
 
 
+SYNTHESIS = {"judge": "offline-rewriter", "writer": "offline-rewriter", "seed": 0, "dev": 0.0}
+BUNDLE = {
+    "query": "Why do birds sing?",
+    "type": "factual",
+    "persona": "A listener",
+    "answer": "",
+    "positives": [],
+    "negatives": [],
+}
 FUNNEL = Funnel.begun(pool=0, judged=0, candidates=0, known=0).document
 COUNTS = {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}
 
@@ -122,6 +133,13 @@ def traced_by_an_agent(pair: Pair) -> tuple[AgentJob, Trace]:
     return job, Trace.objects.create(job=job, query=pair.query, retriever="bm25", agent="j", **whole)
 
 
+def synthesis_of(pair: Pair) -> Synthesis:
+    """One synthesis with one bundle."""
+    synthesis = Synthesis.objects.create(collection=pair.collection, key="k", options=SYNTHESIS, total=1)
+    SyntheticBundle.objects.create(synthesis=synthesis, place=0, seed_id="q", seed_text="birds", bundle=BUNDLE)
+    return synthesis
+
+
 class World:
     """A collection with one of everything, and the people around it."""
 
@@ -149,6 +167,7 @@ class World:
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
         self.evaluation = evaluation_of(self.pair, self.run)
         self.agent_job, self.trace = traced_by_an_agent(self.pair)
+        self.synthesis = synthesis_of(self.pair)
         self.bulk = BulkAct.objects.create(
             collection=self.collection,
             kind="send",
@@ -197,6 +216,8 @@ class World:
             "<int:curve>": self.curve.pk,
             "<int:study>": self.study.pk,
             "<int:run>": self.run.pk,
+            "<int:synthesis>": self.synthesis.pk,
+            "<int:place>": "0",
             "<int:filling>": self.filling.pk,
             "<int:report>": self.report.pk,
             "<int:evaluation>": self.evaluation.pk,

@@ -99,6 +99,8 @@ def training_sets(collection: Collection) -> list[tuple[str, str]]:
         words = _("%(self)s: %(rows)s rows from %(queries)s queries, target score %(teacher)s")
         if form != "prism":
             words = _("%(self)s: format %(format)s, %(rows)s rows from %(queries)s queries")
+        if manifest.get("synthetic"):
+            words = _("%(self)s: format %(format)s, %(rows)s synthetic queries")
         label = words % {
             "format": form,
             "self": date_format(made, "MONTH_DAY_TIME_FORMAT"),

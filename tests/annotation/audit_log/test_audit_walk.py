@@ -124,6 +124,10 @@ LEFT: dict[str, Act] = {
     "control_agents": Act(
         "agents.control", path=lambda world: f"/c/birds/benchmark/agents/{world.agent_job.pk}/cancel/"
     ),
+    "syntheses": Act("synthesis.started", data={"judge": "offline-rewriter", "limit": "1", "confirm": "1"}),
+    "control_synthesis": Act(
+        "synthesis.control", path=lambda world: f"/c/birds/benchmark/synthesis/{world.synthesis.pk}/cancel/"
+    ),
     "qrels": Act("qrels.made", data={"what": "original"}),
     "suites": Act("suite.made", "owner", {"name": "two", "members": ["birds"]}),
     "control_suite": Act("suite.deleted", "owner", path=lambda world: f"/suites/{world.suite.pk}/delete/"),

@@ -1,0 +1,105 @@
+"""What the pages of syntheses show: the list, one with its bundles and what was dropped, one bundle."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from benchmark.models import Synthesis, SyntheticBundle
+from benchmark.report.downloads import DownloadTable
+from benchmark.synthesis.conversation import NEAR_DUPLICATE
+from benchmark.synthesis.lifecycle import describe_synthesis
+from corpus.models import Collection
+from judges.models import JudgeCall
+
+ROWS = 25
+LONGEST = 160  # Characters of a text in a table to save.
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedCount:
+    """How many bundles were dropped at a step for a reason."""
+
+    step: str
+    reason: str
+    bundles: int
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisPage:
+    """One synthesis: what came of it, a page of its bundles, and what was dropped."""
+
+    synthesis: Synthesis
+    told: dict[str, Any]
+    bundles: Page[SyntheticBundle]
+    dropped: Sequence[DroppedCount]
+    examples: Sequence[SyntheticBundle]  # Of what was dropped, the first ones.
+
+
+def list_syntheses(collection: Collection) -> QuerySet[Synthesis]:
+    """The syntheses of a collection, newest first, with how much came of each."""
+    return (
+        Synthesis.objects.filter(collection=collection)
+        .annotate(
+            made=Count("bundles", filter=Q(bundles__bundle__isnull=False)),
+            dropped=Count("bundles", filter=~Q(bundles__step="")),
+        )
+        .order_by("-pk")
+    )
+
+
+def show_synthesis(synthesis: Synthesis, number: str | None) -> SynthesisPage:
+    """A synthesis with the page `number` of its bundles."""
+    rows = made_rows(synthesis)
+    dropped = SyntheticBundle.objects.filter(synthesis=synthesis).exclude(step="").order_by("place")
+    counted = dropped.order_by().values_list("step", "reason").annotate(n=Count("pk")).order_by("-n", "step")
+    return SynthesisPage(
+        synthesis,
+        describe_synthesis(synthesis),
+        Paginator(rows, ROWS).get_page(number),
+        [DroppedCount(name_step(step), name_reason(reason), count) for step, reason, count in counted],
+        list(dropped[:5]),
+    )
+
+
+def made_rows(synthesis: Synthesis) -> QuerySet[SyntheticBundle]:
+    """Seeds that have their bundle, in order."""
+    return SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=False).order_by("place")
+
+
+def name_step(step: str) -> str:
+    """A step of the conversation in words."""
+    return str(dict(JudgeCall.Role.choices).get(step, step))
+
+
+def name_reason(reason: str) -> str:
+    """Why a bundle was dropped, in words."""
+    if reason == NEAR_DUPLICATE:
+        return _("every negative nearly equals a positive")
+    return str(dict(JudgeCall.Outcome.choices).get(reason, reason))
+
+
+def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
+    """The bundles and what was dropped, uncut."""
+    header = (_("seed"), _("query"), _("type"), _("positives"), _("negatives"))
+    rows = tuple(
+        (
+            one.seed_id,
+            " ".join(one.bundle["query"].split())[:LONGEST],
+            one.bundle["type"],
+            len(one.bundle["positives"]),
+            len(one.bundle["negatives"]),
+        )
+        for one in made_rows(found.synthesis)
+        if one.bundle is not None
+    )
+    dropped = tuple((one.step, one.reason, one.bundles) for one in found.dropped)
+    names = (pgettext("column", "step"), _("reason"), _("bundles"))
+    return [
+        DownloadTable("bundles", _("Synthetic bundles"), header, rows, 3),
+        DownloadTable("dropped", _("Dropped bundles"), names, dropped, 2),
+    ]

@@ -1,0 +1,145 @@
+"""Pages of syntheses: the list and the start, one with its bundles, a bundle, its file, and acts on it."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from benchmark.forms import LimitsForm
+from benchmark.models import Synthesis
+from benchmark.report import tables
+from benchmark.synthesis import files, importing, lifecycle, page
+from benchmark.synthesis.forms import SynthesisForm
+from benchmark.systems.chosen import is_unattended
+from corpus.access import AccessScope, action
+from corpus.collections.audit_log import record_act
+from corpus.errors import BadInput
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+    """All syntheses and the form of a new one; what it will ask and cost; then one that waits for a worker."""
+    given = request.POST if request.method == "POST" else None
+    form = SynthesisForm(given)
+    if given is not None and form.is_valid():
+        try:
+            if "confirm" in given:
+                return _start_synthesis(request, scope, form)
+            context: dict[str, Any] = {"scope": scope, "form": form}
+            context["estimate"] = lifecycle.estimate_cost(scope.collection, form.options())
+            context["hidden"] = [(field.html_name, field.label, field.value()) for field in form]
+            return render(request, "benchmark/synthesis_confirm.html", context)
+        except BadInput as error:
+            form.add_error(None, str(error).capitalize() if str(error)[:1].islower() else str(error))
+    found = list(page.list_syntheses(scope.collection))
+    moving = any(not one.is_over for one in found)
+    return tables.answer_page(
+        request,
+        scope,
+        "benchmark/syntheses.html",
+        {"syntheses": found, "form": form, "moving": moving, "unattended": is_unattended(*found)},
+        news="benchmark/_syntheses.html",
+        is_over=not moving,
+        status=422 if form.is_bound else 200,
+    )
+
+
+def _start_synthesis(request: HttpRequest, scope: AccessScope, form: SynthesisForm) -> HttpResponse:
+    with transaction.atomic():
+        made = lifecycle.start_or_join(collection=scope.collection, options=form.options(), by=scope.user.username)
+        record_act(scope, "synthesis.started", synthesis=made.pk)
+    return redirect("synthesis", scope.collection.name, made.pk)
+
+
+def _get_synthesis(scope: AccessScope, synthesis: int) -> Synthesis:
+    return get_object_or_404(Synthesis.objects.select_related("collection"), pk=synthesis, collection=scope.collection)
+
+
+@action("admin")
+@require_GET
+def synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpResponse:
+    """How far it is, its bundles, what was dropped and why, what it cost."""
+    one = _get_synthesis(scope, synthesis)
+    found = page.show_synthesis(one, request.GET.get("page"))
+    wanted = page.synthesis_tables(found) if "table" in request.GET else []
+    limits = LimitsForm(initial={name: one.options.get(name) for name in lifecycle.LIMITS})
+    return tables.answer_page(
+        request,
+        scope,
+        "benchmark/synthesis.html",
+        {"found": found, "synthesis": one, "limits": limits, "unattended": is_unattended(one)},
+        tables=wanted,
+        news="benchmark/_synthesis.html",
+        is_over=one.is_over,
+    )
+
+
+@action("admin")
+@require_GET
+def synthetic_bundle(request: HttpRequest, scope: AccessScope, synthesis: int, place: int) -> HttpResponse:
+    """One bundle: persona, query, answer, aspects, and every passage with its plan."""
+    one = _get_synthesis(scope, synthesis)
+    row = get_object_or_404(page.made_rows(one), place=place)
+    context = {"scope": scope, "synthesis": one, "row": row, "bundle": row.bundle}
+    return render(request, "benchmark/synthetic_bundle.html", context)
+
+
+@action("admin")
+@require_GET
+def synthesis_file(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpResponse:
+    """The bundles that there are so far, as JSON lines."""
+    one = _get_synthesis(scope, synthesis)
+    name = f"synthetic-{one.pk}.jsonl"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    text = files.lines_of(files.read_bundles(one))
+    return HttpResponse(text, content_type="application/jsonl; charset=utf-8", headers=headers)
+
+
+@action("admin")
+@require_POST
+def control_synthesis(request: HttpRequest, scope: AccessScope, synthesis: int, act: str) -> HttpResponse:
+    """cancel, go on, or import what there is."""
+    one = _get_synthesis(scope, synthesis)
+    acts = {"cancel": _cancel, "go-on": _go_on, "import": _import}
+    if act not in acts:
+        raise Http404(_("Unknown action."))
+    try:
+        with transaction.atomic():
+            acts[act](request, scope, one)
+    except BadInput as error:
+        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
+    return redirect("synthesis", scope.collection.name, one.pk)
+
+
+def _cancel(request: HttpRequest, scope: AccessScope, one: Synthesis) -> None:
+    _record_control(request, scope, one, "cancel", done=lifecycle.cancel_synthesis(one))
+
+
+def _go_on(request: HttpRequest, scope: AccessScope, one: Synthesis) -> None:
+    form = LimitsForm(request.POST)
+    if form.is_valid():
+        lifecycle.set_limits(one, **form.cleaned_data)
+    _record_control(request, scope, one, "go-on", done=lifecycle.go_on(one))
+
+
+def _record_control(request: HttpRequest, scope: AccessScope, one: Synthesis, what: str, *, done: bool) -> None:
+    if done:
+        record_act(scope, "synthesis.control", synthesis=one.pk, what=what)
+    else:  # two readers clicked at once, or it ended meanwhile
+        messages.error(request, _("No changes made: its state no longer allows this action."))
+
+
+def _import(request: HttpRequest, scope: AccessScope, one: Synthesis) -> None:
+    new = importing.import_bundles(one)
+    record_act(scope, "synthesis.imported", synthesis=one.pk, new=new)
+    told = {name: f"{count:,}" for name, count in new.items()}
+    messages.success(
+        request,
+        _("Added, all marked synthetic: %(queries)s queries, %(documents)s documents, %(pairs)s pairs to judge.")
+        % told,
+    )

@@ -1,0 +1,87 @@
+"""The pages of syntheses: estimate and start, preview, what was dropped, import, cancel and go on."""
+
+import json
+import re
+
+import pytest
+
+from annotation.models import Role
+from benchmark.models import Synthesis, SyntheticBundle
+from benchmark.synthesis import lifecycle
+from corpus.models import Query
+from jobs import leases
+from tests.factories import make_collection, make_document, make_member, make_query
+from training.jobs.pages import training_sets
+
+HOME = "/c/steel/benchmark/synthesis/"
+
+
+@pytest.fixture
+def steel(settings, tmp_path, client):
+    settings.VAR = tmp_path
+    collection = make_collection("steel")
+    for number in range(4):
+        make_document(collection, f"Slab {number} cracks when its skin cools. It is held by core {number}.")
+        make_query(collection, f"why does slab {number} crack", external_id=f"q{number}")
+    client.force_login(make_member(collection, "alice", Role.ADMIN).user)
+    return collection
+
+
+@pytest.mark.django_db(transaction=True)
+def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
+    page = client.get(HOME)
+    assert "No synthetic queries yet" in page.content.decode()
+    asked = client.post(HOME, {"judge": "offline-rewriter", "limit": "3"})
+    assert "these calls are free" in asked.content.decode() and not Synthesis.objects.exists()
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)"\s+value="([^"]*)"', asked.content.decode()))
+    started = client.post(HOME, {**hidden, "confirm": "1"})
+    synthesis = Synthesis.objects.get()
+    here = f"{HOME}{synthesis.pk}/"
+    assert started["Location"] == here and synthesis.total == 3
+    assert "This page updates automatically." in client.get(here).content.decode()
+
+    lifecycle.work_on_synthesis(leases.claim(Synthesis), lambda: False)
+    news = client.get(here, headers={"HX-Request": "true"})
+    assert news.status_code == 286 and "3 bundles from 3 seeds" in news.content.decode()
+    bundle = client.get(f"{here}0/").content.decode()
+    assert "Must not provide" in bundle and "synthetic" in bundle and "without a model" in bundle
+    table = json.loads(client.get(f"{here}?table=bundles&as=json").content)
+    assert [row[0] for row in table["rows"]] == sorted(row[0] for row in table["rows"]) and len(table["rows"]) == 3
+    rows = client.get(f"{here}bundles.jsonl").content.decode().splitlines()
+    assert len(rows) == 3 and all(json.loads(row)["synthetic"] for row in rows)
+    ((folder, label),) = training_sets(steel)
+    assert folder == str(synthesis.folder) and "synthetic" in label
+
+    client.post(f"{here}import/")
+    assert Query.objects.filter(collection=steel, metadata__contains={"synthetic": True}).count() == 3
+    assert "all marked synthetic: 3 queries" in client.get(here).content.decode()
+
+
+@pytest.mark.django_db
+def test_what_was_dropped_is_counted_by_step_and_reason(steel, client):
+    synthesis = lifecycle.start_or_join(collection=steel, options={"source": "queries", "judge": "offline-rewriter"})
+    rows = SyntheticBundle.objects.filter(synthesis=synthesis)
+    rows.filter(place__lt=2).update(step="negatives", reason="unparsed", problem="two titles are the same")
+    rows.filter(place=2).update(step="compose", reason="near-duplicate", problem="every negative is a copy")
+    Synthesis.objects.update(state="failed", error="stopped by the budget: raise it")
+    page = client.get(f"{HOME}{synthesis.pk}/").content.decode()
+    assert "blueprints of negatives" in page and "every negative nearly equals a positive" in page
+    assert "Stopped by the budget" in page and "two titles are the same" in page
+    table = json.loads(client.get(f"{HOME}{synthesis.pk}/?table=dropped&as=json").content)
+    assert [row[-1] for row in table["rows"]] == [2, 1]
+
+    client.post(f"{HOME}{synthesis.pk}/go-on/", {"max_calls": "50"})
+    synthesis.refresh_from_db()
+    assert (synthesis.state, synthesis.options["max_calls"]) == ("waiting", 50)
+    client.post(f"{HOME}{synthesis.pk}/cancel/")
+    synthesis.refresh_from_db()
+    assert (synthesis.state, synthesis.done, synthesis.total) == ("cancelled", 3, 4)
+    refused = client.post(f"{HOME}{synthesis.pk}/import/", follow=True).content.decode()
+    assert "No changes made: there is no bundle to import yet" in refused
+
+
+@pytest.mark.django_db
+def test_a_bad_form_is_kept_with_its_reason(steel, client):
+    answer = client.post(HOME, {"judge": "nobody", "limit": "0", "dev": "0.9"})
+    assert answer.status_code == 422 and not Synthesis.objects.exists()
+    assert answer.content.decode().count("errorlist") >= 3
