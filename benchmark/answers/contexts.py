@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db.models.functions import Left
 
 from benchmark.models import Ranking, Run
+from benchmark.runs import reranking
 from corpus.evidence.measures import count_tokens
 from corpus.evidence.targets import evidence_of
 from corpus.models import Document, Pair, Query
@@ -53,8 +54,20 @@ def load_contexts(
             place: ShownContexts(tuple(documents), tuple(texts[key] for key in documents))
             for place, documents in places.items()
         }
-    written = _evidence_by_pair(places)
-    return {place: _shown_evidence(place[1], documents, texts, written) for place, documents in places.items()}
+    return _evidence_contexts(runs, queries, places, texts)
+
+
+def _evidence_contexts(
+    runs: Sequence[Run], queries: Sequence[Query], places: Places, texts: Mapping[int, str]
+) -> dict[tuple[int, int], ShownContexts]:
+    """What a run's own reranker wrote of its documents; for a run without any, what was written for the collection."""
+    common = _evidence_by_pair(places)
+    own = {run.pk: reranking.load_evidence(run, queries) for run in runs}
+    written = {run: common if found is None else found for run, found in own.items()}
+    return {
+        (run, query): _shown_evidence(query, documents, texts, written[run])
+        for (run, query), documents in places.items()
+    }
 
 
 def _first_documents(runs: Sequence[Run], queries: Sequence[Query], k: int) -> dict[tuple[int, int], list[int]]:

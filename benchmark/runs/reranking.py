@@ -3,9 +3,11 @@
 What the first run searched for (a rewriting, a reasoning) is not shown to it (SPEC S10).
 """
 
+import json
+import zlib
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -20,15 +22,20 @@ from corpus.models import Collection, Query
 from corpus.rubric import AUTO, Rubric
 from jobs.models import JobState
 from judges.campaigns.estimates import Estimate, of_calls
+from judges.models import Campaign
+from judges.models.retrieval import RetrievalCall
 from judges.prompts.searching import plain_prompt
+from judges.records import Judge
 from judges.retrieval import model_requests
 from judges.retrieval.answers import scores_of
 from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
 
+T = TypeVar("T")
 ROLE = "rank"
 TOP = 100  # Documents of a query that are reranked, unless the recipe says otherwise.
 MOST_TOP = 1000
 TOGETHER = 100  # Documents of one call, at most.
+WRITTEN_TOGETHER = 20  # The same where evidence is written of each: more are refused by `serve_model`.
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -58,7 +65,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         documents = _first_documents(run.recipe, batch)
         texts = texts_of([key for keys in documents.values() for key in keys])
-        asked = [_rerank_requests(run, query, [texts[key] for key in documents[query.pk]]) for query in batch]
+        asked = [_rerank_requests(run, judge, query, [texts[key] for key in documents[query.pk]]) for query in batch]
         answered = model_requests.ask_model(campaign, judge, asked, stopped=stopped)
         said = llm_budget.answered_queries(answered, batch)
         used = model_requests.usage_by_query(campaign, list(said), [ROLE])
@@ -74,18 +81,18 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Estimate the calls from the documents of the first queries."""
-    queries = rankings.current_queries(collection)
+    queries, judge = rankings.current_queries(collection), llm_budget.judge_of(ROLE, recipe)
     sample = queries[: llm_budget.SAMPLED]
     documents = _first_documents(recipe, sample)
     texts = texts_of([key for keys in documents.values() for key in keys])
     prompts = [
         plain_prompt(ROLE, [query.text, *part], _instruction_for(recipe, query))
         for query in sample
-        for part in _split_documents([texts[key] for key in documents[query.pk]])
+        for part in _split_documents([texts[key] for key in documents[query.pk]], _together(judge))
     ]
     # As many calls for each query as the sample needed, on average.
     calls = len(queries) * len(prompts) // max(1, len(sample))
-    return of_calls(llm_budget.judge_of(ROLE, recipe), calls, prompts, {}, 0)
+    return of_calls(judge, calls, prompts, {}, 0)
 
 
 def _first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
@@ -95,11 +102,11 @@ def _first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int
     return {query.pk: found.get(query.pk, []) for query in batch}
 
 
-def _rerank_requests(run: Run, query: Query, documents: Sequence[str]) -> Wanted:
+def _rerank_requests(run: Run, judge: Judge, query: Query, documents: Sequence[str]) -> Wanted:
     instruction = _instruction_for(run.recipe, query)
     calls = tuple(
         RetrievalRequest(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
-        for place, part in enumerate(_split_documents(documents))
+        for place, part in enumerate(_split_documents(documents, _together(judge)))
     )
     return Wanted(query.pk, query.text, calls, instruction)
 
@@ -110,10 +117,33 @@ def _instruction_for(recipe: dict[str, Any], query: Query) -> str:
     return Rubric(recipe.get("rubric", AUTO), own).of(query).statement if recipe["by_query"] else own
 
 
-def _split_documents(documents: Sequence[str]) -> list[list[str]]:
+def _together(judge: Judge) -> int:
+    return WRITTEN_TOGETHER if judge.parameters.get("evidence") else TOGETHER
+
+
+def _split_documents(documents: Sequence[T], together: int) -> list[list[T]]:
     """Split documents into as few calls as can be, alike in size; none where there is nothing to order."""
     if len(documents) < 2:
         return []
-    number = -(-len(documents) // TOGETHER)
+    number = -(-len(documents) // together)
     bounds = np.linspace(0, len(documents), number + 1).astype(int).tolist()
     return [list(documents[begin:end]) for begin, end in pairwise(bounds)]
+
+
+def load_evidence(run: Run, queries: Sequence[Query]) -> dict[tuple[int, int], str] | None:
+    """The evidence that a run's own reranker wrote while it ranked, by query and document; None: it writes none."""
+    if run.kind != Run.Kind.RERANK or run.campaign is None:
+        return None
+    (judge,) = model_requests.judges_in(Campaign.objects.get(pk=run.campaign))
+    if not judge.parameters.get("evidence"):
+        return None
+    places = _first_documents(run.recipe, queries)
+    calls = RetrievalCall.objects.filter(campaign=run.campaign, role=ROLE, outcome="labelled", query__in=places)
+    found: dict[tuple[int, int], str] = {}
+    for query, part, raw in calls.order_by("id").values_list("query", "sample", "raw"):
+        assert query is not None  # calls of this role are about a query
+        documents = _split_documents(places[query], _together(judge))[part]
+        for one in json.loads(zlib.decompress(bytes(raw)))["results"]:
+            if text := (one.get("evidence") or "").strip():
+                found[query, documents[one["index"]]] = text
+    return found

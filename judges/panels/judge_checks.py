@@ -34,7 +34,7 @@ def taken(preset: Preset) -> set[str]:
     if preset.wire == "offline":
         return COMMON | GRADED
     if not preset.asks:
-        return COMMON | SERVER | ({"threshold"} if preset.wire == "rerank" else set())
+        return COMMON | SERVER | ({"threshold", "evidence"} if preset.wire == "rerank" else set())
     own = {*preset.names, *preset.needs, *preset.takes}
     own |= {"logprobs"} if preset.logprobs else set()
     own |= {"thinking"} if preset.thinking else set()

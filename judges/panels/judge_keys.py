@@ -134,6 +134,7 @@ class Parameters(Table):
     generations: Annotated[int, Field(ge=1, le=10), otherwise("must be a whole number from 1 to 10")] | None = None
     endpoint: Annotated[Line, one_of("chat", "decisions")] | None = None
     threshold: Share | None = None
+    evidence: Switch | None = None
     family: Line | None = None
     prompt: Annotated[Line, one_of(*BALLOTS)] | None = None
     schema_mode: Annotated[Line, one_of(*SCHEMA_MODES)] | None = None

@@ -34,6 +34,8 @@ class RerankProvider(SdkProvider):
             "top_n": len(documents),
             "instruction": request.inputs.relevance.statement,
         }
+        if request.role == "rank" and request.judge.parameters.get("evidence"):
+            body["return_evidence"] = True  # of `serve_model`; it stays in the raw answer (benchmark.runs.reranking)
         headers = UNPACKED | self.headers(request.judge, received)
         async with self.http.stream("POST", f"{self.base_url}/rerank", json=body, headers=headers) as answer:
             await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())

@@ -1,12 +1,18 @@
 """Evidence in place of documents: what is shown, what is left out, exact match, and how many words are saved."""
 
+import json
+
 import pytest
 
 from benchmark.answers import results
+from benchmark.models import Run
+from benchmark.runs import builders
 from corpus.models import Pair, Target
+from jobs import leases
 from tests.benchmark.answers import scene
 from tests.benchmark.answers.scene import RIGHT, answered, rows
 from tests.benchmark_scene import by_id
+from tests.engine_parts import make_judge
 from tests.modelserver.fixtures import _model_server_process, model_server
 from tests.rankings import make_run
 
@@ -68,3 +74,26 @@ def test_documents_save_nothing(wings):
     evaluation = answered(wings, systems=["three"], k=3)
     (cell,) = results.load_result(evaluation, results.choose_versions(wings))["cells"]
     assert (cell["saved"], cell["without_evidence"]) == (0.0, 0)
+
+
+def test_a_runs_own_reranker_comes_before_what_was_written_for_the_collection(wings, model_server):
+    told = [
+        {"index": 1, "relevance_score": 0.9, "evidence": "Lift grows."},
+        {"index": 0, "relevance_score": 0.8, "evidence": "Slipstream."},
+        {"index": 2, "relevance_score": 0.1, "evidence": ""},
+    ]
+    make_judge(model_server, "prism", provider="rerank-endpoint", parameters={"evidence": True})
+    model_server.script(prism=[{"body": json.dumps({"results": told})}], writer=[EXACT], grader=[RIGHT])
+    run = builders.start_run(
+        collection=wings, name="ours", kind="rerank", recipe={"run": "three", "judge": "prism", "top": 3}, depth=3
+    )
+    builders.work_on_run(leases.claim(Run, pk=run.pk), lambda: False)
+    assert {one["body"]["return_evidence"] for one in model_server.requests()} == {True}
+
+    answered(wings, systems=["three", "ours"], k=3, kind="evidence")
+    shown = {tuple(scene.fenced(one)["documents"]) for one in model_server.requests() if "Answer this" in one["user"]}
+    assert shown == {
+        ("Lift grows.", "Slipstream."),
+        ("Slipstream changes lift.", "Heat flows."),
+        ("Heat through a plate.",),
+    }
