@@ -4,7 +4,6 @@ The judge never sees which retriever or agent an answer is from. An answer that 
 cannot be read after its repair is named and counted nowhere.
 """
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -159,18 +158,19 @@ def work(job: AgentJob, lease: Lease) -> None:
             return False
         problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
         grade = None if isinstance(said, NoVerdict) else said
-        await asyncio.to_thread(_store_grades, job, answer, grade, problem)
+        await thread.run(_store_grades, job, answer, grade, problem)
         return True
 
     before, phase = total - len(unanswered), _("grading answers")
     lease.progress(before, total, phase)
-    found = hold_conversations(
-        campaign,
-        [Subject(one.query, one.question, topic) for topic, one in unanswered.items()],
-        talk,
-        stopped=lease.should_stop,
-        done=lambda count: lease.note(before + count, total, phase),
-    )
+    with jobs.DatabaseThread() as thread:
+        found = hold_conversations(
+            campaign,
+            [Subject(one.query, one.question, topic) for topic, one in unanswered.items()],
+            talk,
+            stopped=lease.should_stop,
+            done=lambda count: lease.note(before + count, total, phase),
+        )
     jobs.check_end(job, found, lost)
 
 

@@ -1,10 +1,13 @@
 """Jobs with agents: begun, gone on with, their campaign, their limits. What they do: searching, grading, references."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from django.db import connection, transaction
 from django.utils.translation import gettext as _
@@ -22,6 +25,9 @@ from judges.models import Campaign
 from judges.prompts.render import prompt_versions
 from judges.records import Judge
 from judges.retrieval import model_requests
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 WORK_ON_AGENTS = "benchmark.work_on_agents"
 LIMITS = ("budget", "max_calls")
@@ -147,16 +153,32 @@ def campaign_of(job: AgentJob, judges: Sequence[Judge]) -> Campaign:
     return Campaign.objects.select_related("collection").get(pk=job.campaign)
 
 
+class DatabaseThread:
+    """A context with one thread, off the loop that calls run on, for what blocks: searching, reading, storing.
+
+    It keeps its connection to the database: a new one for every search would cost more than the search.
+    """
+
+    def __enter__(self) -> "DatabaseThread":
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="agents")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.submit(lambda: connection.close())  # its own, not that of the thread that says so
+        self._pool.shutdown()
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do the work there, and return what it returned."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(work, *args, **kwargs))
+
+
 def store_result(job: AgentJob, save: Callable[[], object]) -> None:
-    """Store a result from a thread of a running job. Raises LeaseLost when the job is somebody else's by now."""
-    try:
-        with transaction.atomic():
-            # The row's lock and its token keep a worker that lost its lease from writing beside the new one.
-            if leases.held_row(job).select_for_update(no_key=True).first() is None:
-                raise leases.LeaseLost(f"{job} was cancelled, or another worker has it")
-            save()
-    finally:
-        connection.close()
+    """Store a result of a running job. Raises LeaseLost when the job is somebody else's by now."""
+    with transaction.atomic():
+        # The row's lock and its token keep a worker that lost its lease from writing beside the new one.
+        if leases.held_row(job).select_for_update(no_key=True).first() is None:
+            raise leases.LeaseLost(f"{job} was cancelled, or another worker has it")
+        save()
 
 
 def check_end(job: AgentJob, found: ConversationResults[bool], lost: Sequence[str]) -> None:

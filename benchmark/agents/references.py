@@ -1,10 +1,8 @@
 """Reference answers: written by a judge from a query's aspects and their passages alone (BRIGHT-Pro appendix D)."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import connection
 from django.utils.translation import gettext as _
 
 from benchmark.agents import jobs
@@ -92,7 +90,7 @@ def work(job: AgentJob, lease: Lease) -> None:
     lost: list[str] = []
 
     async def talk(conversation: Conversation) -> bool:
-        step, passages = await asyncio.to_thread(_build_step, job, judge, conversation.subject, aspects)
+        step, passages = await thread.run(_build_step, job, judge, conversation.subject, aspects)
         said = await conversation.ask(step)
         if isinstance(said, NoVerdict) and said.outcome == "error":
             lost.append(conversation.problem_with(step))
@@ -106,18 +104,19 @@ def work(job: AgentJob, lease: Lease) -> None:
             "prompt_sha256": step.prompt.sha256,
             "problem": problem,
         }
-        await asyncio.to_thread(_store_answer, job, conversation.subject.query, values)
+        await thread.run(_store_answer, job, conversation.subject.query, values)
         return True
 
     before, phase = len(have), _("writing reference answers")
     lease.progress(before, before + len(subjects), phase)
-    found = hold_conversations(
-        campaign,
-        subjects,
-        talk,
-        stopped=lease.should_stop,
-        done=lambda count: lease.note(before + count, before + len(subjects), phase),
-    )
+    with jobs.DatabaseThread() as thread:
+        found = hold_conversations(
+            campaign,
+            subjects,
+            talk,
+            stopped=lease.should_stop,
+            done=lambda count: lease.note(before + count, before + len(subjects), phase),
+        )
     jobs.check_end(job, found, lost)
 
 
@@ -125,11 +124,8 @@ def _build_step(
     job: AgentJob, judge: Judge, subject: Subject, aspects: Mapping[int, list[SoughtAspect]]
 ) -> tuple[Step[ReferenceDraft], Mapping[str, Any]]:
     """The step about a query, read off the loop, and its passages."""
-    try:
-        own = aspects[subject.query]
-        prompt, material = _build_prompt(job.collection, subject.text, own)
-    finally:
-        connection.close()
+    own = aspects[subject.query]
+    prompt, material = _build_prompt(job.collection, subject.text, own)
     passages = material["passages"]
     # A passage may have been taken out of the collection since; what is left has to be cited.
     expected = {one.id: sorted(one.documents & passages.keys()) for one in own if one.documents & passages.keys()}

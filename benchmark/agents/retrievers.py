@@ -1,14 +1,13 @@
 """Retrievers for agents: what can search for any text. BM25, or the searcher that made a run of the collection."""
 
-import asyncio
 import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from django.db import connection
 from django.utils.translation import gettext as _
 
 from benchmark.agents.cutting import cut_text
+from benchmark.agents.jobs import DatabaseThread
 from benchmark.agents.protocol import FoundDocument
 from benchmark.agents.traces import TOP
 from benchmark.models import Run
@@ -27,6 +26,7 @@ from judges.records import Judge, Turn
 from judges.retrieval import model_requests
 from judges.retrieval.answers import vectors_of
 
+KEPT = 5000  # Documents whose cut texts are kept, of some ten kilobytes each at most.
 SEARCHING = (Run.Kind.BM25, Run.Kind.DENSE, Run.Kind.EMBEDDING)  # Runs whose searcher takes any text.
 
 
@@ -138,22 +138,28 @@ def open_retriever(
 class RetrieverTool:
     """The one tool of an agent: the best documents of a retriever with their texts, cut, excluded ones left out."""
 
-    def __init__(self, collection: Collection, retriever: Retriever) -> None:
-        self.retriever = retriever
+    def __init__(self, collection: Collection, retriever: Retriever, thread: DatabaseThread) -> None:
+        self.retriever, self.thread = retriever, thread
         self.excluded = rankings.excluded_documents(collection)
+        self._known: dict[int, FoundDocument] = {}
 
     async def find(self, conversation: Conversation, text: str, number: int) -> Sequence[FoundDocument]:
         """Search, and read the texts, off the loop that the calls run on."""
         await self.retriever.prepare(conversation, text, number)
-        return await asyncio.to_thread(self._read, conversation.subject.query, text)
+        return await self.thread.run(self._read, conversation.subject.query, text)
 
     def _read(self, query: int, text: str) -> list[FoundDocument]:
         left_out = self.excluded.get(query, frozenset())
-        try:
-            keys = self.retriever.search(text, TOP + len(left_out))
-            rows = Document.objects.in_bulk(list(keys))
-        finally:
-            connection.close()
-        found = [rows[key] for key in keys if key in rows and rows[key].external_id not in left_out][:TOP]
-        cut = [cut_text(f"{one.title}\n{one.text}" if one.title else one.text) for one in found]
-        return [FoundDocument(one.external_id, *part) for one, part in zip(found, cut, strict=True)]
+        keys = self.retriever.search(text, TOP + len(left_out))
+        known = self._load(keys)
+        return [known[key] for key in keys if key in known and known[key].id not in left_out][:TOP]
+
+    def _load(self, keys: Sequence[int]) -> dict[int, FoundDocument]:
+        """The documents by primary key, cut; agents find the same ones again and again."""
+        missing = [key for key in keys if key not in self._known]
+        if len(self._known) + len(missing) > KEPT:
+            self._known, missing = {}, list(keys)
+        rows = Document.objects.filter(pk__in=missing).values_list("pk", "external_id", "title", "text")
+        for key, name, title, text in rows if missing else ():
+            self._known[key] = FoundDocument(name, *cut_text(f"{title}\n{text}" if title else text))
+        return self._known

@@ -1,6 +1,5 @@
 """Agents search: every agent with every retriever about every query of the sample, and a trace of each."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -131,13 +130,24 @@ def count_done(job: AgentJob) -> tuple[int, int]:
 
 def work(job: AgentJob, lease: Lease) -> None:
     """Let the agents search where a trace is missing. Raises Incomplete."""
-    assert job.sample is not None
-    protocol = str(job.options["protocol"])
     agents = dict(zip(job.options["agents"], judges_of(job.options["agents"].values()), strict=True))
     campaign = jobs.campaign_of(job, [*agents.values(), *embedders_of(job.options["retrievers"])])
-    tools = _open_tools(job, campaign, lease)
-    if tools is None:
-        return
+    with jobs.DatabaseThread() as thread:
+        tools = _open_tools(job, campaign, lease, thread)
+        if tools is not None:
+            _search_missing(job, lease, campaign, agents, tools, thread)
+
+
+def _search_missing(
+    job: AgentJob,
+    lease: Lease,
+    campaign: Campaign,
+    agents: Mapping[str, Judge],
+    tools: Mapping[str, RetrieverTool],
+    thread: jobs.DatabaseThread,
+) -> None:
+    assert job.sample is not None
+    protocol = str(job.options["protocol"])
     cells = {
         f"{retriever}/{agent}/{protocol}": (retriever, agent) for retriever in tools for agent in job.options["agents"]
     }
@@ -159,7 +169,7 @@ def work(job: AgentJob, lease: Lease) -> None:
         except Unreachable as error:
             lost.append(str(error))
             return False
-        await asyncio.to_thread(_store_trace, job, conversation.subject.query, retriever, agent, trace)
+        await thread.run(_store_trace, job, conversation.subject.query, retriever, agent, trace)
         return True
 
     before, phase = len(have), _("agents search")
@@ -175,7 +185,9 @@ def work(job: AgentJob, lease: Lease) -> None:
     jobs.check_end(job, found, lost)
 
 
-def _open_tools(job: AgentJob, campaign: Campaign, lease: Lease) -> dict[str, RetrieverTool] | None:
+def _open_tools(
+    job: AgentJob, campaign: Campaign, lease: Lease, thread: jobs.DatabaseThread
+) -> dict[str, RetrieverTool] | None:
     """The retrievers by name, ready to search; None when the job was stopped meanwhile."""
     judges = model_requests.judges_in(campaign)
     tools = {}
@@ -183,7 +195,7 @@ def _open_tools(job: AgentJob, campaign: Campaign, lease: Lease) -> dict[str, Re
         opened = open_retriever(job.collection, given, campaign, judges, lease.progress, lease.should_stop)
         if opened is None:
             return None
-        tools[str(given["name"])] = RetrieverTool(job.collection, opened)
+        tools[str(given["name"])] = RetrieverTool(job.collection, opened, thread)
     return tools
 
 
@@ -196,5 +208,5 @@ def _store_trace(job: AgentJob, query: int, retriever: str, agent: str, trace: A
         "early_answers": trace.early_answers,
         "several_searches": trace.several_searches,
     }
-    whole = {"job": job, "query_id": query, "retriever": retriever, "agent": agent}
-    jobs.store_result(job, lambda: Trace.objects.get_or_create(**whole, defaults=values))
+    row = Trace(job=job, query_id=query, retriever=retriever, agent=agent, **values)
+    jobs.store_result(job, lambda: Trace.objects.bulk_create([row], ignore_conflicts=True))

@@ -20,7 +20,7 @@ BM25 = 8  # Candidates for each question.
 
 
 def build(folder: Path, topics: dict[str, str] | None = None) -> dict[str, int]:
-    """Write corpus.jsonl, queries.jsonl and pairs.jsonl (gold) to `folder`, and return how much each holds.
+    """Write corpus, queries, pairs (gold) and aspects to `folder`, .jsonl each; return how much each holds.
 
     `dropped` counts the gold labels of passages that this Python words differently.
     """
@@ -39,8 +39,19 @@ def build(folder: Path, topics: dict[str, str] | None = None) -> dict[str, int]:
     questions = [json.loads(line) for line in (HERE / "queries.jsonl").read_text().splitlines()]
     documents = [{"_id": passage.id, "title": passage.title, "text": passage.text} for passage in cut]
     folder.mkdir(parents=True, exist_ok=True)
-    written: dict[str, list[Any]] = {"corpus": documents, "queries": questions, "pairs": pairs}
+    aspects = _name_passages(by_hash)
+    written: dict[str, list[Any]] = {"corpus": documents, "queries": questions, "pairs": pairs, "aspects": aspects}
     for name, rows in written.items():
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
         (folder / f"{name}.jsonl").write_text("".join(lines))
     return {name: len(rows) for name, rows in written.items()} | {"dropped": len(gold) - len(pairs)}
+
+
+def _name_passages(by_hash: dict[str, str]) -> list[dict[str, Any]]:
+    """The aspects of a few questions with the ids of their passages, those that this Python words alike."""
+    found = []
+    for line in (HERE / "aspects.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        passages = row.pop("passages")
+        found.append({**row, "doc_ids": [by_hash[one] for one in passages if one in by_hash]})
+    return found

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
+from benchmark.agents import demo as agents_demo
 from config import demo, serving, staticfiles
 from config.extra import Extra
 from corpus.commands import QuorumCommand
@@ -75,6 +76,7 @@ class Command(QuorumCommand):
         children.wait_until(children.workers_are_ready, "the judge workers")
         self.judge(collection, panel)
         self.measure(children, collection)
+        self.show_agents(children, collection, folder / "aspects.jsonl")
         staticfiles.collect()
         address = serving.address_of(listener)
         children.web(listener)
@@ -113,6 +115,14 @@ class Command(QuorumCommand):
             demo.start_answers(collection)
         except BadInput as error:
             self.stderr.write(f"The benchmark is not shown: {error}")
+    def show_agents(self, children: serving.Children, collection: Collection, aspects: Path) -> None:
+        """Let an offline agent search for a few queries; without agents the site comes up all the same."""
+        try:
+            searches = agents_demo.start_searches(collection, aspects)
+            children.wait_until(lambda: agents_demo.are_over(searches), "the offline agent")
+            agents_demo.start_gradings(collection)
+        except BadInput as error:
+            self.stderr.write(f"Agents are not shown: {error}")
 
     def judge(self, collection: Collection, panel: str) -> None:
         """Judge by the ordinary command, which shows progress; failed pairs do not keep the site down."""
