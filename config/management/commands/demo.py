@@ -115,6 +115,7 @@ class Command(QuorumCommand):
             demo.start_answers(collection)
         except BadInput as error:
             self.stderr.write(f"The benchmark is not shown: {error}")
+
     def show_agents(self, children: serving.Children, collection: Collection, aspects: Path) -> None:
         """Let an offline agent search for a few queries; without agents the site comes up all the same."""
         try:
