@@ -12,6 +12,8 @@ from benchmark.answers import evaluations
 from benchmark.models import Run
 from benchmark.qrels import versions
 from benchmark.runs import builders
+from benchmark.synthesis import lifecycle
+from benchmark.synthesis.seeds import QUERIES
 from corpus import bundled
 from corpus.models import Collection
 from jobs.models import JobState
@@ -20,6 +22,8 @@ from judges.panels.offline_panel import OFFLINE_REWRITER
 
 # How many accounts of each role.
 ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
+
+SYNTHETIC = 5  # Seeds of the synthetic queries that it shows.
 
 
 def load_collection(folder: Path, out: TextIO) -> tuple[Collection, dict[str, int]]:
@@ -90,3 +94,9 @@ def start_answers(collection: Collection) -> None:
         k=DEPTH,
     )
     evaluations.start_or_join(collection, options)
+
+
+def start_synthesis(collection: Collection) -> None:
+    """A few synthetic queries with their passages, written by the offline judge in the background."""
+    options = {"source": QUERIES, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC}
+    lifecycle.start_or_join(collection=collection, options=options)

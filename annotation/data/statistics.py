@@ -17,9 +17,11 @@ KEPT_S = 60  # The page of a collection with a million pairs reads every row onc
 
 COUNTS = """
     SELECT (SELECT count(*) FROM corpus_document WHERE collection_id = %(c)s AND is_current),
-           q.n, q.answers, q.answered, p.n, p.queries, p.scored, l.n, l.queries, l.relevant
+           q.n, q.answers, q.answered, q.synthetic, q.keywords, p.n, p.queries, p.scored, l.n, l.queries, l.relevant
     FROM (SELECT count(*) AS n, COALESCE(sum(cardinality(answers)), 0) AS answers,
-                 count(*) FILTER (WHERE answers <> '{}') AS answered
+                 count(*) FILTER (WHERE answers <> '{}') AS answered,
+                 count(*) FILTER (WHERE metadata @> '{"synthetic": true}') AS synthetic,
+                 count(*) FILTER (WHERE metadata ? 'rewritten_from') AS keywords
           FROM corpus_query WHERE collection_id = %(c)s AND is_current) q,
          (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(scored), 0)::bigint AS scored
           FROM (SELECT count(*) AS n, count(teacher_score) AS scored FROM corpus_pair
@@ -57,6 +59,8 @@ class Statistics:
     documents: int
     queries: int
     queries_with_answers: int
+    queries_synthetic: int
+    queries_keywords: int
     pairs: int
     labelled: int
     scored: int
@@ -82,7 +86,8 @@ def statistics_of(collection: Collection) -> Statistics:
 def _compute_statistics(collection: Collection) -> Statistics:
     with connection.cursor() as cursor:
         cursor.execute(COUNTS, {"c": collection.pk, "relevant_from": collection.relevant_from})
-        documents, queries, answers, answered, pairs, asked, scored, labelled, judged, relevant = cursor.fetchone()
+        documents, queries, answers, answered, synthetic, keywords, *of_pairs = cursor.fetchone()
+    pairs, asked, scored, labelled, judged, relevant = of_pairs
     campaign = campaigns_of(collection).first()
     document = campaign_status(collection, campaign)
     dropped = count_filtered(campaign) if campaign and campaign.protocol.get("filter") else None
@@ -90,6 +95,8 @@ def _compute_statistics(collection: Collection) -> Statistics:
         documents,
         queries,
         answered,
+        synthetic,
+        keywords,
         pairs,
         labelled,
         scored,

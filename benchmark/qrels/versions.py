@@ -32,13 +32,15 @@ JOIN corpus_query q ON q.id = p.query_id AND q.is_current
 JOIN corpus_document d ON d.id = p.document_id AND d.is_current
 GROUP BY p.query_id
 """
+# Queries that a model wrote measure nothing.
 LABELS = """
 SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(l.grade ORDER BY p.document_id),
        array_agg(l.origin ORDER BY p.document_id)
 FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
 JOIN corpus_query q ON q.id = p.query_id AND q.is_current
 JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-WHERE p.collection_id = %(collection)s AND l.aspect_id IS NULL GROUP BY p.query_id
+WHERE p.collection_id = %(collection)s AND l.aspect_id IS NULL AND NOT q.metadata @> '{"synthetic": true}'
+GROUP BY p.query_id
 """
 
 

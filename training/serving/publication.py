@@ -46,6 +46,7 @@ class Record:
     calibration: Calibration
     dataset: str = ""
     dataset_sha256: str = ""
+    synthetic_queries: int = 0  # Of the training data, as its manifest counts them.
     teacher: str = "none"
     prompt: str = ""
     prompt_sha256: str = ""
@@ -210,6 +211,7 @@ def model_card(record: Record, name: str) -> str:
             "sft_reduction": record.sft_reduction,
             "teacher": record.teacher,
             "dataset sha256": record.dataset_sha256 or None,
+            "synthetic queries in the data (a model wrote them)": record.synthetic_queries or None,
             "prompt sha256": record.prompt_sha256 or None,
             "teacher prompt": record.teacher_prompt_sha256 or None,
             "student prompt": (record.teacher_prompt_sha256 and record.prompt_sha256) or None,

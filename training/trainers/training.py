@@ -68,6 +68,7 @@ def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[in
         calibration=Calibration(),
         dataset=task.data.collection,
         dataset_sha256=task.data.sha256,
+        synthetic_queries=int((task.data.manifest.get("counts") or {}).get("synthetic_queries") or 0),
         teacher=task.data.teacher,
         tiny=task.tiny,
         device=task.device,

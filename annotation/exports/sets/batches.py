@@ -51,8 +51,11 @@ class SetWriter(Protocol):
 class LinesWriter:
     """A format of one file <split>.jsonl a split; it says which objects a query makes."""
 
+    marks_rows = False  # Whether each line says itself that a model wrote its query.
+
     def __init__(self, files: ExportFiles) -> None:
         self.files = files
+        self.marks: list[dict[str, Any]] = []
 
     def begin(self, split: str, queries: list[SetQuery]) -> None:
         """Open the file of the split."""
@@ -64,7 +67,16 @@ class LinesWriter:
         for filled in batch:
             for values in self.lines(filled):
                 self.output.put(json.dumps(values, ensure_ascii=False) + "\n", rows=1)
+                if filled.query.synthetic and not self.marks_rows:
+                    self.marks.append({"file": self.output.path.name, "line": self.output.rows, "synthetic": True})
         return self.output.rows - before
+
+    def write_marks(self) -> None:
+        """Name the lines with a synthetic query in a file beside, for formats whose lines have no place for it."""
+        if self.marks:
+            output = self.files.open("synthetic.jsonl")
+            for mark in self.marks:
+                output.put(json.dumps(mark) + "\n", rows=1)
 
     def lines(self, filled: Filled) -> Iterator[dict[str, Any]]:
         """Yield the objects that a query makes."""

@@ -12,7 +12,7 @@ from annotation.exports.files import Counts, ExportFiles
 from annotation.exports.sets import source
 from annotation.exports.sets.assumed import add_assumed
 from annotation.exports.sets.balancing import balance_pairs
-from annotation.exports.sets.batches import SetWriter, build_batches
+from annotation.exports.sets.batches import LinesWriter, SetWriter, build_batches
 from annotation.exports.sets.beir import Beir
 from annotation.exports.sets.choosing import Left, filter_queries
 from annotation.exports.sets.erank import Chains, read_scored_rows
@@ -55,7 +55,8 @@ def make_set(
     left: Left = Counter()
     queries = _choose_queries(sources, name, asked, left)
     groups, documents, sample = _group_near_duplicates(queries, asked)
-    sides = split_queries(queries, asked.split, asked.seed, groups=groups, documents=documents, left=left)
+    near_texts: dict[str, Any] = {"groups": groups, "documents": documents}
+    sides = split_queries(queries, asked.split, asked.seed, **near_texts, left=left, synthetic_dev=asked.synthetic_dev)
     if not sides[TRAIN]:
         raise BadInput(
             "nothing is left to train on: every document is, or nearly equals, one of dev; "
@@ -76,6 +77,8 @@ def make_set(
             written[side] += writer.add(batch)
             progress(written.total())
     details |= writer.end()
+    if isinstance(writer, LinesWriter):
+        writer.write_marks()
     if asked.teacher == "scores":
         _write_answers(files, sources)
     files.close()
@@ -96,6 +99,7 @@ def _choose_queries(sources: list[SetSource], name: str, asked: SetOptions, left
     chosen = [_of_one(one, name, asked if one is sources[0] else replace(asked, run=None), left) for one in sources]
     quota = asked.quota or (min(map(len, chosen)) if asked.uniform else None)
     kept = [query for queries in chosen for query in _draw_queries(queries, quota, asked.seed, left)]
+    source.mark_synthetic(kept, {one.collection.name: one.prefix for one in sources})
     if not kept:
         raise BadInput(f"nothing is left to train on ({_format_reasons(left) or 'no pair has such a label yet'})")
     return kept
@@ -272,5 +276,6 @@ def _count_rows(sides: dict[str, list[SetQuery]], written: Counter[str], left: L
         "grades": dict(sorted(grades.items())),
         "origins": dict(sorted(origins.items())),
         "assumed": sum(row.assumed for row in rows),
+        "synthetic_queries": sum(query.synthetic for queries in sides.values() for query in queries),
         "left_out": {reason: n for reason, n in sorted(left.items()) if n},
     }

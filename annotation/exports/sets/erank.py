@@ -75,6 +75,8 @@ def _find_gaps(rows: Sequence[SetRow]) -> Iterator[tuple[SetRow, str]]:
 class Chains(LinesWriter):
     """Writes a line for each document. It is given no pair without a score."""
 
+    marks_rows = True
+
     def lines(self, filled: Filled) -> Iterator[dict[str, Any]]:
         for row in filled.query.rows:
             found = filled.scored[row.pair]
@@ -93,6 +95,7 @@ class Chains(LinesWriter):
                 "k": len(found.generations),
                 "mean": found.mean,
                 "kind": found.kind,
+                "synthetic": filled.query.synthetic,
                 "labelled_at": newest_label([row]),
             }
 

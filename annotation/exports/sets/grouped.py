@@ -23,7 +23,7 @@ def _rtriever_line(filled: Filled, positives: list[SetRow], negatives: list[SetR
         "query": filled.text.text,
         "positives": [build_document(row) for row in positives],
         "negatives": [build_document(row) | {"assumed": row.assumed} for row in negatives],
-        "synthetic": bool(filled.text.metadata.get("synthetic")),
+        "synthetic": filled.query.synthetic,
         "instruction": filled.instruction,
         "labelled_at": newest_label([*positives, *negatives]),
     }
@@ -85,6 +85,7 @@ class Grouped(LinesWriter):
 
     def __init__(self, files: ExportFiles, name: str, asked: SetOptions) -> None:
         super().__init__(files)
+        self.marks_rows = name == "rtriever"
         self.build_line = GROUPED[name]
         self.asked = asked
 

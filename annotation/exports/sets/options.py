@@ -70,6 +70,8 @@ class SetOptions:
     # Queries drawn from each collection; None: all, or as many as the smallest has when `uniform`.
     quota: int | None = None
     uniform: bool = False
+    # Let queries that a model wrote be measured on, too.
+    synthetic_dev: bool = False
     # Write the set even where a split is empty or train has only one label.
     allow_incomplete: bool = False
 

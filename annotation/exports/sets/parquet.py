@@ -32,6 +32,7 @@ def column_schema() -> "pyarrow.Schema":
     columns += [("grade", pa.int16()), ("relevant", pa.bool_()), ("score", pa.float64())]
     columns += [("yes_votes", pa.int16()), ("votes", pa.int16()), ("contribution_evidence", pa.string())]
     columns += [("source", pa.string()), ("origin", pa.string()), ("assumed", pa.bool_())]
+    columns += [("synthetic", pa.bool_())]
     return pa.schema(columns)
 
 
@@ -115,6 +116,7 @@ def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
         "title": document.title,
         "text": document.text,
         "instruction": filled.instruction,
+        "synthetic": filled.query.synthetic,
         "score": row.teacher,
         "yes_votes": row.yes,
         "contribution_evidence": filled.targets.get(row.pair, "") if row.relevant else "",
@@ -148,6 +150,7 @@ def dataset_card(
         f"- `score`: the teacher ({asked.teacher})",
         "- `votes`, `yes_votes`: judges that voted on the pair, and how many said relevant",
         "- `origin`: who the label comes from: a policy of LLM judges, people, or an adjudicator",
+        "- `synthetic`: a model wrote the query; nobody asked it",
         "- `assumed`: nobody judged the pair; a ranking named it and it was taken as a negative",
         "",
         "The licence of the texts is that of their source; whoever shares this set must know it.",

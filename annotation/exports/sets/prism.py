@@ -24,6 +24,8 @@ def training_losses(row: SetRow, target: str, preset: str) -> str:
 class PrismWriter(LinesWriter):
     """Writes a line for each pair. `judges`: names of all who voted, by id and sample."""
 
+    marks_rows = True
+
     def __init__(self, files: ExportFiles, asked: SetOptions, judges: Mapping[tuple[int, int], str]) -> None:
         super().__init__(files)
         self.asked = asked
@@ -57,6 +59,7 @@ class PrismWriter(LinesWriter):
                 "source": row.source,
                 "origin": row.origin,
                 "assumed": row.assumed,
+                "synthetic": filled.query.synthetic,
                 "labelled_at": newest_label([row]),
             }
 

@@ -43,6 +43,8 @@ class SetQuery:
     id: str
     key: int  # The row of the database.
     rows: list[SetRow] = field(default_factory=list)
+    synthetic: bool = False  # A model wrote it.
+    seed: str = ""  # Id of the query that a synthetic one was made from.
 
 
 def newest_label(rows: Iterable[SetRow]) -> str | None:

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from annotation.exports.failed_routes import list_unsettled_pairs
 from annotation.exports.rows import KEPT, ORDER, PAIRS, fetch_batches
 from annotation.exports.sets.choosing import SETTLED, Left
 from annotation.exports.sets.options import SetOptions
-from annotation.exports.sets.rows import SetRow
+from annotation.exports.sets.rows import SetQuery, SetRow
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -166,6 +166,19 @@ def read_queries(keys: Sequence[int]) -> dict[int, SetText]:
     return _read_texts(
         "SELECT id, external_id, instruction, text, metadata, answers FROM corpus_query WHERE id = ANY(%s)", keys
     )
+
+
+def mark_synthetic(queries: Iterable[SetQuery], prefixes: Mapping[str, str]) -> None:
+    """Note which queries a model wrote, and from which seed. `prefixes`: of the ids, by collection."""
+    by_key = {query.key: query for query in queries}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, metadata ->> 'seed_query' FROM corpus_query WHERE id = ANY(%s) AND metadata @> %s::jsonb",
+            [list(by_key), '{"synthetic": true}'],
+        )
+        for key, seed in cursor:
+            query = by_key[key]
+            query.synthetic, query.seed = True, f"{prefixes[query.source]}{seed}" if seed else ""
 
 
 ANSWERS = """

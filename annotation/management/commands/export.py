@@ -48,6 +48,7 @@ CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
 }
 FLAGS = {
     "keep_holes": "keep assumed negatives that a panel or a reranker scores high",
+    "synthetic_dev": "let synthetic queries enter the dev split, too (default: training split only)",
     "uniform": "draw the same number of queries from each collection",
     "allow_incomplete": "write the set even if a split is empty or has only one label",
     "balance": "cap cells of length by score so that none dominates",

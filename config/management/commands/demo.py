@@ -113,6 +113,7 @@ class Command(QuorumCommand):
             runs = demo.start_runs(collection)
             children.wait_until(lambda: demo.are_ready(runs), "the runs")
             demo.start_answers(collection)
+            demo.start_synthesis(collection)
         except BadInput as error:
             self.stderr.write(f"The benchmark is not shown: {error}")
 

@@ -43,6 +43,7 @@ def test_prism_has_the_fields_of_the_released_data_and_where_each_row_comes_from
         "source": "books",
         "origin": "ensemble",
         "assumed": False,
+        "synthetic": False,
         "labelled_at": None,  # A label without a judgment.
     }
     assert (train[1]["annotated_label"], train[1]["revised_score"], train[1]["loss_type"]) == (
