@@ -11,6 +11,7 @@ import pytest
 
 from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.synthesis import lifecycle
+from config import demo
 from config.env import ROOT
 from corpus.models import Query
 from jobs.processes import spawn_child
@@ -126,3 +127,11 @@ def test_a_killed_worker_pays_for_nothing_twice_and_the_same_bundles_come(model_
     # Every question was answered once, whoever asked.
     calls = RetrievalCall.objects.filter(outcome="labelled", cached=False)
     assert calls.count() == 16 * 8 + 8 * 6 == calls.values("cache_key").distinct().count()
+
+
+def test_the_demo_starts_a_few_once_and_offline():
+    collection = slabs(7)
+    demo.start_synthesis(collection)
+    demo.start_synthesis(collection)
+    made = Synthesis.objects.get()
+    assert (made.total, made.options["judge"]) == (5, "offline-rewriter")
