@@ -58,7 +58,12 @@ def traced(collection, protocol="adaptive", agents=("reader", "writer")):
 
 def graded(job):
     found = AgentJob.objects.create(
-        collection=job.collection, kind="grade", key="g", graded=job, options={"judge": {"grader": 1}}, state="ready"
+        collection=job.collection,
+        kind="grade",
+        key=f"grade-{job.pk}",
+        graded=job,
+        options={"judge": {"grader": 1}},
+        state="ready",
     )
     for trace in Trace.objects.filter(job=job):
         found.assessments.create(trace=trace, round=2, completeness=5, justification="Fine.", **JUDGED)
