@@ -71,7 +71,7 @@ class LinesWriter:
                     self.marks.append({"file": self.output.path.name, "line": self.output.rows, "synthetic": True})
         return self.output.rows - before
 
-    def write_marks(self) -> None:
+    def write_synthetic_lines(self) -> None:
         """Name the lines with a synthetic query in a file beside, for formats whose lines have no place for it."""
         if self.marks:
             output = self.files.open("synthetic.jsonl")

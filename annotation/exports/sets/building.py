@@ -78,7 +78,7 @@ def make_set(
             progress(written.total())
     details |= writer.end()
     if isinstance(writer, LinesWriter):
-        writer.write_marks()
+        writer.write_synthetic_lines()
     if asked.teacher == "scores":
         _write_answers(files, sources)
     files.close()
