@@ -124,6 +124,7 @@ LEFT: dict[str, Act] = {
     "control_agents": Act(
         "agents.control", path=lambda world: f"/c/birds/benchmark/agents/{world.agent_job.pk}/cancel/"
     ),
+    "find_label_errors": Act("statistics.asked"),
     "syntheses": Act("synthesis.started", data={"judge": "offline-rewriter", "limit": "1", "confirm": "1"}),
     "control_synthesis": Act(
         "synthesis.control", path=lambda world: f"/c/birds/benchmark/synthesis/{world.synthesis.pk}/cancel/"
@@ -166,6 +167,31 @@ LEFT: dict[str, Act] = {
 """Addresses whose POST is an act, with what it takes for it to be one."""
 
 ELSEWHERE = {
+    "aspect_review_claim": (
+        "tests.annotation.aspects.test_second_review",
+        "test_a_whole_review_by_plain_forms_keeps_what_was_typed",
+    ),
+    "aspect_review": (
+        "tests.annotation.aspects.test_second_review",
+        "test_a_whole_review_by_plain_forms_keeps_what_was_typed",
+    ),
+    "aspect_review_undo": (
+        "tests.annotation.aspects.test_second_review",
+        "test_a_whole_review_by_plain_forms_keeps_what_was_typed",
+    ),
+    "aspect_review_release": (
+        "tests.annotation.aspects.test_second_review",
+        "test_a_released_query_is_offered_to_another_person",
+    ),
+    "compare_losses": (
+        "tests.training.comparisons.test_losses",
+        "test_relevant_documents_are_ranked_whatever_the_run_says",
+    ),
+    "start_answers": (
+        "tests.benchmark.answers.test_answer_pages",
+        "test_the_form_shows_what_it_costs_and_starts_when_that_is_confirmed",
+    ),
+    "control_answers": ("tests.benchmark.answers.test_answer_pages", "test_cancel_and_resume_with_other_limits"),
     "run_bulk_act": (
         "tests.annotation.bulk.test_bulk_acts",
         "test_selected_pairs_are_sent_to_people_once_and_those_that_nobody_took_are_withdrawn_by_undo",
@@ -250,6 +276,7 @@ NO_ACT = {
     "import": "uploads files and looks at them; starting the import is told",
     "file_import": "says what the files hold; starting the import is told",
     "create_upload": "begins an upload; starting the import is told",
+    "cancel_label_errors": "ends a search that changes no label",
     "preview_export": "shows what an export would hold; nothing is written",
     "account_signup": "closed: it makes nothing",
     "account_inactive": "a page",

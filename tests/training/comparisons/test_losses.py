@@ -9,6 +9,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
+from annotation.models import AuditEntry
 from corpus.models import Collection, Label
 from jobs import leases
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -66,6 +67,7 @@ def start(alice: Client, group: Model, run: str = "") -> Job:
     job = Job.objects.latest("pk")
     assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/jobs/{job.pk}/"
     assert job.kind == "losses"
+    assert AuditEntry.objects.latest("pk").details == {"job": job.pk, "what": "losses"}
     return job
 
 
