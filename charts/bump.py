@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.utils.translation import ngettext
-
 from charts.drawing import SERIES, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
 from charts.record import Chart, Value, name_links, shown_row
 from charts.sentences import say
@@ -108,6 +106,7 @@ def summarise_moves(rows: Sequence[BumpPlace], x: tuple[str, str], y: str) -> st
         return say("unmoved", measure=y)
     few = "; ".join(say("move", name=one.name, before=one.before, after=one.after) for one in moved[:6])
     more = len(moved) - 6
-    rest = ngettext(", and %(more)s more", ", and %(more)s more", more) % {"more": more} if more > 0 else ""
     counts = {"moved": format_figure(len(moved)), "all": format_figure(len(rows))}
-    return say("moved", measure=y, few=few, rest=rest, **counts)
+    if more > 0:
+        return say("moved more", measure=y, few=few, more=format_figure(more), **counts)
+    return say("moved", measure=y, few=few, **counts)

@@ -16,7 +16,8 @@ SENTENCES = {
     ),
     "rank": gettext_lazy("rank, %(when)s"),
     "unmoved": gettext_lazy("By %(measure)s, every system keeps its rank."),
-    "moved": gettext_lazy("By %(measure)s, %(moved)s of %(all)s systems change rank: %(few)s%(rest)s."),
+    "moved": gettext_lazy("By %(measure)s, %(moved)s of %(all)s systems change rank: %(few)s."),
+    "moved more": gettext_lazy("By %(measure)s, %(moved)s of %(all)s systems change rank: %(few)s; and %(more)s more."),
     "move": gettext_lazy("%(name)s %(before)s to %(after)s"),
 }
 

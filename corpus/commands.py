@@ -96,8 +96,6 @@ def collection_named(name: str) -> Collection:
     found = Collection.objects.filter(name=name).first()
     if found is None:
         names = ", ".join(Collection.objects.order_by("name").values_list("name", flat=True)[:10])
-        raise BadInput(
-            (_('there is no collection "%(name)s"') % {"name": name})
-            + (_("; there are: %(names)s") % {"names": names} if names else "")
-        )
+        others = _('there is no collection "%(name)s"; there are: %(names)s')
+        raise BadInput((others if names else _('there is no collection "%(name)s"')) % {"name": name, "names": names})
     return found

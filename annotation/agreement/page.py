@@ -99,13 +99,9 @@ def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise
     shown: Statistic = getattr(pair, asked.measure)
     a, b = report.name(row), report.name(at)
     names = _("%(a)s and %(b)s") % {"a": a, "b": b}
-    about = _("%(names)s: %(words)s (%(n)s pairs)") % {
-        "names": names,
-        "words": format_statistic(shown),
-        "n": f"{pair.n:,}",
-    }
     copy = report.is_copy(row, at)
-    about += _(", same model") if copy else ""
+    words = _("%(names)s: %(words)s (%(n)s pairs), same model") if copy else _("%(names)s: %(words)s (%(n)s pairs)")
+    about = words % {"names": names, "words": format_statistic(shown), "n": f"{pair.n:,}"}
     where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
     where += "" if asked.population == "all" else f":{asked.population}"
     return {

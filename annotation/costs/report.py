@@ -169,14 +169,14 @@ def _costs_per_label(
     covered = audits.covered if audits else 0.0  # The share of labels for whose routes the audits speak.
     ours = _("%(labelled)s labels by judges") % {"labelled": f"{labelled:,}"}
     all_of = _("%(ours)s and %(settled)s by people") % {"ours": ours, "settled": f"{settled:,}"}
-    said = (
-        _(", covering routes with %(covered)s of the labels") % {"covered": f"{covered:.0%}"} if 0 < covered < 1 else ""
-    )
-    values = {"ours": ours, "all_of": all_of, "said": said, "n": f"{audited.n:,}", "settled": f"{settled:,}"}
+    values = {"ours": ours, "all_of": all_of, "n": f"{audited.n:,}", "covered": f"{covered:.0%}"}
     of_judges = _("%(known)s of %(ours)s have gold labels") % {**values, "known": f"{known:,}"}
     of_all = _("%(known)s of %(all_of)s have gold labels") % {**values, "known": f"{known + known_people:,}"}
-    was_audited = _("%(n)s of %(ours)s were audited%(said)s") % values
-    with_settled = _("%(n)s of %(ours)s were audited%(said)s; the %(settled)s by people count as correct") % values
+    was_audited = _("%(n)s of %(ours)s were audited") % values
+    if 0 < covered < 1:
+        was_audited = _("%(n)s of %(ours)s were audited, covering routes with %(covered)s of the labels") % values
+    by_people = _("the %(settled)s labels by people count as correct") % {"settled": f"{settled:,}"}
+    with_settled = f"{was_audited}; {by_people}"
     by_judges, by_all = (labelled, machine), (labelled + settled, together)
     return [
         per_label(JUDGES, "gold", *by_judges, against_gold([judged]), of_judges),

@@ -141,10 +141,11 @@ def kappa_bar(one: Kappa) -> Bar:
     detail = _("no pair has two grades")
     if one.percent.value is not None:
         detail = _("%(percent_value)s equal") % {"percent_value": f"{one.percent.value:.0%}"}
-    if one.prevalence is not None:
-        detail += _(", %(prevalence)s relevant") % {"prevalence": f"{one.prevalence:.0%}"}
+    relevant = (
+        [] if one.prevalence is None else [_("%(prevalence)s relevant") % {"prevalence": f"{one.prevalence:.0%}"}]
+    )
     itself = _("%(names)s are the same model: their agreement measures consistency only")
-    detail = "; ".join([detail, *(itself % {"names": ", ".join(names)} for names in one.copies)])
+    detail = "; ".join([detail, *relevant, *(itself % {"names": ", ".join(names)} for names in one.copies)])
     words = {"assessors": one.assessors, "group": _(one.group), "population": _(one.population)}
     label = _("%(assessors)s %(group)s, %(population)s pairs") % words
     return Bar(label, found.value, found.low, found.high, found.n, _(found.reason) if found.reason else "", detail)

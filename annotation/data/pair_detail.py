@@ -24,7 +24,7 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
     judgments = list(pair.judgments.select_related("assessor", "supersedes", "superseded_by").order_by("pk"))
     # Who had the pair, and what came of it besides a grade: skips and flags.
     assignments = Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item")
-    version = _(", version %(version)s") % {"version": document.version} if document.version > 1 else ""
+    name, version = document.external_id, document.version
     votes = _newest_votes(attempts)
     return {
         "pair": pair,
@@ -39,7 +39,7 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
         "targets": list(pair.targets.select_related("withdrawn_by").order_by("-version")),
         "title": text_of(document.title),
         "document": text_of(document.text),
-        "source": document.external_id + version,
+        "source": _("%(name)s, version %(version)s") % {"name": name, "version": version} if version > 1 else name,
         "html": document_html(document.text, debate.spans, markdown=document.collection.markdown),
         "votes": votes,
         # `judge #2` is the second sample of one judge.

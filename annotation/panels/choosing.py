@@ -16,10 +16,10 @@ from annotation.panels.subsets import SIZE, Subset
 from charts.translation import gettext_noop
 
 FEW_CANDIDATES = gettext_noop("there are %(candidates)s candidates: a panel has %(size)s")
-FEW_ELIGIBLE = gettext_noop(
-    "%(eligible)s of %(candidates)s candidates are above the floor%(alike)s: a panel has %(size)s"
+FEW_ELIGIBLE = gettext_noop("%(eligible)s of %(candidates)s candidates are above the floor: a panel has %(size)s")
+FEW_WITH_COPIES = gettext_noop(
+    "%(eligible)s of %(candidates)s candidates are above the floor, %(passed)s with copies: a panel has %(size)s"
 )
-WITH_COPIES = gettext_noop(", %(passed)s with copies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,9 @@ def _kappa_matrix(pairwise: Sequence[Pairwise], size: int) -> Kappas:
 
 
 def _too_few(size: int, candidates: int, eligible: int, passed: int) -> str:
-    alike = _(WITH_COPIES) % {"passed": passed} if passed > eligible else ""
-    values = {"eligible": eligible, "candidates": candidates, "alike": alike, "size": size}
-    return _(FEW_CANDIDATES if candidates < size else FEW_ELIGIBLE) % values
+    few = FEW_WITH_COPIES if passed > eligible else FEW_ELIGIBLE
+    values = {"eligible": eligible, "candidates": candidates, "passed": passed, "size": size}
+    return _(FEW_CANDIDATES if candidates < size else few) % values
 
 
 def _build_proposal(

@@ -195,15 +195,11 @@ def summarise_choice(chosen: Chosen) -> list[str]:
 
 def _describe_proposal(chosen: Chosen, best: Proposal) -> list[str]:
     """Say which set is proposed, and which of the others is right more often: low kappas come from errors too."""
-    worth = _("; its %(size)s votes are worth %(effective)s independent votes") % {
-        "size": chosen.size,
-        "effective": f"{best.effective or 0:.1f}",
-    }
     words = ngettext(
         "The most independent of %(sets)s set of %(size)s judges is %(members)s: mean "
-        "kappa %(mean)s, largest %(largest)s between %(between)s%(worth)s.",
+        "kappa %(mean)s, largest %(largest)s between %(between)s.",
         "The most independent of %(sets)s sets of %(size)s judges is %(members)s: mean "
-        "kappa %(mean)s, largest %(largest)s between %(between)s%(worth)s.",
+        "kappa %(mean)s, largest %(largest)s between %(between)s.",
         chosen.choice.sets,
     )
     lines = [
@@ -215,9 +211,11 @@ def _describe_proposal(chosen: Chosen, best: Proposal) -> list[str]:
             "mean": f"{best.subset.mean:.3f}",
             "largest": f"{best.subset.largest:.3f}",
             "between": chosen.listed(best.subset.between),
-            "worth": worth if best.effective else "",
         }
     ]
+    if best.effective:
+        worth = _("Its %(size)s votes are worth %(effective)s independent votes.")
+        lines.append(worth % {"size": chosen.size, "effective": f"{best.effective:.1f}"})
     own, sets = best.majority.value, (*chosen.choice.by_mean, *chosen.choice.by_largest)
     other = max(sets, key=lambda one: one.majority.value or 0.0)
     if own is None or other.majority.value is None or other.majority.value - own < WORTH_SAYING:

@@ -6,6 +6,9 @@ from collections import Counter
 from operator import itemgetter
 from typing import Annotated, Any, TypeVar
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -29,7 +32,7 @@ def problem(words: str, *place: int | str) -> PydanticCustomError:
     return PydanticCustomError(PROBLEM, "{words}", {"words": words, "place": place})
 
 
-def otherwise(words: str) -> WrapValidator:
+def otherwise(words: str | Promise) -> WrapValidator:
     """Return what replaces the error of the type before it, unless that has words of its own."""
 
     def check(value: object, handler: ValidatorFunctionWrapHandler) -> object:
@@ -38,7 +41,7 @@ def otherwise(words: str) -> WrapValidator:
         except ValidationError as error:
             if error.errors()[0]["type"] == PROBLEM:
                 raise
-            raise problem(words) from None
+            raise problem(str(words)) from None
 
     return WrapValidator(check)
 
@@ -47,7 +50,8 @@ def one_of(*known: str) -> AfterValidator:
 
     def check(text: str) -> str:
         if text not in known:
-            raise problem(f'"{text}" is unknown; use one of {", ".join(known)}')
+            words = _('"%(text)s" is unknown; use one of %(known)s')
+            raise problem(words % {"text": text, "known": ", ".join(known)})
         return text
 
     return AfterValidator(check)
@@ -60,8 +64,10 @@ def _in_one_line(text: str) -> str:
 
 
 # Text as names and addresses are.
-Line = Annotated[str, AfterValidator(_in_one_line), otherwise("must be text in one line, without space around it")]
-Switch = Annotated[bool, otherwise("must be true or false")]
+Line = Annotated[
+    str, AfterValidator(_in_one_line), otherwise(gettext_lazy("must be text in one line, without space around it"))
+]
+Switch = Annotated[bool, otherwise(gettext_lazy("must be true or false"))]
 
 
 class Table(BaseModel):
@@ -74,7 +80,8 @@ class Table(BaseModel):
     def _known(cls, given: Any) -> Any:
         for key in given if isinstance(given, dict) else ():
             if key not in cls.model_fields:
-                raise problem(f"is unknown; known are {', '.join(sorted(cls.model_fields))}", key)
+                words = _("is unknown; known are %(known)s")
+                raise problem(words % {"known": ", ".join(sorted(cls.model_fields))}, key)
         return given
 
 
@@ -86,7 +93,7 @@ def read_toml(model: type[Model], text: str, name: str) -> Model:
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadInput(f"{name}: {error}") from error
+        raise BadInput(_("%(name)s: %(what)s") % {"name": name, "what": _describe_syntax(error)}) from error
     try:
         return model.model_validate(tables)
     except ValidationError as error:
@@ -94,7 +101,19 @@ def read_toml(model: type[Model], text: str, name: str) -> Model:
         found = [one for one in error.errors() if one["type"] != "default_factory_not_called"]  # another one's fault
         mistakes = [_mistake(one, tables, lines) for one in found]
     number, what = min(mistakes, key=itemgetter(0))
-    raise BadInput(f"{name}, line {number}: {what}" if number else f"{name}: {what}")
+    words = _("%(name)s, line %(line)s: %(what)s") if number else _("%(name)s: %(what)s")
+    raise BadInput(words % {"name": name, "line": number, "what": what})
+
+
+def _describe_syntax(error: Exception) -> str:
+    """What the parser says, with its own words in quotes: they are English in every language."""
+    found = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
+    if found is None:
+        return _("this is not TOML (“%(said)s”): check quotes and brackets") % {"said": error}
+    said = {"said": found[1], "line": found[2], "column": found[3]}
+    if found[2] is None:
+        return _("this is not TOML at its end (“%(said)s”): check quotes and brackets") % said
+    return _("this is not TOML in line %(line)s, column %(column)s (“%(said)s”): check quotes and brackets") % said
 
 
 def _mistake(error: ErrorDetails, tables: dict[str, Any], lines: dict[Place, int]) -> tuple[int, str]:
@@ -110,16 +129,16 @@ def _mistake(error: ErrorDetails, tables: dict[str, Any], lines: dict[Place, int
 
 
 def _describe_error(error: ErrorDetails, place: Place) -> str:
-    as_list = f"write each {place[0]} as [[{place[0]}]]"
+    table = {"table": place[0]}
     match error["type"]:
         case "missing":
-            return "is missing"
+            return _("is missing")
         case "too_short":
-            return f"is missing: {as_list}"
+            return _("is missing: write each %(table)s as [[%(table)s]]") % table
         case "model_type" if len(place) == 1:
-            return f"must be one table: write [{place[0]}]"
+            return _("must be one table: write [%(table)s]") % table
         case "list_type" | "model_type":
-            return f"is no list of tables: {as_list}"
+            return _("is no list of tables: write each %(table)s as [[%(table)s]]") % table
     return error["msg"]
 
 

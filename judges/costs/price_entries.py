@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated
 
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from corpus.importing.toml_files import Line, Table, otherwise, problem
@@ -10,19 +13,23 @@ from judges.presets import PRESETS
 
 HIGHEST = 1e6
 PAID = [name for name in PRESETS if name != "offline"]
-Price = Annotated[float, Field(ge=0, le=HIGHEST), otherwise(f"must be a number from 0 to {HIGHEST:g}")]
+Price = Annotated[
+    float,
+    Field(ge=0, le=HIGHEST),
+    otherwise(format_lazy(gettext_lazy("must be a number from 0 to {most}"), most=f"{HIGHEST:g}")),
+]
 
 
 def incomplete_price(given: Mapping[str, object]) -> tuple[str, str] | None:
     """The key whose price lacks another one, and what is wrong; None where they hold together."""
     for first, second in (("input_price", "output_price"), ("batch_input_price", "batch_output_price")):
         if (first in given) != (second in given):
-            return first, f"and {second} go together; give both or none"
+            return first, _("and %(second)s go together; give both or none") % {"second": second}
     for key in PRICES:
         if key in given and "input_price" not in given:
-            return key, "needs input_price and output_price beside it"
+            return key, _("needs input_price and output_price beside it")
     if "batch_cached_input_price" in given and "batch_input_price" not in given:
-        return "batch_cached_input_price", "needs batch_input_price and batch_output_price beside it"
+        return "batch_cached_input_price", _("needs batch_input_price and batch_output_price beside it")
     return None
 
 
@@ -56,7 +63,8 @@ PRICES = tuple(PriceKeys.model_fields)
 
 def _paid(provider: str) -> str:
     if provider not in PAID:
-        raise problem(f'"{provider}" is none that has prices; use one of {", ".join(PAID)}')
+        words = _('"%(provider)s" is none that has prices; use one of %(known)s')
+        raise problem(words % {"provider": provider, "known": ", ".join(PAID)})
     return provider
 
 
@@ -67,9 +75,9 @@ class ModelPrice(PriceKeys):
     model: Annotated[
         Line,
         Field(max_length=200, pattern=r"^[^*]*\*?$"),
-        otherwise("must have 200 characters at most, and * only at its end"),
+        otherwise(gettext_lazy("must have 200 characters at most, and * only at its end")),
     ]
-    base_url: Annotated[Line, Field(max_length=500), otherwise("must have 500 characters at most")] = ""
+    base_url: Annotated[Line, Field(max_length=500), otherwise(gettext_lazy("must have 500 characters at most"))] = ""
     input_price: Price
     output_price: Price
 

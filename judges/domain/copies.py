@@ -9,6 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from django.utils.translation import gettext as _
+
+from charts.translation import gettext_noop
 from judges.presets import PRESETS
 
 
@@ -29,7 +32,10 @@ class AskedModel(Protocol):
 Kind = tuple[str, str, str, str]
 
 # By wire: who has nothing to draw from.
-ONE_ANSWER = {"offline": "offline judges answer alike each time", "rerank": "a rerank endpoint gives one score"}
+ONE_ANSWER = {
+    "offline": gettext_noop("offline judges answer alike each time: name it once"),
+    "rerank": gettext_noop("a rerank endpoint gives one score: name it once"),
+}
 
 
 def kind_of(judge: AskedModel) -> Kind:
@@ -69,10 +75,10 @@ def why_alike(judge: AskedModel) -> str:
     # A judge to whom no temperature is sent answers at the provider's own, which is above 0.
     preset, parameters = PRESETS[judge.provider], judge.parameters
     if preset.wire in ONE_ANSWER:
-        return f"{ONE_ANSWER[preset.wire]}: name it once"
+        return _(ONE_ANSWER[preset.wire])
     if parameters.get("endpoint") == "decisions":
-        return "a Decisions endpoint gives one probability: name it once"
+        return _("a Decisions endpoint gives one probability: name it once")
     if "seed" in parameters:
-        return "its seed is fixed: take seed out"
+        return _("its seed is fixed: take seed out")
     sent = parameters.get("temperature", 0 if "temperature" in preset.names else "default")
-    return "its temperature is 0: set a temperature above 0, e.g. temperature = 0.7" if sent == 0 else ""
+    return _("its temperature is 0: set a temperature above 0, e.g. temperature = 0.7") if sent == 0 else ""

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from corpus.importing.toml_files import problem
 from judges.costs.price_entries import PRICES
 from judges.offline.judges import ASSESSORS
@@ -26,7 +29,8 @@ ASKED = {
     *(*GRADED, "generations", "endpoint", "prompt"),
     *("schema_mode", "unwrap", "ignore_case", "extra_keys", "extra_body", "extra_headers"),
 }
-NEEDED = {"base_url": "where is the server? e.g. http://127.0.0.1:8001/v1"}
+NEEDED = {"base_url": gettext_noop("is missing: where is the server? e.g. http://127.0.0.1:8001/v1")}
+NOT_TAKEN_BY_DECISIONS = gettext_noop("is nothing that a Decisions endpoint takes: remove it")
 
 
 def taken(preset: Preset) -> set[str]:
@@ -69,11 +73,13 @@ def decided(given: dict[str, Any], preset: Preset) -> dict[str, Any]:
 def check(given: dict[str, Any]) -> None:
     """The keys of one [[judge]], each of which is right by itself. Raises the problem of the first that is not."""
     preset = PRESETS[given["provider"]]
+    provider = {"provider": preset.name}
     for key in sorted(given.keys() - taken(preset)):
-        raise problem(f"is nothing that provider {preset.name} takes: remove it", key)
+        raise problem(_("is nothing that provider %(provider)s takes: remove it") % provider, key)
     for key in preset.needs:
         if key not in given:
-            raise problem(f"is missing: {NEEDED.get(key, f'provider {preset.name} needs it')}", key)
+            words = _(NEEDED[key]) if key in NEEDED else _("is missing: provider %(provider)s needs it") % provider
+            raise problem(words, key)
     _check_grading(given, preset)
     _check_ballot(given)
     _check_request_options(given, preset)
@@ -84,51 +90,58 @@ def _check_grading(given: dict[str, Any], preset: Preset) -> None:
     """How it answers: scale, generations and endpoint go together, or the wish would be heard by nobody."""
     highest = SCALES[given.get("scale", "binary")]
     if "relevant_from" in given and (highest == 1 or given["relevant_from"] > highest):
-        raise problem(f"must be a grade of the judge's scale, from 1 to {highest}", "relevant_from")
+        words = _("must be a grade of the judge's scale, from 1 to %(highest)s")
+        raise problem(words % {"highest": highest}, "relevant_from")
     sent = 0 if "temperature" in preset.names or not preset.asks else "default"
     warm = {**decided(given, preset), **given}.get("temperature", sent)
     if given.get("generations", 1) > 1 and not (highest > 1 and (warm == "default" or warm > 0)):
-        raise problem('needs a scale ("0-3" or "0-10") and a temperature above 0: else all are alike', "generations")
+        words = _('needs a scale ("0-3" or "0-10") and a temperature above 0: else all are alike')
+        raise problem(words, "generations")
     if given.get("generations", 1) > 1 and "seed" in given:
-        raise problem("makes all generations alike: take it out", "seed")
+        raise problem(_("makes all generations alike: take it out"), "seed")
     endpoint = given.get("endpoint", "chat")
     if "endpoint" in given and endpoint not in preset.endpoints:
-        raise problem(f'"{endpoint}" is nothing that provider {preset.name} has', "endpoint")
+        words = _('"%(endpoint)s" is nothing that provider %(provider)s has')
+        raise problem(words % {"endpoint": endpoint, "provider": preset.name}, "endpoint")
     if endpoint == "decisions" and (found := sorted(given.keys() & NO_DECISION)):
-        raise problem("is nothing that a Decisions endpoint takes: remove it", found[0])
+        raise problem(_(NOT_TAKEN_BY_DECISIONS), found[0])
 
 
 def _check_ballot(given: dict[str, Any]) -> None:
     """The prompt of its votes fits its scale and its endpoint."""
     prompt, scale = given.get("prompt", "rubric"), given.get("scale", "binary")
     if scale not in BALLOTS[prompt]:
-        raise problem(f'"{prompt}" needs scale = "{BALLOTS[prompt][0]}"', "prompt")
+        words = _('"%(prompt)s" needs scale = "%(scale)s"')
+        raise problem(words % {"prompt": prompt, "scale": BALLOTS[prompt][0]}, "prompt")
     if "prompt" in given and given.get("endpoint") == "decisions":
-        raise problem("is nothing that a Decisions endpoint takes: remove it", "prompt")
+        raise problem(_(NOT_TAKEN_BY_DECISIONS), "prompt")
     if prompt == "score-chain" and "relevant_from" not in given:
-        raise problem('is missing: "score-chain" names no grade that counts as relevant', "relevant_from")
+        raise problem(_('is missing: "score-chain" names no grade that counts as relevant'), "relevant_from")
 
 
 def _check_request_options(given: dict[str, Any], preset: Preset) -> None:
     """The mode is one of the API's, and so is the way to think."""
     mode = given.get("schema_mode", preset.schema_mode)
     if mode not in preset.schema_modes:
+        words = _('"%(mode)s" is nothing that provider %(provider)s has; use one of %(known)s')
         known = ", ".join(preset.schema_modes)
-        raise problem(f'"{mode}" is nothing that provider {preset.name} has; use one of {known}', "schema_mode")
+        raise problem(words % {"mode": mode, "provider": preset.name, "known": known}, "schema_mode")
     most = given.get("logprobs", False)
     if not isinstance(most, bool) and most > preset.logprobs:
-        raise problem(f"must be at most {preset.logprobs}: provider {preset.name} gives no more", "logprobs")
+        words = _("must be at most %(most)s: provider %(provider)s gives no more")
+        raise problem(words % {"most": preset.logprobs, "provider": preset.name}, "logprobs")
     if "thinking" in given:
         try:
             THINKING[preset.thinking](given["thinking"])
         except ValueError as error:
             raise problem(str(error), "thinking") from None
         if "reasoning_effort" in given:
-            raise problem("and reasoning_effort say the same in two ways: keep one", "thinking")
+            raise problem(_("and reasoning_effort say the same in two ways: keep one"), "thinking")
     room = {"max_output_tokens": ROOM_TO_THINK, **given}["max_output_tokens"]
     budget = given.get("thinking", False)
     if not isinstance(budget, bool) and budget >= room:
-        raise problem(f"must leave room for the answer: fewer than max_output_tokens ({room})", "thinking")
+        words = _("must leave room for the answer: fewer than max_output_tokens (%(room)s)")
+        raise problem(words % {"room": room}, "thinking")
 
 
 def _check_offline(given: dict[str, Any]) -> None:
@@ -136,6 +149,8 @@ def _check_offline(given: dict[str, Any]) -> None:
     models = {f"offline-{model}": model for model in (*ASSESSORS, *Side)}
     own = given["provider"] == "offline"
     if own and given["model"] not in models.values():
-        raise problem(f'"{given["model"]}" is no offline model; use one of {", ".join(models.values())}', "model")
+        words = _('"%(model)s" is no offline model; use one of %(known)s')
+        raise problem(words % {"model": given["model"], "known": ", ".join(models.values())}, "model")
     if given["name"] in models and (not own or models[given["name"]] != given["model"]):
-        raise problem(f'"{given["name"]}" is a judge of the built-in panel; choose another name', "name")
+        words = _('"%(name)s" is a judge of the built-in panel; choose another name')
+        raise problem(words % {"name": given["name"]}, "name")

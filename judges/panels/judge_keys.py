@@ -5,6 +5,9 @@ import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, Field, model_validator
 
 from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, problem
@@ -40,25 +43,26 @@ CREDENTIALS = {"authorization", "proxy-authorization", "cookie", "x-api-key", "a
 def _headers(given: dict[str, str]) -> dict[str, str]:
     for name, text in given.items():
         if name.lower() in CREDENTIALS:
-            raise problem(f'names "{name}": a key stands in an environment variable (api_key_env)')
+            raise problem(_('names "%(name)s": a key stands in an environment variable (api_key_env)') % {"name": name})
         if not HEADER.fullmatch(name) or not (text.isascii() and text.isprintable()):
-            raise problem(f'holds "{name}", which is no header of plain letters')
+            raise problem(_('holds "%(name)s", which is no header of plain letters') % {"name": name})
     return given
 
 
 def _body(given: dict[str, Any]) -> dict[str, Any]:
     inner = {f"{name}.{within}" for name, table in given.items() if isinstance(table, dict) for within in table}
     if own := sorted(OURS & {*given, *inner}):
-        raise problem(f'names "{own[0]}", which Quorum writes itself: leave it out')
+        raise problem(_('names "%(name)s", which Quorum writes itself: leave it out') % {"name": own[0]})
     if "service_tier" in given:
-        raise problem('names "service_tier", which changes what a call costs: it is a key of its own')
+        raise problem(_('names "service_tier", which changes what a call costs: it is a key of its own'))
     within = given.get("generationConfig")
     if dear := sorted(SPENDING & {*given, *(within if isinstance(within, dict) else ())}):
-        raise problem(f'names "{dear[0]}", which changes what a call can cost: set max_output_tokens instead')
+        words = _('names "%(name)s", which changes what a call can cost: set max_output_tokens instead')
+        raise problem(words % {"name": dear[0]})
     try:
         json.dumps(given, allow_nan=False)
     except (TypeError, ValueError):
-        raise problem("holds something that JSON does not have (a date, a time, inf or nan)") from None
+        raise problem(_("holds something that JSON does not have (a date, a time, inf or nan)")) from None
     return given
 
 
@@ -67,13 +71,13 @@ def _address(given: str) -> str:
         parts = urlsplit(given)
         host, _port = parts.hostname, parts.port  # Reading the port is what checks it.
     except ValueError:
-        raise problem("is no address") from None
+        raise problem(_("is no address")) from None
     if len(given) > 500 or parts.scheme not in ("http", "https") or not host or " " in given:
-        raise problem("must be an address that begins with http:// or https://")
+        raise problem(_("must be an address that begins with http:// or https://"))
     if parts.username is not None or parts.password is not None:
-        raise problem("must not hold a name or password; keys stand in environment variables (api_key_env)")
+        raise problem(_("must not hold a name or password; keys stand in environment variables (api_key_env)"))
     if "?" in given or "#" in given:
-        raise problem("must have no ? and no #")
+        raise problem(_("must have no ? and no #"))
     return given
 
 
@@ -81,43 +85,48 @@ def _address(given: str) -> str:
 Name = Annotated[
     Line,
     Field(pattern=r"^[^\s,]{1,100}$"),
-    otherwise("must have no white space and no comma, and 100 characters at most"),
+    otherwise(gettext_lazy("must have no white space and no comma, and 100 characters at most")),
 ]
 Place = Annotated[
     Line,
     Field(pattern=r"^[A-Za-z0-9._:-]{1,100}$"),
-    otherwise("must be a name of letters, digits, points, colons and hyphens"),
+    otherwise(gettext_lazy("must be a name of letters, digits, points, colons and hyphens")),
 ]
-Whole = Annotated[int, Field(ge=1, le=MOST), otherwise("must be a whole number from 1")]
+Whole = Annotated[int, Field(ge=1, le=MOST), otherwise(gettext_lazy("must be a whole number from 1"))]
 # Numbers are kept as they are written: 1 is sent as 1.
-Share = Annotated[int | float, Field(ge=0, le=1), otherwise("must be a number from 0 to 1")]
+Share = Annotated[int | float, Field(ge=0, le=1), otherwise(gettext_lazy("must be a number from 0 to 1"))]
 Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[list[Text], Field(min_length=1), otherwise("must be a list of texts, none of them empty")]
+Texts = Annotated[
+    list[Text], Field(min_length=1), otherwise(gettext_lazy("must be a list of texts, none of them empty"))
+]
 TextsByName = Annotated[
-    dict[str, Text], Field(min_length=1), otherwise('must be a table of texts, e.g. { name = "value" }')
+    dict[str, Text], Field(min_length=1), otherwise(gettext_lazy('must be a table of texts, e.g. { name = "value" }'))
 ]
 Temperature = Annotated[
     Literal["default"] | Annotated[int | float, Field(ge=0, le=2)],
-    otherwise('must be a number from 0 to 2, or "default": then none is sent'),
+    otherwise(gettext_lazy('must be a number from 0 to 2, or "default": then none is sent')),
 ]
-Seconds = Annotated[int | float, Field(ge=0.1, le=3600), otherwise("must be a number from 0.1 to 3600")]
+Seconds = Annotated[int | float, Field(ge=0.1, le=3600), otherwise(gettext_lazy("must be a number from 0.1 to 3600"))]
 Alternatives = Annotated[
     bool | Annotated[int, Field(ge=1, le=ALTERNATIVES)],
-    otherwise(f"must be true, false or a number of alternatives from 1 to {ALTERNATIVES}"),
+    otherwise(
+        format_lazy(gettext_lazy("must be true, false or a number of alternatives from 1 to {most}"), most=ALTERNATIVES)
+    ),
 ]
 Thoughts = Annotated[
-    bool | Annotated[int, Field(ge=1, le=MOST)], otherwise("must be true, false or the most tokens of its thoughts")
+    bool | Annotated[int, Field(ge=1, le=MOST)],
+    otherwise(gettext_lazy("must be true, false or the most tokens of its thoughts")),
 ]
 Fields = Annotated[
     dict[str, Any],
     Field(min_length=1),
-    otherwise("must be a table of fields that every request shall have"),
+    otherwise(gettext_lazy("must be a table of fields that every request shall have")),
     AfterValidator(_body),
 ]
 Variable = Annotated[
     Line,
     Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"),
-    otherwise("must be the name of an environment variable, never the key itself"),
+    otherwise(gettext_lazy("must be the name of an environment variable, never the key itself")),
 ]
 
 
@@ -131,7 +140,9 @@ class Parameters(Table):
     logprobs: Alternatives | None = None
     scale: Annotated[Line, one_of(*SCALES)] | None = None
     relevant_from: Whole | None = None
-    generations: Annotated[int, Field(ge=1, le=10), otherwise("must be a whole number from 1 to 10")] | None = None
+    generations: (
+        Annotated[int, Field(ge=1, le=10), otherwise(gettext_lazy("must be a whole number from 1 to 10"))] | None
+    ) = None
     endpoint: Annotated[Line, one_of("chat", "decisions")] | None = None
     threshold: Share | None = None
     evidence: Switch | None = None
@@ -147,7 +158,7 @@ class Parameters(Table):
     service_tier: Line | None = None
     extra_body: Fields | None = None
     extra_headers: Annotated[TextsByName, AfterValidator(_headers)] | None = None
-    seed: Annotated[int, Field(ge=0, le=MOST), otherwise("must be a whole number from 0")] | None = None
+    seed: Annotated[int, Field(ge=0, le=MOST), otherwise(gettext_lazy("must be a whole number from 0"))] | None = None
     stop: Texts | None = None
     api_version: Place | None = None
     region: Place | None = None
@@ -160,7 +171,7 @@ class JudgeTable(Parameters, PriceKeys):
 
     name: Name
     provider: Annotated[Line, one_of(*PRESETS)]
-    model: Annotated[Line, Field(max_length=200), otherwise("has more than 200 characters")]
+    model: Annotated[Line, Field(max_length=200), otherwise(gettext_lazy("has more than 200 characters"))]
     base_url: Annotated[Line, AfterValidator(_address)] | None = None
     api_key_env: Variable | None = None
     max_concurrency: Whole | None = None

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from django.utils.translation import gettext as _
 from pydantic import Field, model_validator
 
 from corpus.importing.files import read_text
@@ -34,11 +35,13 @@ class JudgesTables(Table):
     def _holds_together(self) -> "JudgesTables":
         for number, one in enumerate(self.judge):
             if one.name in [other.name for other in self.judge[:number]]:
-                raise problem(f'"{one.name}" is taken by an earlier judge; names are unique', "judge", number, "name")
+                words = _('"%(name)s" is taken by an earlier judge; names are unique')
+                raise problem(words % {"name": one.name}, "judge", number, "name")
         models = [(one.provider, one.model, one.base_url) for one in self.price]
         for number, model in enumerate(models):
             if model in models[:number]:
-                raise problem(f'"{model[1]}" has a price in an earlier table; give one', "price", number, "model")
+                words = _('"%(model)s" has a price in an earlier table; give one')
+                raise problem(words % {"model": model[1]}, "price", number, "model")
         self.file()
         return self
 

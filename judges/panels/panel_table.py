@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from corpus.importing.toml_files import Switch, Table, otherwise, problem
@@ -11,16 +13,16 @@ from judges.domain.ensemble import SIZES, usual_majority
 from judges.panels.judge_keys import Name
 from judges.records import JudgeSettings
 
-ODD = f"{', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]}"
+ODD = ", ".join(map(str, SIZES[:-1]))
 
 
 def _own(name: str) -> str:
     if name == "offline":
-        raise problem('"offline" is the built-in panel; choose another name')
+        raise problem(_('"offline" is the built-in panel; choose another name'))
     return name
 
 
-Names = Annotated[list[str], otherwise("must be a list of names of judges")]
+Names = Annotated[list[str], otherwise(gettext_lazy("must be a list of names of judges"))]
 
 
 class PanelSettings(Table):
@@ -29,7 +31,7 @@ class PanelSettings(Table):
     debate: Names = Field(default_factory=list)
     ensemble: Names = Field(default_factory=list)
     name: Annotated[Name, AfterValidator(_own)] = "main"
-    adjudicator: Annotated[str, otherwise("is no judge of this file")] = ""
+    adjudicator: Annotated[str, otherwise(gettext_lazy("is no judge of this file"))] = ""
     majority: int = Field(default_factory=lambda panel: usual_majority(len(panel.get("ensemble", ()))))
     early_stop: Switch = False
 
@@ -37,15 +39,17 @@ class PanelSettings(Table):
     @classmethod
     def _two(cls, names: list[str]) -> list[str]:
         if len(names) != 2:
-            raise problem("must name two judges: who holds relevant, who holds not relevant")
+            raise problem(_("must name two judges: who holds relevant, who holds not relevant"))
         return names
 
     @field_validator("ensemble")
     @classmethod
     def _odd(cls, names: list[str]) -> list[str]:
         if len(names) not in SIZES:
-            why = f"{SIZES[-1]} at most" if len(names) > SIZES[-1] else "an even number could tie"
-            raise problem(f"must name {ODD} judges, and names {len(names)}: {why}")
+            words = _("must name %(odd)s or %(most)s judges, and names %(n)s: an even number could tie")
+            if len(names) > SIZES[-1]:
+                words = _("must name %(odd)s or %(most)s judges, and names %(n)s: %(most)s at most")
+            raise problem(words % {"odd": ODD, "n": len(names), "most": SIZES[-1]})
         return names
 
     @field_validator("majority", mode="before")
@@ -55,15 +59,17 @@ class PanelSettings(Table):
         voters = len(info.data.get("ensemble", ()))
         usual = usual_majority(voters)
         if not voters:
-            raise problem("is of votes, and nobody votes: give ensemble = [...], or take it out")
+            raise problem(_("is of votes, and nobody votes: give ensemble = [...], or take it out"))
         if not isinstance(given, int) or isinstance(given, bool) or not usual <= given <= voters:
-            raise problem(f"must be a whole number from {usual} to {voters}, more than half of the votes")
+            words = _("must be a whole number from %(usual)s to %(voters)s, more than half of the votes")
+            raise problem(words % {"usual": usual, "voters": voters})
         return given
 
     @model_validator(mode="after")
     def _somebody(self) -> "PanelSettings":
         if not self.debate and not self.ensemble:
-            raise problem("names nobody: give ensemble = [...] (who votes), debate = [...] (two who debate), or both")
+            words = _("names nobody: give ensemble = [...] (who votes), debate = [...] (two who debate), or both")
+            raise problem(words)
         return self
 
 
@@ -71,13 +77,13 @@ def only_voter(judges: Sequence[JudgeSettings]) -> str:
     """The one judge of a file without a panel."""
     voting = [one.name for one in judges if one.preset.wire != "embed"]
     if not voting:
-        raise problem("makes vectors only, and no judge of this file votes: add one that judges", "judge")
+        raise problem(_("makes vectors only, and no judge of this file votes: add one that judges"), "judge")
     if len(voting) != 1:
-        raise problem(
-            f"is missing: with one judge it may be left out, here are {len(voting)}; write [panel] with ensemble = "
-            "[...] (who votes), debate = [...] (two who debate), or both",
-            "panel",
+        words = _(
+            "is missing: with one judge it may be left out, here are %(n)s; write [panel] with ensemble = "
+            "[...] (who votes), debate = [...] (two who debate), or both"
         )
+        raise problem(words % {"n": len(voting)}, "panel")
     return voting[0]
 
 
@@ -86,20 +92,23 @@ def check_members(panel: PanelSettings, judges: Mapping[str, JudgeSettings]) -> 
     for name in panel.debate:
         _check_member(name, "debate", judges)
         if judges[name].preset.wire == "rerank" or judges[name].decides:
-            raise problem(f'names "{name}", which only votes: its endpoint gives scores and no text', "panel", "debate")
+            words = _('names "%(name)s", which only votes: its endpoint gives scores and no text')
+            raise problem(words % {"name": name}, "panel", "debate")
     for name in panel.ensemble:
         _check_member(name, "ensemble", judges)
         times = panel.ensemble.count(name)
         if times > 1 and (why := why_alike(judges[name])):
-            raise problem(f'names "{name}" {times} times, and all would answer alike: {why}', "panel", "ensemble")
+            words = _('names "%(name)s" %(times)s times, and all would answer alike: %(why)s')
+            raise problem(words % {"name": name, "times": times, "why": why}, "panel", "ensemble")
     if "adjudicator" in panel.model_fields_set:
         if panel.adjudicator not in judges:
-            raise problem("is no judge of this file", "panel", "adjudicator")
+            raise problem(_("is no judge of this file"), "panel", "adjudicator")
         _check_member(panel.adjudicator, "adjudicator", judges)
 
 
 def _check_member(name: str, key: str, judges: Mapping[str, JudgeSettings]) -> None:
     if name not in judges:
-        raise problem(f'names "{name}", which is no judge of this file', "panel", key)
+        raise problem(_('names "%(name)s", which is no judge of this file') % {"name": name}, "panel", key)
     if judges[name].preset.wire == "embed":
-        raise problem(f'names "{name}", which makes vectors and judges nothing: leave it out', "panel")
+        words = _('names "%(name)s", which makes vectors and judges nothing: leave it out')
+        raise problem(words % {"name": name}, "panel")

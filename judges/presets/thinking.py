@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from judges.presets.record import Preset
 
 Thinking = bool | int
@@ -19,7 +21,8 @@ def anthropic(thinking: Thinking) -> dict[str, Any]:
     if isinstance(thinking, bool):
         return {"thinking": {"type": "adaptive", "display": "summarized"} if thinking else {"type": "disabled"}}
     if thinking < LEAST_BUDGET:
-        raise ValueError(f"must be at least {LEAST_BUDGET} tokens: Anthropic takes no smaller budget")
+        words = _("must be at least %(least)s tokens: Anthropic takes no smaller budget")
+        raise ValueError(words % {"least": LEAST_BUDGET})
     return budget(thinking)
 
 
@@ -82,7 +85,7 @@ def litellm(thinking: Thinking) -> dict[str, Any]:
 
 def _switch(thinking: Thinking) -> bool:
     if not isinstance(thinking, bool):
-        raise ValueError("must be true or false: this provider takes no number of tokens")
+        raise ValueError(_("must be true or false: this provider takes no number of tokens"))
     return thinking
 
 

@@ -102,6 +102,11 @@ def test_every_string_has_a_translation(catalogue: polib.POFile) -> None:
     assert [entry.msgid for entry in catalogue if entry.msgid.strip() and not told(entry)] == []
 
 
+def test_no_string_is_the_tail_of_another(catalogue: polib.POFile) -> None:
+    texts = [text for entry in catalogue for text in (entry.msgid, entry.msgid_plural)]
+    assert [text for text in texts if text.lstrip()[:1] in {*",;.:)]}"}] == []
+
+
 def test_a_translation_has_the_places_and_tags_of_its_string(catalogue: polib.POFile) -> None:
     wrong = []
     for entry in catalogue:

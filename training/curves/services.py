@@ -19,6 +19,7 @@ from training.recipes import table
 
 
 @transaction.atomic
+@lifecycle.refuse_in_words()
 def begin_curve(
     *,
     recipe: str,

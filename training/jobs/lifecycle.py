@@ -1,6 +1,7 @@
 """Services of training jobs: begin, go on, publish. The row is the truth; the folder holds what the subprocess said."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,7 @@ from training.jobs.folder import JobFolder
 from training.models import Job, Model
 from training.recipes import table
 from training.recipes.data import open_manifest
+from training.recipes.refusals import RefusedTraining
 from training.recipes.tracking import check_tracker
 
 SHARED = "_shared"  # Folder of jobs that belong to no collection. No collection's name begins so.
@@ -27,6 +29,15 @@ SHARED = "_shared"  # Folder of jobs that belong to no collection. No collection
 def collection_folder(kind: str, collection: Collection | None) -> Path:
     """Return the folder VAR/jobs or VAR/models of a collection."""
     return Path(settings.VAR) / kind / (collection.name if collection else SHARED)
+
+
+@contextmanager
+def refuse_in_words() -> Iterator[None]:
+    """Translate what the recipes refuse."""
+    try:
+        yield
+    except RefusedTraining as error:
+        raise BadInput(_(error.words) % error.values) from error
 
 
 def begin_job(
@@ -49,6 +60,7 @@ def begin_job(
     return job
 
 
+@refuse_in_words()
 def begin_training(
     *,
     recipe: str,

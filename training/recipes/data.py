@@ -8,7 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
+from charts.translation import gettext_noop as _
 from corpus.errors import BadInput
+from training.recipes.refusals import RefusedTraining
 
 Row = TypeVar("Row")
 
@@ -76,13 +78,13 @@ def open_manifest(folder: Path, form: str) -> tuple[dict[str, Any], bytes]:
         raw = path.read_bytes()
         manifest: dict[str, Any] = json.loads(raw)
     except OSError as error:
-        raise BadInput(
-            f"{path}: {error.strerror}: name the folder of an export (export NAME --format {form})"
-        ) from None
+        words = _("%(path)s: %(why)s: name the folder of an export (export NAME --format %(form)s)")
+        raise RefusedTraining(words, path=path, why=error.strerror, form=form) from None
     except ValueError:
-        raise BadInput(f"{path} is not JSON: make the export again") from None
+        raise RefusedTraining(_("%(path)s is not JSON: make the export again"), path=path) from None
     if manifest.get("format") != form:
-        raise BadInput(f"{folder} is an export of format {manifest.get('format')!r}: export with --format {form}")
+        words = _("%(folder)s is an export of format %(found)r: export with --format %(form)s")
+        raise RefusedTraining(words, folder=folder, found=manifest.get("format"), form=form)
     return manifest, raw
 
 

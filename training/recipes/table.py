@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_args, get_type_hints
 
-from corpus.errors import BadInput
+from charts.translation import gettext_noop as _
+from training.recipes.refusals import RefusedTraining
+
+UNKNOWN_CHOICE = _("%(option)s must be one of %(allowed)s, not %(value)r")
 
 
 @dataclass(frozen=True)
@@ -256,13 +259,17 @@ CHOICES = {
 def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     """Return the preset's defaults with what was given instead. Raises BadInput for unknown names and values."""
     if recipe not in TABLE:
-        raise BadInput(f"no recipe named {recipe!r}; there are {', '.join(TABLE)}")
+        raise RefusedTraining(
+            _("no recipe named %(recipe)r; there are %(known)s"), recipe=recipe, known=", ".join(TABLE)
+        )
     preset = given.get("preset") or "paper"
     if preset not in TABLE[recipe]:
-        raise BadInput(f"recipe {recipe} has no preset {preset!r}; there are {', '.join(TABLE[recipe])}")
+        words = _("recipe %(recipe)s has no preset %(preset)r; there are %(known)s")
+        raise RefusedTraining(words, recipe=recipe, preset=preset, known=", ".join(TABLE[recipe]))
     known = {field.name for field in fields(TABLE[recipe][preset])}  # A recipe may have options of its own.
     if unknown := sorted(set(given) - known):
-        raise BadInput(f"no option named {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        words = _("no option named %(option)r; there are %(known)s")
+        raise RefusedTraining(words, option=unknown[0], known=", ".join(sorted(known)))
     _check_kinds(given)
     chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
     _check_options(recipe, chosen)
@@ -286,34 +293,43 @@ def _hints(kind: type) -> list[tuple[str, Any]]:
 
 def _check_kinds(given: Mapping[str, Any]) -> None:
     """Raise BadInput for values of another type than the option's: a file may hold anything."""
-    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    words = {
+        bool: _("%(option)s must be true or false, not %(value)r"),
+        int: _("%(option)s must be a whole number, not %(value)r"),
+        float: _("%(option)s must be a number, not %(value)r"),
+        str: _("%(option)s must be a text, not %(value)r"),
+    }
     for name, value in given.items():
         kind = kind_of_option(name)
         fits = isinstance(value, int | float) if kind is float else isinstance(value, kind)
         if value is not None and (not fits or (isinstance(value, bool) and kind is not bool)):
-            raise BadInput(f"{name} must be {words[kind]}, not {value!r}")
+            raise RefusedTraining(words[kind], option=name, value=value)
+
+
+def _check_choices(chosen: RecipeOptions, choices: Mapping[str, tuple[str, ...]]) -> None:
+    for name, allowed in choices.items():
+        if getattr(chosen, name) not in allowed:
+            raise RefusedTraining(UNKNOWN_CHOICE, option=name, allowed=", ".join(allowed), value=getattr(chosen, name))
 
 
 def _check_options(recipe: str, chosen: RecipeOptions) -> None:
     """Raise BadInput for what no training can be done with."""
-    for name, allowed in (CHOICES | {"loss": LOSSES[recipe]}).items():
-        if getattr(chosen, name) not in allowed:
-            raise BadInput(f"{name} must be one of {', '.join(allowed)}, not {getattr(chosen, name)!r}")
+    _check_choices(chosen, CHOICES | {"loss": LOSSES[recipe]})
     for name in ("batch", "max_length", "token_budget", "processes"):
         if getattr(chosen, name) < 1:
-            raise BadInput(f"{name} must be 1 or more")
+            raise RefusedTraining(_("%(option)s must be 1 or more"), option=name)
     if not chosen.learning_rate > 0 or not chosen.epochs > 0:
-        raise BadInput("learning_rate and epochs must be above 0")
+        raise RefusedTraining(_("learning_rate and epochs must be above 0"))
     if not 0 < chosen.dev_share <= 1:
-        raise BadInput("dev_share must be above 0 and at most 1")
+        raise RefusedTraining(_("dev_share must be above 0 and at most 1"))
     if chosen.warmup_ratio is not None and not 0 <= chosen.warmup_ratio < 1:
-        raise BadInput("warmup_ratio must be 0 or more and below 1")
+        raise RefusedTraining(_("warmup_ratio must be 0 or more and below 1"))
     if chosen.max_steps is not None and chosen.max_steps < 1:
-        raise BadInput("max_steps must be 1 or more")
+        raise RefusedTraining(_("max_steps must be 1 or more"))
     if isinstance(chosen, PrismOptions) and not 0 <= chosen.sft_share <= 1:
-        raise BadInput("sft_share must be from 0 to 1")
+        raise RefusedTraining(_("sft_share must be from 0 to 1"))
     if chosen.packing and recipe not in PACKED:
-        raise BadInput(f"recipe {recipe} packs no rows: leave packing off")
+        raise RefusedTraining(_("recipe %(recipe)s packs no rows: leave packing off"), recipe=recipe)
     if isinstance(chosen, GrpoOptions):
         _check_grpo_options(chosen)
     if isinstance(chosen, RetrieverOptions):
@@ -321,41 +337,40 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
     if isinstance(chosen, ExtendOptions):
         _check_extend_options(chosen)
     if isinstance(chosen, AblationOptions) and (chosen.negatives < 1 or not chosen.temperature > 0):
-        raise BadInput("negatives must be 1 or more, temperature above 0")
+        raise RefusedTraining(_("negatives must be 1 or more, temperature above 0"))
     if chosen.token_budget < chosen.max_length:
-        raise BadInput(
-            f"token_budget {chosen.token_budget} is smaller than max_length {chosen.max_length}: one row must fit"
-        )
+        words = _("token_budget %(budget)s is smaller than max_length %(length)s: one row must fit")
+        raise RefusedTraining(words, budget=chosen.token_budget, length=chosen.max_length)
 
 
 def _check_retriever_options(chosen: RetrieverOptions) -> None:
     """Raise BadInput for a temperature or a pooling that there is not."""
     if not chosen.temperature > 0:
-        raise BadInput("temperature must be above 0")
+        raise RefusedTraining(_("temperature must be above 0"))
     if chosen.pooling not in ("", "mean", "last", "cls"):
-        raise BadInput(f"pooling must be one of mean, last, cls, not {chosen.pooling!r}")
+        raise RefusedTraining(UNKNOWN_CHOICE, option="pooling", allowed="mean, last, cls", value=chosen.pooling)
 
 
 def _check_extend_options(chosen: ExtendOptions) -> None:
     """Raise BadInput for another teacher than the base, and for a prompt that there is not."""
     if chosen.teacher != "base":
-        raise BadInput(
-            f"teacher must be base, not {chosen.teacher!r}: prism-extend learns its base's own scores. To learn "
-            "those of a set, take the recipe prism"
+        words = _(
+            "teacher must be base, not %(teacher)r: prism-extend learns its base's own scores. To learn those of a "
+            "set, take the recipe prism"
         )
+        raise RefusedTraining(words, teacher=chosen.teacher)
     if chosen.teacher_prompt not in ("", *CHOICES["prompt"]):
         known = ", ".join(CHOICES["prompt"])
-        raise BadInput(f"teacher_prompt must be one of {known}, not {chosen.teacher_prompt!r}")
+        raise RefusedTraining(UNKNOWN_CHOICE, option="teacher_prompt", allowed=known, value=chosen.teacher_prompt)
 
 
 def _check_grpo_options(chosen: GrpoOptions) -> None:
     """Raise BadInput for rollouts that cannot be compared or shared out."""
-    for name, allowed in (("reward", ("rr", "ndcg", "se")), ("grpo_reduction", ("rollout", "token"))):
-        if getattr(chosen, name) not in allowed:
-            raise BadInput(f"{name} must be one of {', '.join(allowed)}, not {getattr(chosen, name)!r}")
+    _check_choices(chosen, {"reward": ("rr", "ndcg", "se"), "grpo_reduction": ("rollout", "token")})
     if chosen.group < 2:
-        raise BadInput("group must be 2 or more: an advantage compares the rollouts of one document")
+        raise RefusedTraining(_("group must be 2 or more: an advantage compares the rollouts of one document"))
     if chosen.mini_batch < 1 or chosen.batch % chosen.mini_batch or chosen.rollouts_every < 1:
-        raise BadInput(f"mini_batch {chosen.mini_batch} must divide batch {chosen.batch}; rollouts_every is 1 or more")
+        words = _("mini_batch %(mini)s must divide batch %(batch)s; rollouts_every is 1 or more")
+        raise RefusedTraining(words, mini=chosen.mini_batch, batch=chosen.batch)
     if not 0 < chosen.clip_ratio < 1 or chosen.kl_weight < 0 or not chosen.temperature > 0:
-        raise BadInput("clip_ratio must be between 0 and 1, kl_weight 0 or more, temperature above 0")
+        raise RefusedTraining(_("clip_ratio must be between 0 and 1, kl_weight 0 or more, temperature above 0"))

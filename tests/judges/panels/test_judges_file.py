@@ -170,7 +170,7 @@ WRONG_FILES = [
     ("[panel]\n", "judge is missing"),
     ("judge = 7", "judge is no list of tables"),
     ("[judge]\nname = 'a'", "judge is no list of tables"),
-    ("x = = 1", "judges.toml: Invalid value (at line 1, column 5)"),
+    ("x = = 1", "judges.toml: this is not TOML in line 1, column 5 (“Invalid value”): check quotes and brackets"),
     (text() + "\n[other]\na = 1", "line 24: other is unknown"),
     ("\n".join(text().splitlines()[:20]), "panel is missing"),
     (replaced('name = "j1"', ""), "[[judge]] 1 name is missing"),
