@@ -18,7 +18,8 @@ from tests.engine_parts import FAST
 from tests.factories import make_collection, make_user
 from tests.instances import until
 from tests.plugin_browser import NewPage
-from tests.training.jobs.test_browser_training import BESIDE, TOPICS, finishes, worker
+from tests.training.conftest import worker
+from tests.training.jobs.test_browser_training import BESIDE, TOPICS, finishes
 
 __all__ = ["folder", "worker"]
 

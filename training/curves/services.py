@@ -19,7 +19,7 @@ from training.recipes import table
 
 
 @transaction.atomic
-@lifecycle.refuse_in_words()
+@lifecycle.translate_refusals()
 def begin_curve(
     *,
     recipe: str,

@@ -32,7 +32,7 @@ def collection_folder(kind: str, collection: Collection | None) -> Path:
 
 
 @contextmanager
-def refuse_in_words() -> Iterator[None]:
+def translate_refusals() -> Iterator[None]:
     """Translate what the recipes refuse."""
     try:
         yield
@@ -60,7 +60,7 @@ def begin_job(
     return job
 
 
-@refuse_in_words()
+@translate_refusals()
 def begin_training(
     *,
     recipe: str,

@@ -44,8 +44,34 @@ FILES = [
 # What stays as it is written in the file: keys, tables, providers and values.
 WRITTEN = {
     *(line.split("=")[0].strip() for one in KEYS for line in one.split("\n")),
-    *("judge", "panel", "name", "provider", "model", "ensemble", "debate", "majority", "adjudicator", "openai"),
-    *("toml", "token", "true", "false", "inf", "nan", "http", "https", "rerank", "quorum", "decisions", "config"),
+    *(
+        "judge",
+        "panel",
+        "price",
+        "name",
+        "provider",
+        "model",
+        "ensemble",
+        "debate",
+        "majority",
+        "adjudicator",
+        "openai",
+    ),
+    *(
+        "openai",
+        "toml",
+        "token",
+        "true",
+        "false",
+        "inf",
+        "nan",
+        "http",
+        "https",
+        "rerank",
+        "quorum",
+        "decisions",
+        "config",
+    ),
 }
 
 
