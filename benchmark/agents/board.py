@@ -126,9 +126,9 @@ def board_columns(protocol: str, rounds: int) -> list[tuple[str, str]]:
     if protocol == ADAPTIVE:
         return [
             ("aer", _("AER")),
-            ("quality", _("quality")),
-            ("completeness", _("completeness")),
-            ("searches", _("searches")),
+            ("quality", _("Quality")),
+            ("completeness", _("Completeness")),
+            ("searches", _("Searches")),
             ("ndcg", _("alpha-nDCG@5R")),
             ("ndcg_unique", _("alpha-nDCG@5R, no repeats")),
         ]
@@ -138,8 +138,8 @@ def board_columns(protocol: str, rounds: int) -> list[tuple[str, str]]:
         found += [
             (f"ndcg-{number}", _("alpha-nDCG@%(k)d") % depth),
             (f"ndcg_unique-{number}", _("alpha-nDCG@%(k)d, no repeats") % depth),
-            (f"completeness-{number}", _("completeness, round %(round)d") % depth),
-            (f"quality-{number}", _("quality, round %(round)d") % depth),
+            (f"completeness-{number}", _("Completeness, round %(round)d") % depth),
+            (f"quality-{number}", _("Quality, round %(round)d") % depth),
         ]
     return found
 

@@ -57,5 +57,6 @@ def _summarise(result: Mapping[str, Any], when: str) -> str:
         return _(
             "Too few systems, or too little difference, for a correlation of Hit@k with the share of correct answers."
         )
-    told = ", ".join(f"{one['generator']} {one[when]:.3f}" for one in known)
+    values = [(one["generator"], f"{one[when]:.3f}".replace("-", "−")) for one in known]
+    told = ", ".join(f"{generator}: {value}" for generator, value in values)
     return _("Correlation of Hit@k with the share of correct answers over the systems: %(told)s.") % {"told": told}
