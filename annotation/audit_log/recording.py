@@ -142,7 +142,10 @@ KINDS = {
     ),
     "labels": (_("Labels"), ("audit", "statistics", "pairs", "skipped", "conflict")),
     "training": (_("Training and export"), ("export", "training")),
-    "benchmark": (_("Benchmark"), ("runs", "run", "suite", "qrels", "filling", "report", "agents", "references")),
+    "benchmark": (
+        _("Benchmark"),
+        ("runs", "run", "suite", "qrels", "filling", "report", "answers", "agents", "references", "synthesis"),
+    ),
 }
 
 

@@ -288,7 +288,8 @@ def test_base_models_that_a_backup_does_not_hold_are_named(tmp_path: Path) -> No
 
 
 def test_paths_that_move_are_those_of_every_folder() -> None:
-    named = {model._meta.db_table for model in apps.get_models() if "folder" in vars(model)}
+    fields = {model: {one.name for one in model._meta.get_fields()} for model in apps.get_models()}
+    named = {model._meta.db_table for model, names in fields.items() if "folder" in names}
     assert named == set(restoring.PATHS) and all("folder" in columns for columns in restoring.PATHS.values())
     tables = {model._meta.db_table: model for model in apps.get_models()}
     for table, columns in [*restoring.PATHS.items(), *restoring.PATHS_IN_JSON.items()]:
