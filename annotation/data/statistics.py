@@ -20,7 +20,8 @@ COUNTS = """
            q.n, q.answers, q.answered, q.synthetic, q.keywords, p.n, p.queries, p.scored, l.n, l.queries, l.relevant
     FROM (SELECT count(*) AS n, COALESCE(sum(cardinality(answers)), 0) AS answers,
                  count(*) FILTER (WHERE answers <> '{}') AS answered,
-                 count(*) FILTER (WHERE metadata @> '{"synthetic": true}') AS synthetic,
+                 count(*) FILTER (
+                     WHERE metadata @> '{"synthetic": true}' AND NOT metadata ? 'rewritten_from') AS synthetic,
                  count(*) FILTER (WHERE metadata ? 'rewritten_from') AS keywords
           FROM corpus_query WHERE collection_id = %(c)s AND is_current) q,
          (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(scored), 0)::bigint AS scored

@@ -78,6 +78,8 @@ CONVERSATIONS: dict[str, tuple[str, ...]] = {
         "synth-blueprint",
         "synth-negatives",
         "synth-compose",
+        "query-keywords",
+        "query-ask",
         "agent-assess",
         "agent-reference",
     )

@@ -22,6 +22,7 @@ NAMES = {
     "rag-answer-system rag-correct-system "
     "synth-persona-system synth-classify-system synth-outline-system synth-decompose-system "
     "synth-blueprint-system synth-negatives-system synth-compose-system "
+    "query-keywords-system query-ask-system "
     "agent-system agent-assess-system agent-reference-system",
     "document query": "inputs",
     "problem request": "repair",
@@ -29,6 +30,7 @@ NAMES = {
     "definition earlier inputs": "write-again",
     "data": "entity hyde query2doc reason rag-answer rag-correct "
     "synth-persona synth-classify synth-outline synth-decompose synth-blueprint synth-negatives synth-compose "
+    "query-keywords query-ask "
     "agent-search agent-answer agent-assess agent-reference",
     "definition inputs written": "measure",
     "count data number": "mugi",

@@ -1,0 +1,219 @@
+"""`rewrite_queries` and `write_queries`: keyword forms of training queries, queries of documents (BUILD I1-I4, I8)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from annotation.data.statistics import statistics_of
+from benchmark.qrels import versions
+from benchmark.synthesis import queries
+from corpus.errors import BadInput
+from corpus.models import Label, Pair, Query
+from judges.conversations.formats import parse_answer
+from judges.domain.verdicts import STRICT, Unparsed
+from judges.models import Campaign
+from judges.models.retrieval import RetrievalCall
+from tests.bench.paid_twice import repeated_beyond_flight
+from tests.called import call
+from tests.engine_parts import FAST, make_judge
+from tests.factories import make_collection, make_document, make_query
+from tests.instances import until
+from tests.judged_books import export, lines, make_books
+from tests.modelserver.fixtures import _model_server_process, model_server
+
+__all__ = ["_model_server_process", "model_server"]
+database = pytest.mark.django_db(transaction=True)
+OFFLINE = ("--judge", "offline-rewriter", "--json")
+
+
+def forms(collection):
+    """The keyword forms by the ids of their queries."""
+    found = Query.objects.filter(collection=collection, is_current=True, metadata__has_key="rewritten_from")
+    return {one.metadata["rewritten_from"]: one for one in found}
+
+
+@pytest.fixture
+def books(settings, tmp_path):
+    settings.VAR, settings.RETRY_SECONDS = tmp_path / "var", 0.01
+    books = make_books(queries=20)
+    for one in Query.objects.filter(collection=books):
+        number = one.external_id[1:]
+        one.text = f"What is word{number}x0x1, and what are word{number}x1x2 and word{number}x2x3?"
+        one.save()
+    return books
+
+
+def training_set(collection, folder, *, train, dev=()):
+    """A folder as `export` writes it."""
+    folder.mkdir()
+    for name, ids in (("train", train), ("dev", dev)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps({"query_id": one}) + "\n" for one in ids))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("role", "text", "problem"),
+    [
+        ("keywords", {"keywords": ["slab cracks", "cooling rate"]}, ""),
+        ("keywords", {"keywords": []}, "keywords"),
+        ("keywords", {"keywords": ["?"]}, "has no word"),
+        ("keywords", {"keywords": ["Slab", "slab"]}, "the same"),
+        ("keywords", {"keywords": ["why do thick slabs crack so often"]}, "more than 5 words"),
+        ("ask", {"query": "why do slabs crack"}, ""),
+        ("ask", {"query": " "}, "empty"),
+        ("ask", {"query": "word " * 81}, "more than 80 words"),
+    ],
+)
+def test_formats_take_keywords_and_queries_alone(role, text, problem):
+    if not problem:
+        assert parse_answer(role, json.dumps(text), STRICT, {}).reason
+        return
+    with pytest.raises(Unparsed, match=problem):
+        parse_answer(role, json.dumps(text), STRICT, {})
+
+
+@database
+def test_a_seeded_share_of_the_training_queries_is_chosen_and_none_of_dev(books, tmp_path):
+    train, dev = [f"q{n}" for n in range(17)], [f"q{n}" for n in range(16, 20)]  # q16 stands in both: it is of dev
+    folder = training_set(books, tmp_path / "set", train=train, dev=dev)
+    Query.objects.filter(collection=books, external_id="q0").update(metadata={"synthetic": True})
+
+    def choose(seed=0, share=0.3):
+        return {one.id for one in queries.choose_training_queries(books, folder, share=share, seed=seed)}
+
+    assert len(choose()) == round(0.3 * 15) and choose() == choose() != choose(seed=1)
+    assert choose(share=1) == {f"q{n}" for n in range(1, 16)}
+    for share in (0, 1.1, 0.01):
+        with pytest.raises(BadInput, match="share"):
+            choose(share=share)
+
+
+@database
+def test_keyword_forms_are_queries_of_their_own_and_dev_stays_as_it_was(books, tmp_path):
+    export(books, "rtriever", tmp_path / "before", split=0.7)
+    before = {
+        name: {row["query_id"] for row in lines(tmp_path / "before" / f"{name}.jsonl")} for name in ("train", "dev")
+    }
+    kept = set(Pair.objects.values_list("query__external_id", "document__external_id"))
+    said = call("rewrite_queries", "books", "--data", tmp_path / "before", "--pairs", "3", *OFFLINE)
+    assert said.code == 0 and said.json["written"] == round(0.3 * len(before["train"])), said.err
+    made = forms(books)
+    assert len(made) == said.json["written"] and made.keys() <= before["train"]
+    for original, form in made.items():
+        one = Query.objects.get(collection=books, external_id=original)
+        assert one.is_current and one.text != form.text and one.metadata == {}
+        found = Pair.objects.filter(query=form)
+        assert 1 <= found.count() <= 3 and found.filter(is_candidate=True).count() == found.count()
+        assert not Label.objects.filter(pair__query=form).exists() and not found.exclude(teacher_score=None).exists()
+    mine = {one.external_id for one in made.values()}
+    pairs = set(
+        Pair.objects.exclude(query__external_id__in=mine).values_list("query__external_id", "document__external_id")
+    )
+    assert pairs == kept
+    counted = statistics_of(books)
+    assert (counted.queries_keywords, counted.queries_synthetic) == (len(made), 0)
+
+    # Judged, they are trained on; dev and qrels are what they were.
+    Label.objects.bulk_create(
+        Label(pair=pair, grade=2 if place % 3 == 0 else 0, origin="ensemble")
+        for form in made.values()
+        for place, pair in enumerate(Pair.objects.filter(query=form).order_by("pk"))
+    )
+    export(books, "rtriever", tmp_path / "after", split=0.7)
+    assert lines(tmp_path / "after" / "dev.jsonl") == lines(tmp_path / "before" / "dev.jsonl")
+    rows = {row["query_id"]: row for row in lines(tmp_path / "after" / "train.jsonl")}
+    assert mine & rows.keys() and all(rows[one]["synthetic"] for one in mine & rows.keys())
+    rated = set(versions.labels_version(books).rows.values_list("query__external_id", flat=True))
+    assert not rated & mine
+
+    # Again: nothing is asked, nothing is new, also with the export that holds the forms.
+    calls, count = RetrievalCall.objects.count(), Query.objects.count()
+    for folder in ("before", "after"):
+        again = call("rewrite_queries", "books", "--data", tmp_path / folder, "--pairs", "3", *OFFLINE)
+        assert (again.code, again.json["written"], again.json["there_before"]) == (0, 0, len(made)), again.err
+    assert (RetrievalCall.objects.count(), Query.objects.count()) == (calls, count)
+
+
+@database
+def test_when_calls_run_out_what_is_whole_is_there_and_the_same_command_goes_on(books, model_server, tmp_path):
+    make_judge(model_server, "writer")
+    model_server.script(writer=[{"text": json.dumps({"keywords": ["thing", "number"]})}])
+    folder = training_set(books, tmp_path / "set", train=[f"q{n}" for n in range(20)])
+    given = ("--data", folder, "--judge", "writer", "--yes", "--json")
+    estimate = call("rewrite_queries", "books", *given, "--estimate")
+    assert estimate.code == 0 and not Campaign.objects.filter(policy="retrieval").exists()
+    short = call("rewrite_queries", "books", *given, "--max-calls", "4")
+    assert (short.code, short.json["written"], short.json["failed"]) == (3, 4, {"not asked": 2}), short.err
+    rest = call("rewrite_queries", "books", *given)
+    assert (rest.code, rest.json["written"], rest.json["there_before"]) == (0, 2, 4), rest.err
+    assert rest.json["campaign"] == short.json["campaign"] and len(model_server.requests()) == 6 == len(forms(books))
+
+
+@database
+def test_queries_are_written_from_documents_and_marked(books):
+    said = call("write_queries", "books", "--limit", "5", "--pairs", "2", *OFFLINE)
+    assert (said.code, said.json["written"]) == (0, 5), said.err
+    made = Query.objects.filter(collection=books, metadata__has_key="asked_of")
+    assert made.count() == 5 and made.filter(metadata__synthetic=True).count() == 5
+    for one in made:
+        names = set(Pair.objects.filter(query=one).values_list("document__external_id", flat=True))
+        assert one.metadata["asked_of"] in names and not Label.objects.filter(pair__query=one).exists()
+    again = call("write_queries", "books", "--limit", "5", "--pairs", "2", *OFFLINE)
+    assert (again.json["written"], again.json["there_before"]) == (0, 5)
+    assert statistics_of(books).queries_synthetic == 5
+
+
+@database
+def test_what_cannot_be_written_is_refused_in_a_line(books, tmp_path):
+    folder = training_set(books, tmp_path / "set", train=["q1", "q2"])
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "train.jsonl").write_text('{"query": "a"}\n')
+    for command, args, problem in (
+        ("rewrite_queries", ("--data", tmp_path / "none"), "no such file"),
+        ("rewrite_queries", ("--data", bare), 'it has no "query_id"'),
+        ("rewrite_queries", ("--data", folder, "--share", "0.1"), "too few for this share"),
+        ("rewrite_queries", ("--data", folder, "--pairs", "0"), "--pairs is a number from 1"),
+        ("write_queries", ("--limit", "0"), "give a number from 1"),
+    ):
+        said = call(command, "books", *args, *OFFLINE)
+        assert (said.code, said.out) == (2, "") and problem in said.err, said.err
+    assert not Campaign.objects.filter(policy="retrieval").exists()
+
+
+@database
+@pytest.mark.slow
+def test_a_killed_command_pays_for_nothing_twice(model_server, manage, instance, tmp_path):
+    steel = make_collection("steel")
+    for number in range(40):
+        make_document(steel, f"Slab {number} cracks when its skin cools.")
+        make_query(steel, f"why does slab number {number:02d} crack in the mill", external_id=f"q{number}")
+    make_judge(model_server, "writer")
+    model_server.script(writer=[{"text": json.dumps({"keywords": ["slab", "crack"]}), "latency": 0.4}])
+    folder = training_set(steel, tmp_path / "set", train=[f"q{n}" for n in range(40)])
+    given = ("rewrite_queries", "steel", "--data", str(folder), "--share", "1", "--judge", "writer", "--yes", "--json")
+    own = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "manage.py", *given],
+        env={**os.environ, **instance, **FAST},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    until(lambda: len(model_server.requests()) >= 12)
+    killed = time.time()
+    os.killpg(own.pid, signal.SIGKILL)
+    own.wait()
+    time.sleep(0.6)
+    dead = time.time()
+    assert not forms(steel)
+    done = manage(*given, environment=FAST)
+    assert (done.code, done.json["written"]) == (0, 40), done.err
+    repeated, _flying = repeated_beyond_flight(model_server.requests(), killed, dead)
+    assert repeated == 0
+    calls = RetrievalCall.objects.filter(outcome="labelled", cached=False)
+    assert calls.count() == 40 == calls.values("cache_key").distinct().count()
