@@ -39,7 +39,12 @@ WORK = (
     Entry("judge", _("Judge"), (Tab("judge", _("Judge"), ("gold/grade/", "gold/review/")),), Role.ANNOTATOR),
     Entry("adjudicate", _("Adjudicate"), (Tab("adjudicate", _("Adjudicate")),), Role.ADJUDICATOR),
     Entry("aspects", _("Aspects"), (Tab("aspects", _("Aspects")),), Role.ADJUDICATOR),
-    Entry("mine", _("My work"), (Tab("judge_history", _("My work")),), Role.ANNOTATOR),
+    Entry(
+        "mine",
+        _("My work"),
+        (Tab("judge_history", _("My work")), Tab("reference_study", _("Answer study"))),
+        Role.ANNOTATOR,
+    ),
 )
 ADMIN = (
     Entry("overview", _("Overview"), (Tab("collection", _("Overview")),)),

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
 
-from corpus.models import Collection
+from corpus.models import Assessor, Collection
 
 # What a view does, and so who may see it: the table stands in annotation/permissions.py.
 Action = Literal["public", "site", "own-site", "own", "member", "judge", "adjudicate", "admin"]
@@ -42,6 +42,20 @@ class AccessScope(AccessSiteScope, Protocol):
     def collection(self) -> Collection: ...
     @property
     def may_admin(self) -> bool: ...
+
+
+class AccessMember(Protocol):
+    """A membership: the assessor under whose name it judges."""
+
+    @property
+    def assessor(self) -> Assessor: ...
+
+
+class AccessJudgeScope(AccessScope, Protocol):
+    """A page of the action judge: who asks is a member."""
+
+    @property
+    def member(self) -> AccessMember: ...
 
 
 def action(name: Action) -> Callable[[View], View]:

@@ -118,9 +118,9 @@ ACTS = {
     "agents.started": _("started agents or the grading of their answers"),
     "agents.control": _("cancelled or resumed a job with agents"),
     "references.started": _("started writing reference answers"),
-    "references.study": _("drew the study of reference answers"),
+    "references.study": _("started or closed the study of reference answers"),
     "references.answered": _("wrote an answer for the study of reference answers"),
-    "references.rated": _("rated an answer of the study of reference answers"),
+    "references.rated": _("rated the answers to a query in the study of reference answers, or undid the rating"),
     "audit.exported": _("exported the audit log"),
 }
 

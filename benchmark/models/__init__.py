@@ -4,6 +4,7 @@ from benchmark.models.agents import AgentJob, AgentSample, AnswerAssessment, Ref
 from benchmark.models.answers import AnswerEvaluation, GeneratedAnswer
 from benchmark.models.hole_filling import Filling
 from benchmark.models.qrels import Qrels, QrelsRow
+from benchmark.models.reference_study import ReferenceStudy, StudyAnswer, StudyRating, StudyWithdrawal
 from benchmark.models.report import Report, ReportValues
 from benchmark.models.runs import RUN_NAME, Ranking, Run
 from benchmark.models.suites import Suite, SuiteMember
@@ -21,9 +22,13 @@ __all__ = [
     "QrelsRow",
     "Ranking",
     "ReferenceAnswer",
+    "ReferenceStudy",
     "Report",
     "ReportValues",
     "Run",
+    "StudyAnswer",
+    "StudyRating",
+    "StudyWithdrawal",
     "Suite",
     "SuiteMember",
     "Synthesis",

@@ -23,8 +23,10 @@ from benchmark.models import (
     GeneratedAnswer,
     Qrels,
     Ranking,
+    ReferenceStudy,
     Report,
     Run,
+    StudyAnswer,
     Suite,
     SuiteMember,
     Synthesis,
@@ -37,7 +39,7 @@ from corpus.models import Assessor, Item, Judgment, Pair
 from corpus.models.aspects import AspectReview
 from judges.models import Campaign
 from tests.evidence import make_judge
-from tests.factories import make_collection, make_item, make_member, make_pair, make_user
+from tests.factories import make_collection, make_item, make_member, make_pair, make_query, make_user
 from tests.stages import first_quick
 from training.models import CurvePoint, Job, LearningCurve, Model
 
@@ -133,6 +135,19 @@ def traced_by_an_agent(pair: Pair) -> tuple[AgentJob, Trace]:
     return job, Trace.objects.create(job=job, query=pair.query, retriever="bm25", agent="j", **whole)
 
 
+def reference_study_of(pair: Pair, writer: Assessor) -> StudyAnswer:
+    """An open study of two queries' reference answers: a person wrote about one, and the other one is free."""
+    collection = pair.collection
+    job = AgentJob.objects.create(collection=collection, kind="reference", key="r", state="ready")
+    queries = (pair.query, make_query(collection, "Why do birds fly?"))
+    written, free = (job.references.create(query=one, answer="So.", model="m") for one in queries)
+    study = ReferenceStudy.objects.create(collection=collection, job=job, seed=0, references=[written.pk, free.pk])
+    at = study.created_at
+    return StudyAnswer.objects.create(
+        study=study, reference=written, writer=writer, answer="Yes.", reserved_at=at, written_at=at
+    )
+
+
 def synthesis_of(pair: Pair) -> Synthesis:
     """One synthesis with one bundle."""
     synthesis = Synthesis.objects.create(collection=pair.collection, key="k", options=SYNTHESIS, total=1)
@@ -167,6 +182,7 @@ class World:
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
         self.evaluation = evaluation_of(self.pair, self.run)
         self.agent_job, self.trace = traced_by_an_agent(self.pair)
+        self.study_answer = reference_study_of(self.pair, self.bystander.assessor)
         self.synthesis = synthesis_of(self.pair)
         self.bulk = BulkAct.objects.create(
             collection=self.collection,

@@ -167,6 +167,18 @@ LEFT: dict[str, Act] = {
 """Addresses whose POST is an act, with what it takes for it to be one."""
 
 ELSEWHERE = {
+    "control_study": (
+        "tests.benchmark.agents.test_study",
+        "test_a_study_from_start_to_result_on_the_pages",
+    ),
+    "write_study_answer": (
+        "tests.benchmark.agents.test_study",
+        "test_a_study_from_start_to_result_on_the_pages",
+    ),
+    "rate_study_answers": (
+        "tests.benchmark.agents.test_study",
+        "test_a_study_from_start_to_result_on_the_pages",
+    ),
     "aspect_review_claim": (
         "tests.annotation.aspects.test_second_review",
         "test_a_whole_review_by_plain_forms_keeps_what_was_typed",

@@ -1,0 +1,53 @@
+"""Forms of the study of reference answers."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy
+
+from benchmark.agents.sampling import SEED
+from benchmark.agents.study import LONGEST, QUERIES, Grades
+
+SCALE = [(value, str(value)) for value in range(1, 6)]
+
+
+class StudyForm(forms.Form):
+    """How many queries, and the seed of the draw."""
+
+    queries = forms.IntegerField(label=gettext_lazy("Queries"), min_value=1, initial=QUERIES)
+    seed = forms.IntegerField(label=gettext_lazy("Seed"), min_value=0, max_value=2**31 - 1, initial=SEED)
+
+    def __init__(self, *args: Any, candidates: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["queries"].widget.attrs["max"] = candidates
+        self.fields["queries"].initial = min(QUERIES, candidates)
+
+
+class WritingForm(forms.Form):
+    """A person's answer."""
+
+    answer = forms.CharField(
+        label=gettext_lazy("Your answer"),
+        max_length=LONGEST,
+        widget=forms.Textarea(attrs={"rows": 14}),
+        help_text=gettext_lazy("Cover every aspect. Cite a passage by its id in square brackets, such as [d12]."),
+    )
+
+
+class RatingForm(forms.Form):
+    """Completeness and quality of the answer shown first and of the other."""
+
+    query = forms.IntegerField(widget=forms.HiddenInput, min_value=1)
+    first_completeness = forms.TypedChoiceField(coerce=int, choices=SCALE, label=gettext_lazy("Completeness"))
+    first_quality = forms.TypedChoiceField(coerce=int, choices=SCALE, label=gettext_lazy("Quality"))
+    second_completeness = forms.TypedChoiceField(coerce=int, choices=SCALE, label=gettext_lazy("Completeness"))
+    second_quality = forms.TypedChoiceField(coerce=int, choices=SCALE, label=gettext_lazy("Quality"))
+
+    @property
+    def grades(self) -> tuple[Grades, Grades]:
+        """What the two answers get, in the order shown."""
+        given = self.cleaned_data
+        return (
+            Grades(given["first_completeness"], given["first_quality"]),
+            Grades(given["second_completeness"], given["second_quality"]),
+        )
