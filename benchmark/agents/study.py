@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, Count, Q, QuerySet, When
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -87,17 +87,17 @@ def close_study(collection: Collection) -> ReferenceStudy | None:
 
 def count_progress(study: ReferenceStudy) -> StudyProgress:
     """How far a study is."""
-    return StudyProgress(len(study.references), _written(study).count(), len(_rated_enough(study)))
+    return StudyProgress(len(study.references), _written(study).count(), len(_rated_by(study, RATERS)))
 
 
 def _written(study: ReferenceStudy) -> QuerySet[StudyAnswer]:
     return StudyAnswer.objects.filter(study=study, written_at__isnull=False)
 
 
-def _rated_enough(study: ReferenceStudy) -> list[int]:
-    """The answers with all their ratings; what was undone is not one."""
+def _rated_by(study: ReferenceStudy, people: int) -> list[int]:
+    """The answers that so many people rated, or more; what was undone does not count."""
     rows = StudyRating.objects.filter(answer__study=study, withdrawal=None).values("answer")
-    return list(rows.annotate(count=Count("pk")).filter(count__gte=RATERS).values_list("answer", flat=True))
+    return list(rows.annotate(count=Count("pk")).filter(count__gte=people).values_list("answer", flat=True))
 
 
 def reserved_for(study: ReferenceStudy, writer: Assessor) -> StudyAnswer | None:
@@ -187,8 +187,8 @@ def answers_to_rate(study: ReferenceStudy, rater: Assessor) -> QuerySet[StudyAns
     """What this person may still rate: not their own, not rated by them, fewer than two ratings; begun ones first."""
     mine = StudyRating.objects.filter(answer__study=study, rater=rater, withdrawal=None)
     rows = _written(study).exclude(writer=rater).exclude(pk__in=mine.values("answer"))
-    begun = Count("ratings", filter=Q(ratings__withdrawal=None)).desc()
-    left = rows.exclude(pk__in=_rated_enough(study)).order_by(begun, "pk")
+    begun_first = Case(When(pk__in=_rated_by(study, 1), then=0), default=1)
+    left = rows.exclude(pk__in=_rated_by(study, RATERS)).order_by(begun_first, "pk")
     return left.select_related("reference__query", "study__collection")
 
 
