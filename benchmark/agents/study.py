@@ -87,10 +87,10 @@ def close_study(collection: Collection) -> ReferenceStudy | None:
 
 def count_progress(study: ReferenceStudy) -> StudyProgress:
     """How far a study is."""
-    return StudyProgress(len(study.references), _written(study).count(), len(_rated_by(study, RATERS)))
+    return StudyProgress(len(study.references), _completed_answers(study).count(), len(_rated_by(study, RATERS)))
 
 
-def _written(study: ReferenceStudy) -> QuerySet[StudyAnswer]:
+def _completed_answers(study: ReferenceStudy) -> QuerySet[StudyAnswer]:
     return StudyAnswer.objects.filter(study=study, written_at__isnull=False)
 
 
@@ -186,7 +186,7 @@ def shown_answers(study: ReferenceStudy, answer: StudyAnswer, rater: Assessor) -
 def answers_to_rate(study: ReferenceStudy, rater: Assessor) -> QuerySet[StudyAnswer]:
     """What this person may still rate: not their own, not rated by them, fewer than two ratings; begun ones first."""
     mine = StudyRating.objects.filter(answer__study=study, rater=rater, withdrawal=None)
-    rows = _written(study).exclude(writer=rater).exclude(pk__in=mine.values("answer"))
+    rows = _completed_answers(study).exclude(writer=rater).exclude(pk__in=mine.values("answer"))
     begun_first = Case(When(pk__in=_rated_by(study, 1), then=0), default=1)
     left = rows.exclude(pk__in=_rated_by(study, RATERS)).order_by(begun_first, "pk")
     return left.select_related("reference__query", "study__collection")
