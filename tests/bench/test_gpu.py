@@ -15,6 +15,7 @@ from training.trainers.training import open_recipe  # noqa: E402
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_without_a_gpu_it_says_what_it_would_do_and_ends_well() -> None:
     done = subprocess.run(

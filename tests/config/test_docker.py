@@ -107,6 +107,7 @@ def test_the_commands_serve_and_their_health_checks_tell(make_instance: Callable
     assert holder.poll() is None
 
 
+@pytest.mark.slow
 def test_no_package_is_looked_for_beside_the_listed_ones() -> None:
     """pip 23 takes a newer release than the listed one for a name with an extra, and then misses its hash."""
     for step in (

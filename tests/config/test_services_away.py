@@ -40,6 +40,7 @@ from tests.speed import slowness
 QUICK_S = 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)], ids=["every eighth page", "every page"])
 def test_every_page_of_every_role_is_read_without_redis(redis_is_away: None, step: int) -> None:

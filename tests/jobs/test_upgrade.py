@@ -49,6 +49,7 @@ def test_figures_that_were_asked_for_are_computed_after_the_upgrade() -> None:
     }
 
 
+@pytest.mark.slow
 def test_gold_arguments_and_pages_that_were_asked_for_are_not_forgotten() -> None:
     collection, query, people = ice_scene()
     drafts = {state: PassageDraft.objects.create(query=query, asked_by=people["bob"], state=state) for state in STATES}

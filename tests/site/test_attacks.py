@@ -136,6 +136,7 @@ def test_a_post_from_another_site_is_refused_even_with_a_token() -> None:
     assert client.post("/accounts/login/", values, headers={"origin": "http://testserver"}).status_code == 302
 
 
+@pytest.mark.slow
 def test_no_page_can_be_framed() -> None:
     world = World()
     for who in ("visitor", "owner"):
@@ -357,6 +358,7 @@ def test_a_download_stays_in_its_folder(tmp_path: Path, settings) -> None:
 # What leaves the site
 
 
+@pytest.mark.slow
 def test_no_cell_of_any_csv_is_a_formula() -> None:
     world = Attacked(FORMULA)
     User.objects.filter(pk=world.people["admin"].pk).update(username="+cmd|calc")
@@ -381,6 +383,7 @@ def test_no_cell_of_any_csv_is_a_formula() -> None:
 SPLIT = "x%0d%0aSet-Cookie:%20evil=1"
 
 
+@pytest.mark.slow
 def test_no_text_of_a_visitor_becomes_a_header() -> None:
     world = World()
     client = world.client("owner")
@@ -437,6 +440,7 @@ def test_cookies_are_out_of_reach_of_scripts_and_of_other_sites() -> None:
     assert cookie["httponly"] and cookie["samesite"] == "Lax"
 
 
+@pytest.mark.slow
 def test_pages_of_members_are_kept_by_no_cache() -> None:
     world = World()
     client = world.client("admin")

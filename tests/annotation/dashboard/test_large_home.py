@@ -12,6 +12,7 @@ pytestmark = pytest.mark.django_db
 MOST = 20
 
 
+@pytest.mark.slow
 def test_the_home_of_many_pairs_costs_at_most_twenty_statements(monkeypatch: pytest.MonkeyPatch) -> None:
     collection, _, charlie = large_site(2_000)
     monkeypatch.setattr("annotation.label_quality.statistics.SMALL", 1_000)

@@ -42,7 +42,7 @@ def test_planted_errors_are_found_by_the_model_alone() -> None:
     files = ImportFiles(
         corpus=CRANFIELD / "cran.all.1400.xml",
         queries=CRANFIELD / "cran.qry.xml",
-        qrels=CRANFIELD / "cranqrel.trec.txt",
+        qrels=(CRANFIELD / "cranqrel.trec.txt",),
         by_position=True,
         keep_empty=True,
     )

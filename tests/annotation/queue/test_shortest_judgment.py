@@ -55,6 +55,7 @@ def test_a_grade_right_after_its_pair_came_is_refused_and_the_text_kept() -> Non
     assert Judgment.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_looking_at_the_page_again_does_not_begin_anew_and_undo_does() -> None:
     # Two requests come within two seconds on a loaded machine too.
     books = make_collection("books", min_judgment_ms=2000)

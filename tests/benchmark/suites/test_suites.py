@@ -76,6 +76,7 @@ def test_means_are_tested_over_the_queries_of_all_members() -> None:
     assert r"\mathrm{a}" in groups.suite_table(suite, found, list(rows.values()), "ndcg").latex()
 
 
+@pytest.mark.slow
 def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     collection, charlie = whole_scene()
     other = collection_of_books("stones")

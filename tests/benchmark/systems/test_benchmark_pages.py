@@ -448,6 +448,7 @@ def three_families() -> list[str]:
     return ["ann", "ben", "cas"]
 
 
+@pytest.mark.slow
 def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
     three = three_families()

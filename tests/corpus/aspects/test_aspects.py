@@ -374,6 +374,7 @@ def test_bad_lines_are_told_by_number_and_nothing_is_imported(query: Query, tmp_
     assert not Aspect.objects.exists() and not Judgment.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_command_goes_both_ways_and_exits_2_for_a_bad_file(manage, tmp_path: Path) -> None:
     collection = make_collection("ice")
     make_query(collection, external_id="q1")

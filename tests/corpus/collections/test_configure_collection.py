@@ -99,7 +99,7 @@ def test_checks_repeats_batches_and_the_pass_mark_are_settings(configure):
         ('order = "newest"', 'order "newest" is unknown; use one of uncertain, query, random'),
         ("relevant_from = 2", '"relevant_from" would be 2'),
         ("lease_minutes = 1.5", "lease_minutes must be an integer"),
-        ("overlap = ", "settings.toml: Invalid value (at"),
+        ("overlap = ", "settings.toml: this is not TOML at its end"),
         (b'instruction = "caf\xe9"', "not UTF-8"),
     ],
 )

@@ -220,6 +220,7 @@ def test_somebody_elses_batch_that_fits_is_given_back_and_never_cancelled(
     assert model_server.stats()["batch_posts"] - before == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
     worker: object, model_server: LocalModels, provider: str, capsys: pytest.CaptureFixture[str]
@@ -323,6 +324,7 @@ def test_a_dead_key_is_one_creation(worker: object, model_server: LocalModels, p
     assert Work.objects.filter(state="pending").count() == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, 1], ids=["looked at", "looked for"])
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_key_that_dies_while_a_batch_is_out_pauses_the_campaign(
@@ -420,6 +422,7 @@ def test_failed_calls_of_a_batch_are_in_the_next_one(worker: object, model_serve
     assert repaired.counts and repaired.number == 2
 
 
+@pytest.mark.slow
 def test_paused_batches_come_home_and_a_resumed_campaign_asks_only_what_is_missing(
     worker: object, model_server: LocalModels
 ) -> None:

@@ -68,6 +68,7 @@ def test_requests_leave_one_after_the_other_for_all_processes_together(script: S
     assert granted == 0 and 11_000 < wait <= 12_400
 
 
+@pytest.mark.slow
 def test_a_fast_account_is_paced_too_and_not_held_up(instance: dict[str, str]) -> None:
     """6,000 a minute: a quarter of a second's worth at once, and about a hundred in each second."""
     with Redis.from_url(settings.REDIS_URL) as client:

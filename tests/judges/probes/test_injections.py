@@ -180,6 +180,7 @@ def written(books: Collection, name: str, folder) -> str:
     return (folder / FORMATS[name].file).read_bytes().decode()
 
 
+@pytest.mark.slow
 def test_exports_of_one_file_are_read_back_whole(books: Collection, tmp_path) -> None:
     import ir_measures
 
@@ -201,6 +202,7 @@ def _lines(text: str) -> list[dict]:
     return [json.loads(line) for line in text.split("\n")[:-1]]
 
 
+@pytest.mark.slow
 def test_training_sets_are_read_back_whole_by_their_libraries(books: Collection, tmp_path) -> None:
     texts = {wrapped(text) for text in TEXTS}
     titled = {f"Title {text}" for text in TEXTS}

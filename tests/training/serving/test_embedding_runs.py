@@ -73,6 +73,7 @@ def test_the_run_is_the_librarys_order_and_evaluate_reads_it(model: Path, wings:
     assert measured.code == 0 and json.loads(measured.out)["queries"] == 3
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_with_the_vectors_that_are_there(
     model: Path, wings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

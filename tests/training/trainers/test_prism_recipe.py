@@ -80,6 +80,7 @@ class Plain:
         return total / len(numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["sum", pytest.param("mean", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", first_quick(SHAPES))
 def test_twenty_steps_have_the_losses_of_a_plain_implementation(
