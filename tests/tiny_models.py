@@ -60,12 +60,15 @@ def adapter_of(base: Path, folder: Path, seed: int = 3) -> Path:
 
 def with_vision(folder: Path) -> tuple[Path, int, int]:
     """A tiny base laid out as Qwen3.5 is on the hub: text and vision in one, one head of multi-token prediction."""
+    import torch
     from transformers import AutoTokenizer, Qwen3_5Config, Qwen3_5ForConditionalGeneration
 
     text, yes_id, no_id = tiny(folder.with_name("text"), "qwen3.5")
     config = json.loads((text / "config.json").read_text()) | {"mtp_num_hidden_layers": 1}
     vision = {"depth": 1, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2, "out_hidden_size": 64}
     both = Qwen3_5Config(text_config=config, vision_config=vision, tie_word_embeddings=True)
-    Qwen3_5ForConditionalGeneration(both).save_pretrained(folder)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        Qwen3_5ForConditionalGeneration(both).save_pretrained(folder)
     AutoTokenizer.from_pretrained(text).save_pretrained(folder)
     return folder, yes_id, no_id
