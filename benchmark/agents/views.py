@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -15,6 +14,7 @@ from benchmark.agents import exchange, grading, jobs, references, suites, trace_
 from benchmark.agents.board import build_board
 from benchmark.agents.forms import FORMS, AgentJobForm
 from benchmark.agents.protocol import ADAPTIVE, FIXED
+from benchmark.controls import control_job
 from benchmark.forms import LimitsForm
 from benchmark.models import AgentJob, ReferenceAnswer, Trace
 from benchmark.report import tables
@@ -101,21 +101,7 @@ def control_agents(request: HttpRequest, scope: AccessScope, agent_job: int, act
     """cancel, or go on after a cancellation or a failure."""
     found = _get_job(scope, agent_job)
     acts = {"cancel": jobs.cancel_job, "go-on": jobs.go_on}
-    if act not in acts:
-        raise Http404(_("Unknown action."))
-    form = LimitsForm(request.POST)
-    try:
-        with transaction.atomic():
-            if act == "go-on" and form.is_valid():
-                jobs.set_limits(found, **form.cleaned_data)
-            done = acts[act](found)
-            if done:
-                record_act(scope, "agents.control", job=found.pk, what=act)
-    except BadInput as error:
-        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
-    else:
-        if not done:
-            messages.error(request, _("No changes made: the job's state no longer allows this action."))
+    control_job(request, scope, found, act, acts=acts, set_limits=jobs.set_limits, audit="agents.control", job=found.pk)
     return redirect(_home_of(found))
 
 

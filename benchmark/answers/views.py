@@ -3,17 +3,16 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from benchmark.answers import evaluations, figures, listing, results, suites
 from benchmark.answers import tables as downloads
 from benchmark.answers.forms import AnswersForm
 from benchmark.answers.results import VersionPair
+from benchmark.controls import control_job
 from benchmark.forms import LimitsForm
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.report import tables
@@ -173,21 +172,8 @@ def control_answers(request: HttpRequest, scope: AccessScope, evaluation: int, a
     """cancel, or go on after a cancellation, a failure, or with queries that came later."""
     found = _get_evaluation(scope, evaluation)
     acts = {"cancel": evaluations.cancel, "go-on": evaluations.go_on}
-    if act not in acts:
-        raise Http404(_("Unknown action."))
-    form = LimitsForm(request.POST)
-    try:
-        with transaction.atomic():
-            if act == "go-on" and form.is_valid():
-                evaluations.set_limits(found, **form.cleaned_data)
-            done = acts[act](found)
-            if done:
-                record_act(scope, "answers.control", evaluation=found.pk, what=act)
-    except BadInput as error:
-        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
-    else:
-        if not done:
-            messages.error(request, _("No changes made: the evaluation's state no longer allows this action."))
+    limit = evaluations.set_limits
+    control_job(request, scope, found, act, acts=acts, set_limits=limit, audit="answers.control", evaluation=found.pk)
     return redirect("answer_evaluation", scope.collection.name, found.pk)
 
 
