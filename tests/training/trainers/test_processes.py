@@ -105,6 +105,8 @@ with share_training(folder.path, size, "cpu", program=["-c", sys.argv[3], *sys.a
         # The same answers to a document in any number of processes: two that score it, and one that is malformed.
         rows = [max(place, -1 - place) for place in map(int, prompts)]
         seen.extend(recipe.rows[row].query_id for row in rows)
+        # Before the gradients are shared: the leading process ends without waiting for what another writes afterwards.
+        (folder.path / f"queries-{place_in_world()[0]}.txt").write_text("\\n".join(sorted(set(seen))))
         texts = [f"<think>{row} {at % 3}</think><answer>{(row * 3 + at % 3 * 5) % 11}</answer>" if at % 3 < 2 else "x"
                  for at, row in enumerate(rows)]
         answers = [recipe.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
@@ -113,7 +115,6 @@ with share_training(folder.path, size, "cpu", program=["-c", sys.argv[3], *sys.a
     callback = Keep(folder, recipe.task, lambda: False, recipe.dev_margins)
     trainer = recipe.make_trainer(folder, callback, recipe.reference_scores(folder))
     callback.train(trainer)
-    (folder.path / f"queries-{place_in_world()[0]}.txt").write_text("\\n".join(sorted(set(seen))))
 """
 
 

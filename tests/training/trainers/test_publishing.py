@@ -236,7 +236,7 @@ def test_what_does_not_fit_on_the_gpu_is_published_on_the_cpu(tmp_path, monkeypa
 
     one = trained(tmp_path, "qwen3")
     task = SimpleNamespace(device="cuda", recipe="prism", base_name="base", options=recipe_options("prism", {}))
-    task.data = SimpleNamespace(collection="made", sha256="0" * 64, teacher="votes", dev=dev_rows(1))
+    task.data = SimpleNamespace(collection="made", sha256="0" * 64, teacher="votes", dev=dev_rows(1), manifest={})
     task.tiny = True
     recipe = SimpleNamespace(task=task, model=object(), tried=[])
     known = {"kind": "causal", "yes_id": one.prompt.yes_id, "no_id": one.prompt.no_id, "max_length": LENGTH}
