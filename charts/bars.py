@@ -96,10 +96,10 @@ def _draw_bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
 def _bar_text(row: Bar) -> str:
     if row.value is None:
         return row.words or _("not measured")
-    interval = ""
+    text = _format_value(row.value)
     if row.low is not None:
-        interval = say("interval", two=_format_value(row.low), two2=_format_value(row.high))
-    return f"{_format_value(row.value)}{interval}" + (f", n = {format_figure(row.n)}" if row.n is not None else "")
+        text = say("interval", value=text, low=_format_value(row.low), high=_format_value(row.high))
+    return f"{text}, n = {format_figure(row.n)}" if row.n is not None else text
 
 
 def _format_value(value: Value) -> str:

@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy
 
 SENTENCES = {
     "nothing": gettext_lazy("Nothing to show yet."),
-    "interval": gettext_lazy(" (%(two)s to %(two2)s)"),
+    "interval": gettext_lazy("%(value)s (%(low)s to %(high)s)"),
     "low": gettext_lazy("%(name)s, low"),
     "high": gettext_lazy("%(name)s, high"),
     "point": gettext_lazy("%(name)s is %(figure)s"),

@@ -148,14 +148,12 @@ def draw_heat_map(report: AgreementReport, asked: AgreementFilters) -> Chart:
 def format_statistic(statistic: Statistic) -> str:
     """Say a statistic in words: 0.42 (95% interval 0.31 to 0.53), or why it is undefined."""
     if statistic.value is None:
-        return f"undefined, {statistic.reason}"
-    interval = (
-        ""
-        if statistic.low is None
-        else _(" (95%% interval %(low)s to %(high)s)")
-        % {"low": f"{statistic.low:.2f}", "high": f"{statistic.high:.2f}"}
-    )
-    return f"{statistic.value:.2f}{interval}"
+        return _("undefined: %(reason)s") % {"reason": _(str(statistic.reason))}
+    value = f"{statistic.value:.2f}"
+    if statistic.low is None:
+        return value
+    ends = {"low": f"{statistic.low:.2f}", "high": f"{statistic.high:.2f}"}
+    return _("%(value)s (95%% interval %(low)s to %(high)s)") % {"value": value, **ends}
 
 
 def summarise_agreement(report: AgreementReport, asked: AgreementFilters) -> list[str]:

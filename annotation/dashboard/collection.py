@@ -8,6 +8,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.costs.labels import JUDGES, TOGETHER, PerLabel, per_label, with_people
 from annotation.dashboard.attention import list_attention
@@ -94,12 +95,17 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
     shown = largest_routes(audits.routes)
     known = sorted((route.accuracy.value, route.words) for route in shown if route.accuracy.value is not None)
     counts = {"routes": len(shown) - len(known), "routes2": len(shown)}
-    summary = _("%(routes)s of %(routes2)s routes have no completed audit.") % counts
+    summary = [_("%(routes)s of %(routes2)s routes have no completed audit.") % counts]
     if known:
         value, words = known[0]
-        summary += _(" Least accurate: %(known)s (%(known2)s).") % {"known": words, "known2": f"{value:.0%}"}
+        summary.append(_("Least accurate: %(known)s (%(known2)s).") % {"known": words, "known2": f"{value:.0%}"})
     if rest := len(audits.routes) - len(shown):
-        summary += _(" %(rest)s smaller routes are listed in the table below.") % {"rest": rest}
+        words = ngettext(
+            "%(rest)s smaller route is listed in the table below.",
+            "%(rest)s smaller routes are listed in the table below.",
+            rest,
+        )
+        summary.append(words % {"rest": rest})
     address = f"{reverse('pairs', args=[collection.name])}?campaign={audits.campaign}"
     return draw_bars(
         "audits",
@@ -108,7 +114,7 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
         x=_("share correct by people's answers, 95% interval"),
         high=1.0,
         mark=(1.0 - audits.limit, _("limit")),
-        summary=summary,
+        summary=" ".join(summary),
         source=f"{collection.name}: {audits.population}; {_format_time(at)}",
     )
 

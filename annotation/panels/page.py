@@ -134,10 +134,11 @@ def _kappa_cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, releva
 
 def _format_statistic(one: Statistic) -> str:
     if one.value is None:
-        return f"undefined, {one.reason}"
-    return f"{one.value:.2f}" + (
-        "" if one.low is None else _(" (%(low)s to %(high)s)") % {"low": f"{one.low:.2f}", "high": f"{one.high:.2f}"}
-    )
+        return _("undefined: %(reason)s") % {"reason": _(str(one.reason))}
+    value = f"{one.value:.2f}"
+    if one.low is None:
+        return value
+    return _("%(value)s (%(low)s to %(high)s)") % {"value": value, "low": f"{one.low:.2f}", "high": f"{one.high:.2f}"}
 
 
 def _candidates_chart(chosen: Chosen, order: Sequence[int], source: str) -> Chart:

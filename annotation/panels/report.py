@@ -164,10 +164,14 @@ def _proposal_document(chosen: Chosen, one: Proposal) -> dict[str, Any]:
 def summarise_choice(chosen: Chosen) -> list[str]:
     """Say in a few sentences on what the choice rests, who fails, who is a copy, and what is proposed."""
     choice, floor = chosen.choice, chosen.choice.floor
-    grades = _(" on %(sum)s reference grades") % {"sum": f"{sum(choice.gold):,}"}
-    bound = _("Quality measure: %(name)s%(why)s. Floor: %(floor_value)s (%(source)s).") % {
+    if floor.no_gold:
+        words = _("Quality measure: %(name)s (%(why)s). Floor: %(floor_value)s (%(source)s).")
+    else:
+        words = _("Quality measure: %(name)s on %(sum)s reference grades. Floor: %(floor_value)s (%(source)s).")
+    bound = words % {
         "name": _(MEASURES[floor.measure]),
-        "why": f" ({floor.no_gold})" if floor.no_gold else grades,
+        "why": floor.no_gold,
+        "sum": f"{sum(choice.gold):,}",
         "floor_value": f"{floor.value:.3f}",
         "source": _("as set") if floor.given else _("derived from all candidates"),
     }
@@ -177,7 +181,7 @@ def summarise_choice(chosen: Chosen) -> list[str]:
     ]
     failed = [f"{chosen.name(at)}, {one.why}" for at, one in enumerate(choice.qualities) if not one.passes]
     if failed:
-        lines.append(_("Below the floor: ") + "; ".join(failed) + ".")
+        lines.append(_("Below the floor: %(candidates)s.") % {"candidates": "; ".join(failed)})
     lines += [
         _("%(listed)s are copies: they count as one vote, not %(group)s.")
         % {"listed": chosen.listed(group), "group": len(group)}

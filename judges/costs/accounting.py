@@ -80,13 +80,12 @@ def of_status(status: Mapping[str, Any]) -> Paid:
 
 
 def describe_assumed_cost(status: Mapping[str, Any]) -> str:
-    """How much of what a campaign spent is assumed, for whoever wonders why it stopped; "" for nothing."""
+    """How much of what a campaign spent is assumed, for whoever wonders why it stopped; "" for nothing.
+
+    English: a command says it.
+    """
     count, most = status["calls_assumed"], status["cost_assumed"]
     if not count:
         return ""
-    words = ngettext(
-        " (including an estimated %(most)s for %(count)s call of unknown cost)",
-        " (including an estimated %(most)s for %(count)s calls of unknown cost)",
-        count,
-    )
-    return words % {"most": format_cost(most), "count": f"{count:,}"}
+    calls = "call" if count == 1 else "calls"
+    return f" (including an estimated {format_cost(most)} for {count:,} {calls} of unknown cost)"

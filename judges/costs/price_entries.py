@@ -24,7 +24,7 @@ def incomplete_price(given: Mapping[str, object]) -> tuple[str, str] | None:
     """The key whose price lacks another one, and what is wrong; None where they hold together."""
     for first, second in (("input_price", "output_price"), ("batch_input_price", "batch_output_price")):
         if (first in given) != (second in given):
-            return first, _("and %(second)s go together; give both or none") % {"second": second}
+            return first, _("needs %(second)s beside it, or leave both out") % {"second": second}
     for key in PRICES:
         if key in given and "input_price" not in given:
             return key, _("needs input_price and output_price beside it")

@@ -136,7 +136,7 @@ def _check_request_options(given: dict[str, Any], preset: Preset) -> None:
         except ValueError as error:
             raise problem(str(error), "thinking") from None
         if "reasoning_effort" in given:
-            raise problem(_("and reasoning_effort say the same in two ways: keep one"), "thinking")
+            raise problem(_("does the same as reasoning_effort: keep one of them"), "thinking")
     room = {"max_output_tokens": ROOM_TO_THINK, **given}["max_output_tokens"]
     budget = given.get("thinking", False)
     if not isinstance(budget, bool) and budget >= room:

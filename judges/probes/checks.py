@@ -210,8 +210,8 @@ def _list_warnings(first: ProbeCall, context: int | None, needed: int) -> list[s
     now, asks = judge.max_output_tokens, judge.preset.asks
     if asks and (first.thinks or remedies.known_to_think(judge)) and now < ROOM_TO_THINK:
         thoughts = reply.usage.reasoning if reply else 0
-        counted = say("thoughts", thoughts=thoughts) if thoughts else ""
-        found.append(say("short thoughts", now=now, counted=counted, **remedies.thinking_room(judge)))
+        key = "short thoughts counted" if thoughts else "short thoughts"
+        found.append(say(key, now=now, thoughts=thoughts, **remedies.thinking_room(judge)))
     elif reply is not None and not reply.truncated and reply.usage.output > NEARLY * now:
         found.append(say("nearly cut", used=reply.usage.output, now=now))
     if reply is not None and asks and not reply.usage.is_known:

@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -45,22 +47,20 @@ SPEAKS = (400, 404, 415, 422, 500, 501)
 
 
 READINGS = {
-    ("unwrap", "fence"): "it answers with JSON in a Markdown fence",
-    ("unwrap", "think"): "it puts a <think> block before its answer",
-    ("unwrap", "both"): "it puts a <think> block and a Markdown fence around its answer",
-    ("ignore_case", True): 'it writes "Yes" or "NO" for yes or no',
-    ("extra_keys", "ignore"): "it adds keys that were not asked for",
+    ("unwrap", "fence"): gettext_noop("it answers with JSON in a Markdown fence"),
+    ("unwrap", "think"): gettext_noop("it puts a <think> block before its answer"),
+    ("unwrap", "both"): gettext_noop("it puts a <think> block and a Markdown fence around its answer"),
+    ("ignore_case", True): gettext_noop('it writes "Yes" or "NO" for yes or no'),
+    ("extra_keys", "ignore"): gettext_noop("it adds keys that were not asked for"),
 }
 # What is wrong and what mends it. Numbers are the statuses of errors.
 SENTENCES = {
     "refused": gettext_noop("it refused a harmless question; choose another model"),
     "thoughts cut": gettext_noop(
-        "its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: set max_output_tokens = %(room)s%(off)s"
+        "its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: set %(settings)s"
     ),
     "cut": gettext_noop("its answer was cut at %(now)s tokens; raise max_output_tokens"),
-    "thoughts only": gettext_noop(
-        "it used all tokens for thinking and gave no answer: set max_output_tokens = %(room)s%(off)s"
-    ),
+    "thoughts only": gettext_noop("it used all tokens for thinking and gave no answer: set %(settings)s"),
     "thoughts inside": gettext_noop(
         "its answer contains its thinking, with </think> but no opening tag: turn on the server's reasoning parser"
     ),
@@ -82,7 +82,8 @@ SENTENCES = {
     "set mode": gettext_noop("this server answers %(mode)s with %(status)s: set %(wanted)s (%(error)s)"),
     "try mode": gettext_noop("this server answers %(mode)s with %(status)s: try %(wanted)s (%(error)s)"),
     "no mode": gettext_noop("this server answers %(mode)s with %(status)s: choose another model (%(error)s)"),
-    "two modes": gettext_noop("%(one)s and %(two)s"),
+    "both": gettext_noop("%(one)s and %(two)s"),
+    "either": gettext_noop("%(one)s or %(two)s"),
     "unknown model": gettext_noop('it does not know the model "%(model)s"; the nearest that it has: %(names)s'),
     "limited": gettext_noop("%(error)s: a limit or quota is used up; wait, or lower the judge's limits"),
     "overloaded": gettext_noop("%(error)s: the provider is failing at the moment; try again later"),
@@ -96,10 +97,12 @@ SENTENCES = {
     "403": gettext_noop("the key in %(api_key_env)s may not use this model"),
     "404": gettext_noop('it does not know the model "%(model)s", or the base_url is wrong'),
     "short thoughts": gettext_noop(
-        "it thinks before it answers%(counted)s, and max_output_tokens = %(now)s cuts longer thoughts: "
-        "set max_output_tokens = %(room)s%(off)s"
+        "it thinks before it answers, and max_output_tokens = %(now)s cuts longer thoughts: set %(settings)s"
     ),
-    "thoughts": gettext_noop(" (%(thoughts)s tokens on this small question)"),
+    "short thoughts counted": gettext_noop(
+        "it thinks before it answers (%(thoughts)s tokens on this small question), and max_output_tokens = %(now)s "
+        "cuts longer thoughts: set %(settings)s"
+    ),
     "nearly cut": gettext_noop(
         "its answer to a small question took %(used)s of %(now)s tokens: raise max_output_tokens"
     ),
@@ -284,7 +287,7 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
         return say("thoughts only", **thinking_room(judge))
     if (settings := looser_reading(first)) is not None:
         seen = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
-        wanted = " and ".join(setting_line(key, value) for key, value in settings.items())
+        wanted = _join("both", (setting_line(key, value) for key, value in settings.items()))
         return say("looser", seen=seen, wanted=wanted)
     if _thoughts_only_end(reply):
         return say("thoughts inside")
@@ -300,13 +303,19 @@ def _thoughts_only_end(reply: Reply) -> bool:
 
 
 def thinking_room(judge: Judge) -> dict[str, Any]:
-    """Words about room for thinking, and how it is switched off where the provider has a switch."""
-    preset, off = judge.preset, ""
+    """Settings that leave room for thinking, or switch it off where the provider has a switch."""
+    preset, settings = judge.preset, [setting_line("max_output_tokens", ROOM_TO_THINK)]
     if preset.thinking and "thinking" not in judge.parameters:
-        off = _(" or thinking = false")
+        settings.append(setting_line("thinking", False))
     elif "reasoning_effort" in preset.names and "reasoning_effort" not in judge.parameters:
-        off = _(' or reasoning_effort = "low"')
-    return {"room": ROOM_TO_THINK, "off": off}
+        settings.append(setting_line("reasoning_effort", "low"))
+    return {"settings": _join("either", settings)}
+
+
+def _join(key: str, settings: Iterable[str]) -> str:
+    """Join settings with the words of a sentence of two places; "" for none."""
+    found = list(settings)
+    return reduce(lambda one, two: say(key, one=one, two=two), found) if found else ""
 
 
 def known_to_think(judge: Judge) -> bool:
@@ -359,8 +368,8 @@ def _mode_line(judge: Judge, error: ProviderError, second: ProbeCall | None) -> 
         return say("set mode", mode=refused, status=error.status, wanted=wanted, error=error)
     if second is not None:
         modes = [mode for mode in modes if mode != second.judge.schema_mode]
-        refused = say("two modes", one=judge.schema_mode, two=second.judge.schema_mode)
-    wanted = _(" or ").join(setting_line("schema_mode", mode) for mode in modes)
+        refused = say("both", one=judge.schema_mode, two=second.judge.schema_mode)
+    wanted = _join("either", (setting_line("schema_mode", mode) for mode in modes))
     return say("try mode" if modes else "no mode", mode=refused, status=error.status, wanted=wanted, error=error)
 
 

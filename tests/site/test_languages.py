@@ -107,6 +107,17 @@ def test_no_string_is_the_tail_of_another(catalogue: polib.POFile) -> None:
     assert [text for text in texts if text.lstrip()[:1] in {*",;.:)]}"}] == []
 
 
+# Signs and words with which only the rest of a sentence begins, and what stands alone in brackets.
+TAIL = re.compile(r"[(]|(and|or|but|nor|of|including|than|which|with)\b")
+ALONE = {"(you)", "(empty document)", "(empty query)", "(no contribution)", "(no evidence)"}
+
+
+def test_no_string_is_a_fragment_of_a_sentence(catalogue: polib.POFile) -> None:
+    texts = [text for entry in catalogue for text in (entry.msgid, entry.msgid_plural) if text]
+    assert [text for text in texts if text != text.strip() and "\n\n" not in text] == [], "but for a page of text"
+    assert [text for text in texts if TAIL.match(text) and text not in ALONE] == []
+
+
 def test_a_translation_has_the_places_and_tags_of_its_string(catalogue: polib.POFile) -> None:
     wrong = []
     for entry in catalogue:
@@ -125,6 +136,17 @@ def test_a_translation_ends_no_attribute_and_begins_no_tag(catalogue: polib.POFi
         for sign in '"<>'
         if sign in told(entry) and sign not in (entry.msgid + (entry.msgid_plural or ""))
     ] == []
+
+
+# Words that docs/languages.md has another one for: pair, token, adjudicator, gold, route, judge.
+OTHER_WORDS = re.compile("文档对|词元|裁决员|等待裁决|黄金|条路径|(评判|标注|裁判)模型")
+HALF_WIDTH = re.compile(r"[\u4e00-\u9fff][,;:!]|[,;:!][\u4e00-\u9fff]")
+
+
+def test_chinese_has_one_word_for_a_thing_and_its_own_punctuation() -> None:
+    catalogue = polib.pofile(str(messages.catalogue_path(env.ROOT, "zh_Hans")), wrapwidth=0)
+    texts = {entry.msgid: told(entry) for entry in catalogue if entry.msgid != "yes,no"}  # A pair for `yesno`.
+    assert {text for text in texts.values() if OTHER_WORDS.search(text) or HALF_WIDTH.search(text)} == set()
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)

@@ -150,7 +150,7 @@ def test_rows_are_never_altered() -> None:
         ),
         (
             '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\nbatch_input_price = 1',
-            "[[price]] 1 batch_input_price and batch_output_price go together; give both or none",
+            "[[price]] 1 batch_input_price needs batch_output_price beside it, or leave both out",
         ),
         (
             '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\nprices = 1',

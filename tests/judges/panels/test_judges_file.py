@@ -90,7 +90,7 @@ WRONG_JUDGES = [
     ("timeout_s = 0", "timeout_s must be a number from 0.1"),
     ("logprobs = 21", "logprobs must be true, false or a number"),
     ("logprobs = 0", "logprobs must be true"),
-    ("input_price = 1", "input_price and output_price go together"),
+    ("input_price = 1", "input_price needs output_price beside it, or leave both out"),
     ("input_price = -1\noutput_price = 1", "input_price must be a number from 0"),
     ('api_key_env = "sk-abc123"', "api_key_env must be the name of an environment variable, never the key"),
     ("api_key_env = 7", "api_key_env must be text"),

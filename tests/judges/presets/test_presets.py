@@ -259,7 +259,7 @@ REFUSED = [
     ("openai", {"temperature": "warm"}, "must be a number from 0 to 2, or"),
     ("openai", {"safety_settings": {"a": "b"}}, "is nothing that provider openai takes"),
     ("openai", {"stop": "END"}, "must be a list of texts"),
-    ("openrouter", {"thinking": True, "reasoning_effort": "low"}, "say the same in two ways"),
+    ("openrouter", {"thinking": True, "reasoning_effort": "low"}, "thinking does the same as reasoning_effort"),
     ("openai-compatible", {"api_version": "1"}, "api_version is nothing that provider openai-compatible takes"),
 ]  # fmt: skip
 
