@@ -88,7 +88,12 @@ def _draw_dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence
             if dot.mark:
                 canvas.ring(x, y)
             words = clip_text(f"{dot.label} ({dot.mark})" if dot.mark else dot.label, 360)
-            if (dot.mark or (named and not dot.quiet)) and words and (at := _find_room(plot, words, x, y, taken)):
+            gap = 13 if dot.mark else 9  # A ring is wider than a dot.
+            if (
+                (dot.mark or (named and not dot.quiet))
+                and words
+                and (at := _find_room(plot, words, (x, y), gap, taken))
+            ):
                 canvas.text(*at, words, kind="ink" if dot.mark else "soft")
     for place, group in enumerate(groups):
         if group:
@@ -99,12 +104,15 @@ def _draw_dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence
 
 
 def _find_room(
-    plot: Plot, words: str, x: float, y: float, taken: list[tuple[float, float, float, float]]
+    plot: Plot, words: str, point: tuple[float, float], gap: int, taken: list[tuple[float, float, float, float]]
 ) -> tuple[float, float] | None:
-    """Return where a point's name meets nothing that is `taken` (and take it); None: nowhere near it."""
-    wide = text_width(words) * 1.05
-    places = [(x + 9, y + 4), (x - 9 - wide, y + 4), (x - wide / 2, y + 20), (x - wide / 2, y - 11)]
-    for left, base in [*places, (x + 9, y - 9), (x - 9 - wide, y - 9)]:
+    """Return where a point's name meets nothing that is `taken` (and take it); None: nowhere near it.
+
+    `gap`: px between the point's centre and its name.
+    """
+    (x, y), wide = point, text_width(words) * 1.05
+    places = [(x + gap, y + 4), (x - gap - wide, y + 4), (x - wide / 2, y + 11 + gap), (x - wide / 2, y - 2 - gap)]
+    for left, base in [*places, (x + gap, y - gap), (x - gap - wide, y - gap)]:
         box = (left, base - 10, left + wide, base + 3)
         inside = plot.left <= box[0] and box[2] <= plot.right + 4 and plot.top <= box[1] and box[3] <= plot.bottom
         if inside and not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):

@@ -122,6 +122,14 @@ def test_what_is_counted_has_whole_ticks() -> None:
     assert ">1.5<" in draw_lines("l", "L", {"n": [(1, 0.5), (2.5, 0.7), (4, 0.9)]}, x="seconds", y="rate").svg
 
 
+def test_the_name_of_a_marked_point_begins_outside_its_ring() -> None:
+    dots = [Dot(1, 1, "one", "s"), Dot(5, 5, "two", "s", mark="now"), Dot(9, 9, "three", "s")]
+    root = ElementTree.fromstring(draw_scatter("d", "D", dots, x="x", y="y").svg)
+    (ring,) = [element for element in root.iter() if element.get("class") == "ring"]
+    (name,) = [element for element in root.iter() if (element.text or "") == "two (now)"]
+    assert float(name.get("x", 0)) >= float(ring.get("cx", 0)) + float(ring.get("r", 0)) + 4
+
+
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0), (-3, 7), (0.001, 0.0012), (5, 5), (0, 1e9)])
 def test_ticks_are_round_and_hold_the_values(low: float, high: float) -> None:
     found = axis_ticks(low, high)

@@ -4,16 +4,18 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from corpus.errors import BadInput
+from charts.translation import gettext_noop as _
+from training.recipes.refusals import RefusedTraining
 
 
 def check_tracker(name: str) -> None:
-    """Raise BadInput for a tracker whose package is not installed here."""
+    """Raise RefusedTraining for a tracker whose package is not installed here."""
     if name != "none" and find_spec(name) is None:
-        raise BadInput(
-            f"tracking {name} needs the package {name}, which is not installed: run `pip install {name}` where the "
-            "trainer runs, or leave tracking at none"
+        words = _(
+            "tracking %(name)s needs the package %(name)s, which is not installed: run `pip install %(name)s` where "
+            "the trainer runs, or leave tracking at none"
         )
+        raise RefusedTraining(words, name=name)
 
 
 def tracker_environment(folder: Path) -> dict[str, str]:

@@ -28,3 +28,15 @@ def test_kappa_is_one_click_from_the_start_page_and_the_pairs_behind_a_low_one_t
     page.locator("#agreement a[href*='cell=disagree']").first.click()
     page.wait_for_url("**/agreement/two/**")
     assert page.locator("main tbody tr").count() > 0 and clicks.of(page) == 2
+
+
+def test_a_chinese_phone_sets_no_name_of_a_row_one_character_a_line(
+    books: Collection, new_page: Callable[..., Any], instance: dict[str, str]
+) -> None:
+    charlie = make_member(books, "charlie", Role.ADMIN).user
+    page = new_page(user=charlie, viewport={"width": 390, "height": 844}, locale="zh-CN")
+    page.goto("/c/books/quality/")
+    widths = page.locator(".table-scroll > .table tbody th[scope=row]").evaluate_all(
+        "all => all.map(one => one.offsetWidth)"
+    )
+    assert widths and min(widths) >= 90
