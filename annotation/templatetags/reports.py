@@ -49,6 +49,12 @@ def span(statistic: Statistic) -> str:
     return _format_interval(statistic, lambda value: places(value, 2))
 
 
+@register.filter
+def percent_span(statistic: Statistic) -> str:
+    """The interval of a share as percentages with one decimal, or a dash."""
+    return _format_interval(statistic, lambda value: f"{value:.1%}")
+
+
 def _format_interval(statistic: Statistic, form: Callable[[float], str]) -> str:
     if statistic.low is None or statistic.high is None:
         return "–"

@@ -7,9 +7,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from annotation.agreement.measures import Statistic
 from annotation.label_quality.statistics import cached_statistics, store_statistics
 from annotation.models import Role
-from annotation.templatetags.reports import places
+from annotation.templatetags.reports import percent_span, places
 from corpus.models import Collection
 from tests.evidence import make_campaign, make_judge, make_votes
 from tests.factories import make_collection, make_member, make_pair
@@ -87,3 +88,8 @@ def test_the_menu_shows_the_stored_alpha(books: Collection, charlie: Client):
     store_statistics(books)
     alpha = (cached_statistics(books).kappas or ())[0].kappa.value
     assert f"α {places(alpha, 2)}" in charlie.get("/c/books/audit-log/").text
+
+
+def test_the_interval_of_a_share_is_in_percent_as_the_share_is() -> None:
+    assert percent_span(Statistic(0.95, 0.895, 0.984, 40, None)) == "89.5% to 98.4%"
+    assert percent_span(Statistic(None, None, None, 0, "no pair")) == "–"
