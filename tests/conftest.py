@@ -23,6 +23,7 @@ from django.test import TransactionTestCase
 from django.utils import translation
 
 from config import env
+from tests import migrated
 from tests.emptying import Emptier
 from tests.instances import PATIENCE, Instance
 
@@ -78,6 +79,13 @@ def _no_exports_of_others() -> Iterator[None]:
     """Pages show what lies in VAR for a collection of their name."""
     yield
     shutil.rmtree(settings.VAR / "exports", ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """A worker of xdist copies the database of the session's migrations."""
+    if os.environ.get("PYTEST_XDIST_WORKER") and (whole := migrated.database(settings.VAR.parent)):
+        connection.settings_dict["TEST"] |= {"TEMPLATE": whole, "MIGRATE": False}
 
 
 @pytest.fixture(scope="session")

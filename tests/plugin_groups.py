@@ -6,6 +6,7 @@ groups beside the session's services, and the scheduler reads them.
 
 import json
 import os
+from collections.abc import Generator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,22 @@ from tests.standing import STANDING, end_standing_worker
 FILE = "groups.json"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Every second process imports the tests from the end: it finds compiled what another has compiled by then."""
+    report = yield
+    if isinstance(collector, pytest.Directory) and os.environ.get("PYTEST_XDIST_WORKER", "gw0")[-1] in "13579":
+        report.result.reverse()
+    return report
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups first: what takes long shall not be left over when the other process has nothing more to do."""
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        items.sort(key=lambda item: item.path)  # all processes have one order
     items.sort(key=lambda item: group_of(item) or "~")
     if worker := os.environ.get("PYTEST_XDIST_WORKER"):
         session = Path(os.environ["QUORUM_VAR"]).parent

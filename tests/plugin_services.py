@@ -8,6 +8,7 @@ REDIS_URL set, those are used and nothing is started.
 import atexit
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -15,7 +16,13 @@ from pathlib import Path
 import pytest
 
 from config import loopback
+from tests import migrated
 from tests.stages import is_second_stage
+
+_own_services: list[Path] = []
+"""The VAR of services that end with this session."""
+_migrating: list["subprocess.Popen[bytes]"] = []
+"""What runs the migrations for the workers of xdist."""
 
 
 def set_environment() -> None:
@@ -31,6 +38,7 @@ def set_environment() -> None:
     import embedded
     from embedded.addresses import database_url
 
+    _own_services.append(var)
     embedded.ensure_services(var)
     os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = database_url(var), embedded.redis_url(var)
 
@@ -71,3 +79,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if slow:
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not is_second_stage(item)]
+
+
+def pytest_xdist_setupnodes() -> None:
+    """The migrations run beside the start of xdist's workers."""
+    _migrating.append(migrated.begin(Path(os.environ["QUORUM_VAR"])))
+
+
+def pytest_unconfigure() -> None:
+    while _migrating:
+        migrated.end(_migrating.pop(), keep=bool(_own_services))
