@@ -12,6 +12,7 @@ from judges.campaigns import counters
 from judges.models import Attempt, AttemptBody, Audit, Campaign, Work
 from tests.evidence import make_assessor, make_attempt, make_judge, make_judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.kept_scene import built_once
 
 TOPICS = [
     (
@@ -36,8 +37,9 @@ ROUTE = "r1.m5.y"
 STATES = ["labelled", "labelled", "escalated", "labelled", "escalated", "failed", "pending", "labelled", "escalated"]
 
 
-def judged_collection(pairs: int = 18, name: str = "books") -> Collection:
-    """`pairs` pairs in every state of judging, counted as the engine counts them."""
+def judged_collection() -> Collection:
+    """18 pairs in every state of judging, counted as the engine counts them."""
+    pairs, name = 18, "books"
     collection = make_collection(
         name,
         title="Questions about the language",
@@ -63,6 +65,10 @@ def judged_collection(pairs: int = 18, name: str = "books") -> Collection:
         _judge(campaign, pair, judges, STATES[number % len(STATES)], number)
     counters.add(campaign.pk, "pairs", pairs)
     return collection
+
+
+only_collection = built_once(judged_collection)
+"""The same, for tests in whose tables nothing else stands yet."""
 
 
 def _judge(campaign: Campaign, pair: Pair, judges: list, state: str, number: int) -> None:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.agreement.grade_matrix import pairs_where
 from annotation.models import Computed, Membership, Role
 from corpus.models import Collection, Item, Pair
-from tests.admin_site import ROUTE, audited, judged_collection, people_at_work
+from tests.admin_site import ROUTE, audited, only_collection, people_at_work
 from tests.factories import make_collection, make_member, make_pair
 from tests.reading import flat
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def books() -> Collection:
-    return judged_collection()
+    return only_collection()
 
 
 @pytest.fixture

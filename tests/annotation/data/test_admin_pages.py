@@ -18,7 +18,7 @@ from judges.domain.protocol import Protocol
 from judges.models import Campaign, Panel, Work
 from judges.models.batches import Batch
 from judges.panels.offline_panel import ensure_offline
-from tests.admin_site import judged_collection, people_at_work
+from tests.admin_site import only_collection, people_at_work
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def books() -> Collection:
-    return judged_collection()
+    return only_collection()
 
 
 @pytest.fixture

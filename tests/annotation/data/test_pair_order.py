@@ -10,7 +10,7 @@ from annotation.data import pairs
 from corpus.models import Collection, Document, Item
 from corpus.models.search import DocumentTerms
 from corpus.search import full_text
-from tests.admin_site import judged_collection, people_at_work
+from tests.admin_site import only_collection, people_at_work
 
 pytestmark = pytest.mark.django_db
 COLUMNS = ["query", "document", "state", "label", "origin", "gold", "priority"]
@@ -18,7 +18,7 @@ COLUMNS = ["query", "document", "state", "label", "origin", "gold", "priority"]
 
 @pytest.fixture
 def books() -> Collection:
-    return judged_collection()
+    return only_collection()
 
 
 @pytest.fixture

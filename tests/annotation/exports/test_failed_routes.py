@@ -12,7 +12,7 @@ from django.test import Client
 from annotation.models import Snapshot
 from corpus.models import Collection, ExportRecord, Label, Pair
 from judges.models import Campaign, Work
-from tests.admin_site import ROUTE, audited, judged_collection, people_at_work
+from tests.admin_site import ROUTE, audited, only_collection, people_at_work
 from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def var(settings, tmp_path: Path) -> Path:
 @pytest.fixture
 def books() -> Collection:
     """8 labels of no audited route, 50 of a route that failed: people settled 20 of these."""
-    collection = judged_collection()
+    collection = only_collection()
     campaign = audited(collection, right=20, wrong=30)
     for number, pair in enumerate(Pair.objects.filter(audits__campaign=campaign).order_by("pk")):
         Label.objects.create(pair=pair, grade=1, origin="people" if number < 20 else campaign.policy)

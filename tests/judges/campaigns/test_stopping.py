@@ -11,7 +11,7 @@ from annotation.models import Role
 from judges.campaigns import counters, route_breakers
 from judges.domain.audits import LIMIT, surely_over
 from judges.models import Campaign
-from tests.admin_site import ROUTE, audited, judged_collection
+from tests.admin_site import ROUTE, audited, only_collection
 from tests.factories import make_member
 
 
@@ -39,7 +39,7 @@ def test_a_route_within_its_limit_is_rarely_stopped_however_often_one_looks() ->
 
 @pytest.fixture
 def campaign(db: None) -> Campaign:
-    return audited(judged_collection(), right=2, wrong=8)
+    return audited(only_collection(), right=2, wrong=8)
 
 
 def of(campaign: Campaign) -> frozenset[str]:
