@@ -64,7 +64,7 @@ def run_act(act: BulkAct, *, option: str, by: User) -> BulkAct:
             found.option = option if options else ""
             found.affected, found.changes = kind.run(found)
             found.state, found.done_at = State.DONE, timezone.now()
-            found.save()
+            found.save(update_fields=["option", "affected", "changes", "state", "done_at"])  # not the selected pairs
             _record_act(found, kind, by)
             return found
 

@@ -9,6 +9,7 @@ texts (contribution and evidence) leave with a person's judgments in the same wa
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, Q, QuerySet
@@ -31,7 +32,7 @@ from corpus.models import CurrentJudgment, Item, Judgment, Pair, Query, Target
 from judges.campaigns import counters
 
 Step = Judgment.Step
-_READ = ("pk", "pair_id", "item_id", "aspect_id", "step")
+_READ = ("pk", "pair_id", "item_id", "aspect_id", "step")  # Of a JudgmentKeys.
 _RETURNED = "RETURNING id, pair_id, item_id, aspect_id, step"
 # The rows that take judgments away, as their author's undo would.
 _WITHDRAW = f"""
@@ -47,10 +48,49 @@ INSERT INTO corpus_judgment ({_SAID}, supersedes_id)
 SELECT {", ".join(f"before.{column.strip()}" for column in _SAID.split(","))}, gone.id
 FROM corpus_judgment gone JOIN corpus_judgment before ON before.id = gone.supersedes_id
 WHERE gone.id = ANY(%s) ORDER BY gone.id {_RETURNED}"""
+# Assignments point to the rows that were appended on their items; those whose final judgment moved change their state.
 _UPDATE_ASSIGNMENTS = """
-UPDATE annotation_assignment a SET judgment_id = new.judgment, first_id = new.first, state = new.state
-FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[]) AS new (id, judgment, first, state)
-WHERE a.id = new.id"""
+WITH appended AS (
+    SELECT item, max(judgment) FILTER (WHERE step = 'final') AS final,
+           max(judgment) FILTER (WHERE step = 'first') AS first
+    FROM unnest(%(items)s::bigint[], %(judgments)s::bigint[], %(steps)s::text[]) AS row (item, judgment, step)
+    GROUP BY item
+)
+UPDATE annotation_assignment a SET judgment_id = COALESCE(new.final, a.judgment_id),
+    first_id = COALESCE(new.first, a.first_id),
+    state = CASE WHEN a.state = %(before)s AND new.final IS NOT NULL THEN %(after)s ELSE a.state END
+FROM appended new
+WHERE a.item_id = new.item AND a.membership_id = %(membership)s AND a.state IN (%(before)s, 'open')
+RETURNING a.item_id, a.state = %(after)s"""
+# One write of each item: its counts and its state stand in the same indexes.
+_UPDATE_ITEMS = """
+UPDATE corpus_item i SET taken = new.taken, done = new.done, overlap = new.overlap, state = new.state,
+    settled_at = CASE WHEN new.state = i.state THEN i.settled_at WHEN new.state = 'settled' THEN %s END
+FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::int[], %s::text[]) AS new (id, taken, done, overlap, state)
+WHERE i.id = new.id"""
+
+
+class JudgmentKeys(NamedTuple):
+    """A judgment by its key, with what it is about: thousands are read and appended at once."""
+
+    pk: int
+    pair_id: int
+    item_id: int | None
+    aspect_id: int | None
+    step: str
+
+
+class LockedItem(NamedTuple):
+    """An item as it was when it was locked."""
+
+    pk: int
+    pair_id: int
+    campaign: int | None
+    reason: str
+    state: str
+    overlap: int
+    taken: int
+    done: int
 
 
 @transaction.atomic
@@ -93,21 +133,19 @@ def exclude_judgments(
     """
     _hold_aspects(membership)
     wanted = current_judgments(membership, since=since)
-    found = list(
-        (wanted.filter(item__in=one_array(items)) if items is not None else wanted).only(*_READ).order_by("pk")
-    )
+    found = _read_keys(wanted.filter(item__in=one_array(items)) if items is not None else wanted)
     texts = list(current_texts(membership, since=since, items=items).order_by("pk"))
     if not found and not texts:
         raise BadInput(_("nothing to exclude: this person has no active judgments"))
     locked = _lock_items([*found, *texts])
-    rows = list(Judgment.objects.raw(_WITHDRAW, [[one.pk for one in found]]))
+    rows = _append(_WITHDRAW, found)
     withdrawn = _withdraw_texts(membership, texts)
     left = _update_assignments(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
-    left += _move_texts(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
-    Item.objects.filter(pk__in=one_array(left)).update(taken=F("taken") - 1, done=F("done") - 1)
+    left |= _move_texts(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
+    counted = [one._replace(taken=one.taken - 1, done=one.done - 1) if one.pk in left else one for one in locked]
     why = JudgmentExclusion.Why.PERSON if batch is None else JudgmentExclusion.Why.BATCH
     act = JudgmentExclusion(membership=membership, why=why, note=note, batch=batch, since=since, made_by=by)
-    _store_act(act, rows, withdrawn, locked)
+    _store_act(act, rows, withdrawn, locked, counted)
     # Only now: a submit, too, locks the campaign's counters before the watermarks.
     forget_watermarks(membership.collection)
     counts = {"n": len(rows), "texts": len(withdrawn)}
@@ -126,7 +164,7 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentE
     if act.is_reinstatement or JudgmentExclusion.objects.filter(reverses=act).exists():
         raise BadInput(_("these judgments have already been reinstated"))
     _hold_aspects(membership)
-    rows, texts, locked = _bring_back(membership, act.judgments, act.texts)
+    rows, texts, locked, counted = _bring_back(membership, act.judgments, act.texts)
     if act.why == JudgmentExclusion.Why.BATCH:  # there is nothing to tell any more
         Membership.objects.filter(pk=membership.pk).update(returned=Greatest(F("returned") - 1, 0))
     counts = {"n": len(rows), "texts": len(texts)}
@@ -134,7 +172,7 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentE
     kept = JudgmentExclusion(
         membership=membership, why=act.why, batch=act.batch, since=act.since, made_by=by, reverses=act
     )
-    _store_act(kept, rows, texts, locked)
+    _store_act(kept, rows, texts, locked, counted)
     return kept
 
 
@@ -146,13 +184,13 @@ def reinstate_items(*, membership: Membership, by: User | None, items: Sequence[
     acts = acts.exclude(why=JudgmentExclusion.Why.PAIRS)
     judgments = Judgment.objects.filter(item__in=one_array(items), pk__in=acts.values(one=Unnest("judgments")))
     texts = Target.objects.filter(item__in=one_array(items), pk__in=acts.values(one=Unnest("texts")))
-    found, texts_back, locked = _bring_back(
+    found, texts_back, locked, counted = _bring_back(
         membership, list(judgments.values_list("pk", flat=True)), list(texts.values_list("pk", flat=True))
     )
     counts = {"n": len(found), "texts": len(texts_back)}
     record(by, "judgments.back", membership.collection, concerns=membership.user, **counts)
     kept = JudgmentExclusion(membership=membership, why=JudgmentExclusion.Why.PAIRS, made_by=by)
-    _store_act(kept, found, texts_back, locked)
+    _store_act(kept, found, texts_back, locked, counted)
     return kept
 
 
@@ -165,26 +203,48 @@ class Unnest(Func):
 
 def _bring_back(
     membership: Membership, withdrawals: Sequence[int], text_withdrawals: Sequence[int]
-) -> tuple[list[Judgment], list[Target], list[Item]]:
-    """Append what these rows withdrew once more, and return the new rows with their items, locked."""
-    gone = list(Judgment.objects.heads().filter(pk__in=one_array(withdrawals)).only(*_READ).order_by("pk"))
+) -> tuple[list[JudgmentKeys], list[Target], list[LockedItem], list[LockedItem]]:
+    """Append what these rows withdrew once more; return the new rows and their items, as locked and with new counts."""
+    gone = _read_keys(Judgment.objects.heads().filter(pk__in=one_array(withdrawals)))
     locked = _lock_items([*gone, *Target.objects.filter(pk__in=text_withdrawals)])
-    rows = list(Judgment.objects.raw(_RESTORE, [[one.pk for one in gone]]))
+    rows = _append(_RESTORE, gone)
     texts = _texts_again(text_withdrawals)
     back = _update_assignments(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
-    back += _move_texts(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
-    Item.objects.filter(pk__in=one_array(back)).update(
-        taken=F("taken") + 1, done=F("done") + 1, overlap=Greatest(F("overlap"), F("taken") + 1)
-    )
-    return rows, texts, locked
+    back |= _move_texts(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
+    counted = [
+        one._replace(taken=one.taken + 1, done=one.done + 1, overlap=max(one.overlap, one.taken + 1))
+        if one.pk in back
+        else one
+        for one in locked
+    ]
+    return rows, texts, locked, counted
+
+
+def _read_keys(found: QuerySet[Judgment]) -> list[JudgmentKeys]:
+    return [JudgmentKeys(*row) for row in found.order_by("pk").values_list(*_READ)]
+
+
+def _append(statement: str, found: Sequence[JudgmentKeys]) -> list[JudgmentKeys]:
+    """Append a row for each judgment by _WITHDRAW or _RESTORE, and return these rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [[one.pk for one in found]])
+        return [JudgmentKeys(*row) for row in cursor.fetchall()]
 
 
 def _store_act(
-    act: JudgmentExclusion, rows: Sequence[Judgment], texts: Sequence[Target], locked: Sequence[Item]
+    act: JudgmentExclusion,
+    rows: Sequence[JudgmentKeys],
+    texts: Sequence[Target],
+    locked: Sequence[LockedItem],
+    counted: Sequence[LockedItem],
 ) -> None:
-    """Let items, labels and counters follow the rows that an act appended, and store the act with them."""
-    update_item_states(locked, shard=act.membership_id % SHARDS)
-    resolve_pairs({row.pair_id for row in rows if row.aspect_id is not None})
+    """Let items, labels and counters follow the rows that an act appended, and store the act with them.
+
+    `locked`, `counted`: the items as they are stored, and with the numbers of people that hold now.
+    """
+    _update_items(locked, counted, shard=act.membership_id % SHARDS)
+    aspects = {row.pair_id for row in rows if row.aspect_id is not None}
+    resolve_pairs({item.pair_id for item in locked} | aspects)
     act.judgments, act.texts = [row.pk for row in rows], [text.pk for text in texts]
     act.save(force_insert=True)
 
@@ -195,46 +255,37 @@ def _hold_aspects(membership: Membership) -> None:
     list(Query.objects.select_for_update(no_key=True).filter(pk__in=graded).order_by("pk").values_list("pk"))
 
 
-def _lock_items(found: Sequence[Judgment | Target]) -> list[Item]:
+def _lock_items(found: Sequence[JudgmentKeys | Target]) -> list[LockedItem]:
     """Lock the items of judgments and texts in the order of their ids, as the queue does; then their pairs."""
     ids = {one.item_id for one in found if one.item_id is not None}
-    items = list(Item.objects.select_for_update().filter(pk__in=one_array(ids)).defer("turns").order_by("pk"))
+    items = Item.objects.select_for_update().filter(pk__in=one_array(ids)).order_by("pk")
+    locked = [LockedItem(*row) for row in items.values_list(*LockedItem._fields)]
     pairs = one_array({one.pair_id for one in found})
     list(Pair.objects.select_for_update(no_key=True).filter(pk__in=pairs).order_by("pk").values_list("pk"))
-    return items
+    return locked
 
 
 def _update_assignments(
-    membership: Membership, rows: Sequence[Judgment], before: Assignment.State, after: Assignment.State
-) -> list[int]:
+    membership: Membership, rows: Sequence[JudgmentKeys], before: Assignment.State, after: Assignment.State
+) -> set[int]:
     """Point the assignments to the new rows, in the new state, and return the items of finished ones."""
-    by_item: dict[int, dict[str, int]] = defaultdict(dict)
-    for row in rows:
-        if row.item_id is not None:
-            by_item[row.item_id][row.step] = row.pk
-    mine = list(
-        Assignment.objects.select_for_update()
-        .only("item_id", "judgment_id", "first_id", "state")
-        .filter(membership=membership, item__in=one_array(by_item))
-        .filter(Q(state=before) | Q(state=Assignment.State.OPEN))
-    )
-    moved = []
-    for one in mine:
-        one.judgment_id = by_item[one.item_id].get(Step.FINAL, one.judgment_id)
-        one.first_id = by_item[one.item_id].get(Step.FIRST, one.first_id)
-        if one.state == before and Step.FINAL in by_item[one.item_id]:
-            one.state = after
-            moved.append(one.item_id)
-    columns = ([one.pk for one in mine], [one.judgment_id for one in mine], [one.first_id for one in mine])
-    with connection.cursor() as cursor:  # bulk_update takes seconds for thousands of rows
-        cursor.execute(_UPDATE_ASSIGNMENTS, [*columns, [one.state for one in mine]])
-    return moved
+    own = [row for row in rows if row.item_id is not None]
+    values: dict[str, Any] = {
+        "items": [row.item_id for row in own],
+        "judgments": [row.pk for row in own],
+        "steps": [row.step for row in own],
+        "membership": membership.pk,
+        "before": before.value,
+        "after": after.value,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_UPDATE_ASSIGNMENTS, values)
+        return {item for item, has_moved in cursor.fetchall() if has_moved}
 
 
-def update_item_states(items: Sequence[Item], *, shard: int) -> None:
-    """Give items the state that follows from what stands on them; labels and campaigns' counters follow."""
-    ids = one_array(item.pk for item in items)
-    fresh = Item.objects.defer("turns").filter(pk__in=ids).in_bulk()
+def _update_items(locked: Sequence[LockedItem], counted: Sequence[LockedItem], *, shard: int) -> None:
+    """Store the items' new counts, with the state that follows from what stands on them; campaigns' counters follow."""
+    ids = one_array(item.pk for item in locked)
     grades: dict[int, list[int]] = defaultdict(list)
     decided = set()
     for judged, step, grade in CurrentJudgment.objects.filter(
@@ -246,26 +297,23 @@ def update_item_states(items: Sequence[Item], *, shard: int) -> None:
             grades[judged].append(grade)
     flags = Assignment.objects.filter(item__in=ids, flagged=True, state=Assignment.State.DONE)
     flagged = set(flags.values_list("item_id", flat=True))
-    states: dict[str, list[int]] = defaultdict(list)
     settled: dict[tuple[int, str], int] = defaultdict(int)
-    for before in items:
-        item = fresh[before.pk]
-        state = _item_state(item, grades[item.pk], item.pk in flagged, item.pk in decided)
-        if state == item.state:
-            continue
-        states[state].append(item.pk)
-        if item.campaign is not None and item.reason not in MEASURING:
-            change = int(state == Item.State.SETTLED) - int(item.state == Item.State.SETTLED)
-            settled[item.campaign, resolved_counter(item.reason)] += change
-    for state, members in states.items():
-        at = timezone.now() if state == Item.State.SETTLED else None
-        Item.objects.filter(pk__in=one_array(members)).update(state=state, settled_at=at)
+    changed = []
+    for before, now in zip(locked, counted, strict=True):
+        state = _item_state(now, grades[now.pk], now.pk in flagged, now.pk in decided)
+        if state != now.state or now != before:
+            changed.append((now.pk, now.taken, now.done, now.overlap, state))
+        if state != now.state and now.campaign is not None and now.reason not in MEASURING:
+            change = int(state == Item.State.SETTLED) - int(now.state == Item.State.SETTLED)
+            settled[now.campaign, resolved_counter(now.reason)] += change
+    if changed:
+        with connection.cursor() as cursor:
+            cursor.execute(_UPDATE_ITEMS, [timezone.now(), *map(list, zip(*changed, strict=True))])
     for (campaign, key), change in settled.items():
         counters.add(campaign, key, change, on=shard)
-    resolve_pairs({item.pair_id for item in items})
 
 
-def _item_state(now: Item, grades: list[int], flagged: bool, decided: bool) -> str:
+def _item_state(now: LockedItem, grades: list[int], flagged: bool, decided: bool) -> str:
     if now.state in (Item.State.WITHDRAWN, Item.State.STANDING):
         return now.state
     if decided:
@@ -329,9 +377,9 @@ def _texts_again(withdrawals: Iterable[int]) -> list[Target]:
 
 def _move_texts(
     membership: Membership, texts: Sequence[Target], before: Assignment.State, after: Assignment.State
-) -> list[int]:
+) -> set[int]:
     """Give the assignments on which texts were written the new state, and return their items."""
     mine = Assignment.objects.filter(membership=membership, item__in=[one.item_id for one in texts], state=before)
     items = list(mine.select_for_update().values_list("item", flat=True))
     Assignment.objects.filter(membership=membership, item__in=items).update(state=after)
-    return items
+    return set(items)
