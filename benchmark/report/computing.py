@@ -102,6 +102,7 @@ def compute_report(
         "queries": asked.queries,
         **_count_labels(asked, before, after),
         "holes": holes,
+        "holes_in_unjudged_queries": curves.holes_in_unjudged_queries(found, before),
         "measures": list(values),
         "systems": [_system_document(system, place, documents, told) for place, system in enumerate(asked.systems)],
         **_over_systems(told, values),

@@ -60,6 +60,12 @@ def changed_labels(documents: Ints, before: Version, after: Version, relevant_fr
     return Changed(pairs, *whole, holes, ranks != NONE, ranks)
 
 
+def holes_in_unjudged_queries(found: Changed, before: Version) -> int:
+    """Count the holes of queries of which the earlier version judges nothing: there, every relevant pair is one."""
+    is_known = np.isin(found.queries, before.query_places)
+    return int((found.is_hole & ~is_known).sum())
+
+
 def pool_sizes(found: Changed, given: Ints) -> Ints:
     """(orders, systems): |H(C_m)| for m = 1, 2, ... in each order."""
     returned = found.returned[:, found.is_hole]

@@ -104,7 +104,7 @@ def _changes_table(found: SystemPage, k: int) -> DownloadTable:
 def _holes_table(found: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("document"), _("title"), _("judged by"), _("rank"), _("grade"))
     rows = []
-    for query, document, rank, grade, origin in found.holes:
+    for query, document, rank, grade, origin, _was_judged in found.holes:
         named = (query.external_id, document.external_id, _shorten_text(document.title))
         rows.append((*named, origin, rank, grade))
     title = _("Holes in the first %(k)s documents of %(run)s") % {"k": k, "run": found.run.name}

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db import connection
 
-from benchmark.models import Run
+from benchmark.models import QrelsRow, Run
 from benchmark.report import reports
 from benchmark.report.naming import label_in
+from benchmark.report.tabling import headline_result
 from benchmark.runs.costs import run_cost
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
@@ -21,7 +22,8 @@ HOLES = 30  # Holes that are named.
 
 # LIMIT 1 of what is unique: each row is looked up by its index, also before the tables' statistics are known.
 NEW_AND_RELEVANT = """
-SELECT q.id, q.external_id, q.text, d.id, d.external_id, d.title, one.rank, now.grades[one.at], now.origins[one.at]
+SELECT q.id, q.external_id, q.text, d.id, d.external_id, d.title, one.rank, now.grades[one.at], now.origins[one.at],
+    coalesce(cardinality(was.documents), 0) > 0
 FROM unnest(%(keys)s::bigint[]) WITH ORDINALITY AS asked(query, place)
 CROSS JOIN LATERAL (
     SELECT * FROM benchmark_ranking WHERE run_id = %(run)s AND query_id = asked.query LIMIT 1
@@ -43,13 +45,17 @@ ORDER BY asked.place, one.rank
 
 
 class Hole(NamedTuple):
-    """A relevant document among the first k of a query that the qrels before did not know."""
+    """A relevant document among the first k of a query that the qrels before did not know.
+
+    `was_judged`: they judged others of this query. Where they did not, every relevant document is a hole.
+    """
 
     query: Query
     document: Document
     rank: int
     grade: int
     origin: str
+    was_judged: bool
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,9 @@ class SystemPage:
     stored: StoredReport | None = None
     values: Sequence[tuple[str, str, dict[str, Any]]] = ()  # measure, its name, and before, after, change
     missing: int = 0  # queries for which it returned nothing: they count 0
+    queries: int = 0
+    common: int = 0  # of them, judged in both versions and answered by every system: the values' where there are any
+    one_sided: int = 0  # of them, judged in one version alone: they have no change
     changes: Sequence[dict[str, Any]] = ()  # query, before, after, change
     holes: Sequence[Hole] = ()
     more_holes: int = 0
@@ -71,7 +80,9 @@ def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemP
     newest = (chosen.newest_report(collection, compares=compares) for compares in (True, False))
     stored = (chosen.stored_report(report, [run]) for report in newest)
     report = next((one for one in stored if one is not None and one.is_ready), None)
-    systems = report.result["systems"] if report else []
+    compares = report is not None and report.report.before_id != report.report.after_id
+    # A query that one version lacks counts 0 there; a change from or to that 0 is no effect of judging.
+    systems = (headline_result(report.result) if compares else report.result)["systems"] if report else []
     mine = next((one for one in systems if one["run"] == run.pk), None)
     if report is None or mine is None:
         return SystemPage(run, run_cost(run))
@@ -80,16 +91,32 @@ def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemP
         for key in report.result["measures"]
     ]
     holes, more = _holes_by_query(report, run, whole=whole == "holes")
-    changes = _largest_changes(report, run, None if whole == "changes" else SHOWN)
-    return SystemPage(run, run_cost(run), report, shown, mine["missing"], changes, holes, more)
+    queries: list[int] = report.result["queries"]
+    judged = _judged_in_both(report)
+    changes = _largest_changes(report, run, judged, None if whole == "changes" else SHOWN)
+    common = report.result["common"]["queries"] if compares else len(queries)
+    counts = (mine["missing"], len(queries), common, len(set(queries) - judged))
+    return SystemPage(run, run_cost(run), report, shown, *counts, changes, holes, more)
 
 
-def _largest_changes(report: StoredReport, run: Run, most: int | None) -> list[dict[str, Any]]:
-    """The queries whose nDCG@k changed most, largest first; None: all that changed."""
+def _judged_in_both(report: StoredReport) -> set[int]:
+    """The queries of which both versions judge something."""
+    rows = QrelsRow.objects.exclude(documents=[])
+    before, after = (
+        set(rows.filter(qrels=version).values_list("query", flat=True))
+        for version in (report.report.before_id, report.report.after_id)
+    )
+    return before & after
+
+
+def _largest_changes(report: StoredReport, run: Run, judged: set[int], most: int | None) -> list[dict[str, Any]]:
+    """Those of the `judged` queries whose nDCG@k changed most, largest first; None: all that changed."""
     before, after = reports.query_values(report.report, run, MEASURE)
     moved = np.abs(after - before)
-    order = [int(at) for at in np.argsort(-moved, kind="stable")[:most] if moved[at] > 1e-9]
-    keys: list[int] = [report.result["queries"][at] for at in order]
+    asked: list[int] = report.result["queries"]
+    moves = (int(at) for at in np.argsort(-moved, kind="stable") if moved[at] > 1e-9)
+    order = [at for at in moves if asked[at] in judged][:most]
+    keys = [asked[at] for at in order]
     queries = Query.objects.in_bulk(keys)  # a query may be gone since the report was made
     return [
         {"query": queries[key], "before": was, "after": now, "change": now - was}
@@ -126,6 +153,7 @@ def _new_and_relevant(report: StoredReport, run: Run, keys: Sequence[int]) -> li
                 rank,
                 grade,
                 origin,
+                was_judged,
             )
-            for query, called, text, document, name, title, rank, grade, origin in cursor.fetchall()
+            for query, called, text, document, name, title, rank, grade, origin, was_judged in cursor.fetchall()
         ]

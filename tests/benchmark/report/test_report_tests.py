@@ -236,6 +236,15 @@ def test_the_headline_is_over_the_queries_that_every_system_and_both_versions_ha
     assert [row[0] for row in common.rows] == ["second", "first"] and common.rows[0][1:3] == (1, 1)
 
 
+def test_holes_of_queries_that_the_earlier_version_does_not_judge_are_counted_apart() -> None:
+    grade = (np.array([1]), np.array([1], np.int16))
+    ranked = {0: np.array([1, 2]), 1: np.array([1, 2])}
+    later = {query: (np.array([1, 2]), np.array([1, 1], np.int16)) for query in (0, 1)}
+    asked = ReportQuestion([ReportSystem(1, "first", "bm25", ranked)], {0: grade}, later, k=2)
+    result = compute_report(asked).result
+    assert (result["holes"], result["holes_in_unjudged_queries"]) == (3, 2)
+
+
 def test_where_every_query_is_common_the_headline_is_the_whole() -> None:
     result = report().result
     assert result["common"] == {"queries": 30} and tabling.headline_result(result) is result

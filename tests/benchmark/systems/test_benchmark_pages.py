@@ -302,6 +302,31 @@ def test_the_report_names_the_queries_that_one_version_alone_judges(whole: Clien
         assert (value["p_holm"] < 0.05) == (not value["low"] <= 0 <= value["high"]), "one correction for both"
 
 
+def test_a_query_without_earlier_qrels_is_no_gain_of_a_system_and_its_holes_are_named_apart(whole: Client) -> None:
+    """The earlier version judges q0 and q1 alone; by the later one, the other 18 queries have relevant documents."""
+    mine = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
+    whole.post(f"{HOME}qrels/", {"file": mine, "note": "ours", "what": "import"})
+    whole.post(f"{HOME}report/make/", {"one": "3", "other": "2"})
+    assert make_next_report()
+    report, run = Report.objects.latest("pk"), Run.objects.get(name="dense-large")
+    result = report.result
+    page = flat(text(whole, f"{HOME}report/{report.pk}/"))
+    apart = result["holes_in_unjudged_queries"]
+    assert 0 < apart < result["holes"]
+    assert f"{apart:,} of them in queries that the earlier qrels do not judge" in page
+    page = flat(text(whole, f"{HOME}runs/{run.pk}/"))
+    place = next(at for at, one in enumerate(result["systems"]) if one["run"] == run.pk)
+    common, everything = result["common"]["systems"][place]["ndcg"], result["systems"][place]["values"]["ndcg"]
+    assert f">{common['change']:+.4f}<" in page and f">{everything['change']:+.4f}<" not in page
+    assert "The values below use 2 queries that are judged in both qrels and answered by every system." in page
+    changes = table(whole, f"{HOME}runs/{run.pk}/?table=changes&as=csv")[1:]
+    assert {row[0] for row in changes} <= {"q0", "q1"}, "a change from no qrels is none"
+    assert "18 queries are judged in only one version of the qrels and have no change." in page
+    holes = whole.get(f"{HOME}runs/{run.pk}/").context["system"].holes
+    assert {hole.was_judged for hole in holes if hole.query.external_id not in ("q0", "q1")} == {False}
+    assert page.count("query not judged before") == sum(not hole.was_judged for hole in holes) > 0
+
+
 def test_two_runs_come_in_by_upload(charlie: Client) -> None:
     ranked = scene.rankings()
     files = [(f"{name}.run", scene.trec(ranked[name])) for name in ("bm25", "dense-small")]
