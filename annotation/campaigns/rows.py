@@ -108,6 +108,12 @@ class CampaignRow:
         return self._sum("calls_assumed"), format_cost(self.counts.get("cost_assumed", 0.0))
 
     @property
+    def is_closed_account(self) -> bool:
+        """Whether this only counted the calls of a run, answers or agents, which are over: it has no pairs."""
+        over = self.campaign.state in (Campaign.State.FINISHED, Campaign.State.CANCELLED)
+        return self.campaign.kind == Campaign.Kind.COSTS and over
+
+    @property
     def has_unconfirmed_batch(self) -> bool:
         """Whether nobody knows of one of the batches that the provider began it."""
         return any(batch.is_unconfirmed for batch in getattr(self.campaign, "out", []))
@@ -122,7 +128,7 @@ def load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
     return counts
 
 
-def campaign_rows(collection: Collection, limit: int = 100) -> list[CampaignRow]:
+def campaign_rows(collection: Collection, limit: int = 200) -> list[CampaignRow]:
     """The newest campaigns of a collection with the batches that are out and who votes, in four statements."""
     out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
     found = list(Campaign.objects.filter(collection=collection).prefetch_related(out).order_by("-pk")[:limit])

@@ -196,10 +196,12 @@ def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> Http
 def _render_campaigns(
     request: HttpRequest, scope: Scope, form: StartForm, *, writing: WriteForm | None = None, status: int = 200
 ) -> HttpResponse:
+    rows = campaign_rows(scope.collection)
     context = {
         "scope": scope,
         "form": form,
-        "rows": campaign_rows(scope.collection),
+        "rows": [row for row in rows if not row.is_closed_account],
+        "spending": [row for row in rows if row.is_closed_account],
         "writing": writing or WriteForm(prefix="write"),
         "texts": evidence.target_coverage(scope.collection),
     }

@@ -1,5 +1,6 @@
 """A running campaign on its page: speed, time left, and the state of each account."""
 
+import re
 import time
 from datetime import timedelta
 
@@ -13,6 +14,7 @@ from judges.campaigns import counters
 from judges.engine.limits import limit_keys
 from judges.models import Campaign, JudgeVersion
 from tests.factories import make_collection, make_member
+from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -42,3 +44,23 @@ def test_a_running_campaign_shows_speed_time_left_and_an_open_circuit(client) ->
     assert account.is_open and account.errors == 25 and 20 <= account.open_s <= 30
     assert "openai OPENAI_API_KEY" in response.content.decode()
     assert not row.accounts[0].is_open, "it answers again"
+
+
+def test_calls_that_judge_no_pairs_stand_apart_and_never_as_0_of_0_pairs(client) -> None:
+    books = make_collection("books")
+    judging = Campaign.objects.create(collection=books, policy="debate", panel="main", state="finished")
+    counters.add(judging.pk, "pairs", 7)
+    past, running = (
+        Campaign.objects.create(collection=books, kind="costs", policy="retrieval", panel=panel, state=state)
+        for panel, state in (("run hyde", "finished"), ("answers 4", "running"))
+    )
+    counters.add(past.pk, "calls", 48)
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    response = client.get("/c/books/campaigns/")
+    page = flat(response.content.decode())
+    assert [row.campaign.pk for row in response.context["rows"]] == [running.pk, judging.pk]
+    assert [row.campaign.pk for row in response.context["spending"]] == [past.pk]
+    assert "0 of 7 pairs done" in page and "0 of 0 pairs" not in page and "No pair is done yet" not in page
+    assert re.search(r'<th scope="row"[^>]*>run hyde</th>.*?data-label="Calls">48</td>', page)
+    assert f'href="/c/books/campaigns/{past.pk}/ledger/"' in page
+    assert f'id="campaign-{past.pk}"' in page, "its ledger leads back here"

@@ -19,7 +19,7 @@ from judges.models import Campaign, Panel, Work
 from judges.models.batches import Batch
 from judges.panels.offline_panel import ensure_offline
 from tests.admin_site import only_collection, people_at_work
-from tests.factories import make_collection, make_item, make_member, make_pair, make_user
+from tests.factories import make_collection, make_item, make_member, make_pair, make_query, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -136,7 +136,8 @@ def test_a_page_costs_the_same_however_much_it_lists(
 ) -> None:
     before = queries(charlie, address)
     for number in range(5):
-        make_item(make_pair(books), place=1000 + number)
+        query = make_query(books, external_id=f"later-{number}")
+        make_item(make_pair(books, query), place=1000 + number)
         make_member(books, f"person-{number}")
         campaign = Campaign.objects.create(collection=books, policy="debate", panel="main", state="finished")
         counters.add(campaign.pk, "pairs", 1)
