@@ -21,6 +21,7 @@ IN_SIGHT = """() => {
     others: [...document.querySelectorAll(".others > *")].every((it) => it.getBoundingClientRect().right <= innerWidth),
     query: seen(box("#query")), lines: lines.size, turn: seen(box(".turn")),
     beside: (box(".debate")?.left ?? 0) >= (box(".document")?.right ?? Infinity),
+    debate: (box(".debate")?.bottom ?? 0) <= bar.top,
     sideways: document.documentElement.scrollWidth > innerWidth,
   };
 }"""
@@ -47,6 +48,7 @@ def test_the_debate_stands_beside_the_text(page):
     seen = page.evaluate(IN_SIGHT)
     assert seen["grades"] and seen["others"] and seen["query"] and seen["lines"] >= 6
     assert seen["turn"] and seen["beside"] and not seen["sideways"]
+    assert seen["debate"], "its lower edge, with the fade that says there is more, ends above the decision bar"
 
 
 @pytest.mark.parametrize("page", [PHONE, desktop(720, 450)], indirect=True, ids=["phone", "1440 x 900 at 200%"])
