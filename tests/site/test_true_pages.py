@@ -15,6 +15,7 @@ from judges.models import Tally
 from tests.benchmark_scene import collection_of_books, runs_of
 from tests.evidence import make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.reading import flat
 from training.jobs import pages as training_pages
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +67,22 @@ def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_
     page = signed_in(books).get("/c/books/").text
     assert "rejected by the filter" in page
     assert re.search(r"debate did not agree.*?</?t", page, re.DOTALL)
+
+
+def test_pairs_that_failed_or_wait_for_people_are_not_said_to_have_a_label(books: Collection) -> None:
+    """Of seven pairs judges labelled two and people one of three; one failed, one is not judged."""
+    campaign = make_campaign(books, [make_judge("debater")], policy="debate")
+    sums = {"pairs": 7, "labelled:1": 1, "labelled:0": 1, "escalated:disagreement": 3, "settled": 1, "failed": 1}
+    for key, value in sums.items():
+        Tally.objects.create(campaign=campaign, shard=0, key=key, value=value)
+    client = signed_in(books)
+    home, overview, campaigns = (flat(client.get(path).text) for path in ("/", "/c/books/", "/c/books/campaigns/"))
+    assert "<strong>3</strong>of 7 pairs have a label" in home and 'max="7" value="3"' in home
+    assert "<strong>2</strong>wait for people" in home
+    assert re.search(r"<strong>3</strong>of<a [^>]*>7 pairs</a>resolved", overview)
+    assert "2 wait for people" in overview and "1 in work" in overview and "1 failed" in overview
+    assert "6 of 7 pairs done" in campaigns and "2 labelled" in campaigns and "3 escalated" in campaigns
+    assert all("outcome" not in re.sub(r"<[^>]*>", "", page) for page in (home, campaigns))
 
 
 def test_see_the_pairs_of_somebody_leads_to_them_and_is_not_offered_where_there_are_none(books: Collection) -> None:
