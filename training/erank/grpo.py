@@ -26,6 +26,7 @@ from training.erank.trained import ErankTrained
 from training.jobs.folder import JobFolder, read_lines, write_atomically
 from training.recipes.data import Example
 from training.recipes.erank_data import ScoredExample, group_by_query
+from training.recipes.erank_prompt import TAIL, chain_prompt_sha256
 from training.recipes.erank_rewards import Rollout, normalize_rewards, rank_scores, reward_rollouts
 from training.recipes.table import GrpoOptions
 from training.trainers.base import check_causal, check_end_token, load_tokenizer, measuring
@@ -33,6 +34,8 @@ from training.trainers.callback import JobCallback
 from training.trainers.causal import load_causal
 from training.trainers.processes import gather, is_leading, place_in_world, wait_for_all
 from training.trainers.recipe import TrainingTask
+from training.trainers.token_tables import TokenRows, tokenize_rows
+from training.trainers.tokens import EncodedRow, truncate_ids
 
 
 class ErankGrpo:
@@ -55,10 +58,20 @@ class ErankGrpo:
         for query, rows in queries.items():
             first[query], at = at, at + len(rows)
         self.places = {query: range(first[query], first[query] + len(rows)) for query, rows in queries.items()}
-        self.lengths = [len(ids) for ids in encode_chain_prompts(self.tokenizer, self.rows)]
-        self.encoded = self.prompt.encode(self.tokenizer, self.rows)
+        self.encoded = self._tokenized()
         # In fp32 whatever the device: steps of 1e-6 vanish in bf16's weights; the passes may be bf16 all the same.
         self.model = load_causal(task.base, task.device, attention=self.options.attention)
+
+    def _tokenized(self) -> TokenRows:
+        """Return the prompts; `whole`: how many tokens one would have if its document were not cut."""
+
+        def make(number: int) -> dict[str, Any]:
+            (ids,) = encode_chain_prompts(self.tokenizer, [self.rows[number]])
+            return {"ids": truncate_ids(ids, self.tokenizer, self.options.max_prompt, TAIL), "whole": len(ids)}
+
+        decides = (chain_prompt_sha256(), self.options.max_prompt)
+        table = tokenize_rows(self.task, self.tokenizer, len(self.rows), make, *decides)
+        return TokenRows(table, lambda ids, whole: EncodedRow(ids, len(ids) < whole))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = RoundCallback(folder, self.task, asked_to_stop, self.dev_margins)
@@ -69,7 +82,7 @@ class ErankGrpo:
             print(f"{len(self.places):,} queries, {len(self.rows):,} documents; {self.left_out:,} queries left out")  # noqa: T201
             print(describe_plan(self.options, self.rounds), flush=True)  # noqa: T201
             keep_rollouts(folder.path / "rollouts.jsonl", (folder.steps() or [0])[-1])
-        self.row_lengths = callback.tell_lengths(self.lengths, self.options.max_prompt)
+        self.row_lengths = callback.tell_lengths(self.encoded.table["whole"], self.options.max_prompt)
         return callback.train(trainer)
 
     def reference_scores(self, folder: JobFolder) -> list[float | None]:

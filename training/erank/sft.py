@@ -29,6 +29,7 @@ from training.trainers.callback import JobCallback
 from training.trainers.prism import lora_targets
 from training.trainers.processes import is_leading
 from training.trainers.recipe import TrainingTask
+from training.trainers.token_tables import TokenRows, tokenize_rows
 from training.trainers.tokens import encode_parted, part_controls, truncate_ids
 
 
@@ -52,16 +53,26 @@ class ErankSft:
         check_end_token(self.tokenizer)
         self.prompt = ChainPrompt(options.max_prompt, options.max_response)
         self.row_lengths: dict[str, Any] = {}  # Until train has said them.
-        rows = [
-            encode_chain(one, self.tokenizer, options.max_length)
-            for one in task.data.train
-            if isinstance(one, ScoredExample)
-        ]
-        self.rows = [row for row in rows if row is not None]
-        self.dropped = len(rows) - len(self.rows)
-        if not self.rows:
-            raise BadInput(f"no answer of {len(rows):,} rows fits into max_length {options.max_length}: raise it")
+        examples = [one for one in task.data.train if isinstance(one, ScoredExample)]
+        self.rows = self._tokenized(examples)
+        self.dropped = len(examples) - len(self.rows)
+        if not len(self.rows):
+            raise BadInput(f"no answer of {len(examples):,} rows fits into max_length {options.max_length}: raise it")
         self.model = self._adapted()
+
+    def _tokenized(self, examples: Sequence[ScoredExample]) -> TokenRows:
+        """Return the rows whose answer fits, in the columns that TRL reads."""
+
+        def make(number: int) -> dict[str, Any]:
+            row = encode_chain(examples[number], self.tokenizer, self.task.options.max_length)
+            ids, start, whole = (row.ids, row.start, row.whole) if row else ([0], 0, 0)
+            return {"input_ids": ids, "labels": [*[-100] * start, *ids[start:]], "start": start, "whole": whole}
+
+        decides = (chain_prompt_sha256(), self.task.options.max_length)
+        table = tokenize_rows(self.task, self.tokenizer, len(examples), make, *decides)
+        # A prompt has tokens, so that a row without any is one that does not fit.
+        kept = [number for number, start in enumerate(table["start"]) if start]
+        return TokenRows(table.select(kept), lambda input_ids, labels, **rest: ChainRow(input_ids, **rest))
 
     def _adapted(self) -> Any:
         options = self.task.options
@@ -83,7 +94,7 @@ class ErankSft:
         trainer = make_trainer(self.model, self.tokenizer, self.rows, self.task, callback)
         if is_leading():
             print(f"{len(self.rows):,} rows, {self.dropped:,} dropped", flush=True)  # noqa: T201
-        self.row_lengths = callback.tell_lengths([row.whole for row in self.rows], self.task.options.max_length)
+        self.row_lengths = callback.tell_lengths(self.rows.table["whole"], self.task.options.max_length)
         return callback.train(trainer)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
@@ -139,17 +150,9 @@ class ChainTrainer(SFTTrainer):
         return samples, self.accelerator.gather(rows).sum() if self.args.average_tokens_across_devices else rows
 
 
-def make_trainer(
-    model: Any, tokenizer: Any, rows: Sequence[ChainRow], task: TrainingTask, callback: JobCallback
-) -> Any:
+def make_trainer(model: Any, tokenizer: Any, rows: TokenRows, task: TrainingTask, callback: JobCallback) -> Any:
     """Return TRL's trainer of tokenised rows."""
-    from datasets import Dataset  # type: ignore[import-untyped]
-
     options = task.options
-    columns = {
-        "input_ids": [row.ids for row in rows],
-        "labels": [[*[-100] * row.start, *row.ids[row.start :]] for row in rows],
-    }
     each, times = split_step(options.batch // max(1, options.processes), options.max_length, options.token_budget)
     args = callback.arguments(
         SFTConfig,
@@ -162,8 +165,8 @@ def make_trainer(
         loss_type="nll",
     )
     trainer = ChainTrainer(
-        model=model, args=args, train_dataset=Dataset.from_dict(columns), processing_class=tokenizer,
-        callbacks=[callback],
+        model=model, args=args, train_dataset=rows.table.select_columns(["input_ids", "labels"]),
+        processing_class=tokenizer, callbacks=[callback],
     )  # fmt: skip
     trainer.reduction = options.sft_reduction
     return trainer

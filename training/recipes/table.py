@@ -202,7 +202,7 @@ RTRIEVER_PRESETS = {
     "paper": RTRIEVER,
     "safe": replace(RTRIEVER, preset="safe", mask_false_negatives=True),
     "tiny": replace(
-        RTRIEVER, preset="tiny", epochs=20.0, batch=16, learning_rate=1e-2, max_length=128, token_budget=4096,
+        RTRIEVER, preset="tiny", epochs=20.0, batch=16, learning_rate=3e-3, max_length=128, token_budget=4096,
         mask_false_negatives=True,
     ),
 }  # fmt: skip

@@ -26,20 +26,21 @@ from training.jobs.folder import JobFolder
 from training.trainers.base import measuring
 from training.trainers.callback import JobCallback
 from training.trainers.encoder import EncoderTrained, load_encoder, longest_input
-from training.trainers.margins import encode_pairs, encoder_margins
+from training.trainers.margins import encode_pairs, encoder_margins, pad_encoded
 from training.trainers.memory import check_memory
 from training.trainers.recipe import TrainingTask
 from training.trainers.steps import WholeSteps
+from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
+from training.trainers.tokens import EncodedRow
 
 DOCUMENTS = 16  # Of a query's list, those with the highest targets.
 
 
 @dataclass(frozen=True)
 class TrainingRow:
-    """What must stay together in a pass: a query, documents, what each should score (0..1), and their tokens."""
+    """What must stay together in a pass: pairs of one query, what each should score (0..1), and their tokens."""
 
-    query: str
-    documents: list[str]
+    places: list[int]  # Of the pairs in the training split.
     targets: list[float]
     tokens: int
 
@@ -49,17 +50,26 @@ class TrainingRow:
         return sum(one > other for one in self.targets for other in self.targets)
 
 
+class PreparedCrossEncoder(CrossEncoder):
+    """sentence-transformers' model, whose losses give it places of pairs that are tokens already."""
+
+    prepared: Sequence[EncodedRow]
+
+    def preprocess(self, inputs: Any, *_rest: Any, **_named: Any) -> dict[str, Any]:
+        """Return a batch of pairs: the second of each input is its place."""
+        return dict(pad_encoded(self.tokenizer, [self.prepared[place] for _, place in inputs]))
+
+
 def build_rows(
-    examples: Sequence[Any], tokenizer: Any, *, loss: str, max_length: int, documents: int = DOCUMENTS
+    examples: Sequence[Any], sizes: Sequence[int], *, loss: str, documents: int = DOCUMENTS
 ) -> list[TrainingRow]:
     """One row a pair, or for `lambda` one a query: at most `documents` of it, those with the highest target first.
 
+    sizes: the tokens of each pair.
     Targets: the label, else the teacher's score (`bce`, `lambda`); the teacher's score, else the label (`mse`).
     Raises BadInput when a row has neither, or when `lambda` finds no query with two different targets.
     """
     targets = [_training_target(example, loss) for example in examples]
-    pairs = [example.query for example in examples], [example.document for example in examples]
-    sizes = [len(row.ids) for row in encode_pairs(tokenizer, list(zip(*pairs, strict=True)), max_length=max_length)]
     places = [[place] for place in range(len(examples))]
     if loss == "lambda":
         by_query: dict[str, list[int]] = {}
@@ -71,12 +81,7 @@ def build_rows(
         if not places:
             raise BadInput("the loss lambda needs queries with relevant and not relevant documents; there is none")
     return [
-        TrainingRow(
-            examples[several[0]].query,
-            [examples[place].document for place in several],
-            [targets[place] for place in several],
-            sum(sizes[place] for place in several),
-        )
+        TrainingRow(several, [targets[place] for place in several], sum(sizes[place] for place in several))
         for several in places
     ]
 
@@ -102,15 +107,28 @@ class CrossEncoderRecipe:
         self.weights = {self.loss: 1.0}
         self.tokenizer: Any = AutoTokenizer.from_pretrained(task.base)
         self.max_length = longest_input(task.base, self.tokenizer, options.max_length)
-        self.rows = build_rows(task.data.train, self.tokenizer, loss=self.loss, max_length=self.max_length)
+        self.pairs = self._tokenized()
+        self.rows = build_rows(task.data.train, list_lengths(self.pairs.table, "ids"), loss=self.loss)
         check_memory(task, AutoConfig.from_pretrained(task.base), max(self.lengths()))
         self.model: Any = self._made()
+
+    def _tokenized(self) -> TokenRows:
+        """Return all pairs of the training split; `whole`: how many tokens one would have if nothing were cut."""
+        examples = self.task.data.train
+
+        def make(number: int) -> dict[str, Any]:
+            pair = (examples[number].query, examples[number].document)
+            whole, cut = (encode_pairs(self.tokenizer, [pair], max_length=most)[0] for most in (10**9, self.max_length))
+            return {"ids": cut.ids, "types": cut.types, "whole": len(whole.ids)}
+
+        table = tokenize_rows(self.task, self.tokenizer, len(examples), make, self.max_length)
+        return TokenRows(table, lambda ids, types, whole: EncodedRow(ids, len(ids) < whole, types=types))
 
     def _made(self) -> Any:
         task = self.task
         chosen = {} if task.options.attention == "auto" else {"attn_implementation": task.options.attention}
         inner = load_encoder(task.base, task.device, seed=task.options.seed)
-        model: Any = CrossEncoder(
+        model: Any = PreparedCrossEncoder(
             str(task.base),
             num_labels=1,
             max_length=self.max_length,
@@ -119,26 +137,20 @@ class CrossEncoderRecipe:
         )
         # The head that a base lacks is the one that it is measured with as the base.
         model[0].auto_model.load_state_dict(inner.state_dict())
-        # What looks like [SEP] in a text stays text, as where it is scored.
-        model.tokenizer.split_special_tokens = True
+        model.prepared = self.pairs
         return model.train()
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
-        self.row_lengths = callback.tell_lengths(self._whole_lengths(), self.max_length)
+        self.row_lengths = callback.tell_lengths(self.pairs.table["whole"], self.max_length)
         return callback.train(self.trainer(callback))
-
-    def _whole_lengths(self) -> list[int]:
-        """Return how many tokens each pair of the training split would have if nothing were cut."""
-        pairs = [one.query for one in self.task.data.train], [one.document for one in self.task.data.train]
-        return [len(ids) for ids in self.tokenizer(*pairs, truncation=False, verbose=False)["input_ids"]]
 
     def trainer(self, callback: JobCallback) -> Any:
         """Return sentence-transformers' trainer of whole steps."""
         many = self.loss == "lambda"
         columns = {
-            "query": [row.query for row in self.rows],
-            "document": [row.documents if many else row.documents[0] for row in self.rows],
+            "query": list(range(len(self.rows))),
+            "document": [row.places if many else row.places[0] for row in self.rows],
             "label": [row.targets if many else row.targets[0] for row in self.rows],
         }
         self.dataset = Dataset.from_dict(columns)

@@ -28,6 +28,7 @@ class Pooled:
         self.pooling, self.device, self.words = pooling, device, words
         self.tokenizer = load_tokenizer(folder)
         self.tokenizer.padding_side = "right"
+        self.tokenizer.split_special_tokens = True  # A control token in a text stays text.
         self.length = longest_input(folder, self.tokenizer, longest)
         self.model: Any = AutoModel.from_pretrained(folder, dtype=dtype_of(precision)).to(device).eval()
 

@@ -155,14 +155,18 @@ def score_encoded(model: Any, tokenizer: Any, rows: Sequence[EncodedRow], budget
     """Return a sequence classifier's one logit for each row."""
 
     def score(some: list[EncodedRow]) -> list[float]:
-        chosen: dict[str, Any] = {"input_ids": [row.ids for row in some]}
-        chosen |= {"token_type_ids": [row.types for row in some]} if some[0].types is not None else {}
-        batch = tokenizer.pad(chosen, return_tensors="pt")
         with torch.inference_mode():
-            logits = model(**batch.to(model.device)).logits
+            logits = model(**pad_encoded(tokenizer, some).to(model.device)).logits
         return list(logits.float().reshape(len(some)).tolist())
 
     return map_batches(rows, score, budget)
+
+
+def pad_encoded(tokenizer: Any, rows: Sequence[EncodedRow]) -> Any:
+    """Return an encoder's rows as one batch of tensors."""
+    chosen: dict[str, Any] = {"input_ids": [row.ids for row in rows]}
+    chosen |= {"token_type_ids": [row.types for row in rows]} if rows[0].types is not None else {}
+    return tokenizer.pad(chosen, return_tensors="pt")
 
 
 def generate_answers(

@@ -7,7 +7,6 @@ of such a state in fp32, and of the vocabulary's logits no more than a tile is e
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from training.trainers.margins import AnswerHead, PromptTokens, pad_rows
 from training.trainers.memory import check_memory
 from training.trainers.recipe import TrainingTask
 from training.trainers.steps import WholeSteps
-from training.trainers.token_tables import TokenRows, list_lengths, make_table
+from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
 from training.trainers.tokens import encode_texts, truncate_ids
 
 TILE = 512  # Label positions whose logits are there at once, in fp32: a vocabulary of 248,000 takes half a GB.
@@ -81,11 +80,9 @@ class PrismRecipe:
         self.model = self._adapted()
 
     def _tokenized(self, examples: Sequence[Example]) -> TokenRows:
-        task, tokens = self.task, self.tokenizer.backend_tokenizer.to_str()
-        parts = (task.data.sha256, self.asked.sha256, tokens, task.options.max_length, self.share, task.options.seed)
-        key = sha256("\0".join(map(str, parts)).encode()).hexdigest()
         make = lambda number: asdict(self._row(examples[number]))  # noqa: E731
-        return TokenRows(make_table(len(examples), make, task.cache, key), PrismRow)
+        decides = (self.asked.sha256, self.task.options.max_length, self.share, self.task.options.seed)
+        return TokenRows(tokenize_rows(self.task, self.tokenizer, len(examples), make, *decides), PrismRow)
 
     def _row(self, one: Example) -> PrismRow:
         sft = SFT in one.losses

@@ -1,6 +1,7 @@
 """Recipe `rtriever`: an embedder tuned on bundles by sentence-transformers' trainer (RTriever 5.2)."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from datasets import Dataset  # type: ignore[import-untyped]
 from peft import LoraConfig, PeftModel
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.modules import Normalize, Transformer
+from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
 from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers.processors import TemplateProcessing
 from transformers import TrainerCallback
@@ -24,6 +26,7 @@ from training.trainers.memory import DoesNotFit, free_memory
 from training.trainers.prism import lora_targets
 from training.trainers.processes import gather, place_in_world
 from training.trainers.recipe import TrainingTask
+from training.trainers.token_tables import tokenize_rows
 
 # As Qwen3-Embedding was trained; the paper tunes that model.
 QWEN_PREFIX = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
@@ -43,6 +46,7 @@ def load_embedder(folder: Path, options: RetrieverOptions, device: str, attentio
             single=f"$A {end}", pair=f"$A $B {end}", special_tokens=[(end, tokenizer.eos_token_id)]
         )
     tokenizer.padding_side = "right"
+    tokenizer.split_special_tokens = True  # A control token in a text stays text, in the published folder as well.
     mode = {"last": "lasttoken"}.get(pooling, pooling)
     size = body.model.config.get_text_config().hidden_size
     prefix = options.query_prefix or (QWEN_PREFIX if pooling == "last" else "")
@@ -52,11 +56,34 @@ def load_embedder(folder: Path, options: RetrieverOptions, device: str, attentio
     return model
 
 
-class Draws(TrainerCallback):
-    """What the epoch takes of each bundle: a row is its place, and becomes texts when a batch asks for it."""
+class Texts:
+    """Queries, with their prompt, and documents of bundles, each once, as tokens with those that end a text."""
 
-    def __init__(self, bundles: Sequence[Any], seed: int) -> None:
-        self.bundles, self.seed, self.epoch = bundles, seed, 0
+    def __init__(self, task: TrainingTask, model: SentenceTransformer) -> None:
+        prompt, self.tokenizer = model.prompts["query"], model.tokenizer
+        self.query_prompt, limit = prompt, model.max_seq_length
+        passages = (one for bundle in task.data.train for one in (*bundle.positives, *bundle.negatives))
+        texts = [*(prompt + bundle.query for bundle in task.data.train), *(one.text for one in passages)]
+        self.places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        known = list(self.places)
+
+        def make(number: int) -> dict[str, Any]:
+            encode = partial(self.tokenizer, known[number], verbose=False)
+            ids = encode(truncation=True, max_length=limit)["input_ids"]
+            return {"ids": ids, "whole": len(encode(truncation=False)["input_ids"])}
+
+        self.table = tokenize_rows(task, self.tokenizer, len(known), make, prompt, limit)
+
+    def pad(self, places: Sequence[int], **_rest: Any) -> dict[str, Any]:
+        """Return a batch of texts by their places."""
+        return dict(self.tokenizer.pad({"input_ids": self.table[list(places)]["ids"]}, return_tensors="pt"))
+
+
+class Draws(TrainerCallback):
+    """What the epoch takes of each bundle: a row is its place, and becomes places of texts when a batch asks for it."""
+
+    def __init__(self, bundles: Sequence[Any], texts: Texts, seed: int) -> None:
+        self.bundles, self.texts, self.seed, self.epoch = bundles, texts, seed, 0
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         self.epoch = int((state.epoch or 0) + 1e-6)
@@ -66,9 +93,9 @@ class Draws(TrainerCallback):
         for place in batch["anchor"]:
             bundle = self.bundles[place]
             positive, negative = bundle.draw(self.seed, self.epoch)
-            rows["anchor"].append(bundle.query)
-            rows["positive"].append(bundle.positives[positive].text)
-            rows["negative"].append(bundle.negatives[negative].text)
+            drawn = bundle.positives[positive].text, bundle.negatives[negative].text
+            for name, text in zip(rows, (self.texts.query_prompt + bundle.query, *drawn), strict=False):
+                rows[name].append(self.texts.places[text])
             rows["label"].append([place, positive, negative])
         return rows
 
@@ -120,6 +147,7 @@ class RTriever:
         self.task, self.options = task, task.options
         self.row_lengths: dict[str, Any] = {}  # Until train has said them.
         self.model = load_embedder(task.base, self.options, task.device, self.options.attention)
+        self.texts = Texts(task, self.model)
         body: Any = self.model[0]
         for weights in body.model.get_input_embeddings().parameters():
             weights.requires_grad = False
@@ -137,17 +165,16 @@ class RTriever:
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         bundles, options = self.task.data.train, self.options
-        draws = Draws(bundles, options.seed)
+        draws = Draws(bundles, self.texts, options.seed)
         rows = Dataset.from_dict({"anchor": list(range(len(bundles)))})
         rows.set_transform(draws)
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
-        self.row_lengths = callback.tell_lengths(self._text_lengths(), options.max_length)
+        self.row_lengths = callback.tell_lengths(self.texts.table["whole"], options.max_length)
         _, processes = place_in_world()
         arguments = callback.arguments(
             SentenceTransformerTrainingArguments,
             len(bundles),
             batch_sampler="no_duplicates",
-            prompts={"anchor": self.model.prompts["query"]},
             dataloader_drop_last=processes > 1,
             ddp_broadcast_buffers=False,  # Processes may have other numbers of passes, and nothing here changes.
         )
@@ -161,17 +188,11 @@ class RTriever:
             note=callback.note,
         )
         trainer = RetrieverTrainer(
-            self.model, args=arguments, train_dataset=rows, loss=loss, callbacks=[draws, callback]
-        )
+            self.model, args=arguments, train_dataset=rows, loss=loss, callbacks=[draws, callback],
+            data_collator=SentenceTransformerDataCollator(preprocess_fn=self.texts.pad),
+        )  # fmt: skip
         trainer.callback, trainer.cached = callback, loss
         return callback.train(trainer)
-
-    def _text_lengths(self) -> list[int]:
-        """Return how many tokens each text of the training split would have if nothing were cut."""
-        prompt = self.model.prompts["query"]
-        texts = [prompt + one.query for one in self.task.data.train]
-        texts += {text.text for one in self.task.data.train for text in (*one.positives, *one.negatives)}
-        return [len(ids) for ids in self.model.tokenizer(texts, truncation=False, verbose=False)["input_ids"]]
 
     def dev_margins(self, rows: Sequence[Any]) -> list[float]:
         """Return the cosine of query and document of each row."""

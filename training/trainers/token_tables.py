@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,18 @@ import numpy as np
 
 from training.jobs.folder import write_folder
 from training.trainers.processes import is_leading, wait_for_all
+from training.trainers.recipe import TrainingTask
 
 ROWS_PER_PROCESS = 2000  # Fewer are sooner done than a process is started.
+
+
+def tokenize_rows(
+    task: TrainingTask, tokenizer: Any, count: int, make: Callable[[int], Mapping[str, Any]], *decides: object
+) -> Any:
+    """Return the table of a task's rows; what it decides on besides set and tokenizer stands in `decides`."""
+    parts = (task.recipe, task.data.sha256, tokenizer.backend_tokenizer.to_str(), *decides)
+    key = sha256("\0".join(map(str, parts)).encode()).hexdigest()
+    return make_table(count, make, task.cache, key)
 
 
 def make_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: Path | None, key: str) -> Any:

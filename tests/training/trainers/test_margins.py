@@ -170,7 +170,7 @@ def test_a_head_that_bounds_its_logits_is_read_so(base: Path) -> None:
 def test_an_encoder_reads_separators_in_a_text_as_text_in_training_as_in_scoring(tmp_path: Path) -> None:
     from sentence_transformers import CrossEncoder
 
-    from training.trainers.margins import encode_pairs
+    from training.trainers.margins import encode_pairs, pad_encoded
     from training.trainers.tiny_bases import tiny_encoder
 
     folder = tiny_encoder(tmp_path / "encoder")
@@ -178,11 +178,13 @@ def test_an_encoder_reads_separators_in_a_text_as_text_in_training_as_in_scoring
     clean, hostile = encode_pairs(tokenizer, [("q", "a b"), ("q [SEP]", "a [CLS] b [SEP]")], max_length=64)
     controls = set(tokenizer.all_special_ids)
     assert [one for one in hostile.ids if one in controls] == [one for one in clean.ids if one in controls]
-    # As CrossEncoderRecipe sets it for the library's own collator.
-    model = CrossEncoder(str(folder), device="cpu")
+    # The batch that recipe `cross-encoder` trains on is the library's own, but for such marks, also where it is cut.
+    model = CrossEncoder(str(folder), device="cpu", max_length=24)
     model.tokenizer.split_special_tokens = True
-    found = model.tokenizer([["q [SEP]", "a [CLS] b [SEP]"]])["input_ids"][0]
-    assert found == hostile.ids
+    asked = [("q [SEP]", "a [CLS] b [SEP]"), ("a question", "word " * 90), ("word " * 40, "word " * 50)]
+    wanted = model.preprocess(asked)
+    found = pad_encoded(tokenizer, encode_pairs(tokenizer, asked, max_length=24))
+    assert all(torch.equal(found[name], wanted[name]) for name in ("input_ids", "attention_mask", "token_type_ids"))
 
 
 def test_what_makes_linear_attention_fast_is_named_where_it_is_missing(

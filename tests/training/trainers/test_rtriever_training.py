@@ -158,7 +158,7 @@ def test_a_tuned_model_finds_what_other_words_say_and_its_base_does_not(tmp_path
     draw = random.Random(0)
     train, dev = ([other_words(n, draw) for n in numbers] for numbers in (range(96), range(1000, 1064)))
     rows = write(tmp_path / "set", train, tuple(dev))
-    folder = ask(tmp_path, rows, "tiny:encoder", epochs=40, batch=8)
+    folder = ask(tmp_path, rows, "tiny:encoder", epochs=10, batch=8)
     train_model(folder, lambda: False)
     corpus = [f"it {word}" for word in DOCUMENT_WORDS]
     qrels = {one["query_id"]: {passage["doc_id"]: 1 for passage in one["positives"]} for one in dev}
