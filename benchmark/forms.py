@@ -5,14 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from benchmark.models import RUN_NAME, Qrels, Run
+from benchmark.runs.folder_reranking import is_reranker, prompt_names
 from benchmark.runs.importing import name_of
 from benchmark.runs.limits import LIMITS
+from benchmark.runs.model_folders import LARGEST_BATCH, offered_folders
+from benchmark.runs.sparse import is_sparse
 from benchmark.systems.chosen import K, ready_runs, version_title
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -141,6 +145,10 @@ class MakeForm(LimitsForm):
     )
     method = forms.ChoiceField(label=gettext_lazy("Method"))
     run = forms.ChoiceField(label=gettext_lazy("Run to rerank"))
+    model = forms.ChoiceField(
+        label=gettext_lazy("Model folder"),
+        help_text=gettext_lazy("A folder among the base models of this site (QUORUM_BASE_MODELS)."),
+    )
     judge = forms.ChoiceField(
         label=pgettext_lazy("judge", "Model"), help_text=gettext_lazy("Models in the judges file.")
     )
@@ -153,6 +161,16 @@ class MakeForm(LimitsForm):
     )
     top = forms.IntegerField(
         min_value=1, max_value=1000, initial=100, label=gettext_lazy("Documents to rerank per query")
+    )
+    prompt = forms.ChoiceField(
+        required=False,
+        label=gettext_lazy("Prompt"),
+        help_text=gettext_lazy(
+            "How a model is asked that does not say so itself. monoT5 models need monot5, multilingual ones mmonot5."
+        ),
+    )
+    batch_size = forms.IntegerField(
+        min_value=1, max_value=LARGEST_BATCH, initial=32, label=gettext_lazy("Texts per batch")
     )
     over = forms.ChoiceField(required=False, label=gettext_lazy("Search with"))
     instruction = forms.CharField(
@@ -174,6 +192,8 @@ class MakeForm(LimitsForm):
         Run.Kind.REASONING: ("name", "depth", "judge", "over", *LIMITS),
         Run.Kind.DENSE: ("name", "depth", "judge", "instruction", "query_prefix", "document_prefix", *LIMITS),
         Run.Kind.RERANK: ("name", "depth", "run", "judge", "instruction", "top", *LIMITS),
+        Run.Kind.SPARSE: ("name", "depth", "model", "batch_size"),
+        Run.Kind.RERANK_FOLDER: ("name", "depth", "run", "model", "prompt", "instruction", "top", "batch_size"),
     }
     METHODS = {
         Run.Kind.HYBRID: [
@@ -187,6 +207,8 @@ class MakeForm(LimitsForm):
             ("mugi", gettext_lazy("MuGI: query plus several hypothetical passages")),
         ],
     }
+
+    FITTING = {Run.Kind.SPARSE: is_sparse, Run.Kind.RERANK_FOLDER: is_reranker}
 
     def __init__(self, *args: Any, collection: Collection, kind: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -204,6 +226,8 @@ class MakeForm(LimitsForm):
             judge=[(name, name) for name in judges],
             over=[("", _("BM25")), *((name, _("embeddings of %(judge)s") % {"judge": name}) for name in dense)],
             method=self.METHODS.get(Run.Kind(kind), []),
+            model=[(name, name) for name in offered_folders(self.FITTING[Run.Kind(kind)])] if "model" in wanted else [],
+            prompt=[("", _("as the model says")), *((name, name) for name in prompt_names())],
         )
         self.fields["name"].initial = kind
         if kind == Run.Kind.HYBRID:
@@ -218,6 +242,8 @@ class MakeForm(LimitsForm):
     def recipe(self) -> dict[str, Any]:
         """Return the recipe that the maker of this kind takes."""
         given = {key: value for key, value in self.cleaned_data.items() if key not in ("name", "depth")}
+        if given.get("model"):
+            given["model"] = str(settings.BASE_MODELS / given["model"])
         if given.get("over"):
             given["over"] = {"kind": Run.Kind.DENSE.value, "judge": given["over"]}
         return {key: value for key, value in given.items() if value not in ("", None)}
@@ -225,7 +251,7 @@ class MakeForm(LimitsForm):
     @property
     def lacks(self) -> str:
         """The field for which there is nothing to choose yet; empty where there is no such field."""
-        chosen = {name: self.fields.get(name) for name in ("judge", "run")}
+        chosen = {name: self.fields.get(name) for name in ("judge", "run", "model")}
         empty = [name for name, one in chosen.items() if isinstance(one, forms.ChoiceField) and not one.choices]
         return next(iter(empty), "")
 

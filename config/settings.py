@@ -208,8 +208,10 @@ LANGUAGE_COOKIE_NAME = "language"
 # Folders of base models that the training page may name, each in a folder of its own (training/recipes/base_models.py).
 BASE_MODELS = Path(env.text("QUORUM_BASE_MODELS", str(VAR / "bases"))).resolve()
 
-# What opens embedding models that lie in a folder, for runs of the benchmark (benchmark/runs/embedding.py).
+# What opens models that lie in a folder, for runs of the benchmark (benchmark/runs: embedding, sparse, folder_rerank).
 LOCAL_EMBEDDERS = "training.serving.embedder"
+LOCAL_SPARSE_ENCODERS = "training.serving.sparse"
+LOCAL_RERANKERS = "training.serving.opening"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"

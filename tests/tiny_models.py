@@ -72,3 +72,48 @@ def with_vision(folder: Path) -> tuple[Path, int, int]:
         Qwen3_5ForConditionalGeneration(both).save_pretrained(folder)
     AutoTokenizer.from_pretrained(text).save_pretrained(folder)
     return folder, yes_id, no_id
+
+
+def sparse_encoder(folder: Path, seed: int = 0) -> Path:
+    """A SPLADE model as sentence-transformers writes one: a tiny BERT's words, pooled by their largest weight."""
+    import torch
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
+    from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
+
+    from training.trainers.tiny_bases import tiny_encoder
+
+    base = tiny_encoder(folder / "base")
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = BertForMaskedLM(BertConfig.from_pretrained(base))
+        # Random weights of this size give every word some weight; most must have none.
+        torch.nn.init.normal_(model.cls.predictions.bias, mean=-0.6, std=0.2)
+    model.save_pretrained(folder / "words")
+    AutoTokenizer.from_pretrained(base).save_pretrained(folder / "words")
+    modules = [MLMTransformer(str(folder / "words")), SpladePooling()]
+    SparseEncoder(modules=modules, device="cpu").save_pretrained(str(folder / "model"), create_model_card=False)
+    return folder / "model"
+
+
+def seq2seq(folder: Path, seed: int = 0) -> Path:
+    """A T5 of random weights, in whose tokenizer true, false, yes and no are one token each."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+    words = ["Query", ":", "Document", "Relevant", "true", "false", "yes", "no", "a", "wing", "has", "lift", "heat"]
+    words += ["flows", "through", "plate", "names"]
+    vocabulary = {word: place for place, word in enumerate(["<pad>", "</s>", "<unk>", *words])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", model_max_length=512
+    ).save_pretrained(folder)
+    config = T5Config(vocab_size=len(vocabulary), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4)
+    config.decoder_start_token_id = config.pad_token_id = 0
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        T5ForConditionalGeneration(config).save_pretrained(folder)
+    return folder

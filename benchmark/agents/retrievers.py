@@ -1,7 +1,7 @@
 """Retrievers for agents: what can search for any text. BM25, or the searcher that made a run of the collection."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
@@ -11,7 +11,7 @@ from benchmark.agents.jobs import DatabaseThread
 from benchmark.agents.protocol import FoundDocument
 from benchmark.agents.traces import TOP
 from benchmark.models import Run
-from benchmark.runs import dense, embedding, rankings
+from benchmark.runs import dense, embedding, rankings, sparse
 from benchmark.runs.builders import Stopped, Tell, find_run
 from benchmark.runs.vectors import text_digest
 from corpus.errors import BadInput
@@ -27,7 +27,11 @@ from judges.retrieval import model_requests
 from judges.retrieval.answers import vectors_of
 
 KEPT = 5000  # Documents whose cut texts are kept, of some ten kilobytes each at most.
-SEARCHING = (Run.Kind.BM25, Run.Kind.DENSE, Run.Kind.EMBEDDING)  # Runs whose searcher takes any text.
+FOLDERS: dict[Run.Kind, Callable[[dict[str, Any]], embedding.VectorSearch[Any]]] = {
+    Run.Kind.EMBEDDING: embedding.FolderSearch,
+    Run.Kind.SPARSE: sparse.SparseSearch,
+}
+SEARCHING = (Run.Kind.BM25, Run.Kind.DENSE, *FOLDERS)  # Runs whose searcher takes any text.
 
 
 class Retriever(Protocol):
@@ -80,14 +84,14 @@ class DenseRetriever:
 class FolderRetriever:
     """The vectors of a model folder, computed here."""
 
-    def __init__(self, searcher: embedding.FolderSearch) -> None:
+    def __init__(self, searcher: embedding.VectorSearch[Any]) -> None:
         self.searcher, self.lock = searcher, threading.Lock()
 
     async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
         """Ask nobody."""
 
     def search(self, text: str, depth: int) -> Sequence[int]:
-        """Search by cosine. The model takes one text at a time."""
+        """Search. The model takes one text at a time."""
         with self.lock:
             ((documents, _scores),) = self.searcher.rank_texts([text], [depth])
         return [int(key) for key in documents]
@@ -126,8 +130,8 @@ def open_retriever(
     if given["kind"] == Run.Kind.BM25:
         index = bm25.index_for(collection, k1=recipe.get("k1", bm25.K1), b=recipe.get("b", bm25.B))
         return LexicalRetriever(index)
-    if given["kind"] == Run.Kind.EMBEDDING:
-        folder = embedding.FolderSearch(recipe)
+    if given["kind"] in FOLDERS:
+        folder = FOLDERS[Run.Kind(given["kind"])](recipe)
         return FolderRetriever(folder) if folder.embed_documents(collection, tell, stopped) else None
     run = Run.objects.select_related("collection").get(pk=given["run"])
     judge = next(one for one in judges if one.name == recipe["judge"])

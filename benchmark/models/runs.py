@@ -24,10 +24,12 @@ class Run(LeasedJob):
         DENSE = "dense", gettext_lazy("dense")
         RERANK = "rerank", gettext_lazy("reranked")
         EMBEDDING = "embedding", gettext_lazy("dense, model folder")
+        SPARSE = "sparse", gettext_lazy("learned sparse, model folder")
+        RERANK_FOLDER = "rerank-folder", gettext_lazy("reranked, model folder")
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="runs")
     name = models.CharField(max_length=100, validators=[RUN_NAME])
-    kind = models.CharField(max_length=9, choices=Kind)
+    kind = models.CharField(max_length=16, choices=Kind)
     recipe = models.JSONField(default=dict, help_text="What it was made of: options, names of other runs, judge.")
     instruction = models.TextField(blank=True, help_text="What the system was told, where it takes an instruction.")
     depth = models.PositiveIntegerField(default=0, help_text="Documents of a query, at most.")

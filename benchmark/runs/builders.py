@@ -34,6 +34,8 @@ KINDS = {
     Run.Kind.DENSE: "benchmark.runs.dense",
     Run.Kind.RERANK: "benchmark.runs.reranking",
     Run.Kind.EMBEDDING: "benchmark.runs.embedding",
+    Run.Kind.SPARSE: "benchmark.runs.sparse",
+    Run.Kind.RERANK_FOLDER: "benchmark.runs.folder_reranking",
 }
 
 Tell = Callable[..., None]  # tell(done, total, phase=""): how far the maker is, and with what.

@@ -3,12 +3,12 @@
 settings.LOCAL_EMBEDDERS, a module of the app above, opens the model. Vectors are kept by the hash of its weights.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from hashlib import file_digest, sha256
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from django.conf import settings
@@ -18,13 +18,15 @@ from benchmark.models import Run
 from benchmark.runs import rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.dense import AHEAD, SEARCHED, document_keys, texts_of
+from benchmark.runs.model_folders import check_weights, hash_weights, model_folder
 from benchmark.runs.rankings import RankedQuery
-from benchmark.runs.vectors import Found, Places, Store, Vectors, nearest_vectors, text_digest
+from benchmark.runs.vectors import Found, Places, Store, TextStore, Vectors, nearest_vectors, text_digest
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from judges.records import Judge
 
 KEYS = ("model", "query_prefix", "document_prefix", "device")
+Kept = TypeVar("Kept", bound=TextStore)
 
 
 class TextEncoder(Protocol):
@@ -36,12 +38,9 @@ class TextEncoder(Protocol):
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
     """`model` (a folder), `query_prefix` (else the model's own), `document_prefix`, `device`. Raises BadInput."""
-    if unknown := sorted(recipe.keys() - set(KEYS)):
-        values = {"unknown": unknown[0], "known": ", ".join(KEYS)}
-        raise BadInput(_("the recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
-    folder = Path(str(recipe.get("model") or "")).expanduser().resolve()
+    folder = model_folder(recipe, KEYS)
     embedders = import_module(settings.LOCAL_EMBEDDERS)
-    if not recipe.get("model") or not (folder / "config.json").exists() or not embedders.is_embedder(folder):
+    if not (folder / "config.json").exists() or not embedders.is_embedder(folder):
         raise BadInput(_("%(folder)s is not the folder of an embedding model") % {"folder": folder})
     return {
         "model": str(folder),
@@ -54,34 +53,39 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Embed the documents that VAR lacks, then rank the queries that have no ranking yet."""
-    folder = Path(run.recipe["model"])
-    if hash_weights(folder) != run.recipe["weights"]:
-        raise BadInput(_("%(folder)s changed since the run was started: start another run") % {"folder": folder})
-    search = FolderSearch(run.recipe)
+    check_weights(run.recipe)
+    rank_all(run, FolderSearch(run.recipe), progress, stopped)
+
+
+def rank_all(run: Run, search: "VectorSearch[Any]", progress: Tell, stopped: Stopped, together: int = SEARCHED) -> None:
+    """Compute the vectors that VAR lacks, then rank the queries that have no ranking yet, `together` at a time."""
     if not search.embed_documents(run.collection, progress, stopped):
         return
     left_out = rankings.excluded_documents(run.collection)
     waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection))
-    for at in range(0, len(waiting), SEARCHED):
+    for at in range(0, len(waiting), together):
         if stopped():
             return
-        batch = waiting[at : at + SEARCHED]
+        batch = waiting[at : at + together]
         progress(total - len(waiting) + at, total, _("searching"))
         rankings.store(run, search.rank(batch, [run.depth + len(left_out.get(query.pk, ())) for query in batch]))
     progress(total, total, _("searching"))
 
 
-class FolderSearch:
-    """An exact search over the vectors of all documents of a collection, by the model of a folder."""
+class VectorSearch(ABC, Generic[Kept]):
+    """An exact search over what the model of a folder made of all documents of a collection."""
 
-    def __init__(self, recipe: Mapping[str, Any]) -> None:
-        self.recipe = recipe
-        folder = Path(recipe["model"])
-        self.model: TextEncoder = import_module(settings.LOCAL_EMBEDDERS).open_embedder(folder, recipe["device"])
-        # Named as a judge's vectors are; what decides them is the weights.
-        named = Judge(name=folder.name, provider="folder", model=recipe["weights"], id=0)
-        self.store = Store(Path(settings.VAR) / "vectors", named)
+    def __init__(self, recipe: Mapping[str, Any], store: Kept) -> None:
+        self.recipe, self.store = recipe, store
         self.keys, self.places = np.empty(0, np.int64), np.empty(0, np.int64)
+
+    @abstractmethod
+    def add(self, texts: Sequence[str]) -> None:
+        """Compute and keep the vectors of documents."""
+
+    @abstractmethod
+    def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
+        """Rank documents (primary keys) for any texts."""
 
     def embed_documents(self, collection: Collection, progress: Tell, stopped: Stopped) -> bool:
         """Compute the vectors that VAR lacks. False when the run was stopped meanwhile."""
@@ -91,17 +95,17 @@ class FolderSearch:
                 return False
             part = self.keys[begin : begin + AHEAD].tolist()
             known = texts_of(part)
-            texts = [self.recipe["document_prefix"] + known[key] for key in part]
+            texts = [self.recipe.get("document_prefix", "") + known[key] for key in part]
             missing = list(dict.fromkeys(text for text in texts if text_digest(text) not in self.store.places))
             if missing:
-                self.store.add([text_digest(text) for text in missing], self.model.encode(missing)[0])
+                self.add(missing)
             digests += map(text_digest, texts)
             progress(len(digests), len(self.keys), _("document embeddings"))
         self.places = self.store.find(digests)
         return True
 
     def rank(self, queries: Sequence[Query], depths: Sequence[int]) -> dict[int, RankedQuery]:
-        """Rank documents by cosine. The seconds of a batch are shared by its queries."""
+        """Rank documents by score. The seconds of a batch are shared by its queries."""
         begin = perf_counter()
         found = self.rank_texts([query.text for query in queries], depths)
         seconds = (perf_counter() - begin) / len(queries)
@@ -109,6 +113,19 @@ class FolderSearch:
             query.pk: RankedQuery(documents, scores, seconds)
             for query, (documents, scores) in zip(queries, found, strict=True)
         }
+
+
+class FolderSearch(VectorSearch[Store]):
+    """A search by the cosine of dense vectors."""
+
+    def __init__(self, recipe: Mapping[str, Any]) -> None:
+        super().__init__(recipe, Store(vectors_folder(), named_by_weights(recipe)))
+        embedders = import_module(settings.LOCAL_EMBEDDERS)
+        self.model: TextEncoder = embedders.open_embedder(Path(recipe["model"]), recipe["device"])
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Embed documents."""
+        self.store.add([text_digest(text) for text in texts], self.model.encode(texts)[0])
 
     def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
         """Rank documents (primary keys) for any texts."""
@@ -121,11 +138,11 @@ class FolderSearch:
         return self.store.rows(rows)
 
 
-def hash_weights(folder: Path) -> str:
-    """Return the hash of all files beside the card that decide a model's vectors."""
-    digest = sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix in (".safetensors", ".bin", ".json") and path.name != "reranker.json":
-            with path.open("rb") as file:
-                digest.update(f"{path.relative_to(folder)}\0{file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return digest.hexdigest()
+def vectors_folder() -> Path:
+    """Where the vectors of all models are kept."""
+    return Path(settings.VAR) / "vectors"
+
+
+def named_by_weights(recipe: Mapping[str, Any], provider: str = "folder") -> Judge:
+    """The name of a folder's vectors, as those of a judge are named: what decides them is the weights."""
+    return Judge(name=Path(recipe["model"]).name, provider=provider, model=recipe["weights"], id=0)

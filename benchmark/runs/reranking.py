@@ -41,6 +41,13 @@ WRITTEN_TOGETHER = 20  # The same where evidence is written of each: more are re
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
     """`run` (a name), `judge`, `instruction` (else each query's definition of relevance), `top`, limits. BadInput."""
     llm_budget.known_keys(recipe, ("run", "judge", "instruction", "top"))
+    judge = llm_budget.judge_of(ROLE, recipe)
+    complete = {**check_first_run(collection, recipe), "judge": judge.name}
+    return complete | limits.validate_limits(collection, [judge], recipe)
+
+
+def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
+    """Return what a reranked run keeps of `run`, `top` and `instruction`. Raises BadInput."""
     first = builders.find_run(collection, str(recipe.get("run") or ""))
     if first is None or first.state != JobState.READY:
         raise BadInput(
@@ -50,11 +57,9 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     top = recipe.get("top") or TOP
     if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= MOST_TOP:
         raise BadInput(_("top must be a whole number from 1 to %(most)s") % {"most": f"{MOST_TOP:,}"})
-    judge = llm_budget.judge_of(ROLE, recipe)
-    complete = {"run": first.name, "run_id": first.pk, "judge": judge.name, "top": top}
     own = str(recipe.get("instruction") or "")
-    complete |= {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
-    return complete | limits.validate_limits(collection, [judge], recipe)
+    told = {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
+    return {"run": first.name, "run_id": first.pk, "top": top, **told}
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
@@ -63,7 +68,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     (judge,) = model_requests.judges_in(campaign)
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
-        documents = _first_documents(run.recipe, batch)
+        documents = first_documents(run.recipe, batch)
         texts = texts_of([key for keys in documents.values() for key in keys])
         asked = [_rerank_requests(run, judge, query, [texts[key] for key in documents[query.pk]]) for query in batch]
         answered = model_requests.ask_model(campaign, judge, asked, stopped=stopped)
@@ -83,10 +88,10 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Estimate the calls from the documents of the first queries."""
     queries, judge = rankings.current_queries(collection), llm_budget.judge_of(ROLE, recipe)
     sample = queries[: llm_budget.SAMPLED]
-    documents = _first_documents(recipe, sample)
+    documents = first_documents(recipe, sample)
     texts = texts_of([key for keys in documents.values() for key in keys])
     prompts = [
-        plain_prompt(ROLE, [query.text, *part], _instruction_for(recipe, query))
+        plain_prompt(ROLE, [query.text, *part], instruction_for(recipe, query))
         for query in sample
         for part in _split_documents([texts[key] for key in documents[query.pk]], _together(judge))
     ]
@@ -95,7 +100,7 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     return of_calls(judge, calls, prompts, {}, 0)
 
 
-def _first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
+def first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
     """What the first run returned, best first; [] for a query that it lacks."""
     rows = Ranking.objects.filter(run=recipe["run_id"], query__in=batch).values_list("query_id", "documents")
     found = {query: documents[: recipe["top"]] for query, documents in rows}
@@ -103,7 +108,7 @@ def _first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int
 
 
 def _rerank_requests(run: Run, judge: Judge, query: Query, documents: Sequence[str]) -> Wanted:
-    instruction = _instruction_for(run.recipe, query)
+    instruction = instruction_for(run.recipe, query)
     calls = tuple(
         RetrievalRequest(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
         for place, part in enumerate(_split_documents(documents, _together(judge)))
@@ -111,7 +116,7 @@ def _rerank_requests(run: Run, judge: Judge, query: Query, documents: Sequence[s
     return Wanted(query.pk, query.text, calls, instruction)
 
 
-def _instruction_for(recipe: dict[str, Any], query: Query) -> str:
+def instruction_for(recipe: dict[str, Any], query: Query) -> str:
     """The instruction: the recipe's, or what relevant means for the query."""
     own = str(recipe["instruction"])
     return Rubric(recipe.get("rubric", AUTO), own).of(query).statement if recipe["by_query"] else own
@@ -137,7 +142,7 @@ def load_evidence(run: Run, queries: Sequence[Query]) -> dict[tuple[int, int], s
     (judge,) = model_requests.judges_in(Campaign.objects.get(pk=run.campaign))
     if not judge.parameters.get("evidence"):
         return None
-    places = _first_documents(run.recipe, queries)
+    places = first_documents(run.recipe, queries)
     calls = RetrievalCall.objects.filter(campaign=run.campaign, role=ROLE, outcome="labelled", query__in=places)
     found: dict[tuple[int, int], str] = {}
     for query, part, raw in calls.order_by("id").values_list("query", "sample", "raw"):

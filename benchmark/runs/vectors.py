@@ -6,9 +6,11 @@ a kill left half is cut away by the next writer. Several processes may append: o
 
 import fcntl
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +30,8 @@ def text_digest(text: str) -> bytes:
     return sha256(text.encode("utf-8", "replace")).digest()[:WIDTH]
 
 
-class Store:
-    """All vectors of one model, in files that several processes share."""
+class TextStore:
+    """What one model made of each text, found by the text's digest, in files that several processes share."""
 
     def __init__(self, root: Path, judge: Judge) -> None:
         named = json.dumps([judge.provider, judge.base_url, judge.model])
@@ -62,6 +64,34 @@ class Store:
         """The place of each digest's vector; -1: there is none."""
         return np.fromiter((self.places.get(one, -1) for one in digests), dtype=np.int64)
 
+    @contextmanager
+    def adding(self, digests: Sequence[bytes], size: int) -> Iterator[dict[bytes, int]]:
+        """Yield those that are not there yet, with their places in `digests`, under the lock.
+
+        The block appends what belongs to them, in that order: a kill in between leaves some without a hash, which the
+        next writer cuts away. Raises BadInput where the model gave another `size` before.
+        """
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.look()
+            if not self.size:
+                (self.folder / "size.json").write_text(json.dumps(size))
+                self.size = size
+            if size != self.size:
+                raise BadInput(
+                    f"the model gives vectors of {size} numbers and gave {self.size} before: it was exchanged "
+                    f"under its name. Give the judge another model name, or remove {self.folder}"
+                )
+            fresh = {one: at for at, one in enumerate(digests) if one not in self.places}
+            yield fresh
+            append_at(self.hashes, len(self.places) * WIDTH, b"".join(fresh))
+            for one in fresh:
+                self.places[one] = len(self.places)
+
+
+class Store(TextStore):
+    """All vectors of one model."""
+
     def rows(self, places: Places) -> Vectors:
         """The vectors at these places, (n, size)."""
         if not len(places):
@@ -74,27 +104,12 @@ class Store:
     def add(self, digests: Sequence[bytes], rows: Vectors) -> None:
         """Append those that are not there yet, at length 1. BadInput where the model gave other sizes before."""
         rows = unit_vectors(rows)
-        with (self.folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            self.look()
-            if not self.size:
-                (self.folder / "size.json").write_text(json.dumps(int(rows.shape[1])))
-                self.size = int(rows.shape[1])
-            if rows.shape[1] != self.size:
-                raise BadInput(
-                    f"the model gives vectors of {rows.shape[1]} numbers and gave {self.size} before: it was exchanged "
-                    f"under its name. Give the judge another model name, or remove {self.folder}"
-                )
-            fresh = {one: at for at, one in enumerate(digests) if one not in self.places}
-            # Vectors first: a kill in between leaves some without a hash, which the next writer cuts away.
+        with self.adding(digests, int(rows.shape[1])) as fresh:
             added = rows[list(fresh.values())].astype("<f4").tobytes()
-            _append_at(self.vectors, len(self.places) * self.size * 4, added)
-            _append_at(self.hashes, len(self.places) * WIDTH, b"".join(fresh))
-            for one in fresh:
-                self.places[one] = len(self.places)
+            append_at(self.vectors, len(self.places) * self.size * 4, added)
 
 
-def _append_at(path: Path, at: int, data: bytes) -> None:
+def append_at(path: Path, at: int, data: bytes) -> None:
     """Write from byte `at` on, which is the end but for what a killed process left half."""
     path.touch(0o600)
     with path.open("r+b") as file:
@@ -110,11 +125,12 @@ def unit_vectors(rows: Vectors) -> Vectors:
 
 
 def nearest_vectors(
-    queries: Vectors, documents: int, rows: Callable[[int, int], Vectors], depths: Sequence[int], block: int = BLOCK
+    queries: Vectors, documents: int, rows: Callable[[int, int], Any], depths: Sequence[int], block: int = BLOCK
 ) -> list[Found]:
     """For each query (q, size) the places and scores of the documents with the largest products, best first.
 
-    `rows(begin, end)` gives documents' vectors. Of equal scores the earlier place goes first, at the cut too.
+    `rows(begin, end)` gives documents' vectors, dense or as a sparse array of scipy. Of equal scores the earlier place
+    goes first, at the cut too.
     """
     best: list[Found] = [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in depths]
     for begin in range(0, documents, block):

@@ -107,6 +107,9 @@ PRISM = replace(
     is_fixed=True,
 )
 PROMPTS = {prompt.name: prompt for prompt in (QUORUM, PRISM, QWEN3_RERANKER, QUORUM_1)}
+# What sequence-to-sequence rerankers answer: monoT5, and the multilingual ones of mMARCO. All read the same prompt.
+SEQ2SEQ_ANSWERS = {"monot5": ("true", "false"), "mmonot5": ("yes", "no")}
+PROMPT_NAMES = (*PROMPTS, *SEQ2SEQ_ANSWERS)
 
 
 class RenderedPair(NamedTuple):

@@ -4,12 +4,33 @@ import json
 from pathlib import Path
 
 from corpus.errors import BadInput
+from training.recipes.rendering import PROMPT_NAMES
+from training.serving.embedder import is_embedder
 from training.serving.erank import ErankScorer
-from training.serving.scorer import CausalScorer, EncoderScorer, Scorer, is_classifier, read_reranker_json
+from training.serving.scorer import (
+    CausalScorer,
+    EncoderScorer,
+    Scorer,
+    check_prompt,
+    is_classifier,
+    is_seq2seq,
+    read_reranker_json,
+)
+from training.serving.seq2seq import Seq2SeqScorer
+from training.serving.sparse import is_sparse_encoder
+
+__all__ = ["PROMPT_NAMES", "check_prompt", "is_reranker", "open_scorer"]
+
+
+def is_reranker(folder: Path) -> bool:
+    """Whether a folder holds a model that scores pairs, as far as its files say."""
+    if not (folder / "config.json").exists() or read_reranker_json(folder).get("kind") == "embedder":
+        return False
+    return not is_embedder(folder) and not is_sparse_encoder(folder)
 
 
 def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", prompt: str = "") -> Scorer:
-    """Load a model folder for scoring. `prompt`: a name of rendering.PROMPTS, for models that bring none.
+    """Load a model folder for scoring. `prompt`: one of rendering.PROMPT_NAMES, for models that bring none.
 
     Raises BadInput for what is no model, and as choose_prompt.
     """
@@ -26,4 +47,6 @@ def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", p
         return ErankScorer(folder, found, config, device, precision)
     if found.get("kind") == "encoder" or any(map(is_classifier, names)):
         return EncoderScorer(folder, found, config, device, precision)
+    if is_seq2seq(config):
+        return Seq2SeqScorer(folder, found, config, device, precision, prompt)
     return CausalScorer(folder, found, config, device, precision, prompt)

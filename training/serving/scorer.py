@@ -68,7 +68,7 @@ def choose_prompt(folder: Path, wanted: str = "", option: str = "--prompt") -> s
     template = own_template(folder)
     if all(f'"{role}"' in template or f"'{role}'" in template for role in ("query", "document")):
         return OWN_TEMPLATE
-    if wanted:
+    if wanted in rendering.PROMPTS:
         return wanted
     if json.loads((folder / "config.json").read_text()).get("quorum_tiny"):  # Made here, of our own prompt's words.
         return rendering.QUORUM.name
@@ -76,6 +76,16 @@ def choose_prompt(folder: Path, wanted: str = "", option: str = "--prompt") -> s
         f"{folder.name} says nowhere how it is asked about a pair (no reranker.json, and no template with the roles "
         f"query and document): give {option} {', '.join(rendering.PROMPTS)}"
     )
+
+
+def choose_seq2seq(folder: Path, wanted: str = "") -> str:
+    """Return the name of a sequence-to-sequence model's prompt. Raises BadInput unless somebody names it."""
+    if wanted not in rendering.SEQ2SEQ_ANSWERS:
+        known = " or ".join(rendering.SEQ2SEQ_ANSWERS)
+        raise BadInput(
+            f"{folder.name} is a sequence-to-sequence model, which says nowhere what it answers: give --prompt {known}"
+        )
+    return wanted
 
 
 def make_prompt(folder: Path, tokenizer: Any, name: str) -> "PromptTokens":
@@ -108,9 +118,12 @@ def _named_ids(folder: Path, about: dict[str, Any]) -> tuple[int, int] | None:
 
 def check_prompt(folder: Path, wanted: str = "") -> None:
     """Raise BadInput where a model cannot be asked, or not by the prompt that somebody wants."""
-    names = json.loads((folder / "config.json").read_text()).get("architectures") or []
+    config = json.loads((folder / "config.json").read_text())
+    names = config.get("architectures") or []
     if read_reranker_json(folder).get("kind") == "encoder" or any(map(is_classifier, names)):
         name = NO_PROMPT
+    elif is_seq2seq(config):
+        name = choose_seq2seq(folder, wanted)
     else:
         name = choose_prompt(folder, wanted)
     if wanted and name != wanted:
@@ -120,6 +133,11 @@ def check_prompt(folder: Path, wanted: str = "") -> None:
 def is_classifier(architecture: str) -> bool:
     """Whether a model of this name scores pairs by a head of its own."""
     return architecture.endswith("ForSequenceClassification")
+
+
+def is_seq2seq(config: dict[str, Any]) -> bool:
+    """Whether a model reads with an encoder and writes with a decoder."""
+    return bool(config.get("is_encoder_decoder"))
 
 
 def own_template(folder: Path) -> str:
@@ -163,15 +181,17 @@ class Scorer(ABC):
         """Return what the model writes for each document; empty for models that do not write."""
         return [RenderedPair("") for _ in request.documents]
 
-    def score(self, requests: Sequence[ServingRequest]) -> list[list[Score]]:
-        """Return the scores of many queries at once, in their order."""
+    def score(self, requests: Sequence[ServingRequest], together: int = 0) -> list[list[Score]]:
+        """Return the scores of many queries at once, in their order; `together`: pairs at a time, 0 for all."""
         encoded = [self.encode(request) for request in requests]
-        margins = iter(self.score_rows([row for rows in encoded for row in rows]))
+        every = [row for rows in encoded for row in rows]
+        size = together or max(1, len(every))
+        margins = (one for at in range(0, len(every), size) for one in self.score_rows(every[at : at + size]))
         return [[Score(next(margins), row.is_cut) for row in rows] for rows in encoded]
 
-    def margins(self, query: str, documents: Sequence[str], instruction: str = "") -> list[float]:
-        """Return raw fp32 margins in the order of the documents."""
-        return [one.margin for one in self.score([ServingRequest(query, documents, instruction)])[0]]
+    def margins(self, query: str, documents: Sequence[str], instruction: str = "", together: int = 0) -> list[float]:
+        """Return raw fp32 margins in the order of the documents; `together` as in `score`."""
+        return [one.margin for one in self.score([ServingRequest(query, documents, instruction)], together)[0]]
 
     def own_probability(self, margin: float) -> float:
         """Return what the model itself says, uncalibrated: sigmoid(margin)."""

@@ -11,6 +11,7 @@ from benchmark.runs import builders
 from benchmark.runs.costs import run_cost
 from benchmark.runs.hybrid import SCORES, scores_told
 from benchmark.runs.searching import BM25
+from benchmark.runs.sparse import is_sparse
 from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
 from jobs import workers
@@ -21,7 +22,7 @@ from judges.management.commands.status import collection_named
 # Options that go into the recipe as they are; the system says which of them it takes.
 RECIPE = (
     *("model", "device", "k1", "b", "method", "judge", "samples", "run", "top", "scores"),
-    *("instruction", "query_prefix", "document_prefix", "budget", "max_calls"),
+    *("instruction", "query_prefix", "document_prefix", "budget", "max_calls", "prompt", "batch_size"),
 )
 
 
@@ -36,12 +37,14 @@ class Command(JobCommand):
         parser.add_argument(
             "--system",
             choices=[str(kind) for kind in builders.KINDS],
-            help="kind of system (with --model: embedding; else it is required)",
+            help="kind of system (with --model: what the folder is; else it is required)",
         )
-        parser.add_argument("--model", metavar="FOLDER", help="of embedding: folder of the model")
+        parser.add_argument("--model", metavar="FOLDER", help="for embedding, sparse and rerank-folder: model folder")
+        parser.add_argument("--device", choices=("cpu", "cuda"), help="where the model runs (default: cpu)")
         parser.add_argument(
-            "--device", choices=("cpu", "cuda"), help="of embedding: where the model runs (default: cpu)"
+            "--batch-size", type=int, metavar="N", help="for sparse and rerank-folder: texts per batch (default: 32)"
         )
+        parser.add_argument("--prompt", help="for rerank-folder: how a model is asked that does not say so itself")
         parser.add_argument(
             "--name", dest="as_name", metavar="RUN", help="name of the run (default: named after its system)"
         )
@@ -70,12 +73,12 @@ class Command(JobCommand):
         parser.add_argument(
             "--over", metavar="bm25|dense:JUDGE", help="for rewrite and reasoning: system that searches"
         )
-        parser.add_argument("--run", help="for rerank: run to rerank; for hybrid: the reranked run")
+        parser.add_argument("--run", help="for rerank and rerank-folder: run to rerank; for hybrid: the reranked run")
         parser.add_argument(
             "--scores", choices=SCORES, help="for hybrid: kind of the run's scores (default: margins if any is below 0)"
         )
-        parser.add_argument("--top", type=int, help="for rerank: number of documents per query")
-        parser.add_argument("--instruction", help="for dense and rerank: instruction for the model")
+        parser.add_argument("--top", type=int, help="for rerank and rerank-folder: documents per query")
+        parser.add_argument("--instruction", help="for dense, rerank and rerank-folder: instruction for the model")
         parser.add_argument("--query-prefix", help="of dense and embedding")
         parser.add_argument("--document-prefix", help="of dense and embedding")
         parser.add_argument("--budget", type=float, help="maximum cost in USD")
@@ -87,7 +90,7 @@ class Command(JobCommand):
     def run(self, **options: Any) -> object:
         """Ask about money, begin or go on, and with --wait stay until the end."""
         collection = collection_named(options["name"])
-        options["system"] = options["system"] or (str(Run.Kind.EMBEDDING) if options["model"] else None)
+        options["system"] = options["system"] or (system_of_folder(options) if options["model"] else None)
         if options["system"] is None:
             raise BadInput(f"--system is required: choose one of {', '.join(map(str, builders.KINDS))}")
         asked = {"collection": collection, "kind": options["system"], "recipe": recipe_from_options(options)}
@@ -149,13 +152,23 @@ def recipe_from_options(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def system_of_folder(options: dict[str, Any]) -> str:
+    """Return the kind of system that a model folder is of: with a run to rerank, a reranker."""
+    if options["run"]:
+        return str(Run.Kind.RERANK_FOLDER)
+    return str(Run.Kind.SPARSE if is_sparse(Path(options["model"])) else Run.Kind.EMBEDDING)
+
+
 def name_for(options: dict[str, Any]) -> str:
-    """Name a run after its system: bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE."""
+    """Name a run after its system: bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE, sparse-FOLDER, RUN+FOLDER."""
     system, method, judge = options["system"], options["method"], options["judge"]
     if system == Run.Kind.RERANK:
         return f"{options['run']}+{judge}"
-    if system == Run.Kind.EMBEDDING:
-        return f"dense-{Path(options['model'] or 'model').name}"
+    folder = Path(options["model"] or "model").name
+    if system == Run.Kind.RERANK_FOLDER:
+        return f"{options['run']}+{folder}"
+    if system in (Run.Kind.EMBEDDING, Run.Kind.SPARSE):
+        return f"{'dense' if system == Run.Kind.EMBEDDING else 'sparse'}-{folder}"
     parts = {Run.Kind.HYBRID: (system, method or "minmax"), Run.Kind.REWRITE: (method or "hyde", judge)}
     return "-".join(part for part in parts.get(system, (system, judge)) if part)
 

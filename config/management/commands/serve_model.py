@@ -12,7 +12,7 @@ from config import serving
 from corpus.collections.secrets import read_secret
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from training.recipes.rendering import PROMPTS
+from training.recipes.rendering import PROMPT_NAMES
 from training.serving.embedder import POOLINGS, is_embedder
 from training.serving.protocol import EMBED, NEW_TOKENS, RERANK
 from training.serving.scorer import PRECISIONS, check_prompt, read_reranker_json
@@ -39,8 +39,8 @@ class Command(QuorumCommand):
         pooling = "pooling of embedding models (default: as the model folder says)"
         precision = "number format (default: fp32 on a CPU, bf16 on a GPU)"
         add("--precision", choices=PRECISIONS, default="auto", help=precision)
-        prompt = "how a causal model is asked that brings no template for pairs"
-        add("--prompt", choices=tuple(PROMPTS), default="", help=prompt)
+        prompt = "how a model is asked that does not say so itself"
+        add("--prompt", choices=PROMPT_NAMES, default="", help=prompt)
         most = f"tokens of an answer, where a request does not say (default: {NEW_TOKENS})"
         add("--max-new-tokens", type=int, default=NEW_TOKENS, metavar="N", help=most)
         add("--pooling", choices=POOLINGS, default="", help=pooling)

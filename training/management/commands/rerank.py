@@ -16,7 +16,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from training.jobs.folder import count_whole_lines, read_lines
 from training.jobs.inputs import full_text
-from training.recipes.rendering import PROMPTS
+from training.recipes.rendering import PROMPT_NAMES
 from training.serving.protocol import ServingRequest
 from training.serving.scorer import PRECISIONS, Scorer, check_prompt
 
@@ -48,8 +48,10 @@ class Command(QuorumCommand):
         )
         precision = "number format (default: fp32 on a CPU, bf16 on a GPU)"
         parser.add_argument("--precision", choices=PRECISIONS, default="auto", help=precision)
-        prompt = "how a causal model is asked that brings no template for pairs"
-        parser.add_argument("--prompt", choices=tuple(PROMPTS), default="", help=prompt)
+        prompt = "how a model is asked that does not say so itself"
+        size = "number of documents scored together at most (default: as many as fit by their tokens)"
+        parser.add_argument("--batch-size", type=int, metavar="N", help=size)
+        parser.add_argument("--prompt", choices=PROMPT_NAMES, default="", help=prompt)
 
     def run(self, **options: Any) -> object:
         """Check everything, then score query by query."""
@@ -58,6 +60,8 @@ class Command(QuorumCommand):
             raise BadInput(f"{out} exists: name a new file")
         if options["depth"] < 1:
             raise BadInput("--depth must be 1 or more")
+        if options["batch_size"] is not None and options["batch_size"] < 1:
+            raise BadInput("--batch-size must be 1 or more")
         collection = collection_named(options["collection"])
         # A run is read with the best documents first.
         wanted = {query: list(found)[: options["depth"]] for query, found in read_run(options["ranking"]).items()}
@@ -82,7 +86,7 @@ class Command(QuorumCommand):
         began = time.monotonic()
         with PartialRun(out, digest) as part:
             before = len(part.scored)
-            self._score(part, scorer, wanted, requests)
+            self._score(part, scorer, wanted, requests, options["batch_size"] or 0)
             cut = sum(line["cut"] for line in part.scored)
             ranking = {
                 line["query_id"]: dict(zip(line["doc_ids"], line["margins"], strict=True)) for line in part.scored
@@ -117,13 +121,14 @@ class Command(QuorumCommand):
         scorer: Scorer,
         wanted: Mapping[str, list[str]],
         requests: Mapping[str, ServingRequest],
+        together: int,
     ) -> None:
         """Score the queries that are not scored yet."""
         before, told = len(part.scored), 0.0
         if before:
             self.stderr.write(f"{before:,} of {len(wanted):,} queries are scored already: going on after them")
         for query, ids in list(wanted.items())[before:]:
-            (scores,) = scorer.score([requests[query]])
+            (scores,) = scorer.score([requests[query]], together)
             margins, cut = [score.margin for score in scores], sum(score.is_cut for score in scores)
             part.add({"query_id": query, "doc_ids": ids, "margins": margins, "cut": cut})
             if time.monotonic() - told > EVERY_S:

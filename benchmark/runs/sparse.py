@@ -1,0 +1,120 @@
+"""Runs by a sparse encoder in a folder (SPLADE): terms with learned weights, kept in VAR, are searched exactly.
+
+A document's score is the sum over the terms that it shares with the query of the products of both weights. Documents
+that share none are not returned. settings.LOCAL_SPARSE_ENCODERS, a module of the app above, opens the model.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from django.conf import settings
+from django.utils.translation import gettext as _
+from scipy.sparse import csr_array
+
+from benchmark.models import Run
+from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.embedding import VectorSearch, named_by_weights, rank_all, vectors_folder
+from benchmark.runs.model_folders import check_batch_size, check_weights, hash_weights, model_folder
+from benchmark.runs.vectors import Found, Places, TextStore, append_at, nearest_vectors, text_digest
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+KEYS = ("model", "device", "batch_size")
+BATCH_SIZE = 32  # Texts of one forward pass, unless the recipe says otherwise.
+TOGETHER = 64  # Queries of one pass over all documents: each takes a number for every term of the vocabulary.
+
+
+class SparseEncoder(Protocol):
+    """A model that turns texts into weights of terms: (n, vocabulary), float32."""
+
+    def encode_queries(self, texts: Sequence[str]) -> csr_array: ...
+    def encode_documents(self, texts: Sequence[str]) -> csr_array: ...
+
+
+def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+    """`model` (a folder), `device`, `batch_size`. Raises BadInput."""
+    folder = model_folder(recipe, KEYS)
+    if not is_sparse(folder):
+        raise BadInput(_("%(folder)s is not the folder of a sparse encoder") % {"folder": folder})
+    return {
+        "model": str(folder),
+        "weights": hash_weights(folder),
+        "device": str(recipe.get("device") or "cpu"),
+        "batch_size": check_batch_size(recipe, BATCH_SIZE),
+    }
+
+
+def is_sparse(folder: Path) -> bool:
+    """Whether a folder holds a sparse encoder."""
+    return bool(import_module(settings.LOCAL_SPARSE_ENCODERS).is_sparse_encoder(folder))
+
+
+def make(run: Run, progress: Tell, stopped: Stopped) -> None:
+    """Encode the documents that VAR lacks, then rank the queries that have no ranking yet."""
+    check_weights(run.recipe)
+    rank_all(run, SparseSearch(run.recipe), progress, stopped, TOGETHER)
+
+
+class SparseStore(TextStore):
+    """The weights of all texts by one model: terms and weights of one text after another, and where each text ends."""
+
+    @property
+    def ends(self) -> Path:
+        return self.folder / "ends"
+
+    @property
+    def terms(self) -> Path:
+        return self.folder / "terms"
+
+    @property
+    def weights(self) -> Path:
+        return self.folder / "weights"
+
+    def rows(self, places: Places) -> csr_array:
+        """The weights at these places, (n, vocabulary)."""
+        if not len(places):
+            return csr_array((0, self.size), dtype=np.float32)
+        ends = np.memmap(self.ends, dtype="<i8", mode="r")
+        begins = np.where(places > 0, ends[places - 1], 0)
+        lengths = ends[places] - begins
+        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        if not bounds[-1]:  # An empty file cannot be mapped.
+            return csr_array((len(places), self.size), dtype=np.float32)
+        at = np.repeat(begins - bounds[:-1], lengths) + np.arange(bounds[-1])
+        terms = np.memmap(self.terms, dtype="<i4", mode="r")[at]
+        weights = np.memmap(self.weights, dtype="<f4", mode="r")[at]
+        return csr_array((weights, terms, bounds), shape=(len(places), self.size))
+
+    def add(self, digests: Sequence[bytes], rows: csr_array) -> None:
+        """Append those that are not there yet. BadInput where the model had another vocabulary before."""
+        with self.adding(digests, int(rows.shape[1])) as fresh:
+            added = rows[list(fresh.values())]
+            begin = int(np.memmap(self.ends, dtype="<i8", mode="r")[len(self.places) - 1]) if self.places else 0
+            append_at(self.terms, begin * 4, added.indices.astype("<i4").tobytes())
+            append_at(self.weights, begin * 4, added.data.astype("<f4").tobytes())
+            append_at(self.ends, len(self.places) * 8, (begin + added.indptr[1:]).astype("<i8").tobytes())
+
+
+class SparseSearch(VectorSearch[SparseStore]):
+    """A search by the product of weights."""
+
+    def __init__(self, recipe: Mapping[str, Any]) -> None:
+        super().__init__(recipe, SparseStore(vectors_folder(), named_by_weights(recipe, "sparse-folder")))
+        opened = import_module(settings.LOCAL_SPARSE_ENCODERS).open_sparse_encoder
+        self.model: SparseEncoder = opened(Path(recipe["model"]), recipe["device"], recipe["batch_size"])
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Encode documents."""
+        self.store.add([text_digest(text) for text in texts], self.model.encode_documents(texts))
+
+    def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
+        """Rank documents (primary keys) for any texts."""
+        queries = self.model.encode_queries(texts).toarray()
+        found = nearest_vectors(queries, len(self.keys), self._rows, depths)
+        return [(self.keys[places[scores > 0]], scores[scores > 0]) for places, scores in found]
+
+    def _rows(self, begin: int, end: int) -> csr_array:
+        return self.store.rows(self.places[begin:end])

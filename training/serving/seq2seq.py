@@ -1,0 +1,73 @@
+"""Scoring by a sequence-to-sequence reranker (monoT5): P(true) at the first word that its decoder would write.
+
+The margin is l_true - l_false at that place, so that sigmoid(margin) is the softmax over these two words alone, as
+Nogueira, Jiang, Pradeep and Lin (2020) score.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpus.errors import BadInput
+from training.recipes.rendering import SEQ2SEQ_ANSWERS
+from training.serving.protocol import ServingRequest
+from training.serving.scorer import Scorer, choose_seq2seq
+
+if TYPE_CHECKING:
+    from training.trainers.tokens import EncodedRow
+
+
+def render_pair(query: str, document: str, _instruction: str = "") -> str:
+    """Return what monoT5 reads of a pair; it has no place for an instruction."""
+    return f"Query: {query} Document: {document} Relevant:"
+
+
+class Seq2SeqScorer(Scorer):
+    """A model with encoder and decoder, asked for one word."""
+
+    def __init__(
+        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str, prompt: str
+    ) -> None:
+        super().__init__(folder, found, config, device, precision)
+        from transformers import AutoModelForSeq2SeqLM
+
+        from training.trainers.base import dtype_of, load_tokenizer
+        from training.trainers.encoder import longest_input
+        from training.trainers.margins import PromptTokens
+
+        self.prompt_name = choose_seq2seq(folder, prompt)
+        self.tokenizer = load_tokenizer(folder)
+        words = SEQ2SEQ_ANSWERS[self.prompt_name]
+        true, false = (_one_token(self.tokenizer, word) for word in words)
+        # One token less, for the one that ends every text.
+        self.prompt = PromptTokens(render_pair, true, false, longest_input(folder, self.tokenizer) - 1)
+        model: Any = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=dtype_of(self.precision))
+        self.model = model.to(device).eval()
+
+    def encode(self, request: ServingRequest) -> "list[EncodedRow]":
+        pairs = [(request.query, one, "") for one in request.documents]
+        with self.lock:
+            rows = self.prompt.encode(self.tokenizer, pairs, document_tokens=request.document_tokens)
+        return [row._replace(ids=[*row.ids, self.tokenizer.eos_token_id]) for row in rows]
+
+    def score_rows(self, rows: "Sequence[EncodedRow]") -> list[float]:
+        import torch
+
+        from training.trainers.margins import map_batches, pad_rows
+
+        def score(some: "list[EncodedRow]") -> list[float]:
+            ids, mask = pad_rows([row.ids for row in some], self.tokenizer.pad_token_id, self.model.device)
+            starts = torch.full((len(some), 1), self.model.config.decoder_start_token_id, device=self.model.device)
+            with torch.inference_mode():
+                logits = self.model(input_ids=ids, attention_mask=mask, decoder_input_ids=starts).logits[:, 0].float()
+            return list((logits[:, self.prompt.yes_id] - logits[:, self.prompt.no_id]).tolist())
+
+        return map_batches(rows, score, self.budget)
+
+
+def _one_token(tokenizer: Any, word: str) -> int:
+    """Return the id of an answer. Raises BadInput unless it is one token."""
+    ids = tokenizer(word, add_special_tokens=False)["input_ids"]
+    if len(ids) != 1 or ids[0] == tokenizer.unk_token_id:
+        raise BadInput(f"the tokenizer has no token {word!r}, which this prompt reads: take the model's own prompt")
+    return int(ids[0])

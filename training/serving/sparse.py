@@ -1,0 +1,74 @@
+"""Learned sparse retrieval (SPLADE): a text as weights of the model's vocabulary, by sentence-transformers."""
+
+import gc
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from scipy.sparse import csr_array
+
+from corpus.errors import BadInput
+
+LIBRARY = ".sparse_encoder."  # In the names of the modules that its sparse encoders are made of.
+
+
+def is_sparse_encoder(folder: Path) -> bool:
+    """Whether sentence-transformers wrote the folder as a sparse encoder."""
+    path = folder / "modules.json"
+    try:
+        modules = json.loads(path.read_text()) if path.exists() else []
+    except ValueError as error:
+        raise BadInput(f"{path} cannot be read: {error}") from None
+    return any(LIBRARY in str(module.get("type", "")) for module in modules)
+
+
+def open_sparse_encoder(folder: Path, device: str = "cpu", batch_size: int = 32) -> "SparseTexts":
+    """Load a folder. Raises BadInput where its scores are no products, and without the training extra."""
+    try:
+        from sentence_transformers import SparseEncoder
+    except ImportError:
+        raise BadInput("sparse encoders need the training extra: `make install-training` sets it up") from None
+    model = SparseEncoder(str(folder), device=device, local_files_only=True, trust_remote_code=False)
+    if model.similarity_fn_name != "dot":
+        raise BadInput(f"{folder.name} compares by {model.similarity_fn_name}: only dot products are searched here")
+    return SparseTexts(model, batch_size)
+
+
+class SparseTexts:
+    """A sparse encoder. A query and a document may have different prompts and modules, which the library chooses."""
+
+    def __init__(self, model: Any, batch_size: int) -> None:
+        self.model, self.batch_size = model, batch_size
+
+    def encode_queries(self, texts: Sequence[str]) -> csr_array:
+        """Return the weights of queries, (n, vocabulary), float32."""
+        return self._encode(self.model.encode_query, texts)
+
+    def encode_documents(self, texts: Sequence[str]) -> csr_array:
+        """Return the weights of documents, (n, vocabulary), float32."""
+        return self._encode(self.model.encode_document, texts)
+
+    def _encode(self, encode: Callable[..., Any], texts: Sequence[str]) -> csr_array:
+        """Encode in batches, in halves of them from where memory runs out on. BadInput when one text is too much."""
+        import torch
+
+        from training.trainers.margins import is_out_of_memory
+
+        while True:
+            try:
+                # The library's own form of many vectors; dense, a thousand documents of BERT's words take 120 MB.
+                found = encode(list(texts), batch_size=self.batch_size, convert_to_sparse_tensor=True, save_to_cpu=True)
+                break
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+            if self.batch_size == 1:
+                raise BadInput("one text alone takes more memory than there is: take a smaller model")
+            self.batch_size //= 2
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+        found = found.coalesce()
+        rows, terms = found.indices().numpy()
+        return csr_array((found.values().float().numpy(), (rows, terms)), shape=tuple(found.shape))
