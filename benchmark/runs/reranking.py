@@ -41,8 +41,9 @@ WRITTEN_TOGETHER = 20  # The same where evidence is written of each: more are re
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
     """`run` (a name), `judge`, `instruction` (else each query's definition of relevance), `top`, limits. BadInput."""
     llm_budget.known_keys(recipe, ("run", "judge", "instruction", "top"))
+    complete = check_first_run(collection, recipe)
     judge = llm_budget.judge_of(ROLE, recipe)
-    complete = {**check_first_run(collection, recipe), "judge": judge.name}
+    complete |= {"judge": judge.name}
     return complete | limits.validate_limits(collection, [judge], recipe)
 
 
